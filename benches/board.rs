@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crewdeck::domain::graph::Claimer;
 use crewdeck::domain::ids::{Name, TaskId};
-use crewdeck::domain::stamp::Timestamp;
+use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::store::{Board, prepare};
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ fn measure(size: u64) -> Row {
         board.complete(task.id, &claimer.name, NOW).unwrap();
         let took = began.elapsed();
         board
-            .ask(|graph| assert!(graph.get(task.id).is_some()))
+            .query(|graph| assert!(graph.get(task.id).is_some()))
             .unwrap();
         write(dir.path(), task.id.0, "again");
         // Reads the reset file before the next claim.

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crewdeck::domain::graph::NewTask;
-use crewdeck::domain::stamp::Timestamp;
+use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::store::Board;
 use serde_json::Value;
 

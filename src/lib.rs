@@ -42,4 +42,4 @@ pub mod protocol;
 pub mod store;
 pub mod tools;
 pub mod ui;
-pub mod verbs;
+pub mod commands;

@@ -11,11 +11,11 @@ fn main() -> ExitCode {
     // Every command of an agent starts through this process, so this check comes first.
     if std::env::args_os()
         .nth(1)
-        .is_some_and(|verb| verb == app::guard::VERB)
+        .is_some_and(|verb| verb == app::supervisor::VERB)
     {
-        return ExitCode::from(app::guard::main());
+        return ExitCode::from(app::supervisor::main());
     }
-    let cli = match Cli::read(std::env::args_os()) {
+    let cli = match Cli::parse_args(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return print_usage_error(&error),
     };
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 /// Prints help, the version or a usage error, and returns its exit code. The text may repeat arguments, so control
 /// characters are escaped. Errors start with `crewdeck: ` like all others.
 fn print_usage_error(error: &clap::Error) -> ExitCode {
-    let text = crewdeck::domain::text::harmless(&error.render().to_string());
+    let text = crewdeck::domain::text::escape_control_chars(&error.render().to_string());
     let text = match text.strip_prefix("error: ") {
         Some(message) => format!("crewdeck: {message}"),
         None => text,

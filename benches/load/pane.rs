@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::ids::{CallId, Name};
-use crewdeck::domain::stamp::Timestamp;
+use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::protocol::event::SessionInfo;
 use crewdeck::protocol::{Event, EventKind};
 use crewdeck::ui::transcript::CELLS_MAX;

@@ -13,15 +13,15 @@ use super::tool_runner::{PublishedCalls, ToolRunner};
 use super::turn::{Effect, Input, Turn};
 use crate::domain::chat::{self, Block};
 use crate::domain::ids::{JobId, Name, PromptId};
-use crate::domain::mail::Letter;
-use crate::domain::stamp::Timestamp;
+use crate::domain::mail::MailMessage;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::model::ToolSpec;
 use crate::protocol::EventSender;
-use crate::protocol::event::{EventKind, LetterStep, NoticeLevel, TurnEnd};
-use crate::store::{Board, Cursor, Post, PromptQueue, QueuedPrompt, Requests, Transcript};
+use crate::protocol::event::{EventKind, DeliveryState, NoticeLevel, TurnEnd};
+use crate::store::{Board, Cursor, Mailbox, PromptQueue, QueuedPrompt, Requests, Transcript};
 
 /// Commands of the crew to an agent while it works.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct Driver {
     /// The tools that are sent to the model.
     pub specs: Arc<Vec<ToolSpec>>,
     /// The model.
-    pub engine: SharedModelConfig,
+    pub model: SharedModelConfig,
     /// Runs tool calls.
     pub tool_runner: ToolRunner,
     /// Counts usage and enforces budgets.
@@ -51,7 +51,7 @@ pub struct Driver {
     /// Publishes events.
     pub publisher: EventSender,
     /// The message store; `None` for subagents.
-    pub post: Option<Post>,
+    pub post: Option<Mailbox>,
     /// The queue of prompts; only for the lead.
     pub prompts: Option<Arc<PromptQueue>>,
     /// The requests that messages refer to.
@@ -96,7 +96,7 @@ pub struct State {
     /// The todo list.
     pub todo: TodoList,
     /// The approved shutdown request, if the agent has received one.
-    pub approved_shutdown: Option<Letter>,
+    pub approved_shutdown: Option<MailMessage>,
     /// Whether the log on disk is complete.
     pub(super) log: Log,
     /// The inbox position after the messages in the conversation message that is being built.
@@ -104,7 +104,7 @@ pub struct State {
     /// The inbox position after messages that are not yet on disk or not yet acknowledged.
     pub(super) unacknowledged_inbox: Option<Cursor>,
     /// The inbox messages up to that position.
-    pub(super) letters: Vec<Letter>,
+    pub(super) letters: Vec<MailMessage>,
     /// Prompts in the conversation message that is being built.
     pub(super) prompts: Vec<QueuedPrompt>,
     /// Prompts in the conversation that are still in the queue on disk.
@@ -114,7 +114,7 @@ pub struct State {
     /// Background jobs whose end is in conversation messages that are not on disk yet.
     pub(super) unacknowledged_jobs: Vec<JobId>,
     /// Inbox messages in the conversation that the model has not answered yet.
-    pub(super) unanswered: Vec<Letter>,
+    pub(super) unanswered: Vec<MailMessage>,
     /// How long the model thought before its last answer, in milliseconds.
     pub(super) thought_ms: u64,
     pub(super) announced: PublishedCalls,
@@ -237,7 +237,7 @@ impl Driver {
 
     /// Returns the model in use.
     pub(super) fn engine(&self) -> ModelConfig {
-        self.engine
+        self.model
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
@@ -295,7 +295,7 @@ impl Driver {
             Some(Ok(reply)) => {
                 self.count(&engine, &reply).await;
                 for letter in std::mem::take(&mut self.state.unanswered) {
-                    let step = LetterStep::ActedOn;
+                    let step = DeliveryState::ActedOn;
                     self.publish(EventKind::LetterMoved { letter, step }).await;
                 }
                 Input::Replied(reply)

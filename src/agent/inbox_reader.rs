@@ -7,9 +7,9 @@ use super::driver::{Driver, Log, blocking};
 use super::mail;
 use crate::domain::chat::Block;
 use crate::domain::ids::Name;
-use crate::domain::mail::{Letter, LetterKind};
-use crate::protocol::event::{EventKind, LetterStep, NoticeLevel};
-use crate::store::{Pending, Post, Reader, StoreError};
+use crate::domain::mail::{MailMessage, MailKind};
+use crate::protocol::event::{EventKind, DeliveryState, NoticeLevel};
+use crate::store::{UnreadMessages, Mailbox, InboxReader, StoreError};
 
 /// How long an agent waits for another program that is reading its inbox, much longer than `crewdeck mail read` takes.
 /// After that the messages are left for the next check.
@@ -62,12 +62,12 @@ impl Driver {
     }
 
     /// Returns the waiting messages. If there are any, the inbox stays locked until they are acknowledged.
-    async fn take_letters(&self, post: &Post) -> Result<Pending, StoreError> {
+    async fn take_letters(&self, post: &Mailbox) -> Result<UnreadMessages, StoreError> {
         let (post, name) = (post.clone(), self.name.clone());
         let (reader, pending) = blocking(move || {
             // Most checks find nothing and need no lock.
-            let seen = post.look(&name)?;
-            if !seen.is_due() {
+            let seen = post.peek(&name)?;
+            if !seen.needs_reader() {
                 return Ok((None, seen));
             }
             let reader = post.reader(&name, READER_WAIT)?;
@@ -82,7 +82,7 @@ impl Driver {
     }
 
     /// Returns the agent's inbox reader, or opens one.
-    async fn reader(&self, post: Post) -> Result<Arc<Reader>, StoreError> {
+    async fn reader(&self, post: Mailbox) -> Result<Arc<InboxReader>, StoreError> {
         if let Some(reader) = self.tool_runner.mailbox.reader() {
             return Ok(reader);
         }
@@ -118,7 +118,7 @@ impl Driver {
         let only_that = pending
             .letters
             .iter()
-            .all(|l| l.kind == LetterKind::ShutdownRequest);
+            .all(|l| l.kind == MailKind::ShutdownRequest);
         if self.state.approved_shutdown.is_none() || !only_that {
             self.tool_runner.mailbox.drop_reader();
             return false;
@@ -130,10 +130,10 @@ impl Driver {
         true
     }
 
-    async fn look_for_shutdown(&mut self, letters: &[Letter]) {
+    async fn look_for_shutdown(&mut self, letters: &[MailMessage]) {
         for letter in letters
             .iter()
-            .filter(|l| l.kind == LetterKind::ShutdownRequest)
+            .filter(|l| l.kind == MailKind::ShutdownRequest)
         {
             let Some(id) = letter.request_id() else {
                 continue;
@@ -168,7 +168,7 @@ impl Driver {
         }
         self.tool_runner.mailbox.drop_reader();
         for letter in self.state.letters.drain(..) {
-            let step = LetterStep::Delivered;
+            let step = DeliveryState::Delivered;
             self.publisher
                 .publish(EventKind::LetterMoved {
                     letter: letter.clone(),
@@ -182,15 +182,15 @@ impl Driver {
 }
 
 /// Returns the event that shows a delivered message in the conversation of `agent`.
-fn entry(agent: &Name, letter: &Letter) -> EventKind {
+fn entry(agent: &Name, letter: &MailMessage) -> EventKind {
     let (agent, text) = (agent.clone(), letter.content.clone());
-    let is_users = letter.from == Name::user().as_str() && letter.kind == LetterKind::Message;
+    let is_users = letter.from == Name::user().as_str() && letter.kind == MailKind::Message;
     // The user prompts the lead directly, so a message to the lead that claims to be the user's is shown as a message.
     if is_users && !agent.is_lead() {
         return EventKind::Prompted { agent, text };
     }
     let what = match letter.kind {
-        LetterKind::Message => format!("message from {}", letter.from),
+        MailKind::Message => format!("message from {}", letter.from),
         _ => format!("message from {} ({})", letter.from, letter.kind),
     };
     EventKind::Injected { agent, what, text }

@@ -4,18 +4,18 @@ use serde_json::{Map, Value};
 
 use crate::domain::chat::Block;
 use crate::domain::ids::Name;
-use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::mail::{MailMessage, MailKind};
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 
 /// Returns the messages as one block: `<inbox>` with a JSON array, as in learn-claude-code.
-pub fn block(letters: &[Letter]) -> Block {
+pub fn block(letters: &[MailMessage]) -> Block {
     let list: Vec<Value> = letters.iter().map(plain).collect();
     let json = serde_json::to_string_pretty(&list).unwrap_or_default();
     Block::text(format!("<inbox>\n{json}\n</inbox>"))
 }
 
 /// Returns the fields of a message that the model needs, without the ids and dates of the file.
-fn plain(letter: &Letter) -> Value {
+fn plain(letter: &MailMessage) -> Value {
     let mut out = Map::new();
     out.insert("from".into(), letter.from.clone().into());
     out.insert("type".into(), letter.kind.to_string().into());
@@ -30,8 +30,8 @@ fn plain(letter: &Letter) -> Value {
 
 /// Returns whether `letter` asks `to` to shut down and the matching request is approved (promise 7). The message alone
 /// proves nothing, because any program can write one.
-pub fn is_approved_shutdown(letter: &Letter, to: &Name, request: Option<&Request>) -> bool {
-    letter.kind == LetterKind::ShutdownRequest
+pub fn is_approved_shutdown(letter: &MailMessage, to: &Name, request: Option<&Request>) -> bool {
+    letter.kind == MailKind::ShutdownRequest
         && request.is_some_and(|r| {
             Some(&r.id) == letter.request_id().as_ref()
                 && r.kind == RequestKind::Shutdown
@@ -43,17 +43,17 @@ pub fn is_approved_shutdown(letter: &Letter, to: &Name, request: Option<&Request
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ids::{LetterId, RequestId};
-    use crate::domain::stamp::Timestamp;
+    use crate::domain::ids::{MessageId, RequestId};
+    use crate::domain::timestamp::Timestamp;
 
     #[test]
     fn only_an_approved_request_for_the_recipient_shuts_down() {
         let bob = Name::member("bob").unwrap();
         let alice = Name::member("alice").unwrap();
         let id = RequestId("r1".into());
-        let mut letter = Letter::new(
-            LetterId("l1".into()),
-            LetterKind::ShutdownRequest,
+        let mut letter = MailMessage::new(
+            MessageId("l1".into()),
+            MailKind::ShutdownRequest,
             &alice,
             &bob,
             "go",
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn inbox_block_names_sender_and_omits_unknown_fields() {
-        let letter: Letter = serde_json::from_str(
+        let letter: MailMessage = serde_json::from_str(
             r#"{"id":"x","type":"message","from":"alice","content":"hi","timestamp":5,"odd":1}"#,
         )
         .unwrap();

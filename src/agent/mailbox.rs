@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::domain::chat::Block;
 use crate::domain::ids::{JobId, TaskId};
 use crate::domain::todo::TodoList;
-use crate::store::Reader;
+use crate::store::InboxReader;
 use crate::tools::policy::PlanGate;
 
 /// Most crew notes that wait for an agent's next call; older ones are dropped.
@@ -41,7 +41,7 @@ pub struct AgentMailbox {
     /// Whether messages do not wake the agent.
     ignores_messages: Mutex<bool>,
     lifted: Mutex<Option<TaskId>>,
-    reader: Mutex<Option<Arc<Reader>>>,
+    reader: Mutex<Option<Arc<InboxReader>>>,
 }
 
 /// An agent's answer to a shutdown request.
@@ -94,12 +94,12 @@ impl AgentMailbox {
     }
 
     /// Stores the inbox reader until the messages that were taken are acknowledged.
-    pub fn keep_reader(&self, reader: Arc<Reader>) {
+    pub fn keep_reader(&self, reader: Arc<InboxReader>) {
         *lock(&self.reader) = Some(reader);
     }
 
     /// Returns the stored inbox reader.
-    pub fn reader(&self) -> Option<Arc<Reader>> {
+    pub fn reader(&self) -> Option<Arc<InboxReader>> {
         lock(&self.reader).clone()
     }
 

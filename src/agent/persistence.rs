@@ -3,12 +3,12 @@
 use super::driver::{Driver, Log, ModelConfig, blocking};
 use super::turn::{Input, Turn};
 use crate::domain::chat::{Block, Message, Role};
-use crate::domain::conversation::{Conversation, JobState, PlanState, Record, TurnState};
+use crate::domain::conversation::{Conversation, JobState, PlanState, LogRecord, TurnState};
 use crate::domain::ids::{JobId, PromptId};
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
 use crate::protocol::event::{EventKind, NoticeLevel};
-use crate::store::{Added, Cursor, QueuedPrompt, StoreError, Transcript};
+use crate::store::{LogState, Cursor, QueuedPrompt, StoreError, Transcript};
 use crate::tools::policy::PlanGate;
 
 impl Driver {
@@ -18,7 +18,7 @@ impl Driver {
         for event in self.state.announced.on_message(&self.name, &message) {
             self.publish(event).await;
         }
-        let said = (!is_user).then(|| (message.words(), thoughts(&message)));
+        let said = (!is_user).then(|| (message.text(), thoughts(&message)));
         if is_user {
             self.announce().await;
         }
@@ -42,9 +42,9 @@ impl Driver {
             .unacknowledged_prompts
             .extend(ids.iter().cloned());
         self.keep(if inbox.is_none() && ended.is_empty() && ids.is_empty() {
-            Record::Message(message)
+            LogRecord::Message(message)
         } else {
-            Record::Told {
+            LogRecord::Delivery {
                 message,
                 inbox,
                 ended,
@@ -84,7 +84,7 @@ impl Driver {
         for job in std::mem::take(&mut self.state.unacknowledged_jobs) {
             if let Some(command) = self.tool_runner.mailbox.remove_reported_job(&job) {
                 let state = JobState::Ended;
-                self.keep(Record::Job {
+                self.keep(LogRecord::Job {
                     job,
                     command,
                     state,
@@ -103,7 +103,7 @@ impl Driver {
             return;
         };
         let ids = held.clone();
-        if let Err(error) = blocking(move || queue.settle(&ids)).await {
+        if let Err(error) = blocking(move || queue.remove(&ids)).await {
             self.report_file_error("The queue of messages cannot be written", &error)
                 .await;
             self.state.unacknowledged_prompts = held;
@@ -111,15 +111,15 @@ impl Driver {
     }
 
     /// Appends a line to the agent's log. If that fails, [`Driver::repair_log`] rewrites the log later.
-    pub(super) async fn keep(&mut self, record: Record) {
+    pub(super) async fn keep(&mut self, record: LogRecord) {
         if self.state.log == Log::Incomplete {
             return;
         }
         let transcript = self.transcript.clone();
         let added = blocking(move || transcript.append(&record)).await;
         self.state.log = match (added, self.state.log) {
-            (Ok(Added::First), Log::Whole) => Log::Incomplete,
-            (Ok(Added::First | Added::Behind), Log::Empty | Log::Whole | Log::Incomplete) => {
+            (Ok(LogState::Created), Log::Whole) => Log::Incomplete,
+            (Ok(LogState::Created | LogState::Existed), Log::Empty | Log::Whole | Log::Incomplete) => {
                 Log::Whole
             }
             (Err(error), Log::Empty | Log::Whole | Log::Incomplete) => {
@@ -156,7 +156,7 @@ impl Driver {
             spent: self.state.usage,
             cost: self.state.cost,
             calls: self.state.calls,
-            lost_jobs: self.tool_runner.mailbox.unreported_jobs(),
+            unreported_jobs: self.tool_runner.mailbox.unreported_jobs(),
             plan: match self.tool_runner.mailbox.gate() {
                 PlanGate::Open => PlanState::Approved,
                 PlanGate::Closed => PlanState::Open,
@@ -179,7 +179,7 @@ impl Driver {
     /// Saves and publishes a new todo list.
     pub(super) async fn save_todo(&mut self, list: TodoList) {
         self.state.todo = list.clone();
-        self.keep(Record::Todo { todo: list.clone() }).await;
+        self.keep(LogRecord::Todo { todo: list.clone() }).await;
         self.publish(EventKind::TodoChanged {
             agent: self.name.clone(),
             list,
@@ -190,7 +190,7 @@ impl Driver {
     /// Records the end of the turn, so that it is not continued after a restart.
     pub(super) async fn record_turn_end(&mut self) {
         self.repair_log().await;
-        self.keep(Record::Turn {
+        self.keep(LogRecord::Turn {
             turn: TurnState::Ended,
         })
         .await;
@@ -213,7 +213,7 @@ impl Driver {
     }
 
     async fn publish_usage(&mut self, engine: &ModelConfig, context: u64) {
-        self.keep(Record::Spent {
+        self.keep(LogRecord::Spent {
             spent: self.state.usage,
             cost: self.state.cost,
             calls: self.state.calls,
@@ -253,7 +253,7 @@ impl Driver {
         self.state.todo = from.todo.clone();
         self.recall_prompts(from.prompts).await;
         self.acknowledge_restored(from.inbox).await;
-        self.report_lost_jobs(from.lost_jobs);
+        self.report_lost_jobs(from.unreported_jobs);
         let engine = self.engine();
         self.set_budget();
         self.publish(EventKind::TodoChanged {
@@ -270,7 +270,7 @@ impl Driver {
         let Some(queue) = self.prompts.clone() else {
             return;
         };
-        match blocking(move || queue.recall(&held)).await {
+        match blocking(move || queue.load(&held)).await {
             Ok(None) => {}
             Ok(Some(notice)) => {
                 let notice = EventKind::notice(NoticeLevel::Warn, notice);

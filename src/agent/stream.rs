@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use super::driver::{Control, Driver, ModelConfig, until_interrupt};
 use super::turn::Input;
 use crate::domain::team::Activity;
-use crate::model::http::cut;
-use crate::model::{Delta, Held, ModelError, ModelRequest, Reply};
+use crate::model::http::truncated_error;
+use crate::model::{Delta, CallWait, ModelError, ModelRequest, Reply};
 use crate::protocol::event::EventKind;
 
 /// Deltas that arrive within this time are published as one.
@@ -35,16 +35,16 @@ impl Driver {
     }
 
     /// Publishes what a call waits for before it starts, and then the activity `doing`.
-    pub(super) async fn held(&self, held: Held, doing: Activity) {
+    pub(super) async fn held(&self, held: CallWait, doing: Activity) {
         self.activity(match held {
-            Held::Queued { place } => Activity::Queued { place },
-            Held::Paused { left, cause } => Activity::Backoff {
+            CallWait::Queued { place } => Activity::Queued { place },
+            CallWait::Paused { left, cause } => Activity::Backoff {
                 cause,
                 until: (self.clock)().after(left),
                 attempt: 0,
                 attempts_max: 0,
             },
-            Held::Released => doing,
+            CallWait::Released => doing,
         })
         .await;
     }
@@ -106,7 +106,7 @@ impl Driver {
                     due = None;
                 }
                 delta = stream.next() => match delta {
-                    Some(Ok(Delta::Held(held))) => self.held(held, Activity::Thinking).await,
+                    Some(Ok(Delta::Waiting(held))) => self.held(held, Activity::Thinking).await,
                     Some(Ok(Delta::Text(more))) => {
                         thought_until(&mut thinks_since);
                         partial.push_str(&more);
@@ -127,7 +127,7 @@ impl Driver {
                         return Ok(reply);
                     }
                     Some(Err(error)) => return Err(error),
-                    None => return Err(cut()),
+                    None => return Err(truncated_error()),
                 }
             }
         }

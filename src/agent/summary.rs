@@ -7,14 +7,14 @@ use std::time::{Duration, SystemTime};
 use futures::StreamExt;
 use tokio::sync::mpsc;
 
-use super::compact::{Budget, KeptState, Question, WINDOW_ASSUMED};
+use super::compact::{Budget, KeptState, SummaryRequest, WINDOW_ASSUMED};
 use super::driver::{Control, Driver, Log, ModelConfig, blocking, until_interrupt};
 use super::turn::Input;
 use super::work_state::work_state;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
-use crate::model::http::cut;
+use crate::model::http::truncated_error;
 use crate::model::{Delta, ModelError, ModelRequest, Reply};
 use crate::protocol::event::{Compaction, EventKind, NoticeLevel};
 use crate::tools::Access;
@@ -45,7 +45,7 @@ impl Driver {
     /// Requests a summary from the model. The answer goes into the conversation and not to the screen.
     pub(super) async fn summarise(
         &mut self,
-        question: Question,
+        question: SummaryRequest,
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,
     ) -> Input {
@@ -70,7 +70,7 @@ impl Driver {
         }
     }
 
-    async fn ask(&self, engine: &ModelConfig, question: Question) -> Result<Reply, ModelError> {
+    async fn ask(&self, engine: &ModelConfig, question: SummaryRequest) -> Result<Reply, ModelError> {
         let (system, tools) = match question.system {
             Some(system) => (system, Arc::default()),
             None => (self.system.clone(), Arc::clone(&self.specs)),
@@ -86,11 +86,11 @@ impl Driver {
         while let Some(delta) = stream.next().await {
             match delta? {
                 Delta::Done(reply) => return Ok(reply),
-                Delta::Held(held) => self.held(held, Activity::Compacting).await,
+                Delta::Waiting(held) => self.held(held, Activity::Compacting).await,
                 Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {}
             }
         }
-        Err(cut())
+        Err(truncated_error())
     }
 
     /// Archives the whole conversation and collects what is kept besides the summary.

@@ -14,14 +14,14 @@ use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::redact::Redactor;
 use crate::domain::request::{PendingCall, NewRequest, RequestKind, RequestStatus};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::EventKind;
 use crate::store::{Board, Skills};
 use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, PolicyContext, Rules, Ruling};
-use crate::tools::{Access, Guard, Tool, ToolContext, ToolOutput, path_below_root, reach, table};
+use crate::tools::{Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, reach, table};
 
 /// Most bytes of one tool result in the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;
@@ -54,7 +54,7 @@ pub struct ToolRunner {
     /// Removes secrets from tool results, approval requests and texts for other agents.
     pub redactor: Redactor,
     /// Supervises and confines programs; `None` runs them directly.
-    pub guard: Option<Arc<Guard>>,
+    pub guard: Option<Arc<Supervisor>>,
     /// The files as the agent last saw them.
     pub snapshots: Arc<FileSnapshots>,
     /// Returns the current time.
@@ -210,7 +210,7 @@ impl ToolRunner {
     fn asked_call(&self, tool: &Tool, input: &Value, why: &str) -> Option<PendingCall> {
         let command = input.get("command").and_then(Value::as_str);
         let shown = command.map_or_else(|| input.to_string(), str::to_string);
-        (shown.len() <= SHOWN_MAX && !self.redactor.finds(&shown)).then(|| PendingCall {
+        (shown.len() <= SHOWN_MAX && !self.redactor.has_secret(&shown)).then(|| PendingCall {
             tool: tool.name.into(),
             input: shown,
             why: why.into(),

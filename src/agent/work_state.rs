@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use ignore::WalkBuilder;
 
-use crate::domain::folders::is_kept;
+use crate::domain::folders::is_reserved;
 
 /// Most files that are included.
 const FILES_MAX: usize = 100_000;
@@ -28,7 +28,7 @@ pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
         .hidden(false)
         .follow_links(false)
         .require_git(false)
-        .filter_entry(|e| !is_kept(&e.file_name().to_string_lossy()))
+        .filter_entry(|e| !is_reserved(&e.file_name().to_string_lossy()))
         .sort_by_file_name(std::cmp::Ord::cmp)
         .build();
     for entry in walk.flatten().take(FILES_MAX) {

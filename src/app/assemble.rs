@@ -7,14 +7,14 @@ use anyhow::{Result, anyhow, bail};
 
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
-use super::wire::{Probe, connect_model, keys, name_of_model};
-use super::{demo, guard, jitter, machine, new_id, now, resume, root, settings};
+use super::model_setup::{Probe, connect_model, keys, name_of_model};
+use super::{demo, supervisor, jitter, team_size, new_id, now, resume, root, settings};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::ModelConfig;
-use crate::cli::Global;
-use crate::config::{self, Choice, Loaded, Merging, Project, Settings};
+use crate::cli::GlobalOptions;
+use crate::config::{self, ProviderChoice, LoadedSettings, MergePolicy, ProjectPolicy, Settings};
 use crate::crew::{Crew, Deciders, MergeRule, ModelParts, Parts, Start, TeamLimits};
-use crate::domain::request::Decider;
+use crate::domain::request::Approver;
 use crate::model::governor::{self, Governor};
 use crate::process::environment;
 use crate::protocol::EventSender;
@@ -35,9 +35,9 @@ pub struct Blueprint {
     /// The settings, with environment and options applied.
     pub settings: Settings,
     /// Whether the project's sensitive settings are approved.
-    pub project: Project,
+    pub project: ProjectPolicy,
     /// The provider; `None` if no setting, option or key selects one.
-    pub choice: Option<Choice>,
+    pub choice: Option<ProviderChoice>,
     /// Who decides each kind of request.
     pub deciders: Deciders,
     /// The session to resume.
@@ -64,7 +64,7 @@ impl Blueprint {
     ///
     /// # Errors
     /// Invalid or conflicting options and settings.
-    pub fn read(global: &Global) -> Result<Blueprint> {
+    pub fn read(global: &GlobalOptions) -> Result<Blueprint> {
         let wants_demo = global.demo || global.provider.as_deref() == Some("demo");
         if global.speed.is_some() && !wants_demo {
             bail!("--speed is for the demo: use it with --demo");
@@ -84,20 +84,20 @@ impl Blueprint {
         };
         let id = global.resume.as_deref();
         let resume = id.map(|id| resume::choose(&root, id)).transpose()?;
-        let Loaded {
+        let LoadedSettings {
             mut settings,
             project,
         } = usable(global, &root)?;
         if demo.is_some() {
-            settings.confine = guard::demo_sandbox(&settings);
+            settings.confine = supervisor::demo_sandbox(&settings);
         }
         let choice = if wants_demo {
-            Some(Choice::Demo)
+            Some(ProviderChoice::Demo)
         } else {
-            config::choose(global.provider.as_deref(), &settings, keys())
+            config::choose_provider(global.provider.as_deref(), &settings, keys())
                 .map_err(|why| anyhow!(why))?
         };
-        let (plan, shutdown, tool) = settings.deciders();
+        let (plan, shutdown, tool) = settings.approvers();
         Ok(Blueprint {
             root,
             settings,
@@ -107,8 +107,8 @@ impl Blueprint {
                 plan,
                 shutdown,
                 tool,
-                ceiling: Decider::Ask,
-                question: Decider::Ask,
+                ceiling: Approver::Ask,
+                question: Approver::Ask,
             },
             resume,
             speed: global.speed.unwrap_or(1.0),
@@ -124,7 +124,7 @@ impl Blueprint {
 }
 
 /// Loads the settings for `root` and checks their tool names.
-fn usable(global: &Global, root: &Path) -> Result<Loaded> {
+fn usable(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
     let settings = settings(global, root)?;
     if let Some(names) = &settings.settings.tools {
         table::narrow(names).map_err(|why| anyhow!(why))?;
@@ -226,12 +226,12 @@ async fn start_crew(
         },
         worktrees: match (settings.worktrees, settings.merge.unwrap_or_default()) {
             (Some(false), _) => None,
-            (Some(true) | None, Merging::Asked) => Some(MergeRule::Asked),
-            (Some(true) | None, Merging::Auto) => Some(MergeRule::Auto),
+            (Some(true) | None, MergePolicy::Asked) => Some(MergeRule::Asked),
+            (Some(true) | None, MergePolicy::Auto) => Some(MergeRule::Auto),
         },
         deciders: blueprint.deciders,
         limits: TeamLimits {
-            agents_max: settings.agents_max.unwrap_or_else(machine::agents),
+            agents_max: settings.agents_max.unwrap_or_else(team_size::agents),
             idle_timeout: settings.idle_timeout(),
         },
         ceilings: settings.ceilings,
@@ -241,7 +241,7 @@ async fn start_crew(
         },
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),
-        guard: guard::supervisor(root, settings).map(Arc::new),
+        guard: supervisor::supervisor(root, settings).map(Arc::new),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
         start,
         memory: memory(root)
@@ -253,7 +253,7 @@ async fn start_crew(
         jitter,
     })
     .await?;
-    guard::warn_about_missing_sandbox(settings, publisher);
+    supervisor::warn_about_missing_sandbox(settings, publisher);
     Ok(Built::Crew(Box::new(Assembly {
         crew,
         journal,
@@ -274,7 +274,7 @@ fn memory(root: &Path) -> Option<(String, String)> {
     use std::io::Read;
     MEMORY_FILES.iter().find_map(|name| {
         let mut bytes = Vec::new();
-        let file = store::plain::open(&root.join(name)).ok()?;
+        let file = store::regular_file::open(&root.join(name)).ok()?;
         file.take(MEMORY_READ_MAX).read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         (!text.trim().is_empty()).then(|| ((*name).to_string(), text))

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 
 /// The process-wide clock state. Code that needs another clock takes one as a function.
 static READINGS: Mutex<Option<(Instant, Readings)>> = Mutex::new(None);

@@ -7,16 +7,16 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::lock::LockAttempt;
-use super::{block_on, guard, lock, now, root, secrets, settings, theme};
-use crate::cli::Global;
-use crate::config::{self, Confining, Project};
-use crate::doctor::print::{self, Paint, Paper};
-use crate::doctor::{self, Crew, EnvironmentFacts, Finding, Place, SandboxFacts, SettingsFacts};
-use crate::domain::text::{harmless, one_line};
+use super::{block_on, supervisor, lock, now, root, secrets, settings, theme};
+use crate::cli::GlobalOptions;
+use crate::config::{self, SandboxMode, ProjectPolicy};
+use crate::doctor::print::{self, ColourMode, ReportFormat};
+use crate::doctor::{self, Crew, EnvironmentFacts, Finding, DoctorContext, SandboxFacts, SettingsFacts};
+use crate::domain::text::{escape_control_chars, one_line};
 use crate::process::environment;
 use crate::store;
 use crate::ui::{ColorDepth, ThemeChoice};
-use crate::verbs::Form;
+use crate::commands::OutputFormat;
 
 mod model;
 
@@ -45,15 +45,15 @@ impl FixMode {
 ///
 /// # Errors
 /// Names the failed checks, if any failed.
-pub fn main(global: &Global, mode: FixMode, form: Form) -> Result<u8> {
+pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result<u8> {
     let root = root(global)?;
     let settings = settings(global, &root).map(|loaded| loaded.settings);
     let passed = settings.as_ref().ok().and_then(|s| s.pass_env.clone());
     let sandbox = match settings.as_ref().map(|s| s.confine.unwrap_or_default()) {
-        Ok(Confining::Off) => SandboxFacts::Off,
-        Ok(Confining::Files) => SandboxFacts::WithoutHistory(guard::sandbox()),
-        Ok(Confining::On) | Err(_) => SandboxFacts::Tried {
-            report: guard::sandbox(),
+        Ok(SandboxMode::Off) => SandboxFacts::Off,
+        Ok(SandboxMode::Files) => SandboxFacts::WithoutHistory(supervisor::sandbox()),
+        Ok(SandboxMode::On) | Err(_) => SandboxFacts::Tried {
+            report: supervisor::sandbox(),
             network: settings
                 .as_ref()
                 .ok()
@@ -62,7 +62,7 @@ pub fn main(global: &Global, mode: FixMode, form: Form) -> Result<u8> {
         },
     };
     let model = block_on(async { Ok(model::facts(global, settings).await) })?;
-    let mut place = Place {
+    let mut place = DoctorContext {
         now: now(),
         crew: running_crew(&root),
         settings: settings_facts(&root),
@@ -75,7 +75,7 @@ pub fn main(global: &Global, mode: FixMode, form: Form) -> Result<u8> {
     let mode = allowed(mode, &place.crew, &findings);
     let mut fixed = Vec::new();
     if mode != FixMode::Report && findings.iter().any(|f| f.mend.is_some()) {
-        if form == Form::Text && mode == FixMode::Ask {
+        if form == OutputFormat::Text && mode == FixMode::Ask {
             print_line(&print::report(&findings, paper()))?;
         }
         fixed = apply_fixes(&place, &findings, mode)?;
@@ -83,14 +83,14 @@ pub fn main(global: &Global, mode: FixMode, form: Form) -> Result<u8> {
         findings = examine(&place);
     }
     let text = match form {
-        Form::Text => {
-            let done = fixed.iter().map(|done| harmless(&format!("fixed: {done}")));
+        OutputFormat::Text => {
+            let done = fixed.iter().map(|done| escape_control_chars(&format!("fixed: {done}")));
             let gap = (!fixed.is_empty()).then(String::new);
             let report = [print::report(&findings, paper())];
             let lines: Vec<String> = done.chain(gap).chain(report).collect();
             lines.join("\n")
         }
-        Form::Json => harmless(&serde_json::to_string_pretty(&to_json(&fixed, &findings)?)?),
+        OutputFormat::Json => escape_control_chars(&serde_json::to_string_pretty(&to_json(&fixed, &findings)?)?),
     };
     print_line(&text)?;
     match print::failure(&findings) {
@@ -100,7 +100,7 @@ pub fn main(global: &Global, mode: FixMode, form: Form) -> Result<u8> {
 }
 
 /// Runs the checks and redacts secrets: an invalid settings file is quoted and may contain a URL with a password.
-fn examine(place: &Place) -> Vec<Finding> {
+fn examine(place: &DoctorContext) -> Vec<Finding> {
     let redactor = secrets::redactor();
     let clean = |text: String| redactor.text(&text).into_owned();
     let found = doctor::examine(place).into_iter();
@@ -124,19 +124,19 @@ fn to_json(fixed: &[String], findings: &[Finding]) -> Result<Value> {
 }
 
 /// Returns the width and colours of standard output.
-fn paper() -> Paper {
+fn paper() -> ReportFormat {
     if !std::io::stdout().is_terminal() {
-        return Paper::PLAIN;
+        return ReportFormat::PLAIN;
     }
     let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
-    Paper {
+    ReportFormat {
         columns: crossterm::terminal::size()
             .ok()
             .map(|(columns, _)| columns.into()),
-        paint: match theme::color_depth() {
-            ColorDepth::None => Paint::Plain,
-            _ if is_dumb => Paint::Plain,
-            ColorDepth::Sixteen | ColorDepth::Indexed | ColorDepth::True => Paint::Colour,
+        colours: match theme::color_depth() {
+            ColorDepth::None => ColourMode::Plain,
+            _ if is_dumb => ColourMode::Plain,
+            ColorDepth::Sixteen | ColorDepth::Indexed | ColorDepth::True => ColourMode::Colour,
         },
     }
 }
@@ -172,7 +172,7 @@ fn allowed(mode: FixMode, crew: &Crew, findings: &[Finding]) -> FixMode {
 }
 
 /// Applies the fixes and returns a line for each. Holds the crew lock, so no crew can start meanwhile.
-fn apply_fixes(place: &Place, findings: &[Finding], mode: FixMode) -> Result<Vec<String>> {
+fn apply_fixes(place: &DoctorContext, findings: &[Finding], mode: FixMode) -> Result<Vec<String>> {
     store::prepare(&place.root)?;
     let LockAttempt::Acquired(_lock) = lock::take(&place.root, "")? else {
         warn("a crew has just started here: nothing is fixed while it runs");
@@ -188,7 +188,7 @@ fn apply_fixes(place: &Place, findings: &[Finding], mode: FixMode) -> Result<Vec
         {
             continue;
         }
-        match act.carry_out(&place.root, now()) {
+        match act.apply(&place.root, now()) {
             Ok(done) => fixed.push(done),
             Err(why) => warn(&format!("not fixed: {why}")),
         }
@@ -198,7 +198,7 @@ fn apply_fixes(place: &Place, findings: &[Finding], mode: FixMode) -> Result<Vec
 
 fn confirm(question: &str) -> Result<bool> {
     let mut out = std::io::stdout().lock();
-    write!(out, "{}", harmless(question))?;
+    write!(out, "{}", escape_control_chars(question))?;
     out.flush()?;
     let mut answer = String::new();
     let input = std::io::stdin().lock();
@@ -219,12 +219,12 @@ fn settings_facts(root: &Path) -> SettingsFacts {
     };
     let (error, warnings, project) = match config::load(root) {
         Ok(loaded) => (None, theme_warnings(&loaded.settings), loaded.project),
-        Err(e) => (Some(format!("{e:#}")), Vec::new(), Project::Harmless),
+        Err(e) => (Some(format!("{e:#}")), Vec::new(), ProjectPolicy::Harmless),
     };
     let (waiting, ignored) = match project {
-        Project::Harmless | Project::Approved(_) => (None, None),
-        Project::Waiting(found) => (Some(found.names()), None),
-        Project::Ignored(found) => (None, Some(found.names())),
+        ProjectPolicy::Harmless | ProjectPolicy::Approved(_) => (None, None),
+        ProjectPolicy::Waiting(found) => (Some(found.names()), None),
+        ProjectPolicy::Ignored(found) => (None, Some(found.names())),
     };
     SettingsFacts {
         files: config::files(root)
@@ -240,16 +240,16 @@ fn settings_facts(root: &Path) -> SettingsFacts {
 
 /// Returns the names of the environment variables that are withheld from commands of agents.
 fn environment_facts(passed: Vec<String>) -> EnvironmentFacts {
-    let all = environment::withheld();
+    let all = environment::secret_names();
     let names = all.into_iter().map(|(name, _)| name);
     let withheld = names.filter(|name| !passed.contains(name)).collect();
-    EnvironmentFacts { withheld, passed }
+    EnvironmentFacts { withheld, allowed: passed }
 }
 
 /// Returns a warning for each custom theme with colours that are unreadable in this terminal.
 fn theme_warnings(settings: &config::Settings) -> Vec<String> {
     let depth = theme::color_depth();
-    let own = settings.themes.iter().cloned().map(ThemeChoice::Own);
+    let own = settings.themes.iter().cloned().map(ThemeChoice::Custom);
     own.filter_map(|own| theme::contrast_warning(&own, depth))
         .collect()
 }

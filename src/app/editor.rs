@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::describe_error;
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::ui::{COMPOSER_MAX, bytes};
 
 /// Time from SIGTERM to SIGKILL when the editor has to end.
@@ -60,7 +60,7 @@ fn read_back(file: NamedTempFile) -> Result<String> {
         Ok((bytes, _)) => match String::from_utf8(bytes) {
             Err(_) => "is not UTF-8".to_string(),
             // Escaped control characters are longer than the characters themselves.
-            Ok(text) if harmless(&text).len() > COMPOSER_MAX => too_long(text.len() as u64),
+            Ok(text) if escape_control_chars(&text).len() > COMPOSER_MAX => too_long(text.len() as u64),
             Ok(text) => return Ok(text.trim_end_matches('\n').to_string()),
         },
     };
@@ -105,7 +105,7 @@ fn read_limited(path: &Path, limit: u64) -> std::io::Result<(Vec<u8>, u64)> {
 /// Makes the temporary file permanent and returns its path; `None` if that fails.
 fn keep_file(file: NamedTempFile) -> Option<String> {
     let (_, path) = file.keep().ok()?;
-    Some(harmless(&path.display().to_string()))
+    Some(escape_control_chars(&path.display().to_string()))
 }
 
 /// Opens the file in the editor and waits for the editor to exit.

@@ -1,7 +1,7 @@
 //! The content of the first page, computed from the startup checks. Pure: facts in, page out.
 
-use super::wire::{ModelProblem, ModelUnavailable};
-use crate::config::{PROJECT_FILE, Sensitive};
+use super::model_setup::{ModelProblem, ModelUnavailable};
+use crate::config::{PROJECT_FILE, SensitiveSettings};
 use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
 use crate::ui::keymap::Action;
 use crate::ui::{FirstPage, Offer, Weight};
@@ -90,11 +90,11 @@ fn model(missing: &ModelUnavailable, mut offers: Vec<Offer>) -> FirstPage {
 
 /// Returns the page for project settings that need approval. A list too long for the page has to be approved in a shell,
 /// where the user can read all of it.
-pub fn approval(found: &Sensitive) -> FirstPage {
-    let number = found.lines.len();
+pub fn approval(found: &SensitiveSettings) -> FirstPage {
+    let number = found.settings.len();
     let settings = if number == 1 { "setting" } else { "settings" };
     let steps: Vec<String> = found
-        .lines
+        .settings
         .iter()
         .map(|line| format!("{}  ({})", line.text, line.effect))
         .collect();

@@ -6,21 +6,21 @@ use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::journal::JournalWriter;
-use super::undecided::PendingRequests;
-use super::unfinished::UnfinishedWork;
+use super::pending_requests::PendingRequests;
+use super::unfinished_work::UnfinishedWork;
 use crate::crew::Crew;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
-use crate::domain::request::{Decider, Decision, Request, RequestKind, Verdict};
-use crate::domain::stamp::Timestamp;
+use crate::domain::request::{Approver, Decision, Request, RequestKind, Verdict};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
-use crate::domain::text::{clip, harmless, harmless_json, one_line};
+use crate::domain::text::{clip, escape_control_chars, escape_json, one_line};
 use crate::protocol::event::{EventKind, NoticeLevel, TurnEnd};
 use crate::protocol::{Command, Event, EventReceiver};
 use crate::store::Board;
 use crate::ui::transcript;
-use crate::verbs::Form;
+use crate::commands::OutputFormat;
 
 /// Most characters of a progress line.
 const LINE_MAX: usize = 2000;
@@ -70,7 +70,7 @@ pub async fn run(
     journal: &mut JournalWriter,
     board: &Board,
     prompt: Option<String>,
-    form: Form,
+    form: OutputFormat,
 ) -> Result<RunOutcome> {
     if let Some(text) = prompt {
         let to = Name::lead();
@@ -104,8 +104,8 @@ pub async fn run(
             eprint_line(&format!("warning: {text}"));
         }
         let written = match form {
-            Form::Json => json_line(&event),
-            Form::Text => say(&event, began),
+            OutputFormat::Json => json_line(&event),
+            OutputFormat::Text => say(&event, began),
         };
         if let Err(error) = written {
             // The reader closed the pipe: a normal end.
@@ -119,7 +119,7 @@ pub async fn run(
         match event.kind {
             EventKind::TurnEnded { agent, end } if agent.is_lead() => last = end,
             EventKind::RequestChanged { request }
-                if request.is_pending() && request.decider == Decider::Ask =>
+                if request.is_pending() && request.decider == Approver::Ask =>
             {
                 decide(crew, request, form).await;
             }
@@ -144,7 +144,7 @@ pub async fn run(
 }
 
 fn json_line(event: &Event) -> std::io::Result<()> {
-    let line = harmless_json(&serde_json::to_string(event)?);
+    let line = escape_json(&serde_json::to_string(event)?);
     writeln!(std::io::stdout().lock(), "{line}")
 }
 
@@ -152,9 +152,9 @@ fn json_line(event: &Event) -> std::io::Result<()> {
 fn say(event: &Event, began: Timestamp) -> std::io::Result<()> {
     match &event.kind {
         EventKind::Said { agent, text, .. } if agent.is_lead() && !text.trim().is_empty() => {
-            writeln!(std::io::stdout().lock(), "{}", harmless(text.trim_end()))?;
-            if transcript::holds_call(text) {
-                eprint_line(&format!("warning: {}", transcript::CALL_AS_TEXT));
+            writeln!(std::io::stdout().lock(), "{}", escape_control_chars(text.trim_end()))?;
+            if transcript::contains_tool_call(text) {
+                eprint_line(&format!("warning: {}", transcript::CALL_AS_TEXT_WARNING));
             }
         }
         EventKind::CrewReady(setup) => {
@@ -258,15 +258,15 @@ pub(super) fn eprint_line(text: &str) {
 }
 
 /// Asks the user at the terminal. Does nothing without one: `ask` has become `deny` then.
-async fn decide(crew: &Crew, request: Request, form: Form) {
-    if UserPresence::detect() == UserPresence::Absent || form == Form::Json {
+async fn decide(crew: &Crew, request: Request, form: OutputFormat) {
+    if UserPresence::detect() == UserPresence::Absent || form == OutputFormat::Json {
         return;
     }
     let question = format!(
         "\n{} asks ({}):\n{}\n{}",
         request.from,
         request.kind,
-        harmless(&request.body),
+        escape_control_chars(&request.body),
         how_to_answer(&request)
     );
     let answer = tokio::task::spawn_blocking(move || {
@@ -295,7 +295,7 @@ fn how_to_answer(request: &Request) -> String {
         RequestKind::Question => {
             let choices = request.choices.iter().enumerate();
             let mut lines: Vec<String> = choices
-                .map(|(at, choice)| format!("{}  {}", at + 1, harmless(choice)))
+                .map(|(at, choice)| format!("{}  {}", at + 1, escape_control_chars(choice)))
                 .collect();
             lines.push("Answer (empty: let the agent decide): ".into());
             lines.join("\n")
@@ -331,7 +331,7 @@ fn parse_answer(request: &Request, line: &str) -> (Verdict, String) {
 mod tests {
     use super::*;
     use crate::domain::ids::RequestId;
-    use crate::domain::stamp::Timestamp;
+    use crate::domain::timestamp::Timestamp;
     use pretty_assertions::assert_eq;
 
     #[test]

@@ -120,7 +120,7 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::stamp::Timestamp;
+    use crate::domain::timestamp::Timestamp;
     use crate::protocol::event::EventKind;
     use pretty_assertions::assert_eq;
 

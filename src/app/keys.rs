@@ -10,7 +10,7 @@ use crate::ui::keymap::KeyMap;
 /// # Errors
 /// Names the settings file and the invalid binding.
 pub fn keymap(settings: &Settings) -> Result<KeyMap> {
-    KeyMap::changed(&settings.keys).map_err(|error| {
+    KeyMap::with_overrides(&settings.keys).map_err(|error| {
         let file = config::user_file().unwrap_or_default();
         anyhow!("{}: {error}", file.display())
     })

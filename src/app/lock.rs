@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::resume;
-use crate::store::{plain, words};
+use crate::store::{regular_file, os_errors};
 
 /// Longest wait for the lock of a dead crew.
 const DEAD_HOLDS_MAX: Duration = Duration::from_secs(2);
@@ -89,13 +89,13 @@ fn is_dead(process: u32) -> bool {
 
 /// Returns the holder that the lock file names, whether or not it still holds the lock.
 pub fn holder(root: &Path) -> Holder {
-    plain::open(&path(root)).map_or_else(|_| Holder::default(), |mut file| read(&mut file))
+    regular_file::open(&path(root)).map_or_else(|_| Holder::default(), |mut file| read(&mut file))
 }
 
 /// Returns the process that runs a crew in `root`; `None` if there is none or the lock file cannot be read. Creates no
 /// file, and holds a shared lock only during the check.
 pub fn running(root: &Path) -> Option<Holder> {
-    let mut file = plain::open(&path(root)).ok()?;
+    let mut file = regular_file::open(&path(root)).ok()?;
     match file.try_lock_shared() {
         Ok(()) | Err(TryLockError::Error(_)) => None,
         Err(TryLockError::WouldBlock) => Some(read(&mut file)),
@@ -152,8 +152,8 @@ fn open(root: &Path) -> Result<(File, PathBuf)> {
     let path = path(root);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    let file = plain::open_as(&options, &path)
-        .map_err(|e| anyhow!("{} cannot be opened: {}", path.display(), words::why(&e)))?;
+    let file = regular_file::open_with(&options, &path)
+        .map_err(|e| anyhow!("{} cannot be opened: {}", path.display(), os_errors::explain(&e)))?;
     Ok((file, path))
 }
 

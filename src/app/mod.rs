@@ -6,32 +6,32 @@ pub mod dashboard;
 pub mod demo;
 mod doctor;
 mod editor;
-mod errand;
+mod external_program;
 mod first;
-mod follow;
-mod ground;
-pub mod guard;
+mod journal_tail;
+mod git_setup;
+pub mod supervisor;
 pub mod headless;
 mod inputs;
 mod journal;
 mod keys;
-mod local;
+mod local_server;
 mod lock;
-mod machine;
+mod team_size;
 mod mouse;
-mod pace;
+mod frame_limiter;
 mod replay;
 mod resume;
-mod screen;
+mod saved_layout;
 mod secrets;
 mod signals;
 mod theme;
 mod trust;
-mod undecided;
-mod unfinished;
-mod viewing;
-pub mod wire;
-mod zone;
+mod pending_requests;
+mod unfinished_work;
+mod viewer_session;
+pub mod model_setup;
+mod time_zone;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,13 +40,13 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, Signal, getrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{Cli, Global, Verb, manual};
-use crate::config::{self, Choice, Loaded, Settings};
+use crate::cli::{Cli, GlobalOptions, Verb, manual};
+use crate::config::{self, ProviderChoice, LoadedSettings, Settings};
 use crate::domain::conversation::TurnState;
-use crate::domain::request::Decider;
+use crate::domain::request::Approver;
 use crate::protocol::bus;
-use crate::store::{self, Board, words};
-use crate::verbs::{self, Desk, Form};
+use crate::store::{self, Board, os_errors};
+use crate::commands::{self, CommandContext, OutputFormat};
 use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
 use headless::UserPresence;
@@ -68,9 +68,9 @@ const INTERRUPTED: u8 = 130;
 /// An error for the user, with the cause and what to do.
 pub fn main(cli: Cli) -> Result<u8> {
     let form = if cli.global.json {
-        Form::Json
+        OutputFormat::Json
     } else {
-        Form::Text
+        OutputFormat::Text
     };
     survive_size_limits();
     match cli.verb {
@@ -86,15 +86,15 @@ pub fn main(cli: Cli) -> Result<u8> {
         Some(Verb::Man) => print(&manual::page()?),
         Some(verb) => {
             let root = root(&cli.global)?;
-            let desk = Desk {
+            let desk = CommandContext {
                 root: &root,
-                form,
+                format: form,
                 now: now(),
                 new_id,
             };
-            Ok(match verbs::run(&verb, &desk)? {
-                verbs::Ended::Done => 0,
-                verbs::Ended::Nothing => NOTHING,
+            Ok(match commands::run(&verb, &desk)? {
+                commands::CommandOutcome::Done => 0,
+                commands::CommandOutcome::Nothing => NOTHING,
             })
         }
     }
@@ -110,19 +110,19 @@ fn print(text: &str) -> Result<u8> {
     }
 }
 
-fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
+fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Result<u8> {
     let (global, prompt) = split_resume_prompt(global.clone(), prompt);
     let mut blueprint = Blueprint::read(&global)?;
     trust::check(&blueprint.project)?;
     let mut notice = None;
-    if UserPresence::detect() == UserPresence::Absent || form == Form::Json {
+    if UserPresence::detect() == UserPresence::Absent || form == OutputFormat::Json {
         notice = blueprint.decide_without_user();
     }
     let prompt = prompt.or_else(|| blueprint.prompt());
     if prompt.as_ref().is_none_or(|p| p.trim().is_empty()) && blueprint.resume.is_none() {
         bail!("run needs a prompt: crewdeck run \"what you want done\"");
     }
-    if let Some((key, address)) = wire::key_address(&blueprint) {
+    if let Some((key, address)) = model_setup::key_address(&blueprint) {
         headless::eprint_line(&format!("crewdeck: the key in {key} goes to {address}"));
     }
     block_on(async {
@@ -176,7 +176,7 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
 }
 
 /// Moves the value of `run --resume TEXT` to the prompt if it cannot be a session id; the newest session is resumed then.
-fn split_resume_prompt(mut global: Global, prompt: Option<String>) -> (Global, Option<String>) {
+fn split_resume_prompt(mut global: GlobalOptions, prompt: Option<String>) -> (GlobalOptions, Option<String>) {
     match global.resume.take() {
         Some(text) if prompt.is_none() && !text.is_empty() && !resume::is_id(&text) => {
             global.resume = Some(String::new());
@@ -192,7 +192,7 @@ fn split_resume_prompt(mut global: Global, prompt: Option<String>) -> (Global, O
 /// Returns an error and its causes on one line. System errors include what to do, where that is known.
 pub fn describe_error(error: &anyhow::Error) -> String {
     let words = error.chain().map(|cause| match cause.downcast_ref() {
-        Some(system) => words::why(system),
+        Some(system) => os_errors::explain(system),
         None => cause.to_string(),
     });
     words.collect::<Vec<_>>().join(": ")
@@ -253,7 +253,7 @@ async fn until(wake: Option<tokio::time::Instant>) {
 }
 
 /// Returns the project root: the git top level of the directory, else the directory itself.
-fn root(global: &Global) -> Result<PathBuf> {
+fn root(global: &GlobalOptions) -> Result<PathBuf> {
     let dir = match &global.dir {
         Some(dir) => dir.clone(),
         None => std::env::current_dir().context("the current directory is gone")?,
@@ -267,7 +267,7 @@ fn root(global: &Global) -> Result<PathBuf> {
             dir.display()
         );
     }
-    Ok(store::root_of(&dir))
+    Ok(store::find_root(&dir))
 }
 
 /// Returns a new id: a UUIDv7 without hyphens, ordered by time.
@@ -286,15 +286,15 @@ impl Blueprint {
     /// Turns each `ask` into `deny`, for runs without a user at the terminal. The demo approves its own requests unless a
     /// setting says otherwise. Returns a notice if anything changed.
     fn decide_without_user(&mut self) -> Option<String> {
-        let is_demo = self.choice == Some(Choice::Demo);
+        let is_demo = self.choice == Some(ProviderChoice::Demo);
         let set = [
             self.settings.plan,
             self.settings.shutdown,
             self.settings.tool,
         ];
         // No option sets these. A reached budget is reported at the end of the run.
-        self.deciders.ceiling = Decider::Deny;
-        self.deciders.question = Decider::Deny;
+        self.deciders.ceiling = Approver::Deny;
+        self.deciders.question = Approver::Deny;
         let (mut approved, mut denied) = (Vec::new(), Vec::new());
         for ((name, decider), set) in [
             ("--plan", &mut self.deciders.plan),
@@ -304,14 +304,14 @@ impl Blueprint {
         .into_iter()
         .zip(set)
         {
-            if *decider != Decider::Ask {
+            if *decider != Approver::Ask {
                 continue;
             }
             if is_demo && set.is_none() {
-                *decider = Decider::Auto;
+                *decider = Approver::Auto;
                 approved.push(name);
             } else {
-                *decider = Decider::Deny;
+                *decider = Approver::Deny;
                 denied.push(name);
             }
         }
@@ -336,8 +336,8 @@ impl Blueprint {
 }
 
 /// Loads the settings for `root`. Environment variables override files, options override both.
-fn settings(global: &Global, root: &Path) -> Result<Loaded> {
-    let Loaded {
+fn settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
+    let LoadedSettings {
         settings: files,
         project,
     } = config::load(root)?;
@@ -346,16 +346,16 @@ fn settings(global: &Global, root: &Path) -> Result<Loaded> {
         model: global.model.clone(),
         base_url: global.base_url.clone(),
         tools: global.tools.clone(),
-        plan: global.plan.map(Decider::from),
-        shutdown: global.shutdown.map(Decider::from),
-        tool: global.tool.map(Decider::from),
+        plan: global.plan.map(Approver::from),
+        shutdown: global.shutdown.map(Approver::from),
+        tool: global.tool.map(Approver::from),
         ..Settings::default()
     };
     let environment = Settings {
-        base_url: wire::address(&files.clone().overlaid(options.clone())),
+        base_url: model_setup::address(&files.clone().overlaid(options.clone())),
         ..Settings::default()
     };
-    Ok(Loaded {
+    Ok(LoadedSettings {
         settings: files.overlaid(environment).overlaid(options),
         project,
     })

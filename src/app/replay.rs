@@ -7,25 +7,25 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::errand::ExternalProgram;
-use super::pace::{FrameCause, FrameLimiter};
+use super::external_program::ExternalProgram;
+use super::frame_limiter::{FrameCause, FrameLimiter};
 use super::{
-    block_on, describe_error, inputs, keys, mouse, now, resume, root, settings, theme, zone,
+    block_on, describe_error, inputs, keys, mouse, now, resume, root, settings, theme, time_zone,
 };
-use crate::cli::Global;
+use crate::cli::GlobalOptions;
 use crate::config::Settings;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::replay::Player;
 use crate::ui::terminal::{CopyResult, Screen};
 use crate::ui::{
-    Do, Motion, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update,
+    Effect, Motion, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update,
 };
 
 /// Replays `session` until the user leaves. `session` is an id or its beginning; `None` means the newest.
 ///
 /// # Errors
 /// Fails if the session does not exist or has no recorded events, or without a terminal.
-pub fn main(global: &Global, session: Option<&str>) -> Result<u8> {
+pub fn main(global: &GlobalOptions, session: Option<&str>) -> Result<u8> {
     let root = root(global)?;
     let session = resume::choose(&root, session.unwrap_or_default())?;
     let events = resume::recorded(&root, &session)?;
@@ -48,7 +48,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     let mut screen = Screen::enter()
         .context("the replay needs a terminal (the raw journals are in .crewdeck/sessions)")?;
     let (width, height) = screen.size()?;
-    let mut state = UiState::new(width, height, zone::local(), Motion::Full);
+    let mut state = UiState::new(width, height, time_zone::local(), Motion::Full);
     begin_replay(&mut state, player);
     state.set_keymap(keymap);
     let depth = theme::color_depth();
@@ -92,37 +92,37 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         let effects = messages
             .into_iter()
             .flat_map(|message| update(&mut state, message));
-        let effects: Vec<Do> = effects.collect();
+        let effects: Vec<Effect> = effects.collect();
         let mut program = None;
         for effect in effects {
             match effect {
-                Do::Quit => return Ok(()),
-                Do::Suspend => {
+                Effect::Quit => return Ok(()),
+                Effect::Suspend => {
                     screen.suspend()?;
                     let (width, height) = screen.size()?;
                     update(&mut state, Msg::Resize(width, height));
                 }
-                Do::Print(text) => program = Some(ExternalProgram::Print(text)),
-                Do::ReadOutside(text) => program = Some(ExternalProgram::View(text)),
-                Do::Copy(text) => match screen.copy(&text)? {
+                Effect::Print(text) => program = Some(ExternalProgram::Print(text)),
+                Effect::OpenInEditor(text) => program = Some(ExternalProgram::View(text)),
+                Effect::Copy(text) => match screen.copy(&text)? {
                     CopyResult::Sent | CopyResult::TooLong => {}
                 },
-                Do::Mouse(owner) => screen.set_mouse(owner)?,
-                Do::SaveTheme(chosen) => {
+                Effect::Mouse(owner) => screen.set_mouse(owner)?,
+                Effect::SaveTheme(chosen) => {
                     if let Some(message) = theme::save(&chosen, depth) {
                         state.say(NoticeLevel::Warn, message);
                     }
                 }
                 // A replay writes nothing and has no crew.
-                Do::SaveScreen(_)
-                | Do::Call(_)
-                | Do::Command(_)
-                | Do::EditComposer
-                | Do::StartDemo
-                | Do::LookAgain
-                | Do::MakeRepository
-                | Do::ApproveSettings
-                | Do::WithoutSettings => {}
+                Effect::SaveScreen(_)
+                | Effect::Notify(_)
+                | Effect::Command(_)
+                | Effect::EditComposer
+                | Effect::StartDemo
+                | Effect::Reload
+                | Effect::MakeRepository
+                | Effect::ApproveSettings
+                | Effect::StartWithoutSettings => {}
             }
         }
         if let Some(program) = program {
@@ -164,7 +164,7 @@ async fn run_program(
     program: ExternalProgram,
     signals: &mut Signals,
 ) -> Result<ProgramEnd> {
-    screen.give()?;
+    screen.restore_terminal()?;
     let stop = CancellationToken::new();
     let is_over_by_interrupt = program.ends_by_interrupt();
     let running = program.run(&stop);
@@ -184,7 +184,7 @@ async fn run_program(
     if stop.is_cancelled() {
         return Ok(ProgramEnd::Stopped);
     }
-    screen.take()?;
+    screen.set_up()?;
     let (width, height) = screen.size()?;
     update(state, Msg::Resize(width, height));
     if let Err(error) = done {

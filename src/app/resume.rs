@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
 use crate::store::{self, Journal, StoreError};
 use crate::ui::{UiState, recall};

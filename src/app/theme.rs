@@ -24,7 +24,7 @@ pub fn apply(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
 
 /// Returns a warning if colours of a theme are unreadable at this depth and were replaced.
 pub fn contrast_warning(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
-    let hidden = Theme::hidden(theme, depth);
+    let hidden = Theme::unreadable(theme, depth);
     let words: Vec<&str> = hidden.iter().map(|meaning| meaning.word()).collect();
     (!words.is_empty()).then(|| {
         format!(

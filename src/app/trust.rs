@@ -6,25 +6,25 @@ use anyhow::{Result, bail};
 
 use super::headless::eprint_line;
 use super::{NOTHING, root};
-use crate::cli::Global;
+use crate::cli::GlobalOptions;
 use crate::cli::trust::Trust;
-use crate::config::{self, Decision, PROJECT_FILE, Project, Sensitive};
+use crate::config::{self, Decision, PROJECT_FILE, ProjectPolicy, SensitiveSettings};
 
 /// Runs the command and returns the exit code.
 ///
 /// # Errors
 /// Fails if the settings are invalid, if there is no terminal to ask on, or if the decision cannot be saved.
-pub fn main(global: &Global, options: Trust) -> Result<u8> {
+pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     let (found, now) = match config::load(&root(global)?)?.project {
-        Project::Harmless => {
+        ProjectPolicy::Harmless => {
             eprint_line(&format!(
                 "crewdeck: no setting of {PROJECT_FILE} needs your approval"
             ));
             return Ok(NOTHING);
         }
-        Project::Approved(found) => (found, "approved"),
-        Project::Ignored(found) => (found, "ignored"),
-        Project::Waiting(found) => (found, "not decided"),
+        ProjectPolicy::Approved(found) => (found, "approved"),
+        ProjectPolicy::Ignored(found) => (found, "ignored"),
+        ProjectPolicy::Waiting(found) => (found, "not decided"),
     };
     let mut out = std::io::stdout().lock();
     writeln!(
@@ -32,7 +32,7 @@ pub fn main(global: &Global, options: Trust) -> Result<u8> {
         "{} ({now}) sets:",
         found.root.join(PROJECT_FILE).display()
     )?;
-    for line in &found.lines {
+    for line in &found.settings {
         writeln!(out, "  {}\n      {}", line.text, line.effect)?;
     }
     let (question, done, decision) = match (options.ignore, options.forget) {
@@ -78,14 +78,14 @@ pub fn main(global: &Global, options: Trust) -> Result<u8> {
 ///
 /// # Errors
 /// Fails if they are undecided; names the settings and the command to decide.
-pub fn check(project: &Project) -> Result<()> {
+pub fn check(project: &ProjectPolicy) -> Result<()> {
     match project {
-        Project::Harmless | Project::Approved(_) => Ok(()),
-        Project::Ignored(found) => {
+        ProjectPolicy::Harmless | ProjectPolicy::Approved(_) => Ok(()),
+        ProjectPolicy::Ignored(found) => {
             eprint_line(&format!("crewdeck: {}", without(found)));
             Ok(())
         }
-        Project::Waiting(found) => bail!(
+        ProjectPolicy::Waiting(found) => bail!(
             "{PROJECT_FILE} of this project sets {}, which needs your approval. To review and approve: crewdeck trust. To run without: crewdeck trust --ignore",
             found.names()
         ),
@@ -93,7 +93,7 @@ pub fn check(project: &Project) -> Result<()> {
 }
 
 /// Returns the notice that ignored settings do not apply.
-pub fn without(found: &Sensitive) -> String {
+pub fn without(found: &SensitiveSettings) -> String {
     format!(
         "{} of {PROJECT_FILE} ignored, as you decided (change it with crewdeck trust)",
         found.names()

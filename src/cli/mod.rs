@@ -15,7 +15,7 @@ use self::examples::{
     REPLAY_EXAMPLES, RUN_EXAMPLES, TASK_EXAMPLES, TEAM_EXAMPLES, WORKTREE_EXAMPLES,
 };
 use crate::domain::ids::TaskRef;
-use crate::domain::request::Decider;
+use crate::domain::request::Approver;
 
 /// A team of coding agents in your terminal.
 #[derive(Debug, Parser)]
@@ -23,7 +23,7 @@ use crate::domain::request::Decider;
 pub struct Cli {
     /// The global options.
     #[command(flatten)]
-    pub global: Global,
+    pub global: GlobalOptions,
     /// The subcommand; the dashboard opens if there is none.
     #[command(subcommand)]
     pub verb: Option<Verb>,
@@ -34,7 +34,7 @@ impl Cli {
     ///
     /// # Errors
     /// Returns clap's usage error, or the help or version text if the user asked for it.
-    pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
         let mut args: Vec<OsString> = args.into_iter().collect();
         if let Some(at) = resume_without_id(&args)
             && let Some(arg) = args.get_mut(at)
@@ -100,7 +100,7 @@ pub const GLOBAL_HEADING: &str = "Global options";
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = GLOBAL_HEADING)]
-pub struct Global {
+pub struct GlobalOptions {
     /// Work in this directory instead of the current one
     #[arg(long, global = true, value_name = "DIR")]
     pub dir: Option<PathBuf>,
@@ -159,13 +159,13 @@ pub enum ApproverArg {
     Deny,
 }
 
-impl From<ApproverArg> for Decider {
-    fn from(approver: ApproverArg) -> Decider {
+impl From<ApproverArg> for Approver {
+    fn from(approver: ApproverArg) -> Approver {
         match approver {
-            ApproverArg::Ask => Decider::Ask,
-            ApproverArg::Lead => Decider::Lead,
-            ApproverArg::Auto => Decider::Auto,
-            ApproverArg::Deny => Decider::Deny,
+            ApproverArg::Ask => Approver::Ask,
+            ApproverArg::Lead => Approver::Lead,
+            ApproverArg::Auto => Approver::Auto,
+            ApproverArg::Deny => Approver::Deny,
         }
     }
 }

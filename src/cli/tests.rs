@@ -3,7 +3,7 @@
 use super::*;
 
 fn read(line: &str) -> Result<Cli, clap::Error> {
-    Cli::read(line.split(' ').map(OsString::from))
+    Cli::parse_args(line.split(' ').map(OsString::from))
 }
 
 #[test]

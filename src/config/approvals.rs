@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::store::atomic::{self, Lock};
-use crate::store::plain;
+use crate::store::regular_file;
 
 /// Maximum size of the decisions file, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
@@ -142,7 +142,7 @@ fn read_trusted(path: &Path) -> Option<DecisionFile> {
     if !file.is_file() || file.uid() != own || file.mode() & 0o022 != 0 {
         return None;
     }
-    let bytes = plain::read(path, FILE_MAX).ok()?;
+    let bytes = regular_file::read(path, FILE_MAX).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 
 use super::settings::{self, Settings};
-use crate::domain::text::nearest;
+use crate::domain::text::closest_match;
 
 impl Settings {
     /// Reads the text of a settings file.
@@ -42,7 +42,7 @@ fn unknown(table: &toml::Table) -> Option<String> {
 }
 
 fn unknown_text(full: &str, key: &str, known: &[&str]) -> String {
-    match nearest(key, known) {
+    match closest_match(key, known) {
         Some(nearest) => format!("unknown setting '{full}': did you mean '{nearest}'?"),
         None => format!("unknown setting '{full}': use one of {}", known.join(", ")),
     }
@@ -51,7 +51,7 @@ fn unknown_text(full: &str, key: &str, known: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::request::Decider;
+    use crate::domain::request::Approver;
     use crate::domain::sandbox::{Network, NetworkRules};
 
     fn parse(text: &str) -> Result<Settings> {
@@ -137,6 +137,6 @@ mod tests {
         let project = parse("model='b'\nplan='auto'\n[prices.b]\ninput=3.0\noutput=4.0").unwrap();
         let both = user.overlaid(project);
         assert_eq!((both.model.as_deref(), both.window), (Some("b"), Some(5)));
-        assert_eq!((both.plan, both.prices.len()), (Some(Decider::Auto), 2));
+        assert_eq!((both.plan, both.prices.len()), (Some(Approver::Auto), 2));
     }
 }

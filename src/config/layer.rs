@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::themes;
 use super::values::{Anthropic, OpenAi};
-use crate::domain::ceiling::Ceilings;
-use crate::domain::own_theme::OwnTheme;
+use crate::domain::budget::UsageBudgets;
+use crate::domain::custom_theme::CustomTheme;
 
 /// A value of which a later one covers an earlier one, wholly or in part.
 pub trait Layer: Sized {
@@ -28,15 +28,15 @@ impl<V> Layer for BTreeMap<String, V> {
 }
 
 /// Theme by theme.
-impl Layer for Vec<Arc<OwnTheme>> {
+impl Layer for Vec<Arc<CustomTheme>> {
     fn layer(self, later: Self) -> Self {
         themes::merge(self, later)
     }
 }
 
-impl Layer for Ceilings {
+impl Layer for UsageBudgets {
     fn layer(self, later: Self) -> Self {
-        self.overlaid(later)
+        self.merged_with(later)
     }
 }
 

@@ -9,7 +9,7 @@ mod reference;
 mod save;
 mod settings;
 mod themes;
-mod trust;
+mod project_policy;
 mod values;
 
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use crate::domain::request::Decider;
-use crate::store::{plain, words};
+use crate::domain::request::Approver;
+use crate::store::{regular_file, os_errors};
 pub use approvals::Decision;
-pub use provider::{Choice, Found, Source, choose};
+pub use provider::{ProviderChoice, ProviderEnv, EnvVar, choose_provider};
 pub use save::save_theme;
 pub use settings::{InProject, SECTIONS, Section, Setting, Settings};
-pub use trust::{Project, Sensitive};
-pub use values::{Confining, Merging};
+pub use project_policy::{ProjectPolicy, SensitiveSettings};
+pub use values::{SandboxMode, MergePolicy};
 
 /// Default maximum number of tokens in one model response.
 pub const MAX_TOKENS: u32 = 8192;
@@ -43,11 +43,11 @@ const FILE_MAX: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// Returns an error that names the file, the line and the problem. For an unknown setting it names the closest match.
-pub fn load(root: &Path) -> Result<Loaded> {
+pub fn load(root: &Path) -> Result<LoadedSettings> {
     let mut settings = Settings::default();
-    let mut project = Project::default();
+    let mut project = ProjectPolicy::default();
     for path in files(root) {
-        match plain::read(&path, FILE_MAX) {
+        match regular_file::read(&path, FILE_MAX) {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
                 let mut later = Settings::parse(&text, &path)?;
@@ -57,26 +57,26 @@ pub fn load(root: &Path) -> Result<Loaded> {
                     if Some(&path) != user_file().as_ref() {
                         reject_user_only(&table, &path)?;
                     }
-                    project = trust::apply_decision(root, &bytes, &mut table);
+                    project = project_policy::apply_decision(root, &bytes, &mut table);
                     later = Settings::parse(&toml::to_string(&table)?, &path)?;
                 }
                 settings = settings.overlaid(later);
                 themes::check(&settings, &path)?;
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => bail!("{} cannot be read: {}", path.display(), words::why(&e)),
+            Err(e) => bail!("{} cannot be read: {}", path.display(), os_errors::explain(&e)),
         }
     }
-    Ok(Loaded { settings, project })
+    Ok(LoadedSettings { settings, project })
 }
 
 /// The result of reading the settings files.
 #[derive(Debug, Clone, Default)]
-pub struct Loaded {
+pub struct LoadedSettings {
     /// The settings that apply.
     pub settings: Settings,
     /// The project settings that need approval, and whether they apply.
-    pub project: Project,
+    pub project: ProjectPolicy,
 }
 
 /// Rejects settings that only the user's file may contain, whether approved or not.
@@ -138,7 +138,7 @@ impl Settings {
     }
 
     /// Returns who approves plans, shutdowns and tool calls, in this order.
-    pub fn deciders(&self) -> (Decider, Decider, Decider) {
+    pub fn approvers(&self) -> (Approver, Approver, Approver) {
         (
             self.plan.unwrap_or_default(),
             self.shutdown.unwrap_or_default(),

@@ -4,7 +4,7 @@ use super::Settings;
 
 /// A model provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
+pub enum ProviderChoice {
     /// The Anthropic Messages API.
     Anthropic,
     /// The `OpenAI` Chat Completions API, of any server.
@@ -17,22 +17,22 @@ pub enum Choice {
 
 /// The provider variables that are set in the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct ProviderEnv {
     /// Whether `ANTHROPIC_API_KEY` is set.
-    pub anthropic_key: Source,
+    pub anthropic_key: EnvVar,
     /// Whether `OPENAI_API_KEY` is set.
-    pub openai_key: Source,
+    pub openai_key: EnvVar,
     /// Whether `ANTHROPIC_BASE_URL` is set.
-    pub anthropic_url: Source,
+    pub anthropic_url: EnvVar,
     /// Whether `OPENAI_BASE_URL` is set.
-    pub openai_url: Source,
+    pub openai_url: EnvVar,
 }
 
 /// Whether an environment variable is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum EnvVar {
     /// The variable is set.
-    There,
+    Set,
     /// The variable is not set.
     Missing,
 }
@@ -42,18 +42,18 @@ pub enum Source {
 ///
 /// # Errors
 /// Fails if the provider name is unknown.
-pub fn choose(
+pub fn choose_provider(
     name: Option<&str>,
     settings: &Settings,
-    found: Found,
-) -> Result<Option<Choice>, String> {
+    found: ProviderEnv,
+) -> Result<Option<ProviderChoice>, String> {
     if let Some(name) = name.or(settings.provider.as_deref()) {
         return match name {
-            "anthropic" => Ok(Some(Choice::Anthropic)),
-            "openai" => Ok(Some(Choice::OpenAi)),
-            "demo" => Ok(Some(Choice::Demo)),
+            "anthropic" => Ok(Some(ProviderChoice::Anthropic)),
+            "openai" => Ok(Some(ProviderChoice::OpenAi)),
+            "demo" => Ok(Some(ProviderChoice::Demo)),
             other => match other.strip_prefix("script:") {
-                Some(file) if !file.is_empty() => Ok(Some(Choice::Script(file.into()))),
+                Some(file) if !file.is_empty() => Ok(Some(ProviderChoice::Script(file.into()))),
                 Some(_) | None => Err(format!(
                     "unknown provider '{other}': use anthropic, openai, demo or script:FILE"
                 )),
@@ -61,14 +61,14 @@ pub fn choose(
         };
     }
     Ok(match (found.anthropic_key, found.openai_key) {
-        (Source::There, _) => Some(Choice::Anthropic),
-        (Source::Missing, Source::There) => Some(Choice::OpenAi),
-        (Source::Missing, Source::Missing) => match (found.anthropic_url, found.openai_url) {
-            (Source::There, _) => Some(Choice::Anthropic),
-            (Source::Missing, Source::There) => Some(Choice::OpenAi),
+        (EnvVar::Set, _) => Some(ProviderChoice::Anthropic),
+        (EnvVar::Missing, EnvVar::Set) => Some(ProviderChoice::OpenAi),
+        (EnvVar::Missing, EnvVar::Missing) => match (found.anthropic_url, found.openai_url) {
+            (EnvVar::Set, _) => Some(ProviderChoice::Anthropic),
+            (EnvVar::Missing, EnvVar::Set) => Some(ProviderChoice::OpenAi),
             // The API of this address is unknown; most servers offer Chat Completions.
-            (Source::Missing, Source::Missing) => {
-                settings.base_url.as_ref().map(|_| Choice::OpenAi)
+            (EnvVar::Missing, EnvVar::Missing) => {
+                settings.base_url.as_ref().map(|_| ProviderChoice::OpenAi)
             }
         },
     })
@@ -78,11 +78,11 @@ pub fn choose(
 mod tests {
     use super::*;
 
-    const NOTHING: Found = Found {
-        anthropic_key: Source::Missing,
-        openai_key: Source::Missing,
-        anthropic_url: Source::Missing,
-        openai_url: Source::Missing,
+    const NOTHING: ProviderEnv = ProviderEnv {
+        anthropic_key: EnvVar::Missing,
+        openai_key: EnvVar::Missing,
+        anthropic_url: EnvVar::Missing,
+        openai_url: EnvVar::Missing,
     };
 
     #[test]
@@ -94,22 +94,22 @@ mod tests {
             },
             Settings::default(),
         );
-        let anthropic = Found {
-            anthropic_url: Source::There,
+        let anthropic = ProviderEnv {
+            anthropic_url: EnvVar::Set,
             ..NOTHING
         };
-        let openai = Found {
-            openai_url: Source::There,
+        let openai = ProviderEnv {
+            openai_url: EnvVar::Set,
             ..NOTHING
         };
-        let keyed = Found {
-            anthropic_key: Source::There,
+        let keyed = ProviderEnv {
+            anthropic_key: EnvVar::Set,
             ..openai
         };
-        assert_eq!(choose(None, &none, anthropic), Ok(Some(Choice::Anthropic)));
-        assert_eq!(choose(None, &none, openai), Ok(Some(Choice::OpenAi)));
-        assert_eq!(choose(None, &none, keyed), Ok(Some(Choice::Anthropic)));
-        assert_eq!(choose(None, &set, NOTHING), Ok(Some(Choice::OpenAi)));
+        assert_eq!(choose_provider(None, &none, anthropic), Ok(Some(ProviderChoice::Anthropic)));
+        assert_eq!(choose_provider(None, &none, openai), Ok(Some(ProviderChoice::OpenAi)));
+        assert_eq!(choose_provider(None, &none, keyed), Ok(Some(ProviderChoice::Anthropic)));
+        assert_eq!(choose_provider(None, &set, NOTHING), Ok(Some(ProviderChoice::OpenAi)));
     }
 
     #[test]
@@ -118,25 +118,25 @@ mod tests {
             provider: Some("openai".into()),
             ..Settings::default()
         };
-        let both = Found {
-            anthropic_key: Source::There,
-            openai_key: Source::There,
+        let both = ProviderEnv {
+            anthropic_key: EnvVar::Set,
+            openai_key: EnvVar::Set,
             ..NOTHING
         };
         let none = Settings::default();
-        assert_eq!(choose(Some("demo"), &set, both), Ok(Some(Choice::Demo)));
-        assert_eq!(choose(None, &set, both), Ok(Some(Choice::OpenAi)));
-        assert_eq!(choose(None, &none, both), Ok(Some(Choice::Anthropic)));
-        assert_eq!(choose(None, &none, NOTHING), Ok(None));
+        assert_eq!(choose_provider(Some("demo"), &set, both), Ok(Some(ProviderChoice::Demo)));
+        assert_eq!(choose_provider(None, &set, both), Ok(Some(ProviderChoice::OpenAi)));
+        assert_eq!(choose_provider(None, &none, both), Ok(Some(ProviderChoice::Anthropic)));
+        assert_eq!(choose_provider(None, &none, NOTHING), Ok(None));
         assert_eq!(
-            choose(Some("script:a.yaml"), &none, NOTHING),
-            Ok(Some(Choice::Script("a.yaml".into())))
+            choose_provider(Some("script:a.yaml"), &none, NOTHING),
+            Ok(Some(ProviderChoice::Script("a.yaml".into())))
         );
         assert!(
-            choose(Some("antropic"), &none, NOTHING)
+            choose_provider(Some("antropic"), &none, NOTHING)
                 .unwrap_err()
                 .contains("anthropic, openai")
         );
-        assert!(choose(Some("script:"), &none, NOTHING).is_err());
+        assert!(choose_provider(Some("script:"), &none, NOTHING).is_err());
     }
 }

@@ -9,11 +9,11 @@ use serde::Deserialize;
 use toml::Value;
 
 use super::layer::Layer;
-use super::values::{self, Anthropic, Confining, Merging, OpenAi};
-use crate::domain::attention::{Calling, Matter};
-use crate::domain::ceiling::Ceilings;
-use crate::domain::own_theme::OwnTheme;
-use crate::domain::request::Decider;
+use super::values::{self, Anthropic, SandboxMode, MergePolicy, OpenAi};
+use crate::domain::notification::{NotifyMethod, NotifyKind};
+use crate::domain::budget::UsageBudgets;
+use crate::domain::custom_theme::CustomTheme;
+use crate::domain::request::Approver;
 use crate::domain::sandbox::{NetworkRules, SocketGroup};
 use crate::domain::team::AGENTS_MAX;
 use crate::domain::usage::Price;
@@ -204,7 +204,7 @@ settings! {
     "Sandbox of commands" {
         /// `on`: commands are sandboxed. `files`: they are, but the git history is not protected from them. `off`: commands
         /// may write wherever you may.
-        confine: Option<Confining> {
+        confine: Option<SandboxMode> {
             default: "on",
             example: "\"files\"",
             in_project: InProject::NeedsApproval { effect: "decides whether agents' commands are sandboxed" },
@@ -267,19 +267,19 @@ settings! {
     }
     "Approvals" {
         /// Who decides about tool calls that need approval: `ask` (you), `lead`, `auto` (always yes), `deny` (always no).
-        tool: Option<Decider> {
+        tool: Option<Approver> {
             default: "ask",
             example: "\"ask\"",
             in_project: InProject::NeedsApproval { effect: "decides who approves tool calls" },
         }
         /// Who decides about plans.
-        plan: Option<Decider> {
+        plan: Option<Approver> {
             default: "ask",
             example: "\"lead\"",
             in_project: InProject::NeedsApproval { effect: "decides who approves plans" },
         }
         /// Who decides about shutdowns.
-        shutdown: Option<Decider> {
+        shutdown: Option<Approver> {
             default: "ask",
             example: "\"auto\"",
             in_project: InProject::NeedsApproval { effect: "decides who approves shutdowns" },
@@ -287,7 +287,7 @@ settings! {
     }
     "Team" {
         /// Who merges completed tasks: `asked` (you or the lead) or `auto` (each one when it is completed).
-        merge: Option<Merging> {
+        merge: Option<MergePolicy> {
             default: "asked",
             example: "\"auto\"",
             in_project: InProject::NeedsApproval { effect: "decides who merges" },
@@ -324,7 +324,7 @@ settings! {
     "Limits and prices" {
         /// An agent that reaches a limit pauses before its next call and asks you: `team_tokens`, `team_cost` (all agents),
         /// `agent_tokens`, `agent_cost` (one agent with its subagents). Costs are US dollars and need the model's price.
-        ceilings: Ceilings {
+        ceilings: UsageBudgets {
             default: "no limits",
             example: "{ team_tokens = 5000000, agent_cost = 5.0 }",
             in_project: InProject::NeedsApproval { effect: "decides how much is spent before you are asked" },
@@ -349,7 +349,7 @@ settings! {
     }
     "Screen" {
         /// How you are called when another window has the keyboard: `bell`, `desktop` (OSC 9) or `off`.
-        notify: Option<Calling> {
+        notify: Option<NotifyMethod> {
             default: "bell",
             example: "\"desktop\"",
             in_project: InProject::AppliesIf {
@@ -358,7 +358,7 @@ settings! {
             },
         }
         /// What you are called for: `needs`, `trouble`, `done`.
-        notify_about: Option<Vec<Matter>> {
+        notify_about: Option<Vec<NotifyKind>> {
             default: "all of it",
             example: "[\"needs\"]",
             in_project: InProject::NeedsApproval { effect: "decides what you are notified about" },
@@ -372,7 +372,7 @@ settings! {
         /// Your own themes by name: `base` (a built-in theme), then colours by their meaning, as `"#rrggbb"`, a name such as
         /// `"light-blue"`, or a number from 0 to 255.
         #[serde(deserialize_with = "super::themes::read")]
-        themes: Vec<Arc<OwnTheme>> {
+        themes: Vec<Arc<CustomTheme>> {
             default: "none",
             example: "{ dusk = { base = \"dark\", title = \"#ffcc00\", selection = 24 } }",
             in_project: InProject::Applies,

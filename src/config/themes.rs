@@ -9,10 +9,10 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use super::Settings;
-use crate::domain::own_theme::{OwnTheme, THEMES_MAX, ThemeChoice};
+use crate::domain::custom_theme::{CustomTheme, THEMES_MAX, ThemeChoice};
 
 /// Reads the table of themes.
-pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<OwnTheme>>, D::Error> {
+pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<CustomTheme>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
         untagged,
@@ -42,16 +42,16 @@ pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<OwnTheme>>, D:
         let colors = colors
             .iter()
             .map(|(key, color)| (key.as_str(), color.as_str()));
-        let theme = OwnTheme::parse(&name, colors).map_err(D::Error::custom)?;
+        let theme = CustomTheme::parse(&name, colors).map_err(D::Error::custom)?;
         out.push(Arc::new(theme));
     }
     Ok(out)
 }
 
 /// Merges two lists of themes, sorted by name; for equal names the later theme wins.
-pub fn merge(earlier: Vec<Arc<OwnTheme>>, later: Vec<Arc<OwnTheme>>) -> Vec<Arc<OwnTheme>> {
+pub fn merge(earlier: Vec<Arc<CustomTheme>>, later: Vec<Arc<CustomTheme>>) -> Vec<Arc<CustomTheme>> {
     let all = earlier.into_iter().chain(later);
-    let named: BTreeMap<String, Arc<OwnTheme>> =
+    let named: BTreeMap<String, Arc<CustomTheme>> =
         all.map(|theme| (theme.name.clone(), theme)).collect();
     named.into_values().take(THEMES_MAX).collect()
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::domain::ceiling::{Ceiling, Ceilings};
+use crate::domain::budget::{Ceiling, UsageBudgets};
 use crate::domain::sandbox::{Network, NetworkRules};
 
 /// Who merges completed tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Merging {
+pub enum MergePolicy {
     /// The user or the lead, one by one.
     #[default]
     Asked,
@@ -21,7 +21,7 @@ pub enum Merging {
 /// Whether commands of agents are sandboxed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Confining {
+pub enum SandboxMode {
     /// As far as the system can.
     #[default]
     On,
@@ -109,7 +109,7 @@ pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
 }
 
 /// Checks that each limit is above 0.
-pub fn check_ceilings(ceilings: &Ceilings) -> Result<(), String> {
+pub fn check_ceilings(ceilings: &UsageBudgets) -> Result<(), String> {
     for ceiling in Ceiling::ALL {
         if let Some(least) = ceilings
             .of(ceiling)

@@ -19,9 +19,9 @@ use crate::agent::turn::{Input, Limits, Turn};
 use crate::domain::environment::Environment;
 use crate::domain::ids::Name;
 use crate::model::ToolSpec;
-use crate::process::guard::Guard;
+use crate::process::guard::Supervisor;
 use crate::protocol::event::TurnEnd;
-use crate::store::{Board, Post, PromptQueue, Requests};
+use crate::store::{Board, Mailbox, PromptQueue, Requests};
 use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
 use crate::tools::{Access, Caller, Tool, table};
@@ -79,7 +79,7 @@ pub struct AgentSettings {
     /// The time limit of a program that an agent runs.
     pub tool_timeout: Duration,
     /// The supervisor of the agents' programs; `None` to run them directly.
-    pub guard: Option<Arc<Guard>>,
+    pub guard: Option<Arc<Supervisor>>,
     pub rules: SharedRules,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
@@ -94,7 +94,7 @@ pub struct AgentSettings {
 /// The stores that agents use.
 pub struct AgentStores {
     pub board: Board,
-    pub post: Post,
+    pub post: Mailbox,
     pub requests: Requests,
     /// The user's prompts that wait for the lead.
     pub prompts: Arc<PromptQueue>,
@@ -174,7 +174,7 @@ impl AgentBuilder {
         let driver = Driver {
             system: (spec.system)(&prompt_context),
             specs: Arc::new(specs),
-            engine: self.models.model_config_for(&spec.model),
+            model: self.models.model_config_for(&spec.model),
             tool_runner: ToolRunner {
                 tools: Arc::new(tools),
                 rules: Arc::clone(&self.settings.rules),

@@ -1,26 +1,26 @@
 //! Who approves each kind of request.
 
-use crate::domain::mail::LetterKind;
-use crate::domain::request::{Decider, Request, RequestKind, Verdict};
+use crate::domain::mail::MailKind;
+use crate::domain::request::{Approver, Request, RequestKind, Verdict};
 
 /// The approver of each kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deciders {
     /// Decides plan approvals.
-    pub plan: Decider,
+    pub plan: Approver,
     /// Decides shutdowns.
-    pub shutdown: Decider,
+    pub shutdown: Approver,
     /// Decides tool calls for which the policy requires permission.
-    pub tool: Decider,
+    pub tool: Approver,
     /// Decides whether a budget is raised: the user or no one (`Deny`), since no agent may raise its own budget.
-    pub ceiling: Decider,
+    pub ceiling: Approver,
     /// Answers questions to the user: `Ask` if a user is present, else `Deny`.
-    pub question: Decider,
+    pub question: Approver,
 }
 
 impl Deciders {
     /// Returns the approver of requests of `kind`.
-    pub fn of(self, kind: RequestKind) -> Decider {
+    pub fn of(self, kind: RequestKind) -> Approver {
         match kind {
             RequestKind::Plan => self.plan,
             RequestKind::Shutdown => self.shutdown,
@@ -32,9 +32,9 @@ impl Deciders {
 
     /// Returns the approver of `request`. The lead cannot decide its own requests; they go to the approver of questions,
     /// the user.
-    pub fn of_request(self, request: &Request) -> Decider {
+    pub fn of_request(self, request: &Request) -> Approver {
         match self.of(request.kind) {
-            Decider::Lead if request.from.is_lead() => self.question,
+            Approver::Lead if request.from.is_lead() => self.question,
             decider => decider,
         }
     }
@@ -46,7 +46,7 @@ pub enum Route {
     /// The user sees it on the screen.
     User,
     /// The lead gets a message of this kind.
-    Lead(LetterKind),
+    Lead(MailKind),
     /// The settings decide it, with this comment.
     Decided(Verdict, &'static str),
 }
@@ -54,22 +54,22 @@ pub enum Route {
 /// Returns where a request with a known approver goes.
 pub fn route(request: &Request) -> Route {
     match request.decider {
-        Decider::Ask => Route::User,
-        Decider::Lead => Route::Lead(match request.kind {
-            RequestKind::Plan => LetterKind::PlanRequest,
-            RequestKind::Shutdown => LetterKind::ShutdownRequest,
-            RequestKind::Permission | RequestKind::Ceiling => LetterKind::PermissionRequest,
+        Approver::Ask => Route::User,
+        Approver::Lead => Route::Lead(match request.kind {
+            RequestKind::Plan => MailKind::PlanRequest,
+            RequestKind::Shutdown => MailKind::ShutdownRequest,
+            RequestKind::Permission | RequestKind::Ceiling => MailKind::PermissionRequest,
             // Questions go to the user, so they have no message kind of their own.
-            RequestKind::Question => LetterKind::Message,
+            RequestKind::Question => MailKind::Message,
         }),
-        Decider::Auto | Decider::Deny if request.kind == RequestKind::Question => {
+        Approver::Auto | Approver::Deny if request.kind == RequestKind::Question => {
             Route::Decided(Verdict::Reject, "no user is present")
         }
-        Decider::Auto => Route::Decided(
+        Approver::Auto => Route::Decided(
             Verdict::Approve,
             "the settings approve every request of this kind",
         ),
-        Decider::Deny => Route::Decided(
+        Approver::Deny => Route::Decided(
             Verdict::Reject,
             "the settings deny every request of this kind",
         ),
@@ -82,9 +82,9 @@ mod tests {
 
     use super::*;
     use crate::domain::ids::{Name, RequestId};
-    use crate::domain::stamp::Timestamp;
+    use crate::domain::timestamp::Timestamp;
 
-    fn request(from: &Name, kind: RequestKind, decider: Decider) -> Request {
+    fn request(from: &Name, kind: RequestKind, decider: Approver) -> Request {
         let (id, to) = (RequestId("r".into()), from.clone());
         let request = Request::new(id, kind, from.clone(), to, "x".into(), Timestamp(1.0));
         Request { decider, ..request }
@@ -93,18 +93,18 @@ mod tests {
     #[test]
     fn the_lead_does_not_decide_its_own_requests() {
         let approvers = Deciders {
-            plan: Decider::Lead,
-            shutdown: Decider::Lead,
-            tool: Decider::Lead,
-            ceiling: Decider::Ask,
-            question: Decider::Ask,
+            plan: Approver::Lead,
+            shutdown: Approver::Lead,
+            tool: Approver::Lead,
+            ceiling: Approver::Ask,
+            question: Approver::Ask,
         };
         let bob = Name::member("bob").unwrap();
         let of = |from: &Name| {
-            approvers.of_request(&request(from, RequestKind::Permission, Decider::Ask))
+            approvers.of_request(&request(from, RequestKind::Permission, Approver::Ask))
         };
-        assert_eq!(of(&bob), Decider::Lead);
-        assert_eq!(of(&Name::lead()), Decider::Ask);
+        assert_eq!(of(&bob), Approver::Lead);
+        assert_eq!(of(&Name::lead()), Approver::Ask);
     }
 
     #[test]
@@ -112,13 +112,13 @@ mod tests {
         let bob = Name::member("bob").unwrap();
         let routed = |kind, decider| route(&request(&bob, kind, decider));
         let rejected = Route::Decided(Verdict::Reject, "no user is present");
-        for decider in [Decider::Auto, Decider::Deny] {
+        for decider in [Approver::Auto, Approver::Deny] {
             assert_eq!(routed(RequestKind::Question, decider), rejected);
         }
-        let approved = routed(RequestKind::Plan, Decider::Auto);
+        let approved = routed(RequestKind::Plan, Approver::Auto);
         assert!(matches!(approved, Route::Decided(Verdict::Approve, _)));
-        let asked = routed(RequestKind::Plan, Decider::Lead);
-        assert_eq!(asked, Route::Lead(LetterKind::PlanRequest));
-        assert_eq!(routed(RequestKind::Plan, Decider::Ask), Route::User);
+        let asked = routed(RequestKind::Plan, Approver::Lead);
+        assert_eq!(asked, Route::Lead(MailKind::PlanRequest));
+        assert_eq!(routed(RequestKind::Plan, Approver::Ask), Route::User);
     }
 }

@@ -41,7 +41,7 @@ use super::worktrees::TaskWorktrees;
 use crate::agent::budget_gate::BudgetGate;
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
-use crate::store::{Board, Post, PromptQueue, Requests, Roster, Worktrees};
+use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
 use crate::tools::host::Host;
 
 /// What the first steps of a start have found.
@@ -81,7 +81,7 @@ struct Base {
     delivery: Arc<MessageDelivery>,
     team: Arc<TeamRoster>,
     prompts: Arc<PromptQueue>,
-    post: Post,
+    post: Mailbox,
     requests: Requests,
 }
 
@@ -90,7 +90,7 @@ impl Base {
         let context = Arc::new(context);
         let (root, redactor) = (&context.root, context.publisher.redactor());
         let prompts = Arc::new(PromptQueue::open(root, &context.session, redactor));
-        let (post, roster) = (Post::open(root), Roster::open(root));
+        let (post, roster) = (Mailbox::open(root), Roster::open(root));
         let requests = Requests::open(root);
         let signals = Arc::new(CrewSignals::default());
         let errors = Arc::new(FileErrors::new(context.clone()));

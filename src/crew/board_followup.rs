@@ -16,7 +16,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::protocol::event::NoticeLevel;
-use crate::store::Which;
+use crate::store::TaskSet;
 
 /// The crew's responses to changes of the board.
 pub struct BoardFollowup {
@@ -176,7 +176,7 @@ impl BoardFollowup {
             Task::clone(&task)
         };
         let created = self.worktrees.workspace_for(&task, &Name::user()).await;
-        self.board.read(Which::These([id].into())).await;
+        self.board.read(TaskSet::These([id].into())).await;
         if self.works_on(id).await.is_none() {
             // The task was released or completed in the meantime.
             return true;

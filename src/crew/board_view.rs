@@ -10,7 +10,7 @@ use crate::domain::graph::{ATTEMPTS_MAX, Delta, TaskGraph};
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
 use crate::protocol::event::{EventKind, NoticeLevel};
-use crate::store::{Board, StoreError, Which};
+use crate::store::{Board, StoreError, TaskSet};
 
 /// Reacts to changes of the board.
 pub trait BoardObserver: Send + Sync {
@@ -66,11 +66,11 @@ impl BoardView {
     }
 
     /// Reads tasks again and publishes what has changed. Returns the published board; `None` if it cannot be read.
-    pub async fn read(&self, which: Which) -> Option<Arc<TaskGraph>> {
+    pub async fn read(&self, which: TaskSet) -> Option<Arc<TaskGraph>> {
         // One at a time, so that changes are published in the order in which they were read.
         let _reading = self.reading.lock().await;
         let (board, known) = (self.board.clone(), self.graph());
-        let news = blocking(move || board.news(&which, &known)).await;
+        let news = blocking(move || board.update_since(&which, &known)).await;
         let news = self.errors.check("The board", news).await?;
         for notice in news.notices {
             self.context.notice(NoticeLevel::Warn, notice).await;

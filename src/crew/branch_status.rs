@@ -10,7 +10,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::task::Task;
 use crate::domain::worktree::{self, Branch, CheckedOut, WorktreeName};
 use crate::protocol::event::{BRANCHES_MAX, EventKind};
-use crate::store::{Look, Seen, Worktrees, checked_out};
+use crate::store::{ScanMode, BranchSnapshot, Worktrees, checked_out};
 
 /// The status of the branches.
 pub struct BranchStatus {
@@ -20,7 +20,7 @@ pub struct BranchStatus {
     /// `None` if all agents work in the root.
     worktrees: Option<Worktrees>,
     /// The branch status that was last published. Locked during a scan.
-    published: tokio::sync::Mutex<Seen>,
+    published: tokio::sync::Mutex<BranchSnapshot>,
     /// The checked-out commit that was last published. Locked while it is read and published.
     head: tokio::sync::Mutex<Option<CheckedOut>>,
 }
@@ -58,7 +58,7 @@ impl BranchStatus {
     }
 
     /// Scans the branches of the worktrees and publishes those whose status has changed.
-    pub async fn read(&self, how: Look) {
+    pub async fn read(&self, how: ScanMode) {
         let Some(store) = &self.worktrees else { return };
         // One scan at a time, so that changes are published in order.
         let mut known = self.published.lock().await;
@@ -84,7 +84,7 @@ impl BranchStatus {
                 self.context.publish(event).await;
             }
             // The results are published before the scan continues.
-            how = known.is_partial().then_some(Look::IfChanged);
+            how = known.is_partial().then_some(ScanMode::IfChanged);
         }
     }
 
@@ -93,9 +93,9 @@ impl BranchStatus {
         if self.worktrees.is_none() {
             return Vec::new();
         }
-        self.read(Look::Anew).await;
+        self.read(ScanMode::Always).await;
         let (graph, seen) = (self.board.graph(), self.published.lock().await);
-        let tasks = worktree::to_merge(&graph, |tree| seen.is_unmerged(tree));
+        let tasks = worktree::mergeable_tasks(&graph, |tree| seen.is_unmerged(tree));
         let words = |task: &&Task| format!("wt/{} ({})", task.worktree, task.id);
         tasks.iter().map(words).collect()
     }

@@ -10,10 +10,10 @@ use super::context::{CrewContext, lock};
 use super::models::ModelSwitch;
 use super::request_broker::RequestBroker;
 use crate::agent::budget_gate::BudgetGate;
-use crate::domain::ceiling::{Ceiling, Ceilings, Key, Ledger, Reached, payer};
+use crate::domain::budget::{Ceiling, UsageBudgets, BudgetKey, Ledger, ReachedBudget, charged_agent};
 use crate::domain::ids::Name;
 use crate::domain::limits::Limits;
-use crate::domain::request::{NewRequest, Decider, Request, RequestKind, RequestStatus};
+use crate::domain::request::{NewRequest, Approver, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::usage::Usage;
 use crate::protocol::event::{EventKind, NoticeLevel};
@@ -27,7 +27,7 @@ pub struct TeamBudget {
     calls: usize,
     ledger: Mutex<Ledger>,
     /// At most one request per budget at a time.
-    questions: Mutex<BTreeMap<Key, Arc<Question>>>,
+    questions: Mutex<BTreeMap<BudgetKey, Arc<Question>>>,
     /// Agents that may make no further call in this turn, with the reason.
     denied: Mutex<BTreeMap<Name, String>>,
 }
@@ -48,7 +48,7 @@ impl TeamBudget {
         broker: Arc<RequestBroker>,
         models: Arc<ModelSwitch>,
         calls: usize,
-        ceilings: Ceilings,
+        ceilings: UsageBudgets,
     ) -> TeamBudget {
         TeamBudget {
             context,
@@ -76,16 +76,16 @@ impl TeamBudget {
         self.reached(agent).is_some()
     }
 
-    fn reached(&self, agent: &Name) -> Option<Reached> {
+    fn reached(&self, agent: &Name) -> Option<ReachedBudget> {
         lock(&self.ledger).reached(agent)
     }
 
-    fn question(&self, key: &Key) -> Arc<Question> {
+    fn question(&self, key: &BudgetKey) -> Arc<Question> {
         Arc::clone(lock(&self.questions).entry(key.clone()).or_default())
     }
 
     fn deny(&self, agent: &Name, why: String) -> Result<(), String> {
-        lock(&self.denied).insert(payer(agent), why.clone());
+        lock(&self.denied).insert(charged_agent(agent), why.clone());
         Err(why)
     }
 }
@@ -115,10 +115,10 @@ impl TeamBudget {
             let Some(reached) = self.reached(agent) else {
                 return Ok(());
             };
-            if let Some(why) = lock(&self.denied).get(&payer(agent)) {
+            if let Some(why) = lock(&self.denied).get(&charged_agent(agent)) {
                 return Err(why.clone());
             }
-            if self.broker.approvers().of(RequestKind::Ceiling) == Decider::Ask {
+            if self.broker.approvers().of(RequestKind::Ceiling) == Approver::Ask {
                 let request = RequestKind::Ceiling;
                 self.context
                     .publish(EventKind::ActivityChanged {
@@ -137,7 +137,7 @@ impl TeamBudget {
             let Some(reached) = self.reached(agent).filter(|r| r.key == reached.key) else {
                 continue;
             };
-            let from = payer(agent);
+            let from = charged_agent(agent);
             let body = reached.question(&from);
             let asking = NewRequest::new(RequestKind::Ceiling, &from, body);
             let request = self.broker.ask(&from, asking).await?.decision().await?;
@@ -184,8 +184,8 @@ impl TeamBudget {
 }
 
 /// Formats the reason why an agent may not continue, in one line.
-fn denial(reached: &Reached, request: &Request) -> String {
-    let fact = reached.fact();
+fn denial(reached: &ReachedBudget, request: &Request) -> String {
+    let fact = reached.summary();
     let by = request.decided_by.as_str();
     if by == Name::policy().as_str() {
         return format!("{fact}: no user was present to raise it");

@@ -23,12 +23,12 @@ use crate::agent::driver::Control;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{NewRequest, RequestKind};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::team::{Member, MemberStatus};
 use crate::protocol::TaskCommand;
 use crate::protocol::event::{EventKind, UserAction};
-use crate::store::{Post, Which};
+use crate::store::{Mailbox, TaskSet};
 use crate::tools::host::JobSpec;
 
 const NOW: Timestamp = Timestamp(1.0);
@@ -64,10 +64,10 @@ async fn observer_gets_each_change_of_the_board_once() {
     let observer: Weak<dyn BoardObserver> = Arc::downgrade(&recorder) as Weak<dyn BoardObserver>;
     let board = crew.observed_board(observer);
     board.store().create(task("one"), NOW).unwrap();
-    board.read(Which::All).await.unwrap();
+    board.read(TaskSet::All).await.unwrap();
     board.store().create(task("two"), NOW).unwrap();
-    board.read(Which::All).await.unwrap();
-    board.read(Which::All).await.unwrap();
+    board.read(TaskSet::All).await.unwrap();
+    board.read(TaskSet::All).await.unwrap();
     assert_eq!(*lock(&recorder.0), [(0, 1), (1, 1)]);
     let published = crew.published();
     let changes = published
@@ -136,10 +136,10 @@ async fn completed_task_of_a_teammate_is_news_for_the_lead() {
     let board = &followup.board;
     board.store().create(task("one"), NOW).unwrap();
     board.store().claim(None, &claimer(), NOW).unwrap();
-    board.read(Which::All).await.unwrap();
+    board.read(TaskSet::All).await.unwrap();
     assert!(!crew.lead.take_news());
     board.store().complete(TaskId(1), &bob(), NOW).unwrap();
-    board.read(Which::All).await.unwrap();
+    board.read(TaskSet::All).await.unwrap();
     assert!(crew.lead.take_news() && !crew.lead.take_news());
     assert!(lead.mailbox.take_notes().is_some());
 }
@@ -153,9 +153,9 @@ async fn teammate_whose_task_was_taken_is_interrupted() {
     let board = &followup.board;
     board.store().create(task("one"), NOW).unwrap();
     board.store().claim(None, &claimer(), NOW).unwrap();
-    board.read(Which::All).await.unwrap();
+    board.read(TaskSet::All).await.unwrap();
     board.store().take(TaskId(1), &bob(), NOW).unwrap();
-    board.read(Which::All).await.unwrap();
+    board.read(TaskSet::All).await.unwrap();
     assert!(matches!(inbox.try_recv(), Ok(Control::Interrupt)));
     assert_eq!(handle.mailbox.take_revoked_task(), Some(TaskId(1)));
 }
@@ -225,7 +225,7 @@ async fn member_with_an_unread_message_has_mail() {
     let eve = Name::member("eve").unwrap();
     let refused = crew.delivery.send_from_user(&eve, "hello", roster).await;
     assert!(refused.unwrap_err().to_string().contains("bob"));
-    let inbox = Post::open(crew.dir.path()).look(&bob()).unwrap();
+    let inbox = Mailbox::open(crew.dir.path()).peek(&bob()).unwrap();
     assert_eq!(inbox.letters.len(), 1);
 }
 
@@ -352,7 +352,7 @@ async fn fresh_start_closes_the_members_and_requests_of_an_ended_crew() {
 async fn action_of_the_user_is_published_before_its_change_of_the_board() {
     let mut crew = TestCrew::new();
     let (context, signals, board) = (crew.context.clone(), crew.signals.clone(), crew.board());
-    let (roster, post) = (crew.team.store().clone(), Post::open(crew.dir.path()));
+    let (roster, post) = (crew.team.store().clone(), Mailbox::open(crew.dir.path()));
     let actions = UserActions::new(context, signals, board, roster, post, None);
     let new = task("one");
     actions.act(TaskCommand::Add { new }).await.unwrap();

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::Transcript;
@@ -60,7 +60,7 @@ impl CrewContext {
 
     /// Opens the transcript of an agent.
     pub fn transcript(&self, agent: &Name) -> Transcript {
-        Transcript::open(&self.root, &self.session, agent).redacting(self.publisher.redactor())
+        Transcript::open(&self.root, &self.session, agent).with_redactor(self.publisher.redactor())
     }
 }
 

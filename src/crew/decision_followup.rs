@@ -8,9 +8,9 @@ use super::context::{CrewContext, lock};
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
 use crate::agent::driver::blocking;
-use crate::domain::conversation::{PlanState, Record};
+use crate::domain::conversation::{PlanState, LogRecord};
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::mail::LetterKind;
+use crate::domain::mail::MailKind;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{EventKind, NoticeLevel};
@@ -59,7 +59,7 @@ impl DecisionFollowup {
             (RequestKind::Shutdown, RequestStatus::Approved) => {
                 let text = shutdown_text(request);
                 let (from, to) = (&request.from, &request.target);
-                let kind = LetterKind::ShutdownRequest;
+                let kind = MailKind::ShutdownRequest;
                 self.delivery
                     .send_about(request, from, to, kind, &text)
                     .await;
@@ -69,7 +69,7 @@ impl DecisionFollowup {
             (RequestKind::Shutdown, RequestStatus::Rejected) if !request.from.is_user() => {
                 let text = refusal_text(request);
                 let (from, to) = (&request.target, &request.from);
-                let kind = LetterKind::ShutdownResponse;
+                let kind = MailKind::ShutdownResponse;
                 self.delivery
                     .send_about(request, from, to, kind, &text)
                     .await;
@@ -96,7 +96,7 @@ impl DecisionFollowup {
         };
         if !comment(request).is_empty() && !request.from.is_user() && !decider.same(&request.from) {
             let text = format!("{} may shut down. {}", request.target, request.comment);
-            let kind = LetterKind::Message;
+            let kind = MailKind::Message;
             self.delivery
                 .send_about(request, &decider, &request.from, kind, &text)
                 .await;
@@ -135,9 +135,9 @@ impl DecisionFollowup {
     /// Sends a decision as a message to an agent that no longer waits for it.
     pub async fn tell_late(&self, request: &Request) {
         let kind = match request.kind {
-            RequestKind::Plan => LetterKind::PlanResponse,
-            RequestKind::Permission => LetterKind::PermissionResponse,
-            RequestKind::Question => LetterKind::Message,
+            RequestKind::Plan => MailKind::PlanResponse,
+            RequestKind::Permission => MailKind::PermissionResponse,
+            RequestKind::Question => MailKind::Message,
             // No agent waits for a shutdown, and an agent that a budget stopped asks again when it continues.
             RequestKind::Shutdown | RequestKind::Ceiling => return,
         };
@@ -170,7 +170,7 @@ impl DecisionFollowup {
     async fn record_approved_plan(&self, agent: &Name) {
         let transcript = self.context.transcript(agent);
         let plan = PlanState::Approved;
-        if let Err(error) = blocking(move || transcript.append(&Record::Plan { plan })).await {
+        if let Err(error) = blocking(move || transcript.append(&LogRecord::Plan { plan })).await {
             tracing::error!("the approval of a plan could not be recorded: {error}");
         }
     }
@@ -225,7 +225,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::domain::stamp::Timestamp;
+    use crate::domain::timestamp::Timestamp;
 
     fn decided(kind: RequestKind, status: RequestStatus, by: &Name, comment: &str) -> Request {
         let (id, bob) = (RequestId("r".into()), Name::member("bob").unwrap());

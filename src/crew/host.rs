@@ -16,7 +16,7 @@ use super::teammate::Teammates;
 use super::worktrees::TaskWorktrees;
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
-use crate::domain::request::{NewRequest, Decider, Decision, Request, RequestKind, Verdict};
+use crate::domain::request::{NewRequest, Approver, Decision, Request, RequestKind, Verdict};
 use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
@@ -95,7 +95,7 @@ impl Host for CrewHost {
     fn decide(&self, decision: Decision) -> BoxFuture<'_, Result<Request, String>> {
         Box::pin(async move {
             let found = self.broker.approvers().of(decision.kind);
-            if decision.by.is_lead() && found != Decider::Lead {
+            if decision.by.is_lead() && found != Approver::Lead {
                 return Err(format!("the user decides {} requests here", decision.kind));
             }
             self.broker.decide(decision).await
@@ -119,7 +119,7 @@ impl Host for CrewHost {
         })
     }
 
-    fn part<'a>(
+    fn answer_shutdown_request<'a>(
         &'a self,
         agent: &'a Name,
         request: &'a RequestId,

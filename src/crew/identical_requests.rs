@@ -1,7 +1,7 @@
 //! Decides identical requests together: see [`Request::is_like`].
 
 use crate::domain::request::{Decision, Request};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::store::{Requests, StoreError};
 
 /// Decides a request on disk and all identical pending ones.

@@ -18,7 +18,7 @@ use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
 use crate::protocol::event::EventKind;
-use crate::store::Which;
+use crate::store::TaskSet;
 
 /// Detects that a crew is idle, from the state of these components.
 pub struct IdleDetector {
@@ -108,13 +108,13 @@ impl IdleDetector {
             }
         }
         let (board, idle) = (self.board.store().clone(), claimers(&agents));
-        let can_claim = blocking(move || board.ask(|graph| may_claim(graph, &idle))).await;
+        let can_claim = blocking(move || board.query(|graph| may_claim(graph, &idle))).await;
         if can_claim.unwrap_or_default() {
             // An agent can claim a task, so the crew is not idle. This check is cheaper than reading the whole board.
             return None;
         }
         // Publishes the changes of the last agent before the crew counts as idle.
-        let Some(graph) = self.board.read(Which::All).await else {
+        let Some(graph) = self.board.read(TaskSet::All).await else {
             // Without a readable board no agent can claim a task, so the crew counts as idle instead of waiting forever.
             let graph = self.board.graph();
             return Some(IdleCrew { graph, pending });
@@ -157,6 +157,6 @@ fn claimers(agents: &[(Name, AgentHandle)]) -> Vec<Claimer> {
 
 /// Whether one of the teammates may claim a task.
 fn may_claim(graph: &TaskGraph, claimers: &[Claimer]) -> bool {
-    let may = |claimer| graph.claimable_unasked(claimer).is_some();
+    let may = |claimer| graph.auto_claimable(claimer).is_some();
     claimers.iter().any(may)
 }

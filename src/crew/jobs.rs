@@ -9,12 +9,12 @@ use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
-use crate::domain::conversation::{JobState, Record};
+use crate::domain::conversation::{JobState, LogRecord};
 use crate::domain::ids::{JobId, Name};
-use crate::domain::job::{Job, JobEnd, TOLD_MAX};
+use crate::domain::job::{Job, JobEnd, REPORTED_MAX};
 use crate::domain::text::head_and_tail;
-use crate::process::guard::Guard;
-use crate::process::{self, Ended, Keep, Leftovers};
+use crate::process::guard::Supervisor;
+use crate::process::{self, JobExit, HeadTailBuffer, LeftoverProcesses};
 use crate::protocol::event::EventKind;
 use crate::tools::host::JobSpec;
 use crate::tools::reach;
@@ -35,7 +35,7 @@ pub struct JobRunner {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
     registry: Arc<AgentRegistry>,
-    guard: Option<Arc<Guard>>,
+    guard: Option<Arc<Supervisor>>,
     jobs: Jobs,
 }
 
@@ -47,7 +47,7 @@ struct Jobs {
 
 struct Entry {
     job: Job,
-    output: Keep,
+    output: HeadTailBuffer,
     cancel: CancellationToken,
     /// Who stopped it.
     killed_by: Option<String>,
@@ -86,7 +86,7 @@ impl JobRunner {
         context: Arc<CrewContext>,
         signals: Arc<CrewSignals>,
         registry: Arc<AgentRegistry>,
-        guard: Option<Arc<Guard>>,
+        guard: Option<Arc<Supervisor>>,
     ) -> JobRunner {
         JobRunner {
             context,
@@ -148,7 +148,7 @@ impl JobRunner {
         let cancel = self.context.stop.child_token();
         self.jobs.put(Entry {
             job: job.clone(),
-            output: Keep::new(OUTPUT_MAX),
+            output: HeadTailBuffer::new(OUTPUT_MAX),
             cancel: cancel.clone(),
             killed_by: None,
         })?;
@@ -171,12 +171,12 @@ impl JobRunner {
     /// Records in the transcript that a job has started. Its end is recorded when the agent is notified of it.
     async fn record(&self, job: &Job) {
         let transcript = self.context.transcript(&job.agent);
-        let record = Record::Job {
+        let record = LogRecord::Job {
             job: job.id.clone(),
             command: job.title(),
             state: JobState::Began,
         };
-        if let Err(error) = blocking(move || transcript.append_beside(&record)).await {
+        if let Err(error) = blocking(move || transcript.append_existing(&record)).await {
             tracing::error!("the start of a background job could not be recorded: {error}");
         }
     }
@@ -198,7 +198,7 @@ impl JobRunner {
             dir: order.workdir,
             timeout: order.timeout,
             keep: NOTED_MAX,
-            guard: self.guard.clone(),
+            supervisor: self.guard.clone(),
         };
         let mut part: Vec<u8> = Vec::new();
         let mut clean = self.context.publisher.redactor().stream();
@@ -222,10 +222,10 @@ impl JobRunner {
         let now = self.context.now();
         let handle = self.registry.find(&job.agent);
         // A process that the job started with `&` was killed; the agent must know that it is not running.
-        let left = matches!(&report, Ok(r) if r.leftovers == Leftovers::Killed);
+        let left = matches!(&report, Ok(r) if r.leftovers == LeftoverProcesses::Killed);
         let note = report.as_ref().ok().and_then(|r| r.note.clone());
         let said: Vec<String> = left
-            .then(|| process::LEFT_RUNNING.to_string())
+            .then(|| process::LEFTOVERS_KILLED_NOTE.to_string())
             .into_iter()
             .chain(note)
             .collect();
@@ -242,12 +242,12 @@ impl JobRunner {
                     why: error.to_string(),
                 },
                 Ok(report) => match report.ended {
-                    Ended::Code(code) => JobEnd::Exited { code },
-                    Ended::Signal(signal) => JobEnd::Signalled { signal },
-                    Ended::TimedOut => JobEnd::TimedOut {
+                    JobExit::Code(code) => JobEnd::Exited { code },
+                    JobExit::Signal(signal) => JobEnd::Signalled { signal },
+                    JobExit::TimedOut => JobEnd::TimedOut {
                         after_s: order.timeout.as_secs(),
                     },
-                    Ended::Cancelled => JobEnd::Killed {
+                    JobExit::Cancelled => JobEnd::Killed {
                         by: entry.killed_by.take().unwrap_or_else(|| "crewdeck".into()),
                     },
                 },
@@ -281,7 +281,7 @@ fn whole(bytes: &[u8]) -> usize {
 fn result_text(job: &Job) -> String {
     let tail = match job.tail.trim() {
         "" => "(no output)".to_string(),
-        text => head_and_tail(text, TOLD_MAX),
+        text => head_and_tail(text, REPORTED_MAX),
     };
     format!("[bg:{}] {}: {}\n{tail}", job.id, job.status(), job.title())
 }

@@ -19,7 +19,7 @@ use crate::domain::conversation::TurnState;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::event::NoticeLevel;
-use crate::store::{Recalled, StoreError, last_subagent};
+use crate::store::{LoadedTranscript, StoreError, last_subagent};
 use crate::tools::Caller;
 use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
@@ -146,8 +146,8 @@ async fn resume(parts: &LeadParts, agent: &mut Agent) -> Result<Option<Vec<Block
     let transcript = agent.driver.transcript.clone();
     let (root, session) = (parts.context.root.clone(), parts.context.session.clone());
     let (recalled, subagents) =
-        blocking(move || Ok((transcript.recall()?, last_subagent(&root, &session)?))).await?;
-    let Recalled {
+        blocking(move || Ok((transcript.load()?, last_subagent(&root, &session)?))).await?;
+    let LoadedTranscript {
         conversation,
         notices,
     } = recalled;
@@ -159,7 +159,7 @@ async fn resume(parts: &LeadParts, agent: &mut Agent) -> Result<Option<Vec<Block
     let turn = conversation.turn;
     let board = parts.board.store().clone();
     let spoken = conversation.messages.clone();
-    if blocking(move || board.ask(|graph| is_news(graph, &spoken))).await? {
+    if blocking(move || board.query(|graph| is_news(graph, &spoken))).await? {
         parts.inbox.add_news();
     }
     agent.driver.resume(conversation).await;

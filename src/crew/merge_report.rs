@@ -83,7 +83,7 @@ impl MergeProgress {
 
 /// Returns a task and its worktree if its branch can be merged now.
 pub fn mergeable(graph: &TaskGraph, id: TaskId) -> Result<(Arc<Task>, WorktreeName), String> {
-    let task = graph.known(id).map_err(|e| e.to_string())?.clone();
+    let task = graph.require(id).map_err(|e| e.to_string())?.clone();
     let name = WorktreeName::new(&task.worktree)
         .map_err(|_| format!("task {id} has no worktree, so there is nothing to merge"))?;
     let mut others = graph.tasks();

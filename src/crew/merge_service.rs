@@ -15,7 +15,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::{Merge, Worktree, WorktreeName};
 use crate::protocol::event::{EventKind, NoticeLevel};
-use crate::store::{Look, Which, Worktrees};
+use crate::store::{ScanMode, TaskSet, Worktrees};
 
 /// When the branches of completed tasks are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,7 +100,7 @@ impl MergeService {
             );
         }
         // Leftovers were committed, which the registry does not show.
-        self.branches.read(Look::Anew).await;
+        self.branches.read(ScanMode::Always).await;
         let store = store.clone();
         let found = blocking(move || store.find(name.as_str())).await;
         if found.is_ok_and(|tree| self.merges(&tree, task.id)) {
@@ -201,7 +201,7 @@ impl MergeService {
         let made = blocking(move || board.create(new, now))
             .await
             .map_err(|e| e.to_string())?;
-        self.board.read(Which::These([made.id].into())).await;
+        self.board.read(TaskSet::These([made.id].into())).await;
         Ok(format!(
             "{branch} does not merge into {into}: conflict in {shown}. Task {} was added to resolve it.",
             made.id
@@ -260,7 +260,7 @@ impl MergeService {
 
 /// Returns the diff of a task's branch.
 pub async fn diff_of(store: Worktrees, graph: &TaskGraph, id: TaskId) -> Result<EventKind, String> {
-    let task = graph.known(id).map_err(|e| e.to_string())?;
+    let task = graph.require(id).map_err(|e| e.to_string())?;
     let name = WorktreeName::new(&task.worktree)
         .map_err(|_| format!("task {id} has no worktree, so there is no diff to show"))?;
     let diff = blocking(move || store.diff(&name))

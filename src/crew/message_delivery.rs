@@ -9,12 +9,12 @@ use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
-use crate::domain::ids::{LetterId, Name};
-use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::ids::{MessageId, Name};
+use crate::domain::mail::{MailMessage, MailKind};
 use crate::domain::request::{Request, RequestStatus};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
-use crate::store::{Post, Roster, StoreError};
+use crate::store::{Mailbox, Roster, StoreError};
 
 /// How long a check waits for the reader lock, so that two checks of the crew at the same time do not count as another
 /// reader.
@@ -29,7 +29,7 @@ pub struct MessageDelivery {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
     registry: Arc<AgentRegistry>,
-    post: Post,
+    post: Mailbox,
     /// Agents whose inbox another program is reading.
     awaited: Mutex<BTreeSet<Name>>,
     /// Agents whose inbox has a file error. Each is reported once until it can be read again.
@@ -41,7 +41,7 @@ impl MessageDelivery {
         context: Arc<CrewContext>,
         signals: Arc<CrewSignals>,
         registry: Arc<AgentRegistry>,
-        post: Post,
+        post: Mailbox,
     ) -> MessageDelivery {
         MessageDelivery {
             context,
@@ -88,7 +88,7 @@ impl MessageDelivery {
         request: &Request,
         from: &Name,
         to: &Name,
-        kind: LetterKind,
+        kind: MailKind,
         text: &str,
     ) {
         let approve = match request.status {
@@ -111,7 +111,7 @@ impl MessageDelivery {
         text: &str,
         approve: bool,
     ) {
-        let kind = LetterKind::ShutdownResponse;
+        let kind = MailKind::ShutdownResponse;
         let letter = self.about(request, from, &request.from, kind, text, Some(approve));
         let post = self.post.clone();
         if let Err(error) = blocking(move || post.send_once(&letter)).await {
@@ -126,12 +126,12 @@ impl MessageDelivery {
         request: &Request,
         from: &Name,
         to: &Name,
-        kind: LetterKind,
+        kind: MailKind,
         text: &str,
         approve: Option<bool>,
-    ) -> Letter {
-        let id = LetterId(self.context.new_id());
-        let mut letter = Letter::new(id, kind, from, to, text, self.context.now());
+    ) -> MailMessage {
+        let id = MessageId(self.context.new_id());
+        let mut letter = MailMessage::new(id, kind, from, to, text, self.context.now());
         let about = request.id.to_string();
         letter.extra.insert("request_id".into(), about.into());
         if let Some(approve) = approve {
@@ -148,9 +148,9 @@ impl MessageDelivery {
         }
         let (post, whose) = (self.post.clone(), name.clone());
         let waiting = blocking(move || {
-            let seen = post.look(&whose)?;
+            let seen = post.peek(&whose)?;
             // Invalid lines and truncated files need no agent, so they are cleaned up here instead of waking one.
-            if seen.letters.is_empty() && seen.is_due() {
+            if seen.letters.is_empty() && seen.needs_reader() {
                 post.reader(&whose, LOOK_WAIT)?.pending()
             } else {
                 Ok(seen)
@@ -234,13 +234,13 @@ impl MessageDelivery {
 }
 
 /// Returns a message from the user.
-pub fn from_user(to: &Name, text: &str, id: String, now: Timestamp) -> Letter {
-    let kind = LetterKind::Message;
-    Letter::new(LetterId(id), kind, &Name::user(), to, text, now)
+pub fn from_user(to: &Name, text: &str, id: String, now: Timestamp) -> MailMessage {
+    let kind = MailKind::Message;
+    MailMessage::new(MessageId(id), kind, &Name::user(), to, text, now)
 }
 
 /// Sends a message to a member. Fails if no member with that name is present, since the message would stay unread.
-pub fn send_to_member(roster: &Roster, post: &Post, letter: &Letter) -> Result<(), StoreError> {
+pub fn send_to_member(roster: &Roster, post: &Mailbox, letter: &MailMessage) -> Result<(), StoreError> {
     let team = roster.read()?;
     if !team
         .present()

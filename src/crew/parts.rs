@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::approvers::Deciders;
 use super::merge_service::MergeRule;
 use crate::agent::driver::ModelConfig;
-use crate::domain::ceiling::Ceilings;
-use crate::domain::stamp::Timestamp;
+use crate::domain::budget::UsageBudgets;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
-use crate::process::guard::Guard;
+use crate::process::guard::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::SessionInfo;
 use crate::store::Skills;
@@ -49,7 +49,7 @@ pub struct Parts {
     /// The limits of the teammates.
     pub limits: TeamLimits,
     /// The budgets. An agent that reaches one waits for the user.
-    pub ceilings: Ceilings,
+    pub ceilings: UsageBudgets,
     /// The permission rules for tool calls from the settings.
     pub rules: Rules,
     /// The names of the allowed tools; `None` for all.
@@ -57,7 +57,7 @@ pub struct Parts {
     /// The time limit of a program that an agent runs.
     pub tool_timeout: Duration,
     /// The supervisor of the agents' programs; `None` to run them directly.
-    pub guard: Option<Arc<Guard>>,
+    pub guard: Option<Arc<Supervisor>>,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
     /// Whether to start fresh or resume the session in `setup`.

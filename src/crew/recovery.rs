@@ -13,7 +13,7 @@ use super::request_broker::RequestBroker;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use crate::agent::driver::blocking;
-use crate::domain::aftermath::{self, LeadState};
+use crate::domain::crash_recovery::{self, LeadState};
 use crate::domain::ids::Name;
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::team::{Member, MemberStatus, Team};
@@ -67,7 +67,7 @@ impl Recovery {
 
     async fn close_all_but(&self, back: &[Name], start: Start) -> Result<(), StoreError> {
         let team = self.team.load().await?;
-        for member in aftermath::absent_members(&team, back) {
+        for member in crash_recovery::absent_members(&team, back) {
             self.board.release_task_of(&member.name).await?;
             let status = MemberStatus::Shutdown;
             self.team.set_status(&member.name, status).await?;
@@ -83,9 +83,9 @@ impl Recovery {
         };
         let (withdrawn, notices) = blocking(move || {
             let reading = requests.read_all()?;
-            let orphaned = aftermath::orphaned_requests(&reading.requests, &back, lead);
+            let orphaned = crash_recovery::orphaned_requests(&reading.requests, &back, lead);
             for request in &orphaned {
-                requests.withdraw(&request.id, aftermath::CREW_ENDED, now)?;
+                requests.withdraw(&request.id, crash_recovery::CREW_ENDED, now)?;
             }
             let withdrawn: Vec<Request> = orphaned.into_iter().cloned().collect();
             Ok((withdrawn, reading.notices))
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::{RequestId, TaskId};
     use crate::domain::request::PendingCall;
-    use crate::domain::stamp::Timestamp;
+    use crate::domain::timestamp::Timestamp;
     use pretty_assertions::assert_eq;
 
     #[test]

@@ -16,7 +16,7 @@ use super::registry::AgentRegistry;
 use super::signals::{BusyGuard, CrewSignals};
 use crate::agent::driver::blocking;
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::request::{NewRequest, Decider, Decision, Request, RequestKind, RequestStatus};
+use crate::domain::request::{NewRequest, Approver, Decision, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{Requests, StoreError};
@@ -84,7 +84,7 @@ impl RequestTicket {
         };
         // The crew counts as busy until the approver has the request.
         drop(busy);
-        if request.decider == Decider::Ask {
+        if request.decider == Approver::Ask {
             let agent = request.from.clone();
             let activity = Activity::NeedsYou {
                 request: request.kind,
@@ -232,7 +232,7 @@ impl RequestBroker {
     /// `decided_now` is false for decisions that were made before this crew started.
     async fn follow(&self, request: Request, decided_now: bool) {
         let followup = &self.parts.followup;
-        let is_news = decided_now || request.is_unfinished();
+        let is_news = decided_now || request.has_open_follow_up();
         if is_news {
             followup.carry_out(&request).await;
         }
@@ -247,7 +247,7 @@ impl RequestBroker {
         // An approved shutdown is finished when its target has answered.
         let is_under_way =
             request.kind == RequestKind::Shutdown && request.status == RequestStatus::Approved;
-        if !is_under_way && request.is_unfinished() {
+        if !is_under_way && request.has_open_follow_up() {
             followup.finish(&request.id).await;
         }
     }
@@ -291,7 +291,7 @@ impl RequestBroker {
     }
 
     /// Returns the approver of a request in this crew.
-    pub fn approver_of(&self, request: &Request) -> Decider {
+    pub fn approver_of(&self, request: &Request) -> Approver {
         self.parts.approvers.of_request(request)
     }
 
@@ -302,7 +302,7 @@ impl RequestBroker {
 
     async fn put(&self, request: Request) -> Result<(), String> {
         let requests = self.parts.requests.clone();
-        blocking(move || requests.file(&request))
+        blocking(move || requests.create(&request))
             .await
             .map_err(|e| e.to_string())?;
         self.read().await;
@@ -356,7 +356,7 @@ impl RequestBroker {
         let all = blocking(move || requests.read_all()).await;
         let mut all = all.map(|r| r.requests).unwrap_or_default().into_iter();
         all.any(|r| {
-            (r.is_pending() || r.is_unfinished()) && self.parts.registry.find(&r.target).is_some()
+            (r.is_pending() || r.has_open_follow_up()) && self.parts.registry.find(&r.target).is_some()
         })
     }
 
@@ -378,8 +378,8 @@ impl RequestBroker {
         }
         let pending = self.pending().await.ok()?;
         let is_for_others = |request: &Request| match self.approver_of(request) {
-            Decider::Lead | Decider::Auto | Decider::Deny => true,
-            Decider::Ask => self.parts.approvers.question != Decider::Ask,
+            Approver::Lead | Approver::Auto | Approver::Deny => true,
+            Approver::Ask => self.parts.approvers.question != Approver::Ask,
         };
         let is_pending = |id: &RequestId| pending.iter().any(|r| r.id == *id);
         (waiting.iter().all(is_pending) && pending.iter().all(is_for_others)).then_some(pending)

@@ -7,7 +7,7 @@ use super::context::{CrewContext, lock};
 use super::lead_inbox::LeadInbox;
 use super::request_broker::RequestBroker;
 use crate::domain::ids::RequestId;
-use crate::domain::request::{Decider, Request};
+use crate::domain::request::{Approver, Request};
 use crate::protocol::event::NoticeLevel;
 
 /// How often the lead is reminded of a request. Each reminder wakes the lead, which costs a model call.
@@ -65,7 +65,7 @@ impl RequestReminders {
         for request in pending {
             let text = format!(
                 "No decision on {}: the lead was reminded and is not reminded again.",
-                request.shown()
+                request.describe()
             );
             self.context.notice(NoticeLevel::Warn, text).await;
         }
@@ -76,7 +76,7 @@ impl RequestReminders {
     fn send(&self, pending: &[Request]) -> bool {
         let mut sent = lock(&self.sent);
         sent.keep(pending);
-        let is_due = |r: &&Request| self.broker.approver_of(r) == Decider::Lead && sent.is_due(r);
+        let is_due = |r: &&Request| self.broker.approver_of(r) == Approver::Lead && sent.is_due(r);
         let due: Vec<&Request> = pending.iter().filter(is_due).take(NAMED_MAX).collect();
         if due.is_empty() || !self.lead.wake(text(&due)) {
             return false;
@@ -91,7 +91,7 @@ impl RequestReminders {
 fn text(due: &[&Request]) -> String {
     let named: Vec<String> = due
         .iter()
-        .map(|r| format!("{} (request_id {})", r.shown(), r.id))
+        .map(|r| format!("{} (request_id {})", r.describe(), r.id))
         .collect();
     format!(
         "<crew>The team waits for your decision on {}. Only you can decide: approve or reject with decide_request, and add a comment if you want changes.</crew>",
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::Name;
     use crate::domain::request::RequestKind;
-    use crate::domain::stamp::Timestamp;
+    use crate::domain::timestamp::Timestamp;
 
     #[test]
     fn decided_requests_are_forgotten_and_reminders_are_limited() {

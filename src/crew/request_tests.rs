@@ -12,15 +12,15 @@ use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
 use super::test_support::{LEAD_DECIDES, TestCrew, bob};
 use crate::agent::budget_gate::BudgetGate;
-use crate::domain::ceiling::Ceilings;
+use crate::domain::budget::UsageBudgets;
 use crate::domain::ids::Name;
 use crate::domain::request::{
-    PendingCall, NewRequest, Decider, Decision, Request, RequestKind, RequestStatus, Verdict,
+    PendingCall, NewRequest, Approver, Decision, Request, RequestKind, RequestStatus, Verdict,
 };
-use crate::domain::rule::Scope;
+use crate::domain::permission::PermissionScope;
 use crate::domain::usage::Usage;
 use crate::protocol::event::EventKind;
-use crate::store::Post;
+use crate::store::Mailbox;
 
 fn permission(body: &str) -> NewRequest {
     NewRequest::new(RequestKind::Permission, &bob(), body.into())
@@ -42,7 +42,7 @@ async fn lead_gets_a_message_and_its_decision_wakes_the_agent() {
     let broker = crew.broker(LEAD_DECIDES);
     let ticket = broker.ask(&bob(), permission("ls")).await.unwrap();
     assert!(broker.has_pending() && crew.signals.is_busy());
-    let inbox = Post::open(crew.dir.path()).look(&Name::lead()).unwrap();
+    let inbox = Mailbox::open(crew.dir.path()).peek(&Name::lead()).unwrap();
     assert_eq!(inbox.letters[0].content, "ls");
     let request = only_pending(&broker).await;
     assert_eq!(inbox.letters[0].request_id(), Some(request.id.clone()));
@@ -58,7 +58,7 @@ async fn lead_gets_a_message_and_its_decision_wakes_the_agent() {
 async fn settings_decide_without_an_approver() {
     let crew = TestCrew::new();
     let broker = crew.broker(Deciders {
-        tool: Decider::Deny,
+        tool: Approver::Deny,
         ..LEAD_DECIDES
     });
     let filed = broker.file(&bob(), permission("ls")).await.unwrap();
@@ -106,7 +106,7 @@ async fn permission_given_while_no_agent_waited_is_used_once() {
     let filed = broker.file(&bob(), permission("ls")).await.unwrap();
     let by_lead = decided(&filed, Verdict::Approve, Name::lead());
     broker.decide(by_lead).await.unwrap();
-    let told = Post::open(crew.dir.path()).look(&bob()).unwrap();
+    let told = Mailbox::open(crew.dir.path()).peek(&bob()).unwrap();
     assert_eq!(
         told.letters[0].content,
         "Approved: fine. Continue with this now: ls"
@@ -143,7 +143,7 @@ async fn reminders_end_with_a_warning_and_requests_given_up() {
 async fn requests_for_the_user_keep_the_crew_from_being_idle() {
     let crew = TestCrew::new();
     let broker = crew.broker(Deciders {
-        tool: Decider::Ask,
+        tool: Approver::Ask,
         ..LEAD_DECIDES
     });
     assert_eq!(broker.pending_without_user().await, Some(Vec::new()));
@@ -169,7 +169,7 @@ async fn session_permission_approves_later_requests_that_it_covers() {
         ..NewRequest::new(RequestKind::Permission, from, command.into())
     };
     let first = broker.file(&bob(), asking(&bob())).await.unwrap();
-    let scope = Scope::Exact {
+    let scope = PermissionScope::Exact {
         command: command.into(),
     };
     permissions.allow(&first.id, scope.clone()).await.unwrap();
@@ -188,14 +188,14 @@ async fn session_permission_approves_later_requests_that_it_covers() {
     assert!(notices[1].starts_with("user revoked exactly `cargo publish`"));
 }
 
-fn budget(crew: &TestCrew, approver: Decider) -> TeamBudget {
+fn budget(crew: &TestCrew, approver: Approver) -> TeamBudget {
     let broker = crew.broker(Deciders {
         ceiling: approver,
         ..LEAD_DECIDES
     });
-    let ceilings = Ceilings {
+    let ceilings = UsageBudgets {
         agent_tokens: Some(10),
-        ..Ceilings::default()
+        ..UsageBudgets::default()
     };
     TeamBudget::new(crew.context.clone(), broker, crew.models(), 4, ceilings)
 }
@@ -207,7 +207,7 @@ async fn approved_budget_is_raised_and_a_denied_one_ends_the_turn() {
         output: 11,
         ..Usage::default()
     };
-    let denied = budget(&crew, Decider::Deny);
+    let denied = budget(&crew, Approver::Deny);
     assert_eq!(denied.admit(&bob()).await, Ok(()));
     denied.count(&bob(), used, None);
     assert!(denied.is_over(&bob()));
@@ -215,7 +215,7 @@ async fn approved_budget_is_raised_and_a_denied_one_ends_the_turn() {
     assert!(why.ends_with("no user was present to raise it"), "{why}");
     let subagent = Name::subagent(&bob(), 1);
     assert_eq!(denied.admit(&subagent).await, Err(why));
-    let raised = budget(&crew, Decider::Auto);
+    let raised = budget(&crew, Approver::Auto);
     raised.count(&bob(), used, None);
     assert_eq!(raised.admit(&bob()).await, Ok(()));
     assert!(!raised.is_over(&bob()));

@@ -8,7 +8,7 @@ use super::request_broker::RequestBroker;
 use crate::agent::tool_runner::SharedRules;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{PendingCall, Decision, Request, RequestKind, Verdict};
-use crate::domain::rule::{RULES_MAX, Scope, SessionRule};
+use crate::domain::permission::{PERMISSIONS_MAX, PermissionScope, SessionPermission};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::tools::policy::{self, PlanGate, PolicyContext, Ruling};
@@ -29,7 +29,7 @@ pub struct SessionPermissions {
 /// The session permissions and the last number that was assigned.
 #[derive(Default)]
 struct Given {
-    rules: Vec<SessionRule>,
+    rules: Vec<SessionPermission>,
     last: u64,
 }
 
@@ -51,7 +51,7 @@ impl SessionPermissions {
     ///
     /// # Errors
     /// Why nothing changed.
-    pub async fn allow(&self, id: &RequestId, scope: Scope) -> Result<(), String> {
+    pub async fn allow(&self, id: &RequestId, scope: PermissionScope) -> Result<(), String> {
         let request = self.broker.get(id).await?;
         let call = request
             .call
@@ -124,16 +124,16 @@ impl SessionPermissions {
         })
     }
 
-    fn add_rule(&self, scope: Scope, request: &Request) -> Result<u64, String> {
+    fn add_rule(&self, scope: PermissionScope, request: &Request) -> Result<u64, String> {
         let mut given = lock(&self.given);
-        if given.rules.len() >= RULES_MAX {
+        if given.rules.len() >= PERMISSIONS_MAX {
             return Err(format!(
-                "there are already {RULES_MAX} session permissions: revoke one first (/rules)"
+                "there are already {PERMISSIONS_MAX} session permissions: revoke one first (/rules)"
             ));
         }
         given.last += 1;
         let number = given.last;
-        given.rules.push(SessionRule {
+        given.rules.push(SessionPermission {
             number,
             scope,
             by: Name::user(),
@@ -144,7 +144,7 @@ impl SessionPermissions {
         Ok(number)
     }
 
-    fn remove_rule(&self, number: u64) -> Option<SessionRule> {
+    fn remove_rule(&self, number: u64) -> Option<SessionPermission> {
         let mut given = lock(&self.given);
         let at = given.rules.iter().position(|r| r.number == number)?;
         let rule = given.rules.remove(at);
@@ -176,6 +176,6 @@ fn approval(request: &Request) -> Decision {
     Decision::on(request, Verdict::Approve, Name::user(), String::new())
 }
 
-fn shown(scope: &Scope) -> String {
+fn shown(scope: &PermissionScope) -> String {
     clip(&one_line(&scope.to_string()), SHOWN_MAX)
 }

@@ -115,7 +115,7 @@ impl Shutdowns {
         all.retain(|r| {
             r.kind == RequestKind::Shutdown
                 && r.status == RequestStatus::Approved
-                && r.is_unfinished()
+                && r.has_open_follow_up()
                 && r.target.same(member)
         });
         all

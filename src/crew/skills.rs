@@ -6,7 +6,7 @@ use super::context::CrewContext;
 use super::registry::AgentRegistry;
 use crate::agent::driver::blocking;
 use crate::agent::prompt::LOAD_SKILL;
-use crate::domain::skill::SkillBook;
+use crate::domain::skill::SkillCatalog;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::Skills;
 
@@ -15,7 +15,7 @@ pub struct SkillWatch {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     store: Skills,
-    book: RwLock<Arc<SkillBook>>,
+    book: RwLock<Arc<SkillCatalog>>,
     /// Whether the settings allow the agents to load skills.
     can_load: bool,
 }
@@ -42,7 +42,7 @@ impl SkillWatch {
     }
 
     /// Returns the skills as they were last read.
-    pub fn book(&self) -> Arc<SkillBook> {
+    pub fn book(&self) -> Arc<SkillCatalog> {
         let book = self.book.read();
         Arc::clone(&book.unwrap_or_else(PoisonError::into_inner))
     }
@@ -67,7 +67,7 @@ impl SkillWatch {
         if old == new {
             return;
         }
-        if let Some(news) = new.news(&old).filter(|_| self.can_load) {
+        if let Some(news) = new.changes_since(&old).filter(|_| self.can_load) {
             self.registry.note_all(&news);
         }
         self.context

@@ -10,9 +10,9 @@ use super::parts::Parts;
 use crate::agent::driver::blocking;
 use crate::domain::environment::Environment;
 use crate::domain::graph::{Delta, TaskGraph};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{EventKind, NoticeLevel};
-use crate::store::{Board, StoreError, Which, Worktrees};
+use crate::store::{Board, StoreError, TaskSet, Worktrees};
 
 /// Maximum time for the description of machine and project.
 const LOOK_TIME: Duration = Duration::from_secs(1);
@@ -110,7 +110,7 @@ pub async fn publish_first(parts: &Parts, board: &Board) -> TaskGraph {
         .publish(EventKind::CrewReady(parts.setup.clone()))
         .await;
     let board = board.clone();
-    let looked = blocking(move || board.news(&Which::All, &TaskGraph::default())).await;
+    let looked = blocking(move || board.update_since(&TaskSet::All, &TaskGraph::default())).await;
     let mut graph = TaskGraph::default();
     // If it cannot be read, the watcher reports that later.
     if let Ok(news) = looked {

@@ -152,7 +152,7 @@ impl Subagents {
 /// Returns the text of the last message if the subagent wrote it, else an empty string.
 fn last_words(messages: &[Message]) -> String {
     match messages.last() {
-        Some(last) if last.role == Role::Assistant => last.words().trim().to_string(),
+        Some(last) if last.role == Role::Assistant => last.text().trim().to_string(),
         Some(_) | None => String::new(),
     }
 }

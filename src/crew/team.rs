@@ -52,7 +52,7 @@ impl TeamRoster {
     async fn publish(&self, team: Team) {
         let changed = {
             let mut published = lock(&self.published);
-            let changed = published.is_other_than(&team);
+            let changed = published.differs_from(&team);
             if changed {
                 published.clone_from(&team);
             }
@@ -77,7 +77,7 @@ impl TeamRoster {
     /// When there are `most` members, or the roster cannot be written.
     pub async fn add(&self, member: Member, most: usize) -> Result<Team, StoreError> {
         let roster = self.roster.clone();
-        blocking(move || roster.enter(member, most)).await
+        blocking(move || roster.add_member(member, most)).await
     }
 
     pub async fn set_status(&self, name: &Name, status: MemberStatus) -> Result<(), StoreError> {
@@ -88,18 +88,18 @@ impl TeamRoster {
     /// Removes the first prompt of a member, since its conversation contains it.
     pub async fn clear_first_prompt(&self, name: &Name) -> Result<(), StoreError> {
         let (roster, name) = (self.roster.clone(), name.clone());
-        blocking(move || roster.has_begun(&name).map(drop)).await
+        blocking(move || roster.clear_first_instructions(&name).map(drop)).await
     }
 
     /// Records that a member has shut down.
     pub async fn mark_shut_down(&self, name: &Name) -> Result<(), StoreError> {
         let (roster, name, now) = (self.roster.clone(), name.clone(), self.context.now());
-        blocking(move || roster.leave(&name, now).map(drop)).await
+        blocking(move || roster.mark_shut_down(&name, now).map(drop)).await
     }
 
     /// Records that members are alive.
     pub async fn mark_alive(&self, names: Vec<Name>) -> Result<(), StoreError> {
         let (roster, now) = (self.roster.clone(), self.context.now());
-        blocking(move || roster.seen(&names, now).map(drop)).await
+        blocking(move || roster.update_last_alive(&names, now).map(drop)).await
     }
 }

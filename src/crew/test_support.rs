@@ -26,21 +26,21 @@ use super::team::TeamRoster;
 use crate::agent::driver::{Control, ModelConfig};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
-use crate::domain::request::Decider;
-use crate::domain::stamp::Timestamp;
+use crate::domain::request::Approver;
+use crate::domain::timestamp::Timestamp;
 use crate::model::{Delta, Model, ModelError, ModelRequest};
 use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
 use crate::protocol::event::{EventKind, SessionInfo};
-use crate::store::{Board, Post, PromptQueue, Requests, Roster, prepare};
+use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, prepare};
 
 /// Approvers of a crew with a user, whose lead decides plans and permissions.
 pub const LEAD_DECIDES: Deciders = Deciders {
-    plan: Decider::Lead,
-    shutdown: Decider::Lead,
-    tool: Decider::Lead,
-    ceiling: Decider::Ask,
-    question: Decider::Ask,
+    plan: Approver::Lead,
+    shutdown: Approver::Lead,
+    tool: Approver::Lead,
+    ceiling: Approver::Ask,
+    question: Approver::Ask,
 };
 
 /// The basic components, and the events that they publish.
@@ -87,7 +87,7 @@ impl TestCrew {
             context.clone(),
             signals.clone(),
             registry.clone(),
-            Post::open(dir.path()),
+            Mailbox::open(dir.path()),
         );
         let team = TeamRoster::new(context.clone(), errors.clone(), Roster::open(dir.path()));
         TestCrew {

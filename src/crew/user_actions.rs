@@ -8,20 +8,20 @@ use super::context::CrewContext;
 use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
 use crate::domain::graph::Claimer;
-use crate::domain::ids::{LetterId, Name};
-use crate::domain::stamp::Timestamp;
+use crate::domain::ids::{MessageId, Name};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::TaskCommand;
 use crate::protocol::event::{EventKind, NoticeLevel, UserAction};
-use crate::store::{Board, Post, Roster, StoreError, Which, Worktrees, take_from};
+use crate::store::{Board, Mailbox, Roster, StoreError, TaskSet, Worktrees, take_task};
 
 /// The stores that the user's actions change.
 pub struct ActionStores {
     pub root: PathBuf,
     pub board: Board,
     pub roster: Roster,
-    pub post: Post,
+    pub post: Mailbox,
     /// `None` if all agents work in the root.
     pub worktrees: Option<Worktrees>,
     pub now: Timestamp,
@@ -73,7 +73,7 @@ impl ActionStores {
         };
         let id = *task;
         self.board
-            .ask(move |graph| graph.may_complete(id, &Name::user()))??;
+            .query(move |graph| graph.check_complete(id, &Name::user()))??;
         let task = self.board.get(id)?;
         let Ok(name) = WorktreeName::new(&task.worktree) else {
             return Ok(());
@@ -90,7 +90,7 @@ impl ActionStores {
         let (board, now) = (&self.board, self.now);
         let (task, act) = match wish {
             TaskCommand::Claim { task } => {
-                let claimed = board.claim(Some(task), &Claimer::person(), now)?;
+                let claimed = board.claim(Some(task), &Claimer::user(), now)?;
                 (
                     claimed.map_or_else(|| board.get(task).map(Arc::unwrap_or_clone), Ok)?,
                     UserAction::Claimed,
@@ -98,8 +98,8 @@ impl ActionStores {
             }
             TaskCommand::Release { task, from } => {
                 let doors = (board, &self.roster, &self.post);
-                let letter = LetterId((self.new_id)());
-                let task = take_from(doors, task, &from, letter, now)?;
+                let letter = MessageId((self.new_id)());
+                let task = take_task(doors, task, &from, letter, now)?;
                 (task, UserAction::Released { from })
             }
             TaskCommand::Complete { task } => (
@@ -119,7 +119,7 @@ pub struct UserActions {
     signals: Arc<CrewSignals>,
     board: Arc<BoardView>,
     roster: Roster,
-    post: Post,
+    post: Mailbox,
     /// `None` if all agents work in the root.
     worktrees: Option<Worktrees>,
 }
@@ -130,7 +130,7 @@ impl UserActions {
         signals: Arc<CrewSignals>,
         board: Arc<BoardView>,
         roster: Roster,
-        post: Post,
+        post: Mailbox,
         worktrees: Option<Worktrees>,
     ) -> UserActions {
         UserActions {
@@ -170,7 +170,7 @@ impl UserActions {
         let mut around = graph.dependants(id);
         around.extend(graph.blockers(id));
         around.insert(id);
-        self.board.read(Which::These(around)).await;
+        self.board.read(TaskSet::These(around)).await;
         self.signals.files_changed();
         Ok(())
     }

@@ -21,11 +21,11 @@ use crate::agent::driver::blocking;
 use crate::domain::graph::Delta;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{Losses, Merge};
-use crate::protocol::event::{EventKind, LetterStep, NoticeLevel};
+use crate::protocol::event::{EventKind, DeliveryState, NoticeLevel};
 use crate::protocol::{Command, EventSender, TaskCommand};
-use crate::store::{Board, Look, Post, Requests, Roster, Seen, StoreError, Worktrees};
+use crate::store::{Board, ScanMode, Mailbox, Requests, Roster, BranchSnapshot, StoreError, Worktrees};
 
 /// Where the viewed crew runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let files = Arc::new(Files {
             board: Board::open(&parts.root),
-            post: Post::open(&parts.root),
+            post: Mailbox::open(&parts.root),
             requests: Requests::open(&parts.root),
             roster: Roster::open(&parts.root),
             worktrees: Worktrees::open(&parts.root),
@@ -109,7 +109,7 @@ impl Viewer {
 struct Files {
     root: PathBuf,
     board: Board,
-    post: Post,
+    post: Mailbox,
     requests: Requests,
     roster: Roster,
     worktrees: Worktrees,
@@ -202,7 +202,7 @@ impl Files {
             }
         });
         done.await.map_err(|e| e.to_string())?;
-        let step = LetterStep::Sent;
+        let step = DeliveryState::Sent;
         self.publisher
             .publish(EventKind::LetterMoved { letter, step })
             .await;
@@ -244,7 +244,7 @@ impl Files {
                 .open_task_of(&request.target)
                 .map(|t| t.id);
             let decision = Decision::on(&request, Verdict::Approve, Name::user(), String::new());
-            requests.file(&request)?;
+            requests.create(&request)?;
             requests.decide(&decision, now)
         });
         done.await.map(|_| ()).map_err(|e| e.to_string())
@@ -315,12 +315,12 @@ impl Files {
     /// Publishes the merge status of all branches, and which worktrees of tasks no longer exist. Does nothing outside a
     /// repository.
     async fn publish_branches(&self) {
-        let mut known = Some(Seen::default());
+        let mut known = Some(BranchSnapshot::default());
         while let Some(mut seen) = known.take() {
             let (worktrees, board) = (self.worktrees.clone(), self.board.clone());
             let looked = blocking(move || {
-                let named = board.ask(worktrees_of_tasks)?;
-                let changed = worktrees.branches(&mut seen, Look::IfChanged, &named)?;
+                let named = board.query(worktrees_of_tasks)?;
+                let changed = worktrees.branches(&mut seen, ScanMode::IfChanged, &named)?;
                 Ok((seen, changed))
             });
             let Ok((seen, changed)) = looked.await else {
@@ -329,7 +329,7 @@ impl Files {
             for event in branch_events(&changed) {
                 self.publisher.publish(event).await;
             }
-            known = Some(seen).filter(Seen::is_partial);
+            known = Some(seen).filter(BranchSnapshot::is_partial);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Tests of the viewer's commands on real files.
 
 use super::*;
-use crate::domain::rule::Scope;
+use crate::domain::permission::PermissionScope;
 use crate::domain::team::Member;
 use crate::domain::worktree::BranchState;
 use crate::protocol::EventReceiver;
@@ -25,7 +25,7 @@ fn place() -> Place {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let bob = Member::new(bob(), "coder");
-    Roster::open(dir.path()).enter(bob, 16).unwrap();
+    Roster::open(dir.path()).add_member(bob, 16).unwrap();
     let (publisher, inlet) = bus(|| Timestamp(1.0));
     let viewer = Viewer::start(ViewerParts {
         root: dir.path().to_path_buf(),
@@ -66,7 +66,7 @@ async fn commands_for_the_crew_process_are_refused() {
     let mut place = place();
     let request = RequestId("r1".into());
     let (agent, name) = (Name::lead(), String::new());
-    let scope = Scope::Exact {
+    let scope = PermissionScope::Exact {
         command: "make".into(),
     };
     for command in [
@@ -97,8 +97,8 @@ async fn prompts_are_sent_as_messages_from_the_user() {
         let EventKind::LetterMoved { letter, step } = said else {
             panic!("no message: {said:?}");
         };
-        assert_eq!((letter.from.as_str(), step), ("user", LetterStep::Sent));
-        let waiting = Post::open(place.dir.path()).look(&to).unwrap();
+        assert_eq!((letter.from.as_str(), step), ("user", DeliveryState::Sent));
+        let waiting = Mailbox::open(place.dir.path()).peek(&to).unwrap();
         assert_eq!(waiting.letters, [letter]);
         assert_eq!(waiting.letters[0].content, text);
     }
@@ -122,7 +122,7 @@ async fn decision_needs_a_running_crew_and_counts_once() {
         "1".into(),
         Timestamp(1.0),
     );
-    requests.file(&plan).unwrap();
+    requests.create(&plan).unwrap();
     let decide = |verdict| {
         Command::Decide(Decision {
             id: id.clone(),
@@ -354,7 +354,7 @@ async fn board_actions_follow_the_rules_of_the_crew() {
     );
     let known = board.read().unwrap().graph;
     assert_eq!(known.get(task).unwrap().taken_from, ["bob"]);
-    let inbox = Post::open(&root).look(&bob()).unwrap();
+    let inbox = Mailbox::open(&root).peek(&bob()).unwrap();
     let letters: Vec<_> = inbox.letters.iter().map(|l| l.content.clone()).collect();
     assert_eq!(letters.len(), 1, "{letters:?}");
     assert!(letters[0].starts_with("I have taken task #1 (Work) from you"));
@@ -365,7 +365,7 @@ async fn board_actions_follow_the_rules_of_the_crew() {
         .unwrap();
     let release = TaskCommand::Release { task, from: bob() };
     place.answer(Command::Task(Box::new(release))).await;
-    assert_eq!(Post::open(&root).look(&bob()).unwrap().letters.len(), 1);
+    assert_eq!(Mailbox::open(&root).peek(&bob()).unwrap().letters.len(), 1);
     // The user's own task.
     assert_eq!(
         place

@@ -18,10 +18,10 @@ use super::signals::CrewSignals;
 use super::skills::SkillWatch;
 use super::team::TeamRoster;
 use crate::agent::driver::blocking;
-use crate::domain::ids::LetterId;
-use crate::protocol::event::{EventKind, LetterStep, NoticeLevel};
-use crate::store::watch::{self, Dirty, Watching};
-use crate::store::{Look, Post, Which};
+use crate::domain::ids::MessageId;
+use crate::protocol::event::{EventKind, DeliveryState, NoticeLevel};
+use crate::store::watch::{self, Dirty, WatchMode};
+use crate::store::{ScanMode, Mailbox, TaskSet};
 
 /// Most changes that may be queued; the watch merges further ones.
 const DIRTY_MAX: usize = 16;
@@ -42,7 +42,7 @@ pub struct Watcher {
     pub branches: Arc<BranchStatus>,
     pub merges: Arc<MergeService>,
     pub skills: Arc<SkillWatch>,
-    pub post: Post,
+    pub post: Mailbox,
 }
 
 impl Watcher {
@@ -55,7 +55,7 @@ impl Watcher {
         });
         let _watch = match watching {
             Ok(watching) => {
-                if let Watching::Polling { why } = watching.how() {
+                if let WatchMode::Polling { why } = watching.mode() {
                     let text = format!("Polling for file changes once a second: {why}");
                     self.context.notice(NoticeLevel::Warn, text).await;
                 }
@@ -73,13 +73,13 @@ impl Watcher {
             }
         };
         let mut messages = PublishedMessages::default();
-        self.board.read(Which::All).await;
+        self.board.read(TaskSet::All).await;
         self.team.read().await;
         self.broker.read().await;
         self.followup
             .create_user_worktrees(self.board.graph().tasks());
         self.branches.read_head().await;
-        self.branches.read(Look::Anew).await;
+        self.branches.read(ScanMode::Always).await;
         messages.read(&self).await;
         // Read again, because they may have changed before the watch started.
         self.skills.read().await;
@@ -116,7 +116,7 @@ impl Watcher {
                     Dirty::Mail => messages.read(&self).await,
                     Dirty::Branches => {
                         self.branches.read_head().await;
-                        self.branches.read(Look::IfChanged).await;
+                        self.branches.read(ScanMode::IfChanged).await;
                     }
                     Dirty::Skills => self.skills.read().await,
                 }
@@ -128,7 +128,7 @@ impl Watcher {
 /// The messages that were published, with their last step.
 #[derive(Default)]
 struct PublishedMessages {
-    known: HashMap<LetterId, LetterStep>,
+    known: HashMap<MessageId, DeliveryState>,
 }
 
 impl PublishedMessages {

@@ -8,12 +8,12 @@ use super::context::CrewContext;
 use super::merge_service::MergeService;
 use crate::agent::driver::blocking;
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
-    BranchFate, Losses, Removal, Worktree, WorktreeError, WorktreeName, may_remove,
+    BranchOutcome, Losses, RemovalMode, Worktree, WorktreeError, WorktreeName, check_removal,
 };
 use crate::protocol::event::{EventKind, NoticeLevel};
-use crate::store::{Board, Look, StoreError, Worktrees, worked_in};
+use crate::store::{Board, ScanMode, StoreError, Worktrees, task_in_worktree};
 
 /// Returns the worktree of a task. Fails if an agent or the user is working in it.
 fn free(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Worktree, String> {
@@ -21,7 +21,7 @@ fn free(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Worktree, String
     let name = WorktreeName::new(&task.worktree)
         .map_err(|_| format!("task {id} has no worktree: there is nothing to remove"))?;
     let tree = trees.find(name.as_str()).map_err(|e| e.to_string())?;
-    let at_work = worked_in(board, trees, &tree).map_err(|e| e.to_string())?;
+    let at_work = task_in_worktree(board, trees, &tree).map_err(|e| e.to_string())?;
     match at_work {
         Some(task) => Err(format!(
             "worktree {name} was not removed: {} is working on task {} in it",
@@ -36,8 +36,8 @@ pub fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, 
     let tree = free(board, trees, id)?;
     let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
     // If the user may not remove it either, there is nothing to confirm.
-    may_remove(&tree, &state, Removal::WhatIsLostIsKnown).map_err(|why| why.to_string())?;
-    let losses = match may_remove(&tree, &state, Removal::OnlyIfSafe) {
+    check_removal(&tree, &state, RemovalMode::Confirmed).map_err(|why| why.to_string())?;
+    let losses = match check_removal(&tree, &state, RemovalMode::OnlyIfSafe) {
         Ok(()) => Losses::default(),
         Err(WorktreeError::Unsafe { losses, .. }) => losses,
         Err(why) => return Err(why.to_string()),
@@ -58,10 +58,10 @@ pub fn remove(
     now: Timestamp,
 ) -> Result<String, String> {
     let tree = free(board, trees, id)?;
-    let fate = trees.remove_as_told(&tree.name, confirmed, now);
+    let fate = trees.remove_confirmed(&tree.name, confirmed, now);
     match fate.map_err(|e: StoreError| e.to_string())? {
-        BranchFate::Deleted => Ok(format!("The worktree {} is removed.", tree.name)),
-        BranchFate::Stays(branch) => Ok(format!(
+        BranchOutcome::Deleted => Ok(format!("The worktree {} is removed.", tree.name)),
+        BranchOutcome::Kept(branch) => Ok(format!(
             "The worktree {} is removed; what was committed is on the branch {branch}.",
             tree.name
         )),
@@ -109,7 +109,7 @@ impl WorktreeRemoval {
         let removed = blocking(move || Ok(remove(&board, &trees, id, &told, now))).await;
         let text = removed.map_err(|e: StoreError| e.to_string())??;
         self.context.notice(NoticeLevel::Info, text).await;
-        self.branches.read(Look::Anew).await;
+        self.branches.read(ScanMode::Always).await;
         Ok(())
     }
 }

@@ -11,8 +11,8 @@ use crate::agent::prompt;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
-use crate::domain::worktree::{Brought, Created, Leftovers, WorktreeName};
-use crate::store::{NewWorktree, StoreError, Which, Worktrees};
+use crate::domain::worktree::{BranchMerges, Created, CommitOutcome, WorktreeName};
+use crate::store::{NewWorktree, StoreError, TaskSet, Worktrees};
 
 /// The folder in which a claimed task is worked on, and the text about it for the owner's conversation.
 pub struct TaskWorkspace {
@@ -82,7 +82,7 @@ impl TaskWorktrees {
         let created = blocking(move || store.create(&new, now)).await?;
         let (board, name) = (self.board.store().clone(), created.worktree.name.clone());
         blocking(move || board.bind(id, &name, now)).await?;
-        self.board.read(Which::These([id].into())).await;
+        self.board.read(TaskSet::These([id].into())).await;
         let dir = self
             .context
             .root
@@ -169,7 +169,7 @@ impl TaskWorktrees {
             });
             names.collect()
         };
-        blocking(move || board.ask(branches)).await
+        blocking(move || board.query(branches)).await
     }
 
     /// Describes an existing worktree to the task's new owner: its branch, newly merged blockers and unfinished work in it.
@@ -186,11 +186,11 @@ impl TaskWorktrees {
         // Blockers may have been completed since. Nothing is merged over uncommitted files.
         let looked = blocking(move || {
             let state = store.state(&tree)?;
-            Ok((state, store.bring(&tree, &needs, now).unwrap_or_default()))
+            Ok((state, store.merge_branches(&tree, &needs, now).unwrap_or_default()))
         });
         let (dirty, ahead, brought) = match looked.await {
             Ok((state, brought)) => (state.dirty, state.ahead, brought),
-            Err(_) => (0, 0, Brought::default()),
+            Err(_) => (0, 0, BranchMerges::default()),
         };
         let shown = dir.display().to_string();
         let mut text = prompt::worktree(&shown, &name.branch(), &brought.merged);
@@ -214,7 +214,7 @@ impl TaskWorktrees {
         let store = store.clone();
         let done = blocking(move || store.commit_leftovers(&name, &message)).await;
         match done {
-            Ok(Leftovers::None | Leftovers::Committed(_)) => Ok(()),
+            Ok(CommitOutcome::None | CommitOutcome::Committed(_)) => Ok(()),
             Err(error) => Err(format!(
                 "the uncommitted files in your worktree cannot be committed: {error}"
             )),
@@ -223,7 +223,7 @@ impl TaskWorktrees {
 }
 
 fn new_workspace_text(created: &Created, dir: &str) -> String {
-    let Brought { merged, conflicts } = &created.brought;
+    let BranchMerges { merged, conflicts } = &created.branch_merges;
     let mut text = prompt::worktree(dir, &created.worktree.name.branch(), merged);
     for conflict in conflicts {
         text.push_str(&prompt::unmerged_branch(&conflict.branch, &conflict.files));

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::domain::aftermath::CREW_ENDED;
+use crate::domain::crash_recovery::CREW_ENDED;
 use crate::domain::ids::{Name, RequestId, TaskId};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::MemberStatus;
-use crate::domain::worktree::{BranchFate, Removal, WorktreeName};
+use crate::domain::worktree::{BranchOutcome, RemovalMode, WorktreeName};
 use crate::store::{Board, Requests, Roster, StoreError, Worktrees, atomic};
 
 /// A fix for a finding.
@@ -72,7 +72,7 @@ impl Fix {
     ///
     /// # Errors
     /// When the store refuses the change. Nothing has changed then.
-    pub fn carry_out(&self, root: &Path, now: Timestamp) -> Result<String, StoreError> {
+    pub fn apply(&self, root: &Path, now: Timestamp) -> Result<String, StoreError> {
         Ok(match self {
             Fix::Release { task, owner } => {
                 Board::open(root).release(*task, owner, now)?;
@@ -87,15 +87,15 @@ impl Fix {
                 format!("request {request} was withdrawn")
             }
             Fix::RemoveWorktree { name } => {
-                match Worktrees::open(root).remove(name, Removal::OnlyIfSafe, now)? {
-                    BranchFate::Deleted => format!("worktree {name} was removed"),
-                    BranchFate::Stays(branch) => {
+                match Worktrees::open(root).remove(name, RemovalMode::OnlyIfSafe, now)? {
+                    BranchOutcome::Deleted => format!("worktree {name} was removed"),
+                    BranchOutcome::Kept(branch) => {
                         format!("worktree {name} was removed; its branch {branch} was kept")
                     }
                 }
             }
             Fix::ClearStray { name } => {
-                Worktrees::open(root).clear_stray(name)?;
+                Worktrees::open(root).remove_orphan(name)?;
                 format!(".worktrees/{name} was cleaned up")
             }
             Fix::Repair => match Worktrees::open(root).repair(now)?.as_slice() {

@@ -12,9 +12,9 @@ mod units;
 
 use std::path::PathBuf;
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 pub use checks::environment::EnvironmentFacts;
-pub use checks::model::{Asked, ModelFacts, Offer};
+pub use checks::model::{ModelListing, ModelFacts, Offer};
 pub use checks::sandbox::SandboxFacts;
 pub use checks::settings::SettingsFacts;
 pub use finding::{Finding, Level};
@@ -22,7 +22,7 @@ pub use fix::Fix;
 
 /// The input of the checks.
 #[derive(Debug)]
-pub struct Place {
+pub struct DoctorContext {
     /// The root of the crew.
     pub root: PathBuf,
     /// The current time.
@@ -49,7 +49,7 @@ pub enum Crew {
 }
 
 /// All checks in the order of the report. `files` comes after the checks that set damaged files aside.
-const TABLE: &[fn(&Place) -> Vec<Finding>] = &[
+const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
     checks::settings::run,
     checks::model::run,
     checks::git::run,
@@ -70,6 +70,6 @@ const TABLE: &[fn(&Place) -> Vec<Finding>] = &[
 ];
 
 /// Runs all checks. Checks of crew state return no findings if the root has no such state.
-pub fn examine(context: &Place) -> Vec<Finding> {
+pub fn examine(context: &DoctorContext) -> Vec<Finding> {
     TABLE.iter().flat_map(|check| check(context)).collect()
 }

@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::units::count;
 use super::{Finding, Level};
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 
 /// Width of the column with the check's name.
 pub const NAME_WIDTH: usize = 9;
@@ -15,7 +15,7 @@ const ROOM_MIN: usize = 20;
 
 /// Whether to colour the level of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Paint {
+pub enum ColourMode {
     /// Use the terminal's colours.
     Colour,
     /// Use no colours.
@@ -24,24 +24,24 @@ pub enum Paint {
 
 /// The output format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Paper {
+pub struct ReportFormat {
     /// The width to wrap lines at. `None`: lines are not wrapped.
     pub columns: Option<usize>,
     /// Whether to use colours.
-    pub paint: Paint,
+    pub colours: ColourMode,
 }
 
-impl Paper {
+impl ReportFormat {
     /// The format for files and pipes: not wrapped, no colours.
-    pub const PLAIN: Paper = Paper {
+    pub const PLAIN: ReportFormat = ReportFormat {
         columns: None,
-        paint: Paint::Plain,
+        colours: ColourMode::Plain,
     };
 }
 
 /// Formats the findings, each with its remedy below it, and a summary line. Wrapped text is indented. Control characters
 /// in findings are escaped.
-pub fn report(findings: &[Finding], paper: Paper) -> String {
+pub fn report(findings: &[Finding], paper: ReportFormat) -> String {
     let mut lines: Vec<String> = findings.iter().flat_map(|f| lines_of(f, paper)).collect();
     lines.push(String::new());
     lines.extend(wrap(
@@ -51,19 +51,19 @@ pub fn report(findings: &[Finding], paper: Paper) -> String {
     lines.join("\n")
 }
 
-fn lines_of(finding: &Finding, paper: Paper) -> Vec<String> {
+fn lines_of(finding: &Finding, paper: ReportFormat) -> Vec<String> {
     let Finding { check, level, .. } = finding;
     let columns = paper.columns.filter(|c| *c >= INDENT + ROOM_MIN);
     let room = columns.map_or(usize::MAX, |columns| columns - INDENT);
     let head = colour(
         &format!("{} {level:<4}", level.symbol()),
         *level,
-        paper.paint,
+        paper.colours,
     );
     let head = format!("{head} {check:<NAME_WIDTH$} ");
     let blank = " ".repeat(INDENT);
     let mut out: Vec<String> = Vec::new();
-    for line in harmless(&finding.text).lines() {
+    for line in escape_control_chars(&finding.text).lines() {
         for part in wrap(line, room) {
             let before = if out.is_empty() { &head } else { &blank };
             out.push(format!("{before}{part}"));
@@ -73,7 +73,7 @@ fn lines_of(finding: &Finding, paper: Paper) -> Vec<String> {
         out.push(head);
     }
     for line in finding.remedy.iter().flat_map(|r| r.lines()) {
-        for (at, part) in wrap(&harmless(line), room - 2).into_iter().enumerate() {
+        for (at, part) in wrap(&escape_control_chars(line), room - 2).into_iter().enumerate() {
             let before = if at == 0 { "→ " } else { "  " };
             out.push(format!("{blank}{before}{part}"));
         }
@@ -82,12 +82,12 @@ fn lines_of(finding: &Finding, paper: Paper) -> Vec<String> {
 }
 
 /// Colours a text by level in the terminal's green, yellow or red.
-fn colour(text: &str, level: Level, paint: Paint) -> String {
+fn colour(text: &str, level: Level, paint: ColourMode) -> String {
     let code = match (paint, level) {
-        (Paint::Plain, _) => return text.to_string(),
-        (Paint::Colour, Level::Ok) => "32",
-        (Paint::Colour, Level::Warn) => "33",
-        (Paint::Colour, Level::Fail) => "31",
+        (ColourMode::Plain, _) => return text.to_string(),
+        (ColourMode::Colour, Level::Ok) => "32",
+        (ColourMode::Colour, Level::Warn) => "33",
+        (ColourMode::Colour, Level::Fail) => "31",
     };
     format!("\x1b[{code}m{text}\x1b[0m")
 }
@@ -154,7 +154,7 @@ mod tests {
             Finding::fail("model", "no key", "set one\nor another"),
         ];
         assert_eq!(
-            report(&findings, Paper::PLAIN),
+            report(&findings, ReportFormat::PLAIN),
             "✓ ok   git       git 2.47\n\
              ! warn team      bob is gone\n\
              \x20                → note it\n\
@@ -169,8 +169,8 @@ mod tests {
             "model check failed (see above)"
         );
         assert_eq!(failure(&findings[..2]), None);
-        assert!(report(&findings[..1], Paper::PLAIN).ends_with("No problems."));
-        assert!(report(&[], Paper::PLAIN).ends_with("No problems."));
+        assert!(report(&findings[..1], ReportFormat::PLAIN).ends_with("No problems."));
+        assert!(report(&[], ReportFormat::PLAIN).ends_with("No problems."));
     }
 
     #[test]
@@ -180,9 +180,9 @@ mod tests {
             Finding::warn("disk", long, "delete some of what lies there, or move it"),
             Finding::fail("settings", "wrong\n  |  ^ here", "mend"),
         ];
-        let paper = Paper {
+        let paper = ReportFormat {
             columns: Some(INDENT + 22),
-            paint: Paint::Plain,
+            colours: ColourMode::Plain,
         };
         assert_eq!(
             report(&findings, paper),
@@ -198,7 +198,7 @@ mod tests {
              \n\
              1 failed, 1 warning."
         );
-        let narrow = Paper {
+        let narrow = ReportFormat {
             columns: Some(INDENT + 5),
             ..paper
         };
@@ -212,9 +212,9 @@ mod tests {
             Finding::warn("mail", "a\u{1b}[2Jb", "c\u{1b}d"),
             Finding::fail("model", "no key", "set one"),
         ];
-        let paper = Paper {
+        let paper = ReportFormat {
             columns: None,
-            paint: Paint::Colour,
+            colours: ColourMode::Colour,
         };
         assert_eq!(
             report(&findings, paper),

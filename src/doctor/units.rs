@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::DiskUse;
 
 /// Formats a count: `1 file`, `2 files`.

@@ -43,7 +43,7 @@ pub fn is_tool_name(name: &str) -> bool {
 
 /// Returns the name under which a tool call is sent to the provider. A valid name is unchanged. An invalid one is
 /// replaced by a valid name that ends with `_`, which no tool has.
-pub fn sent_name(name: &str) -> Cow<'_, str> {
+pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
     if is_tool_name(name) {
         return name.into();
     }
@@ -125,7 +125,7 @@ impl Message {
     }
 
     /// Returns the text blocks, joined with newlines.
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         let texts: Vec<&str> = self
             .blocks
             .iter()
@@ -146,7 +146,7 @@ impl Message {
     }
 
     /// Returns the ids of the tool calls that this message has results for.
-    pub fn answered(&self) -> impl Iterator<Item = &CallId> {
+    pub fn result_ids(&self) -> impl Iterator<Item = &CallId> {
         self.blocks.iter().filter_map(|b| match b {
             Block::ToolResult { call, .. } => Some(call),
             Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall(_) => None,
@@ -172,7 +172,7 @@ pub enum ChatError {
 }
 
 /// Checks promise 8: roles alternate, and each tool call has exactly one result, in the next message.
-pub fn check(messages: &[Message]) -> Result<(), ChatError> {
+pub fn validate(messages: &[Message]) -> Result<(), ChatError> {
     if messages.first().is_some_and(|m| m.role != Role::User) {
         return Err(ChatError::First);
     }
@@ -184,7 +184,7 @@ pub fn check(messages: &[Message]) -> Result<(), ChatError> {
         if at > 0 && messages[at - 1].role == message.role {
             return Err(ChatError::Roles(at - 1, at));
         }
-        for call in message.answered() {
+        for call in message.result_ids() {
             if !open.remove(call) {
                 return Err(ChatError::Pairing(call.clone()));
             }
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn invalid_tool_names_are_replaced_when_sent() {
         for name in ["bash", "read_file", "a-B_9", &"x".repeat(64)] {
-            assert_eq!(sent_name(name), name);
+            assert_eq!(valid_tool_name(name), name);
         }
         for (name, sent) in [
             ("", "_"),
@@ -242,9 +242,9 @@ mod tests {
             ("a\n\u{1b}[2J", "a___2J_"),
             ("\u{1f600}", "__"),
         ] {
-            assert_eq!(sent_name(name), sent);
+            assert_eq!(valid_tool_name(name), sent);
         }
-        let long = sent_name(&"x".repeat(65)).into_owned();
+        let long = valid_tool_name(&"x".repeat(65)).into_owned();
         assert!(is_tool_name(&long) && long.ends_with("x_"), "{long}");
     }
 
@@ -261,15 +261,15 @@ mod tests {
         let hi = Message::user(vec![Block::text("hi")]);
         let ask = Message::assistant(vec![call("a"), call("b")]);
         let both = Message::user(vec![result("a"), result("b")]);
-        assert_eq!(check(&[hi.clone(), ask.clone(), both]), Ok(()));
+        assert_eq!(validate(&[hi.clone(), ask.clone(), both]), Ok(()));
         let one = Message::user(vec![result("a")]);
-        assert!(check(&[hi.clone(), ask.clone(), one]).is_err());
+        assert!(validate(&[hi.clone(), ask.clone(), one]).is_err());
         let twice = Message::user(vec![result("a"), result("a"), result("b")]);
-        assert!(check(&[hi.clone(), ask.clone(), twice]).is_err());
+        assert!(validate(&[hi.clone(), ask.clone(), twice]).is_err());
         assert!(
-            check(&[hi.clone(), ask]).is_err(),
+            validate(&[hi.clone(), ask]).is_err(),
             "an open call at the end"
         );
-        assert_eq!(check(&[hi.clone(), hi]), Err(ChatError::Roles(0, 1)));
+        assert_eq!(validate(&[hi.clone(), hi]), Err(ChatError::Roles(0, 1)));
     }
 }

@@ -14,10 +14,10 @@ partly or not at all. Check the state before you repeat it.";
 /// One line of an agent's log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Record {
+pub enum LogRecord {
     /// A message that contains items which must be delivered only once: inbox messages, job results, queued prompts.
     /// One line holds both the message and what it delivers, so that neither is on disk without the other.
-    Told {
+    Delivery {
         #[serde(flatten)]
         message: Message,
         /// Read position in the inbox after this message, in bytes.
@@ -102,7 +102,7 @@ pub struct Conversation {
     /// Number of model calls.
     pub calls: u64,
     /// Background jobs whose end is not reported in the conversation: id and command.
-    pub lost_jobs: Vec<(JobId, String)>,
+    pub unreported_jobs: Vec<(JobId, String)>,
     /// Whether the agent's plan was approved.
     pub plan: PlanState,
     /// Read position in the inbox, in bytes, if known.
@@ -115,11 +115,11 @@ pub struct Conversation {
 
 impl Conversation {
     /// Rebuilds the state from the records of a log. After a crash, tool calls without a result get an error result.
-    pub fn of(records: impl IntoIterator<Item = Record>) -> Conversation {
+    pub fn from_records(records: impl IntoIterator<Item = LogRecord>) -> Conversation {
         let mut all = Conversation::default();
         for record in records {
             match record {
-                Record::Told {
+                LogRecord::Delivery {
                     message,
                     inbox,
                     ended,
@@ -129,36 +129,36 @@ impl Conversation {
                     all.join(message);
                     all.prompts.extend(prompts);
                     all.inbox = inbox.or(all.inbox);
-                    all.lost_jobs.retain(|(id, _)| !ended.contains(id));
+                    all.unreported_jobs.retain(|(id, _)| !ended.contains(id));
                 }
-                Record::Message(message) => {
+                LogRecord::Message(message) => {
                     all.turn = TurnState::Open;
                     all.join(message);
                 }
-                Record::Inbox { inbox } => all.inbox = Some(inbox),
-                Record::Prompts { prompts } => all.prompts.extend(prompts),
-                Record::Todo { todo } => all.todo = todo,
-                Record::Spent { spent, cost, calls } => {
+                LogRecord::Inbox { inbox } => all.inbox = Some(inbox),
+                LogRecord::Prompts { prompts } => all.prompts.extend(prompts),
+                LogRecord::Todo { todo } => all.todo = todo,
+                LogRecord::Spent { spent, cost, calls } => {
                     all.spent = spent;
                     all.cost = cost;
                     all.calls = calls;
                 }
-                Record::Job {
+                LogRecord::Job {
                     job,
                     command,
                     state: JobState::Began,
                 } => {
                     // Rewriting a log while a job begins can record the job twice.
-                    all.lost_jobs.retain(|(id, _)| *id != job);
-                    all.lost_jobs.push((job, command));
+                    all.unreported_jobs.retain(|(id, _)| *id != job);
+                    all.unreported_jobs.push((job, command));
                 }
-                Record::Job {
+                LogRecord::Job {
                     job,
                     state: JobState::Ended,
                     ..
-                } => all.lost_jobs.retain(|(id, _)| *id != job),
-                Record::Plan { plan } => all.plan = plan,
-                Record::Turn { turn } => all.turn = turn,
+                } => all.unreported_jobs.retain(|(id, _)| *id != job),
+                LogRecord::Plan { plan } => all.plan = plan,
+                LogRecord::Turn { turn } => all.turn = turn,
             }
         }
         all.close();
@@ -227,20 +227,20 @@ fn missing_result(call: CallId) -> Block {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chat::{ToolCall, check};
+    use super::super::chat::{ToolCall, validate};
     use super::*;
     use pretty_assertions::assert_eq;
     use proptest::prelude::*;
 
-    fn said(text: &str) -> Record {
-        Record::Message(Message::user(vec![Block::text(text)]))
+    fn said(text: &str) -> LogRecord {
+        LogRecord::Message(Message::user(vec![Block::text(text)]))
     }
 
-    fn answered(text: &str) -> Record {
-        Record::Message(Message::assistant(vec![Block::text(text)]))
+    fn answered(text: &str) -> LogRecord {
+        LogRecord::Message(Message::assistant(vec![Block::text(text)]))
     }
 
-    fn asked(ids: &[&str]) -> Record {
+    fn asked(ids: &[&str]) -> LogRecord {
         let call = |id: &&str| {
             Block::ToolCall(ToolCall {
                 id: CallId((*id).into()),
@@ -249,27 +249,27 @@ mod tests {
                 broken: None,
             })
         };
-        Record::Message(Message::assistant(ids.iter().map(call).collect()))
+        LogRecord::Message(Message::assistant(ids.iter().map(call).collect()))
     }
 
-    fn result(id: &str) -> Record {
-        Record::Message(Message::user(vec![Block::ToolResult {
+    fn result(id: &str) -> LogRecord {
+        LogRecord::Message(Message::user(vec![Block::ToolResult {
             call: CallId(id.into()),
             content: "fine".into(),
             outcome: Outcome::Ok,
         }]))
     }
 
-    const ENDED: Record = Record::Turn {
+    const ENDED: LogRecord = LogRecord::Turn {
         turn: TurnState::Ended,
     };
 
     #[test]
     fn interrupted_calls_get_results_and_leave_turn_open() {
-        let all = Conversation::of([said("go"), asked(&["a", "b"])]);
-        assert_eq!(check(&all.messages), Ok(()));
+        let all = Conversation::from_records([said("go"), asked(&["a", "b"])]);
+        assert_eq!(validate(&all.messages), Ok(()));
         let last = all.messages.last().unwrap();
-        assert_eq!(last.answered().count(), 2);
+        assert_eq!(last.result_ids().count(), 2);
         assert_eq!(all.turn, TurnState::Open);
     }
 
@@ -294,18 +294,18 @@ mod tests {
             ),
         ];
         for (records, turn) in cases {
-            assert_eq!(Conversation::of(records.clone()).turn, turn, "{records:?}");
+            assert_eq!(Conversation::from_records(records.clone()).turn, turn, "{records:?}");
         }
     }
 
     #[test]
     fn latest_record_of_usage_jobs_and_inbox_counts() {
-        let job = |state| Record::Job {
+        let job = |state| LogRecord::Job {
             job: JobId("j1".into()),
             command: "make".into(),
             state,
         };
-        let spent = |input| Record::Spent {
+        let spent = |input| LogRecord::Spent {
             spent: Usage {
                 input,
                 ..Usage::default()
@@ -313,20 +313,20 @@ mod tests {
             cost: None,
             calls: input,
         };
-        let all = Conversation::of([spent(5), job(JobState::Began), spent(9)]);
-        assert_eq!((all.spent.input, all.calls, all.lost_jobs.len()), (9, 9, 1));
-        let all = Conversation::of([job(JobState::Began), job(JobState::Began)]);
-        assert_eq!(all.lost_jobs.len(), 1);
-        let all = Conversation::of([job(JobState::Began), job(JobState::Ended)]);
-        assert_eq!(all.lost_jobs, vec![]);
-        let delivered = Record::Told {
+        let all = Conversation::from_records([spent(5), job(JobState::Began), spent(9)]);
+        assert_eq!((all.spent.input, all.calls, all.unreported_jobs.len()), (9, 9, 1));
+        let all = Conversation::from_records([job(JobState::Began), job(JobState::Began)]);
+        assert_eq!(all.unreported_jobs.len(), 1);
+        let all = Conversation::from_records([job(JobState::Began), job(JobState::Ended)]);
+        assert_eq!(all.unreported_jobs, vec![]);
+        let delivered = LogRecord::Delivery {
             message: Message::user(vec![Block::text("it ended")]),
             inbox: Some(3),
             ended: vec![JobId("j1".into())],
             prompts: vec![PromptId("p1".into())],
         };
-        let all = Conversation::of([job(JobState::Began), delivered, said("on")]);
-        assert_eq!((all.lost_jobs, all.inbox), (vec![], Some(3)));
+        let all = Conversation::from_records([job(JobState::Began), delivered, said("on")]);
+        assert_eq!((all.unreported_jobs, all.inbox), (vec![], Some(3)));
         assert_eq!(all.prompts, vec![PromptId("p1".into())]);
     }
 
@@ -335,20 +335,20 @@ mod tests {
         let all = [
             said("a"),
             asked(&["x"]),
-            Record::Told {
+            LogRecord::Delivery {
                 message: Message::user(vec![Block::text("<inbox>")]),
                 inbox: Some(7),
                 ended: vec![JobId("j".into())],
                 prompts: vec![PromptId("p".into())],
             },
-            Record::Inbox { inbox: 7 },
-            Record::Prompts {
+            LogRecord::Inbox { inbox: 7 },
+            LogRecord::Prompts {
                 prompts: vec![PromptId("p".into())],
             },
-            Record::Todo {
+            LogRecord::Todo {
                 todo: TodoList::default(),
             },
-            Record::Spent {
+            LogRecord::Spent {
                 spent: Usage::default(),
                 cost: Some(0.5),
                 calls: 3,
@@ -358,7 +358,7 @@ mod tests {
         for record in all {
             let line = serde_json::to_string(&record).unwrap();
             assert_eq!(
-                serde_json::from_str::<Record>(&line).unwrap(),
+                serde_json::from_str::<LogRecord>(&line).unwrap(),
                 record,
                 "{line}"
             );
@@ -376,8 +376,8 @@ mod tests {
                 3 => result(&format!("c{n}")),
                 _ => ENDED,
             });
-            let all = Conversation::of(records);
-            prop_assert_eq!(check(&all.messages), Ok(()));
+            let all = Conversation::from_records(records);
+            prop_assert_eq!(validate(&all.messages), Ok(()));
         }
     }
 }

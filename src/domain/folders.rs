@@ -6,11 +6,11 @@ pub const STATE: [&str; 5] = [".tasks", ".team", ".transcripts", ".crewdeck", ".
 const GIT: &str = ".git";
 
 /// Returns the names of the top-level folders that agents must not write to directly: those of crewdeck and git.
-pub fn kept() -> impl Iterator<Item = &'static str> {
+pub fn reserved() -> impl Iterator<Item = &'static str> {
     STATE.into_iter().chain([GIT])
 }
 
-/// Returns whether `name` is one of the [`kept`] top-level folders.
-pub fn is_kept(name: &str) -> bool {
-    kept().any(|kept| kept == name)
+/// Returns whether `name` is one of the [`reserved`] top-level folders.
+pub fn is_reserved(name: &str) -> bool {
+    reserved().any(|reserved| reserved == name)
 }

@@ -193,7 +193,7 @@ text_id!(
 );
 text_id!(
     /// The id of a message, unique in its inbox. Given by the writer or derived from the position in the file.
-    LetterId
+    MessageId
 );
 text_id!(
     /// The id of a queued prompt.

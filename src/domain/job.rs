@@ -5,13 +5,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::ids::{JobId, Name};
-use super::stamp::Timestamp;
+use super::timestamp::Timestamp;
 use super::text::{clip, one_line};
 
 /// Maximum size of the last output that is kept for the screen, in bytes.
 pub const TAIL_MAX: usize = 4 * 1024;
 /// Maximum size of the last output that is reported to the agent when the job ends, in bytes.
-pub const TOLD_MAX: usize = 2 * 1024;
+pub const REPORTED_MAX: usize = 2 * 1024;
 /// Maximum length of a command in a list, in characters. The same as in learn-claude-code.
 const COMMAND_MAX: usize = 80;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ceiling::{Ceiling, Ceilings, Raised};
+use super::budget::{Ceiling, UsageBudgets, RaisedBudget};
 use super::ids::Name;
 
 /// The limits of a crew.
@@ -12,10 +12,10 @@ pub struct Limits {
     pub calls: usize,
     /// The budgets from the settings.
     #[serde(default)]
-    pub ceilings: Ceilings,
+    pub ceilings: UsageBudgets,
     /// The budgets that the user has raised, at most one entry per budget and agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub raised: Vec<Raised>,
+    pub raised: Vec<RaisedBudget>,
 }
 
 impl Limits {
@@ -23,7 +23,7 @@ impl Limits {
     /// for the team. `None`: no limit.
     pub fn allowed(&self, ceiling: Ceiling, whose: Option<&Name>) -> Option<f64> {
         let base = self.ceilings.of(ceiling)?;
-        let is_it = |r: &&Raised| r.ceiling == ceiling && r.whose.as_ref() == whose;
+        let is_it = |r: &&RaisedBudget| r.ceiling == ceiling && r.whose.as_ref() == whose;
         Some(self.raised.iter().find(is_it).map_or(base, |r| r.allowed))
     }
 }
@@ -37,11 +37,11 @@ mod tests {
         let bob = Name::member("bob").unwrap();
         let limits = Limits {
             calls: 4,
-            ceilings: Ceilings {
+            ceilings: UsageBudgets {
                 agent_tokens: Some(400),
-                ..Ceilings::default()
+                ..UsageBudgets::default()
             },
-            raised: vec![Raised {
+            raised: vec![RaisedBudget {
                 ceiling: Ceiling::AgentTokens,
                 whose: Some(bob.clone()),
                 allowed: 800.0,

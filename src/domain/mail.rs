@@ -5,16 +5,16 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::ids::{LetterId, Name, RequestId};
-use super::stamp::Timestamp;
+use super::ids::{MessageId, Name, RequestId};
+use super::timestamp::Timestamp;
 
 /// Maximum size of a message's text, in bytes. A longer text is rejected with the advice to use a file.
-pub const LETTER_MAX: usize = 64 * 1024;
+pub const MAIL_MESSAGE_MAX: usize = 64 * 1024;
 
 /// The type of a message. The first five are those of learn-claude-code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LetterKind {
+pub enum MailKind {
     /// A message to one recipient.
     #[default]
     Message,
@@ -43,7 +43,7 @@ pub enum LetterKind {
     Other(String),
 }
 
-impl LetterKind {
+impl MailKind {
     /// The known types as spelled in the files.
     pub const KNOWN: [&'static str; 11] = [
         "message",
@@ -63,12 +63,12 @@ impl LetterKind {
     pub fn is_protocol(&self) -> bool {
         !matches!(
             self,
-            LetterKind::Message | LetterKind::Broadcast | LetterKind::Other(_)
+            MailKind::Message | MailKind::Broadcast | MailKind::Other(_)
         )
     }
 }
 
-impl fmt::Display for LetterKind {
+impl fmt::Display for MailKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = serde_json::to_value(self).ok();
         f.pad(text.as_ref().and_then(Value::as_str).unwrap_or("message"))
@@ -78,7 +78,7 @@ impl fmt::Display for LetterKind {
 /// The delivery state of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LetterStep {
+pub enum DeliveryState {
     /// The message is in the inbox.
     Sent,
     /// The message is part of the recipient's conversation on disk.
@@ -89,12 +89,12 @@ pub enum LetterStep {
 
 /// A message, stored as one line of `.team/inbox/NAME.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Letter {
+pub struct MailMessage {
     /// The id. learn-claude-code writes none; the id is then derived from the position in the file.
     #[serde(default)]
-    pub id: LetterId,
+    pub id: MessageId,
     #[serde(rename = "type", default)]
-    pub kind: LetterKind,
+    pub kind: MailKind,
     /// The sender. Not a [`Name`], because other programs write this field too.
     pub from: String,
     /// The recipient. learn-claude-code writes none; the recipient is then the owner of the inbox.
@@ -110,17 +110,17 @@ pub struct Letter {
     pub extra: Map<String, Value>,
 }
 
-impl Letter {
+impl MailMessage {
     /// Returns a message without extra fields.
     pub fn new(
-        id: LetterId,
-        kind: LetterKind,
+        id: MessageId,
+        kind: MailKind,
         from: &Name,
         to: &Name,
         content: &str,
         at: Timestamp,
-    ) -> Letter {
-        Letter {
+    ) -> MailMessage {
+        MailMessage {
             id,
             kind,
             from: from.to_string(),
@@ -146,23 +146,23 @@ mod tests {
 
     #[test]
     fn learn_claude_code_message_and_unknown_types_are_read() {
-        let letter: Letter = serde_json::from_str(
+        let letter: MailMessage = serde_json::from_str(
             r#"{"type":"plan_approval_response","from":"lead","content":"","timestamp":1.5,"request_id":"ab12","approve":true}"#,
         )
         .unwrap();
-        assert_eq!(letter.kind, LetterKind::PlanApprovalResponse);
+        assert_eq!(letter.kind, MailKind::PlanApprovalResponse);
         assert_eq!(letter.request_id(), Some(RequestId("ab12".into())));
-        let odd: Letter =
+        let odd: MailMessage =
             serde_json::from_str(r#"{"type":"result","from":"x","content":"y"}"#).unwrap();
-        assert_eq!(odd.kind, LetterKind::Other("result".into()));
+        assert_eq!(odd.kind, MailKind::Other("result".into()));
         assert_eq!(serde_json::to_value(&odd).unwrap()["type"], "result");
     }
 
     #[test]
     fn known_types_are_parsed_and_displayed() {
-        for text in LetterKind::KNOWN {
-            let kind: LetterKind = serde_json::from_value(Value::from(text)).unwrap();
-            assert!(!matches!(kind, LetterKind::Other(_)), "{text}");
+        for text in MailKind::KNOWN {
+            let kind: MailKind = serde_json::from_value(Value::from(text)).unwrap();
+            assert!(!matches!(kind, MailKind::Other(_)), "{text}");
             assert_eq!(kind.to_string(), text);
         }
     }

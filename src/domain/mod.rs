@@ -1,9 +1,9 @@
 //! Plain data and rules. No I/O, no clock and no async code: time and ids are passed in.
 
-pub mod aftermath;
-pub mod asking;
-pub mod attention;
-pub mod ceiling;
+pub mod crash_recovery;
+pub mod new_request;
+pub mod notification;
+pub mod budget;
 pub mod chat;
 pub mod conversation;
 pub mod environment;
@@ -13,16 +13,16 @@ pub mod ids;
 pub mod job;
 pub mod limits;
 pub mod mail;
-pub mod own_theme;
+pub mod custom_theme;
 pub mod redact;
 pub mod request;
 mod request_kind;
-pub mod rule;
+pub mod permission;
 pub mod sandbox;
 pub mod screen;
 pub mod secret_env;
 pub mod skill;
-pub mod stamp;
+pub mod timestamp;
 pub mod subagent;
 pub mod task;
 pub mod team;

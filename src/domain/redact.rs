@@ -26,14 +26,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use stream::Stream;
+pub use stream::RedactingStream;
 
 /// Minimum length of a variable's value that is redacted, in bytes.
 pub const VALUE_MIN: usize = 8;
 /// Maximum length of a variable's value that is redacted, in bytes.
 pub const VALUE_MAX: usize = 16 * 1024;
 /// The start of every redaction placeholder.
-pub const MARK: &str = "[redacted: ";
+pub const PLACEHOLDER_START: &str = "[redacted: ";
 
 /// Finds and replaces secrets. Cheap to clone.
 #[derive(Clone)]
@@ -168,13 +168,13 @@ impl Redactor {
     }
 
     /// Returns whether the text contains a secret.
-    pub fn finds(&self, text: &str) -> bool {
+    pub fn has_secret(&self, text: &str) -> bool {
         matches!(self.text(text), Cow::Owned(_))
     }
 
     /// Returns a redactor for input that arrives in pieces.
-    pub fn stream(&self) -> Stream {
-        Stream::new(self.clone())
+    pub fn stream(&self) -> RedactingStream {
+        RedactingStream::new(self.clone())
     }
 
     /// Matches secrets at the start of `rest`. `before` is the byte in front of it.

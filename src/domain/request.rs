@@ -5,10 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use super::asking::{PendingCall, NewRequest};
+pub use super::new_request::{PendingCall, NewRequest};
 use super::ids::{Name, RequestId, TaskId};
 pub use super::request_kind::RequestKind;
-use super::stamp::Timestamp;
+use super::timestamp::Timestamp;
 
 /// The state of a request. Only `Pending` can change, and only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub enum Verdict {
 /// Who decides a kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decider {
+pub enum Approver {
     /// The user, in the pane "Needs you".
     #[default]
     Ask,
@@ -58,7 +58,7 @@ pub enum Decider {
 /// Whether the consequences of a decision were carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Followed {
+pub enum FollowUp {
     /// The request is pending, or some consequences are open.
     #[default]
     NotYet,
@@ -104,7 +104,7 @@ pub struct Request {
     pub call: Option<PendingCall>,
     /// The approver according to the settings at the time of the request. The user may decide every request.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub decider: Decider,
+    pub decider: Approver,
     #[serde(default)]
     pub created_at: Timestamp,
     /// Zero while pending.
@@ -112,7 +112,7 @@ pub struct Request {
     pub decided_at: Timestamp,
     /// Whether the consequences of the decision were carried out.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub followed: Followed,
+    pub followed: FollowUp,
     /// Fields written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -203,10 +203,10 @@ impl Request {
             choices: Vec::new(),
             workdir: String::new(),
             call: None,
-            decider: Decider::Ask,
+            decider: Approver::Ask,
             created_at: at,
             decided_at: Timestamp(0.0),
-            followed: Followed::NotYet,
+            followed: FollowUp::NotYet,
             extra: Map::new(),
         }
     }
@@ -216,7 +216,7 @@ impl Request {
     }
 
     /// Describes the request for messages, such as "the plan of bob on task #3".
-    pub fn shown(&self) -> String {
+    pub fn describe(&self) -> String {
         let (from, target) = (&self.from, &self.target);
         let what = match self.kind {
             RequestKind::Plan => format!("the plan of {from}"),
@@ -232,9 +232,9 @@ impl Request {
     }
 
     /// Returns whether the request was decided and some consequences are open.
-    pub fn is_unfinished(&self) -> bool {
+    pub fn has_open_follow_up(&self) -> bool {
         let decided = [RequestStatus::Approved, RequestStatus::Rejected];
-        decided.contains(&self.status) && self.followed == Followed::NotYet
+        decided.contains(&self.status) && self.followed == FollowUp::NotYet
     }
 
     /// Returns whether one decision answers both requests: both are permissions for the same call.
@@ -374,7 +374,7 @@ mod tests {
         let request: Request = serde_json::from_str(text).unwrap();
         assert_eq!(
             (request.decider, request.choices.len(), request.is_pending()),
-            (Decider::Ask, 0, true)
+            (Approver::Ask, 0, true)
         );
         let written = serde_json::to_value(&request).unwrap();
         for field in ["choices", "workdir", "call", "decider"] {

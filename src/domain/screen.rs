@@ -10,7 +10,7 @@ pub const SHARE_MAX: u16 = 70;
 /// The layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Arrangement {
+pub enum PaneLayout {
     /// The conversation on the left, all other panes on the right.
     #[default]
     Wall,
@@ -20,26 +20,26 @@ pub enum Arrangement {
     Focus,
 }
 
-impl Arrangement {
+impl PaneLayout {
     /// All layouts in the order in which the key switches between them.
-    pub const ALL: [Arrangement; 3] = [Arrangement::Wall, Arrangement::Board, Arrangement::Focus];
+    pub const ALL: [PaneLayout; 3] = [PaneLayout::Wall, PaneLayout::Board, PaneLayout::Focus];
 
     /// Returns the next layout; the first follows the last.
     #[must_use]
-    pub fn next(self) -> Arrangement {
+    pub fn next(self) -> PaneLayout {
         match self {
-            Arrangement::Wall => Arrangement::Board,
-            Arrangement::Board => Arrangement::Focus,
-            Arrangement::Focus => Arrangement::Wall,
+            PaneLayout::Wall => PaneLayout::Board,
+            PaneLayout::Board => PaneLayout::Focus,
+            PaneLayout::Focus => PaneLayout::Wall,
         }
     }
 
     /// Returns the name and a short description.
     pub fn about(self) -> &'static str {
         match self {
-            Arrangement::Wall => "wall: everything at once",
-            Arrangement::Board => "board: large task board",
-            Arrangement::Focus => "focus: one pane at a time",
+            PaneLayout::Wall => "wall: everything at once",
+            PaneLayout::Board => "board: large task board",
+            PaneLayout::Focus => "focus: one pane at a time",
         }
     }
 }
@@ -47,8 +47,8 @@ impl Arrangement {
 /// The stored layout of a project's screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ScreenChoice {
-    pub layout: Arrangement,
+pub struct ScreenSettings {
+    pub layout: PaneLayout,
     /// Width of the left column in the wall layout, in percent; `None`: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_left: Option<u16>,
@@ -78,7 +78,7 @@ impl TodoPane {
 
     /// Returns the opposite.
     #[must_use]
-    pub fn turned(self) -> TodoPane {
+    pub fn toggled(self) -> TodoPane {
         match self {
             TodoPane::Shown => TodoPane::Hidden,
             TodoPane::Hidden => TodoPane::Shown,
@@ -86,12 +86,12 @@ impl TodoPane {
     }
 }
 
-impl ScreenChoice {
+impl ScreenSettings {
     /// Returns the width of the left column in percent of the screen, within the bounds. `usual` is the default.
     pub fn left(&self, usual: u16) -> u16 {
         let set = match self.layout {
-            Arrangement::Wall | Arrangement::Focus => self.wall_left,
-            Arrangement::Board => self.board_left,
+            PaneLayout::Wall | PaneLayout::Focus => self.wall_left,
+            PaneLayout::Board => self.board_left,
         };
         set.unwrap_or(usual).clamp(SHARE_MIN, SHARE_MAX)
     }
@@ -105,8 +105,8 @@ impl ScreenChoice {
     pub fn set_left(&mut self, share: u16) {
         let share = Some(share.clamp(SHARE_MIN, SHARE_MAX));
         match self.layout {
-            Arrangement::Wall | Arrangement::Focus => self.wall_left = share,
-            Arrangement::Board => self.board_left = share,
+            PaneLayout::Wall | PaneLayout::Focus => self.wall_left = share,
+            PaneLayout::Board => self.board_left = share,
         }
     }
 }
@@ -117,17 +117,17 @@ mod tests {
 
     #[test]
     fn each_layout_keeps_its_own_width_within_bounds() {
-        let mut choice = ScreenChoice::default();
+        let mut choice = ScreenSettings::default();
         choice.set_left(5);
         assert_eq!(choice.left(55), SHARE_MIN);
         choice.layout = choice.layout.next();
-        assert_eq!((choice.layout, choice.left(62)), (Arrangement::Board, 62));
+        assert_eq!((choice.layout, choice.left(62)), (PaneLayout::Board, 62));
         choice.set_left(99);
         assert_eq!(choice.left(62), SHARE_MAX);
         choice.layout = choice.layout.next().next();
         assert_eq!(
             (choice.layout, choice.left(55)),
-            (Arrangement::Wall, SHARE_MIN)
+            (PaneLayout::Wall, SHARE_MIN)
         );
     }
 }

@@ -234,7 +234,7 @@ fn has_secret_shape(value: &str) -> bool {
     has_parameter
         || SECRET_ADDRESSES.iter().any(|start| lower.contains(start))
         || has_address_with_password(value)
-        || Redactor::default().finds(value)
+        || Redactor::default().has_secret(value)
 }
 
 /// Returns whether the value contains `scheme://user:password@host`, or a random user without password, as in the DSN

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::ids::TaskId;
-use super::stamp::Timestamp;
+use super::timestamp::Timestamp;
 
 /// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

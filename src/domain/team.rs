@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::Name;
-use super::stamp::Timestamp;
+use super::timestamp::Timestamp;
 
 /// Maximum of the setting that limits the number of teammates.
 pub const AGENTS_MAX: usize = 500;
@@ -18,7 +18,7 @@ const AGENTS_PER_CORE: usize = 8;
 const AGENT_MIB: u64 = 512;
 
 /// Returns the default for the maximum number of teammates, from the number of cores and the memory in MiB, if known.
-pub fn agents_for(cores: usize, memory: Option<u64>) -> usize {
+pub fn default_agents_max(cores: usize, memory: Option<u64>) -> usize {
     let by_cores = cores.saturating_mul(AGENTS_PER_CORE);
     let by_memory = memory.map_or(by_cores, |mib| {
         usize::try_from(mib / AGENT_MIB).unwrap_or(usize::MAX)
@@ -174,7 +174,7 @@ impl Team {
     ///
     /// # Errors
     /// Fails if the name is in use or if `most` members are present.
-    pub fn enter(&mut self, member: Member, most: usize) -> Result<(), TeamError> {
+    pub fn add_member(&mut self, member: Member, most: usize) -> Result<(), TeamError> {
         let is_full = self.present().count() >= most;
         if let Some(existing) = self.members.iter_mut().find(|m| m.name.same(&member.name)) {
             if existing.status != MemberStatus::Shutdown {
@@ -202,7 +202,7 @@ impl Team {
     }
 
     /// Returns whether anything but [`Member::seen_at`] differs from `other`.
-    pub fn is_other_than(&self, other: &Team) -> bool {
+    pub fn differs_from(&self, other: &Team) -> bool {
         let timeless = |team: &Team| {
             let mut team = team.clone();
             team.members
@@ -335,24 +335,24 @@ mod tests {
     #[test]
     fn name_can_be_reused_only_after_shutdown() {
         let mut team = Team::default();
-        team.enter(member("alice"), 16).unwrap();
+        team.add_member(member("alice"), 16).unwrap();
         assert!(matches!(
-            team.enter(member("ALICE"), 16),
+            team.add_member(member("ALICE"), 16),
             Err(TeamError::Busy(..))
         ));
         team.members[0].status = MemberStatus::Shutdown;
-        team.enter(member("Alice"), 16).unwrap();
+        team.add_member(member("Alice"), 16).unwrap();
         assert_eq!(team.members.len(), 1);
     }
 
     #[test]
     fn full_team_rejects_new_and_returning_members() {
         let mut team = Team::default();
-        team.enter(member("alice"), 1).unwrap();
+        team.add_member(member("alice"), 1).unwrap();
         team.members[0].status = MemberStatus::Shutdown;
-        team.enter(member("bob"), 1).unwrap();
+        team.add_member(member("bob"), 1).unwrap();
         for name in ["alice", "carol"] {
-            let refused = team.enter(member(name), 1);
+            let refused = team.add_member(member(name), 1);
             assert_eq!(refused, Err(TeamError::Full(1)), "{name}");
         }
     }
@@ -367,18 +367,18 @@ mod tests {
             (1, Some(500), 4),
             (256, None, 500),
         ] {
-            assert_eq!(agents_for(cores, memory), most, "{cores} {memory:?}");
+            assert_eq!(default_agents_max(cores, memory), most, "{cores} {memory:?}");
         }
     }
 
     #[test]
     fn unknown_name_error_lists_the_members() {
         let mut team = Team::default();
-        team.enter(member("alice"), 16).unwrap();
+        team.add_member(member("alice"), 16).unwrap();
         let text = team.unknown("alcie").to_string();
         assert_eq!(text, "no teammate is called 'alcie': the team has alice");
         team.members[0].status = MemberStatus::Shutdown;
-        team.enter(member("bob"), 16).unwrap();
+        team.add_member(member("bob"), 16).unwrap();
         let text = team.unknown("alcie").to_string();
         assert_eq!(
             text,
@@ -389,13 +389,13 @@ mod tests {
     #[test]
     fn last_seen_time_does_not_count_as_a_difference() {
         let mut team = Team::default();
-        team.enter(member("alice"), 16).unwrap();
+        team.add_member(member("alice"), 16).unwrap();
         let mut other = team.clone();
         other.members[0].seen_at = Timestamp(5.0);
-        assert!(!team.is_other_than(&other));
+        assert!(!team.differs_from(&other));
         other.members[0].status = MemberStatus::Idle;
         other.members[0].role = "reviewer".into();
-        assert!(team.is_other_than(&other));
+        assert!(team.differs_from(&other));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub const CLUSTER_MAX: usize = 64;
 /// - Invisible characters (zero-width, tags, fillers) and direction marks become `�`.
 /// - Joiners and variation selectors are kept where they affect a visible character, as in emoji and some scripts.
 /// - A grapheme cluster over [`CLUSTER_MAX`] bytes becomes its first character and `�`.
-pub fn harmless(text: &str) -> String {
+pub fn escape_control_chars(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     let mut before = None;
@@ -33,9 +33,9 @@ pub fn harmless(text: &str) -> String {
     cut_long_clusters(out)
 }
 
-/// Like [`harmless`], but replaces each character by exactly one, so that positions stay valid. For text in an input
+/// Like [`escape_control_chars`], but replaces each character by exactly one, so that positions stay valid. For text in an input
 /// field. Keeps newlines and long grapheme clusters.
-pub fn harmless_chars(text: &str) -> Cow<'_, str> {
+pub fn escape_each_char(text: &str) -> Cow<'_, str> {
     if text
         .bytes()
         .all(|b| b == b'\n' || (b' '..=b'~').contains(&b))
@@ -80,7 +80,7 @@ fn cut_long_clusters(text: String) -> String {
 }
 
 /// Returns the closest match for `word` among `known`, if any is similar enough. Used for "did you mean" hints.
-pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn closest_match<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
         .map(|known| (strsim::jaro_winkler(word, known), *known))
@@ -91,7 +91,7 @@ pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// Replaces [hidden](is_hidden) characters in serialized JSON by `\u` escapes. The JSON value stays the same. Needed
 /// because serde_json only escapes characters below U+0020.
-pub fn harmless_json(json: &str) -> String {
+pub fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         if c != '\n' && is_hidden(c) {
@@ -146,9 +146,9 @@ fn has_visible_effect(c: char, before: Option<char>, after: Option<char>) -> boo
     }
 }
 
-/// Like [`harmless`], but on one line: newlines become `⏎`.
+/// Like [`escape_control_chars`], but on one line: newlines become `⏎`.
 pub fn one_line(text: &str) -> String {
-    harmless(text.trim_end()).replace('\n', "⏎")
+    escape_control_chars(text.trim_end()).replace('\n', "⏎")
 }
 
 /// Cuts `text` to `max` characters. If it was longer, the last of them is `…`.
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn control_characters_are_escaped() {
         assert_eq!(
-            harmless("a\u{1b}[2Jb\r\nc\rd\u{9b}x\u{202e}y"),
+            escape_control_chars("a\u{1b}[2Jb\r\nc\rd\u{9b}x\u{202e}y"),
             "a␛[2Jb\nc␍d�x�y"
         );
         assert_eq!(one_line("two\nlines\n"), "two⏎lines");
@@ -228,14 +228,14 @@ mod tests {
             ("a\u{200d}b\u{200c}c\u{200d}", "a�b�c�"),
             ("中\u{200d}\u{200d}中", "中��中"),
         ] {
-            assert_eq!(harmless(text), shown, "{text:?}");
+            assert_eq!(escape_control_chars(text), shown, "{text:?}");
         }
     }
 
     #[test]
     fn escaped_json_keeps_its_value() {
         let value = serde_json::json!({"a\u{9b}": "b\u{7f}\u{202e}\u{e0041}\u{1b}\n中"});
-        let text = harmless_json(&serde_json::to_string_pretty(&value).unwrap());
+        let text = escape_json(&serde_json::to_string_pretty(&value).unwrap());
         assert_eq!(
             text,
             "{\n  \"a\\u009b\": \"b\\u007f\\u202e\\udb40\\udc41\\u001b\\n中\"\n}"
@@ -251,11 +251,11 @@ mod tests {
         let zalgo = format!("a{}b", "\u{301}".repeat(40));
         let family = "👩\u{200d}".repeat(30) + "👩";
         let jamo = "\u{1100}".repeat(30);
-        assert_eq!(harmless(&zalgo), "a�b");
-        assert_eq!(harmless(&family), "👩�");
-        assert_eq!(harmless(&jamo), "\u{1100}�");
+        assert_eq!(escape_control_chars(&zalgo), "a�b");
+        assert_eq!(escape_control_chars(&family), "👩�");
+        assert_eq!(escape_control_chars(&jamo), "\u{1100}�");
         let few = format!("a{}b", "\u{301}".repeat(8));
-        assert_eq!(harmless(&few), few);
+        assert_eq!(escape_control_chars(&few), few);
     }
 
     #[test]
@@ -266,8 +266,8 @@ mod tests {
             "می\u{200c}خواهم क्\u{200d}ष",
             "e\u{301} ü 中文 ไทย",
         ] {
-            assert_eq!(harmless(text), text);
-            assert_eq!(harmless(&harmless(text)), text);
+            assert_eq!(escape_control_chars(text), text);
+            assert_eq!(escape_control_chars(&escape_control_chars(text)), text);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The built-in themes.
 
-use super::text::nearest;
+use super::text::closest_match;
 
 /// A built-in theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -59,7 +59,7 @@ impl ThemeName {
 
 /// Returns the error message for an unknown theme name.
 pub(super) fn unknown_theme(word: &str, known: &[&str]) -> String {
-    match nearest(word, known) {
+    match closest_match(word, known) {
         Some(known) => format!("there is no theme '{word}': did you mean '{known}'?"),
         None => format!(
             "there is no theme '{word}': use one of {}",

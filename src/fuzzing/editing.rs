@@ -1,13 +1,13 @@
 //! The fuzz target of the `edit_file` tool.
 
-use super::{Held, ensure};
+use super::{CheckResult, ensure};
 use crate::tools::replace::{Edit, Places, replace};
 
 /// Maximum size of an error, which quotes similar lines of the file, in bytes.
 const ERROR_MAX: usize = 16 * 1024;
 
 /// Checks the `edit_file` tool. The input is the file, the old text and the new text, separated by NUL.
-pub fn edit(bytes: &[u8]) -> Held {
+pub fn edit(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.splitn(3, '\0');
     let mut part = || parts.next().unwrap_or_default();

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Held, Lines, check_size, ensure, seen};
+use super::{CheckResult, Lines, check_size, ensure, check_visible};
 use crate::config::Settings;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::skill::{BODY_MAX, SkillFile};
@@ -13,21 +13,21 @@ use crate::domain::task::Task;
 use crate::domain::team::Team;
 use crate::domain::worktree::{WorktreeIndex, WorktreeName};
 use crate::store::inbox::parse as parse_inbox;
-use crate::store::rewritten;
-use crate::store::settle::{Found, parsed};
+use crate::store::rewrite_change_log;
+use crate::store::read_stable::{StableRead, parse};
 
 /// Checks `.tasks/task_N.json`.
-pub fn task(bytes: &[u8]) -> Held {
+pub fn task(bytes: &[u8]) -> CheckResult {
     round_trip::<Task>("the task", bytes).map(|_| ())
 }
 
 /// Checks `.team/config.json`.
-pub fn roster(bytes: &[u8]) -> Held {
+pub fn roster(bytes: &[u8]) -> CheckResult {
     let Some(team) = round_trip::<Team>("the roster", bytes)? else {
         return Ok(());
     };
     let unknown_name = String::from_utf8_lossy(bytes);
-    seen(
+    check_visible(
         "the error",
         &team.unknown(&unknown_name).to_string(),
         Lines::One,
@@ -35,11 +35,11 @@ pub fn roster(bytes: &[u8]) -> Held {
 }
 
 /// Checks `.worktrees/index.json`.
-pub fn worktrees(bytes: &[u8]) -> Held {
+pub fn worktrees(bytes: &[u8]) -> CheckResult {
     let Some(index) = round_trip::<WorktreeIndex>("the index", bytes)? else {
         return Ok(());
     };
-    let standing = index.standing();
+    let standing = index.existing();
     ensure(standing.len() <= index.worktrees.len(), || {
         "more existing worktrees than entries".into()
     })?;
@@ -72,18 +72,18 @@ fn round_trip<T: DeserializeOwned + Serialize + PartialEq>(
     what: &str,
     bytes: &[u8],
 ) -> Result<Option<T>, String> {
-    let found = match parsed::<T>(bytes) {
-        Ok(Found::Whole(found)) => found,
-        Ok(Found::Foreign(why) | Found::Damaged(why)) | Err(why) => {
+    let found = match parse::<T>(bytes) {
+        Ok(StableRead::Valid(found)) => found,
+        Ok(StableRead::Unsupported(why) | StableRead::Damaged(why)) | Err(why) => {
             check_size("the error", why.len(), bytes.len(), 6)?;
             return Ok(None);
         }
-        Ok(Found::Gone) => return Ok(None),
+        Ok(StableRead::Missing) => return Ok(None),
     };
     let text = serde_json::to_vec(&found).map_err(|e| format!("{what} cannot be written: {e}"))?;
     check_size(what, text.len(), bytes.len(), 6)?;
-    match parsed::<T>(&text) {
-        Ok(Found::Whole(again)) => ensure(again == found, || {
+    match parse::<T>(&text) {
+        Ok(StableRead::Valid(again)) => ensure(again == found, || {
             format!("{what} changed after writing and reading")
         })?,
         Ok(_) | Err(_) => return Err(format!("{what} cannot be read after writing")),
@@ -92,7 +92,7 @@ fn round_trip<T: DeserializeOwned + Serialize + PartialEq>(
 }
 
 /// Checks the lines of an inbox: reading them one by one gives the same messages as reading them at once.
-pub fn messages(bytes: &[u8]) -> Held {
+pub fn messages(bytes: &[u8]) -> CheckResult {
     let owner = Name::lead();
     let whole = parse_inbox(bytes, 0, &owner);
     ensure(whole.used <= bytes.len(), || {
@@ -143,32 +143,32 @@ pub fn messages(bytes: &[u8]) -> Held {
 }
 
 /// Checks a SKILL.md. The first line of the input is also the name of its folder.
-pub fn skill(bytes: &[u8]) -> Held {
+pub fn skill(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let folder = text.lines().next().unwrap_or_default();
     match SkillFile::parse(&text, folder) {
         Ok(file) => {
-            seen("the name", &file.name, Lines::One)?;
-            seen("the description", &file.description, Lines::One)?;
+            check_visible("the name", &file.name, Lines::One)?;
+            check_visible("the description", &file.description, Lines::One)?;
             for tag in &file.tags {
-                seen("a tag", tag, Lines::One)?;
+                check_visible("a tag", tag, Lines::One)?;
             }
             // Skills may contain tabs, for example in a Makefile.
-            seen("the text", &file.body.replace('\t', " "), Lines::Many)?;
+            check_visible("the text", &file.body.replace('\t', " "), Lines::Many)?;
             ensure(file.body.len() <= BODY_MAX + 64, || {
                 format!("the text has {} bytes", file.body.len())
             })
         }
         Err(error) => {
             let message = error.to_string();
-            seen("the error", &message, Lines::One)?;
+            check_visible("the error", &message, Lines::One)?;
             check_size("the error", message.len(), 0, 1)
         }
     }
 }
 
 /// Checks `config.toml`.
-pub fn settings(bytes: &[u8]) -> Held {
+pub fn settings(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     match Settings::parse(&text, Path::new("config.toml")) {
         Ok(settings) => {
@@ -187,9 +187,9 @@ pub fn settings(bytes: &[u8]) -> Held {
 }
 
 /// Checks the record of changes in the board's lock file.
-pub fn record(bytes: &[u8]) -> Held {
+pub fn record(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
-    let Some(first) = rewritten(&text) else {
+    let Some(first) = rewrite_change_log(&text) else {
         return Ok(());
     };
     ensure(first.len() <= 4096, || {
@@ -197,7 +197,7 @@ pub fn record(bytes: &[u8]) -> Held {
     })?;
     // A record with the largest number is invalid: readers then read all files and start a new record.
     let is_last = first.contains(&u64::MAX.to_string());
-    ensure(is_last || rewritten(&first).is_some(), || {
+    ensure(is_last || rewrite_change_log(&first).is_some(), || {
         format!("the rewritten record is invalid: {first:?}")
     })
 }

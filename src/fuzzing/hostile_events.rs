@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
 
 /// Returns events that fill every pane of the dashboard. Every free text is `text` and every timestamp is `time`.
 ///
 /// # Errors
 /// Fails if an event does not parse, because the format has changed and this file has not.
-pub fn told(text: &str, time: f64) -> Result<Vec<Event>, String> {
+pub fn session_events(text: &str, time: f64) -> Result<Vec<Event>, String> {
     let values = event_values(text, time).into_iter().enumerate();
     let events = values.map(|(at, mut value)| {
         value["seq"] = at.into();

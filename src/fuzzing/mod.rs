@@ -15,13 +15,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-pub use hostile_events::told;
+pub use hostile_events::session_events;
 
 /// The result of a check; the error describes the violated invariant.
-pub type Held = Result<(), String>;
+pub type CheckResult = Result<(), String>;
 
 /// A fuzz target.
-pub type Target = fn(&[u8]) -> Held;
+pub type Target = fn(&[u8]) -> CheckResult;
 
 /// All targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
 pub const TARGETS: &[(&str, Target)] = &[
@@ -63,7 +63,7 @@ pub enum Lines {
 ///
 /// # Errors
 /// Returns the first forbidden character with its context.
-pub fn seen(what: &str, text: &str, lines: Lines) -> Held {
+pub fn check_visible(what: &str, text: &str, lines: Lines) -> CheckResult {
     let hidden = HIDDEN.as_ref().ok_or("the pattern is invalid")?;
     for found in hidden.find_iter(text) {
         let before = text[..found.start()].chars().next_back();
@@ -90,12 +90,12 @@ pub fn seen(what: &str, text: &str, lines: Lines) -> Held {
 }
 
 /// Fails with `message` if the condition is false.
-fn ensure(condition: bool, message: impl FnOnce() -> String) -> Held {
+fn ensure(condition: bool, message: impl FnOnce() -> String) -> CheckResult {
     if condition { Ok(()) } else { Err(message()) }
 }
 
 /// Checks that an output of `size` bytes is at most `factor` times the input plus 4096 bytes.
-fn check_size(what: &str, size: usize, input: usize, factor: usize) -> Held {
+fn check_size(what: &str, size: usize, input: usize, factor: usize) -> CheckResult {
     ensure(size <= input * factor + 4096, || {
         format!("{what}: {size} bytes from {input}, more than {factor} times as much")
     })

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Held, Lines, check_size, ensure, seen};
+use super::{CheckResult, Lines, check_size, ensure, check_visible};
 use crate::model::Delta;
 use crate::model::http::Decode;
 use crate::model::script::rules::ScriptFile;
@@ -15,7 +15,7 @@ use crate::tools::table::{self, TABLE};
 
 /// Checks server-sent events and both response decoders. The first byte is the size of the chunks that the rest is split
 /// into.
-pub fn sse(bytes: &[u8]) -> Held {
+pub fn sse(bytes: &[u8]) -> CheckResult {
     let (step, bytes) = match bytes.split_first() {
         Some((first, rest)) => (usize::from(*first).max(1), rest),
         None => (1, bytes),
@@ -41,7 +41,7 @@ pub fn sse(bytes: &[u8]) -> Held {
     decode(openai::decode::Decoder::default(), &events, size)
 }
 
-fn decode(mut decoder: impl Decode, events: &[SseEvent], size: usize) -> Held {
+fn decode(mut decoder: impl Decode, events: &[SseEvent], size: usize) -> CheckResult {
     let mut out = Vec::new();
     for event in events {
         if let Err(error) = decoder.event(event, &mut out) {
@@ -53,13 +53,13 @@ fn decode(mut decoder: impl Decode, events: &[SseEvent], size: usize) -> Held {
         .iter()
         .map(|delta| match delta {
             Delta::Text(text) | Delta::Thinking(text) | Delta::ToolCall(text) => text.len(),
-            Delta::Held(_) | Delta::Done(_) => 0,
+            Delta::Waiting(_) | Delta::Done(_) => 0,
         })
         .sum();
     check_size("the deltas", text, size, 4)?;
     let replies = out.iter().filter_map(|d| match d {
         Delta::Done(reply) => Some(reply),
-        Delta::Held(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => None,
+        Delta::Waiting(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => None,
     });
     for reply in replies.chain(&last) {
         let text = serde_json::to_string(&reply.blocks).map_err(|e| e.to_string())?;
@@ -70,7 +70,7 @@ fn decode(mut decoder: impl Decode, events: &[SseEvent], size: usize) -> Held {
 }
 
 /// Checks the display of tool inputs and the permission policy for commands.
-pub fn tool(bytes: &[u8]) -> Held {
+pub fn tool(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let mut inputs = vec![
         json!({"command": text}),
@@ -80,12 +80,12 @@ pub fn tool(bytes: &[u8]) -> Held {
     for tool in TABLE {
         for input in &inputs {
             let shown = (tool.show)(input);
-            seen(tool.name, &shown, Lines::One)?;
+            check_visible(tool.name, &shown, Lines::One)?;
             check_size(tool.name, shown.len(), bytes.len(), 6)?;
         }
     }
     let known: Vec<&str> = TABLE.iter().map(|t| t.name).collect();
-    seen("the error", &table::unknown(&text, &known), Lines::One)?;
+    check_visible("the error", &table::unknown(&text, &known), Lines::One)?;
     let rules = Rules::default();
     let standing = PolicyContext {
         rules: &rules,
@@ -105,7 +105,7 @@ pub fn tool(bytes: &[u8]) -> Held {
 }
 
 /// Checks a script of the scripted model: parses it and applies each rule to the script's own text.
-pub fn script(bytes: &[u8]) -> Held {
+pub fn script(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let file = match ScriptFile::parse(&text) {
         Ok(file) => file,

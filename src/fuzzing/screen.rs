@@ -5,12 +5,12 @@ use jiff::tz::TimeZone;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::{Held, Lines, check_size, ensure, hostile_events, seen};
-use crate::domain::stamp::Timestamp;
+use super::{CheckResult, Lines, check_size, ensure, hostile_events, check_visible};
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Command, Event};
 use crate::ui::transcript::markdown::rows;
 use crate::ui::{
-    Do, Motion, Msg, Theme, UiState, ViewCache, draw, keymap, keys as names, next_tick, update,
+    Effect, Motion, Msg, Theme, UiState, ViewCache, draw, keymap, keys as names, next_tick, update,
 };
 
 /// The time of the events, in seconds since the Unix epoch.
@@ -72,14 +72,14 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
 
 /// Checks the dashboard with a session whose texts are all hostile. The bytes before the first zero byte are UI
 /// messages, the bytes after it are the text.
-pub fn keys(bytes: &[u8]) -> Held {
+pub fn keys(bytes: &[u8]) -> CheckResult {
     let split = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let (run, rest) = bytes.split_at(split.min(KEYS_MAX));
     let text = String::from_utf8_lossy(rest.strip_prefix(b"\0").unwrap_or(rest));
     let odd_time = run.first().is_some_and(|b| b % 2 == 1);
     let time = if odd_time { 1e300 } else { NOON };
     let mut state = initial_state();
-    for event in hostile_events::told(&text, time)? {
+    for event in hostile_events::session_events(&text, time)? {
         check_effects(&update(&mut state, Msg::Event(event)))?;
     }
     for (second, byte) in (1u32..).zip(run) {
@@ -92,7 +92,7 @@ pub fn keys(bytes: &[u8]) -> Held {
 }
 
 /// Checks the lines of a journal: each can be written and read again without loss, and drawn.
-pub fn journal(bytes: &[u8]) -> Held {
+pub fn journal(bytes: &[u8]) -> CheckResult {
     let mut state = initial_state();
     for line in bytes.split(|b| *b == b'\n') {
         let Ok(event) = serde_json::from_slice::<Event>(line) else {
@@ -111,7 +111,7 @@ pub fn journal(bytes: &[u8]) -> Held {
 }
 
 /// Checks Markdown rendering. The first byte is the width in columns.
-pub fn markdown(bytes: &[u8]) -> Held {
+pub fn markdown(bytes: &[u8]) -> CheckResult {
     let (columns, bytes) = match bytes.split_first() {
         Some((first, rest)) => (usize::from(*first).max(1), rest),
         None => (80, bytes),
@@ -120,7 +120,7 @@ pub fn markdown(bytes: &[u8]) -> Held {
     let drawn = rows(&text, columns, &Theme::default(), &mut 0);
     for row in &drawn {
         let line: String = row.spans.iter().map(|s| s.content.as_ref()).collect();
-        seen("a row", &line, Lines::One)?;
+        check_visible("a row", &line, Lines::One)?;
         ensure(row.width() <= columns, || {
             format!("{} > {columns}: {line:?}", row.width())
         })?;
@@ -135,9 +135,9 @@ fn initial_state() -> UiState {
 }
 
 /// Checks that prompts for agents contain no control characters.
-fn check_effects(effects: &[Do]) -> Held {
+fn check_effects(effects: &[Effect]) -> CheckResult {
     for effect in effects {
-        if let Do::Command(Command::Prompt { text, .. }) = effect {
+        if let Effect::Command(Command::Prompt { text, .. }) = effect {
             let control = text.chars().find(|c| c.is_control() && *c != '\n');
             ensure(control.is_none(), || {
                 format!("the prompt contains {control:?}")
@@ -148,7 +148,7 @@ fn check_effects(effects: &[Do]) -> Held {
 }
 
 /// Draws the state at its own size and at one of [`SIZES`], selected by `nth`, and checks every cell.
-fn check_drawing(state: &mut UiState, nth: usize) -> Held {
+fn check_drawing(state: &mut UiState, nth: usize) -> CheckResult {
     let size = state.size;
     for (width, height) in [(size.width, size.height), SIZES[nth % SIZES.len()]] {
         if width == 0 || height == 0 {
@@ -173,7 +173,7 @@ fn check_drawing(state: &mut UiState, nth: usize) -> Held {
                         at / usize::from(width)
                     )
                 };
-                seen(&position(), symbol, Lines::One)?;
+                check_visible(&position(), symbol, Lines::One)?;
                 ensure(symbol.len() <= CELL_MAX, || {
                     format!("{}: the cell has {} bytes", position(), symbol.len())
                 })?;

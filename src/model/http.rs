@@ -13,7 +13,7 @@ use super::retry::SERVER_WAIT_MAX;
 use super::sse::{SseDecoder, SseEvent};
 use super::surrogates;
 use super::window::ListedWindows;
-use super::{Delta, Fault, ModelError, Reply, is_local, redirect};
+use super::{Delta, ErrorKind, ModelError, Reply, is_local, redirect};
 use crate::domain::text::{clip, one_line};
 
 /// Maximum time to establish a connection.
@@ -43,7 +43,7 @@ impl SizeLimit {
             return Ok(());
         }
         Err(ModelError::new(
-            Fault::Garbled,
+            ErrorKind::InvalidResponse,
             format!(
                 "the response is longer than {} MiB",
                 RESPONSE_MAX / 1024 / 1024
@@ -81,7 +81,7 @@ impl Http {
     ) -> Result<Http, ModelError> {
         let bad = |what: String| {
             ModelError::new(
-                Fault::BadRequest,
+                ErrorKind::BadRequest,
                 what,
                 "Check --base-url, the API key and the settings.",
             )
@@ -180,7 +180,7 @@ impl Http {
         }
         if kind.contains("html") {
             return Err(ModelError::new(
-                Fault::Garbled,
+                ErrorKind::InvalidResponse,
                 format!("{} sent a web page", self.base),
                 "This is not the address of a model server: check --base-url.",
             ));
@@ -208,7 +208,7 @@ impl Http {
         if !error.is_connect() {
             return ModelError {
                 message: "the connection was closed before a response".into(),
-                ..cut()
+                ..truncated_error()
             };
         }
         let hint = if is_local(&self.base) {
@@ -217,7 +217,7 @@ impl Http {
             "Check the network and the address (--base-url)."
         };
         ModelError::new(
-            Fault::Unreachable,
+            ErrorKind::Unreachable,
             format!(
                 "nothing answers at {} ({})",
                 self.base,
@@ -351,7 +351,7 @@ fn event_deltas(
                 Some(reply) => Some((vec![Ok(Delta::Done(reply))], None)),
                 None => Some((vec![Err(error)], None)),
             },
-            None => Some((vec![decoder.reply().map(Delta::Done).ok_or_else(cut)], None)),
+            None => Some((vec![decoder.reply().map(Delta::Done).ok_or_else(truncated_error)], None)),
         }
     })
     .map(futures::stream::iter)
@@ -364,9 +364,9 @@ fn is_done(deltas: &[Delta]) -> bool {
 }
 
 /// Returns the error for a response that ended early.
-pub fn cut() -> ModelError {
+pub fn truncated_error() -> ModelError {
     ModelError::new(
-        Fault::Cut,
+        ErrorKind::Truncated,
         "the response ended early",
         "Send the message again; if it happens repeatedly, check the connection and the server's log.",
     )
@@ -375,7 +375,7 @@ pub fn cut() -> ModelError {
 /// Returns the error for a response that violates the API format. `what` completes "the server sent …".
 pub fn invalid_response(what: &str) -> ModelError {
     ModelError::new(
-        Fault::Garbled,
+        ErrorKind::InvalidResponse,
         format!("the server sent {what}"),
         "Check that --provider matches the server at --base-url.",
     )
@@ -384,7 +384,7 @@ pub fn invalid_response(what: &str) -> ModelError {
 fn timeout_error(read_timeout: Duration) -> ModelError {
     let seconds = read_timeout.as_secs();
     ModelError::new(
-        Fault::Timeout,
+        ErrorKind::Timeout,
         format!("the server sent nothing for {seconds} s"),
         "The server may be overloaded. To wait longer, raise the setting model_timeout_s.",
     )
@@ -394,6 +394,6 @@ fn read_error(error: &reqwest::Error, read_timeout: Duration) -> ModelError {
     if error.is_timeout() {
         timeout_error(read_timeout)
     } else {
-        cut()
+        truncated_error()
     }
 }

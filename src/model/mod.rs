@@ -77,7 +77,7 @@ pub struct ModelRequest {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
     /// The call has not started yet. Only the [`governor`] sends this.
-    Held(Held),
+    Waiting(CallWait),
     /// More text.
     Text(String),
     /// More thinking text.
@@ -90,7 +90,7 @@ pub enum Delta {
 
 /// Why a call has not started yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Held {
+pub enum CallWait {
     /// Too many calls are running.
     Queued {
         /// The position in the queue; the first is 1.
@@ -139,7 +139,7 @@ pub enum StopReason {
 
 /// The kind of a failed call; decides whether it is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fault {
+pub enum ErrorKind {
     /// No API key is set.
     NoKey,
     /// The API key is invalid or lacks permission (401, 403), or the account has no credit.
@@ -157,9 +157,9 @@ pub enum Fault {
     /// The server rejected the request (other 4xx).
     BadRequest,
     /// The response ended early: no closing event, or the connection was lost.
-    Cut,
+    Truncated,
     /// The response violates the API format.
-    Garbled,
+    InvalidResponse,
     /// The server sent no data for too long.
     Timeout,
     /// The server redirects to another origin (3xx); nothing is sent there.
@@ -168,21 +168,21 @@ pub enum Fault {
     Script,
 }
 
-impl Fault {
+impl ErrorKind {
     /// Returns whether this failure of a request for the list of models means that the server runs but offers no list.
     pub fn means_no_list(self) -> bool {
         match self {
-            Fault::UnknownModel | Fault::BadRequest | Fault::Garbled => true,
-            Fault::NoKey
-            | Fault::Auth
-            | Fault::Unreachable
-            | Fault::RateLimited
-            | Fault::Server
-            | Fault::ContextTooLong
-            | Fault::Cut
-            | Fault::Timeout
-            | Fault::Redirected
-            | Fault::Script => false,
+            ErrorKind::UnknownModel | ErrorKind::BadRequest | ErrorKind::InvalidResponse => true,
+            ErrorKind::NoKey
+            | ErrorKind::Auth
+            | ErrorKind::Unreachable
+            | ErrorKind::RateLimited
+            | ErrorKind::Server
+            | ErrorKind::ContextTooLong
+            | ErrorKind::Truncated
+            | ErrorKind::Timeout
+            | ErrorKind::Redirected
+            | ErrorKind::Script => false,
         }
     }
 }
@@ -192,7 +192,7 @@ impl Fault {
 #[error("{message}")]
 pub struct ModelError {
     /// The kind of failure.
-    pub fault: Fault,
+    pub kind: ErrorKind,
     /// What happened, in one line.
     pub message: String,
     /// What to do, in one line; may be empty.
@@ -217,9 +217,9 @@ pub enum ServerHistory {
 
 impl ModelError {
     /// Creates an error without retry instructions from the server.
-    pub fn new(fault: Fault, message: impl Into<String>, hint: impl Into<String>) -> ModelError {
+    pub fn new(fault: ErrorKind, message: impl Into<String>, hint: impl Into<String>) -> ModelError {
         ModelError {
-            fault,
+            kind: fault,
             message: message.into(),
             hint: hint.into(),
             wait: None,

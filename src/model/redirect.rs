@@ -5,7 +5,7 @@
 use reqwest::redirect::Policy;
 use reqwest::{Response, Url};
 
-use super::{Fault, ModelError};
+use super::{ErrorKind, ModelError};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
 
@@ -33,7 +33,7 @@ pub fn redirect_error(base: &str, response: &Response) -> ModelError {
         .and_then(|to| response.url().join(to.to_str().ok()?).ok())
         .map_or_else(|| "another address".into(), |to| redacted_origin(&to));
     ModelError::new(
-        Fault::Redirected,
+        ErrorKind::Redirected,
         format!(
             "{base} redirects to {}; crewdeck does not send the key and the conversation there",
             clip(&one_line(&to), 200)
@@ -61,7 +61,7 @@ mod tests {
     use wiremock::matchers::path;
     use wiremock::{Mock, MockServer, ResponseTemplate};
 
-    use crate::model::Fault;
+    use crate::model::ErrorKind;
     use crate::model::http::Http;
     use crate::model::refusal::Vendor;
 
@@ -96,7 +96,7 @@ mod tests {
             let posted = http.post("/chat", serde_json::json!({})).await;
             let posted = posted.err().unwrap();
             for error in [listed, posted] {
-                assert_eq!(error.fault, Fault::Redirected, "{status}");
+                assert_eq!(error.kind, ErrorKind::Redirected, "{status}");
                 assert!(error.message.contains(&second.uri()), "{}", error.message);
             }
             assert!(
@@ -133,7 +133,7 @@ mod tests {
         let server = MockServer::start().await;
         mount_redirect(&server, "/models", "/models", 307).await;
         let error = client(&server).models("/models").await.unwrap_err();
-        assert_eq!(error.fault, Fault::Redirected);
+        assert_eq!(error.kind, ErrorKind::Redirected);
         assert!(server.received_requests().await.unwrap().len() <= 7);
     }
 }

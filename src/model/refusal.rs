@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::{Fault, ModelError};
+use super::{ErrorKind, ModelError};
 use crate::domain::text::{clip, one_line};
 
 /// Maximum length of a server's message in an error, in characters.
@@ -46,28 +46,28 @@ pub fn status_error(code: u16, text: &str, model: &str, base: &str, vendor: Vend
     };
     if let Some(setting) = header_setting(code, &lower, vendor) {
         return ModelError::new(
-            Fault::Auth,
+            ErrorKind::Auth,
             format!("the server rejected the request ({code}){detail}"),
             setting,
         );
     }
     if matches!(code, 400 | 413 | 422) && is_too_long(&lower) {
         return ModelError::new(
-            Fault::ContextTooLong,
+            ErrorKind::ContextTooLong,
             format!("the conversation is too long for the model{detail}"),
             "",
         );
     }
     if code == 402 || is_out_of_credit(&lower) {
         return ModelError::new(
-            Fault::Auth,
+            ErrorKind::Auth,
             format!("the account has no credit left ({code}){detail}"),
             format!("Check the plan and billing of the account of {key}."),
         );
     }
     let (fault, text, hint) = match code {
         401 | 403 => (
-            Fault::Auth,
+            ErrorKind::Auth,
             format!("the key was refused ({code}){detail}"),
             format!(
                 "Check {key}: export the right key, then restart crewdeck.{}",
@@ -75,13 +75,13 @@ pub fn status_error(code: u16, text: &str, model: &str, base: &str, vendor: Vend
             ),
         ),
         404 => (
-            Fault::UnknownModel,
+            ErrorKind::UnknownModel,
             format!("'{model}' was not found at {base} (404){detail}"),
             "Select another model: /model in the dashboard lists them, --model NAME sets one. Or set another address with --base-url.".into(),
         ),
         // Retried, as the vendors' own clients do.
         408 | 409 => (
-            Fault::Timeout,
+            ErrorKind::Timeout,
             if code == 408 {
                 format!("the server timed out (408){detail}")
             } else {
@@ -90,17 +90,17 @@ pub fn status_error(code: u16, text: &str, model: &str, base: &str, vendor: Vend
             "Try again later; the conversation is unchanged.".into(),
         ),
         429 => (
-            Fault::RateLimited,
+            ErrorKind::RateLimited,
             format!("rate limited (429){detail}"),
             "Wait, or use another model or key.".into(),
         ),
         500..=599 => (
-            Fault::Server,
+            ErrorKind::Server,
             format!("the server failed ({code}){detail}"),
             "Try again later; the conversation is unchanged.".into(),
         ),
         _ => (
-            Fault::BadRequest,
+            ErrorKind::BadRequest,
             format!("the server rejected the request ({code}){detail}"),
             field_hint(&lower, vendor).into(),
         ),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fault, ModelError, ServerHistory};
+use super::{ErrorKind, ModelError, ServerHistory};
 
 /// Maximum number of tries of one call, including the first. With the default back-off they take five minutes, so that
 /// a server outage of that length does not stop an unattended team.
@@ -20,27 +20,27 @@ pub const SERVER_WAIT_MAX: Duration = Duration::from_secs(600);
 
 /// The failed tries of one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tries {
+pub struct FailedTries {
     /// The kinds of failure, in order; at most [`TRIES_MAX`].
-    faults: Vec<Fault>,
+    faults: Vec<ErrorKind>,
     /// The total wait after them.
     waited: Duration,
 }
 
-impl Tries {
+impl FailedTries {
     /// Returns the number of failed tries.
     pub fn count(&self) -> u32 {
         u32::try_from(self.faults.len()).unwrap_or(u32::MAX)
     }
 
     /// Returns the number of tries that failed with `fault`.
-    fn count_of(&self, fault: Fault) -> u32 {
+    fn count_of(&self, fault: ErrorKind) -> u32 {
         let same = self.faults.iter().filter(|f| **f == fault);
         u32::try_from(same.count()).unwrap_or(u32::MAX)
     }
 
     /// Adds a failed try and the wait that follows it.
-    pub fn add(&mut self, fault: Fault, wait: Option<Duration>) {
+    pub fn add(&mut self, fault: ErrorKind, wait: Option<Duration>) {
         self.faults.push(fault);
         self.waited = self.waited.saturating_add(wait.unwrap_or_default());
     }
@@ -56,8 +56,8 @@ impl Tries {
 ///
 /// `failed` are the tries before this one. `jitter` in 0..1 spreads the retries of many agents over the last quarter of
 /// the wait.
-pub fn wait(error: &ModelError, failed: &Tries, jitter: f64) -> Option<Duration> {
-    if failed.count_of(error.fault) + 1 >= tries_per_fault(error) || failed.count() + 1 >= TRIES_MAX
+pub fn wait(error: &ModelError, failed: &FailedTries, jitter: f64) -> Option<Duration> {
+    if failed.count_of(error.kind) + 1 >= tries_per_fault(error) || failed.count() + 1 >= TRIES_MAX
     {
         return None;
     }
@@ -71,7 +71,7 @@ pub fn wait(error: &ModelError, failed: &Tries, jitter: f64) -> Option<Duration>
 }
 
 /// Returns the maximum number of tries of a call that fails with this error, including the first.
-pub fn most(error: &ModelError) -> u32 {
+pub fn max_tries(error: &ModelError) -> u32 {
     tries_per_fault(error).min(TRIES_MAX)
 }
 
@@ -81,7 +81,7 @@ pub fn most(error: &ModelError) -> u32 {
 /// The wait is never shorter than the server asks for. It is longer after repeated failures, so that a server that asks
 /// for short waits is not called in a tight loop.
 pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
-    if !error.retry.unwrap_or_else(|| is_transient(error.fault)) {
+    if !error.retry.unwrap_or_else(|| is_transient(error.kind)) {
         return None;
     }
     let backoff = |failed: u32| {
@@ -103,65 +103,65 @@ pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
 /// Returns whether a failure affects all calls to the server: it limits the rate (429), fails (5xx), is no longer
 /// reachable, or asks for a retry itself (`x-should-retry`).
 pub fn is_server_wide(error: &ModelError) -> bool {
-    error.retry.unwrap_or(match (error.fault, error.server) {
-        (Fault::RateLimited | Fault::Server, _) | (Fault::Unreachable, ServerHistory::Known) => {
+    error.retry.unwrap_or(match (error.kind, error.server) {
+        (ErrorKind::RateLimited | ErrorKind::Server, _) | (ErrorKind::Unreachable, ServerHistory::Known) => {
             true
         }
-        (Fault::Unreachable, ServerHistory::New)
+        (ErrorKind::Unreachable, ServerHistory::New)
         | (
-            Fault::NoKey
-            | Fault::Auth
-            | Fault::UnknownModel
-            | Fault::ContextTooLong
-            | Fault::BadRequest
-            | Fault::Cut
-            | Fault::Garbled
-            | Fault::Timeout
-            | Fault::Redirected
-            | Fault::Script,
+            ErrorKind::NoKey
+            | ErrorKind::Auth
+            | ErrorKind::UnknownModel
+            | ErrorKind::ContextTooLong
+            | ErrorKind::BadRequest
+            | ErrorKind::Truncated
+            | ErrorKind::InvalidResponse
+            | ErrorKind::Timeout
+            | ErrorKind::Redirected
+            | ErrorKind::Script,
             _,
         ) => false,
     })
 }
 
 /// Returns whether a retry may succeed.
-fn is_transient(fault: Fault) -> bool {
+fn is_transient(fault: ErrorKind) -> bool {
     match fault {
-        Fault::RateLimited
-        | Fault::Server
-        | Fault::Timeout
-        | Fault::Cut
-        | Fault::Unreachable
-        | Fault::Garbled => true,
-        Fault::NoKey
-        | Fault::Auth
-        | Fault::UnknownModel
-        | Fault::ContextTooLong
-        | Fault::BadRequest
-        | Fault::Redirected
-        | Fault::Script => false,
+        ErrorKind::RateLimited
+        | ErrorKind::Server
+        | ErrorKind::Timeout
+        | ErrorKind::Truncated
+        | ErrorKind::Unreachable
+        | ErrorKind::InvalidResponse => true,
+        ErrorKind::NoKey
+        | ErrorKind::Auth
+        | ErrorKind::UnknownModel
+        | ErrorKind::ContextTooLong
+        | ErrorKind::BadRequest
+        | ErrorKind::Redirected
+        | ErrorKind::Script => false,
     }
 }
 
 /// Returns the maximum number of tries with the same fault, including the first.
 fn tries_per_fault(error: &ModelError) -> u32 {
-    match (error.fault, error.server) {
+    match (error.kind, error.server) {
         // The server has never answered; that rarely changes within minutes.
-        (Fault::Unreachable, ServerHistory::New) => 3,
-        (Fault::Garbled, ServerHistory::New) => 2,
+        (ErrorKind::Unreachable, ServerHistory::New) => 3,
+        (ErrorKind::InvalidResponse, ServerHistory::New) => 2,
         // Each of these tries may cost as much as a complete response.
-        (Fault::Garbled, ServerHistory::Known) | (Fault::Cut | Fault::Timeout, _) => 5,
-        (Fault::Unreachable, ServerHistory::Known)
+        (ErrorKind::InvalidResponse, ServerHistory::Known) | (ErrorKind::Truncated | ErrorKind::Timeout, _) => 5,
+        (ErrorKind::Unreachable, ServerHistory::Known)
         | (
-            Fault::RateLimited
-            | Fault::Server
-            | Fault::NoKey
-            | Fault::Auth
-            | Fault::UnknownModel
-            | Fault::ContextTooLong
-            | Fault::BadRequest
-            | Fault::Redirected
-            | Fault::Script,
+            ErrorKind::RateLimited
+            | ErrorKind::Server
+            | ErrorKind::NoKey
+            | ErrorKind::Auth
+            | ErrorKind::UnknownModel
+            | ErrorKind::ContextTooLong
+            | ErrorKind::BadRequest
+            | ErrorKind::Redirected
+            | ErrorKind::Script,
             _,
         ) => TRIES_MAX,
     }
@@ -173,11 +173,11 @@ mod tests {
 
     use super::*;
 
-    fn error(fault: Fault) -> ModelError {
+    fn error(fault: ErrorKind) -> ModelError {
         ModelError::new(fault, "x", "")
     }
 
-    fn known(fault: Fault) -> ModelError {
+    fn known(fault: ErrorKind) -> ModelError {
         ModelError {
             server: ServerHistory::Known,
             ..error(fault)
@@ -186,17 +186,17 @@ mod tests {
 
     /// Returns the waits of a call that fails with these errors in order.
     fn waits(errors: impl IntoIterator<Item = ModelError>) -> Vec<f64> {
-        let mut tries = Tries::default();
+        let mut tries = FailedTries::default();
         let waits = errors.into_iter().map_while(|error| {
             let wait = wait(&error, &tries, 1.0);
-            tries.add(error.fault, wait);
+            tries.add(error.kind, wait);
             wait
         });
         waits.map(|w| w.as_secs_f64()).collect()
     }
 
-    fn after(faults: &[Fault]) -> Tries {
-        Tries {
+    fn after(faults: &[ErrorKind]) -> FailedTries {
+        FailedTries {
             faults: faults.to_vec(),
             waited: Duration::ZERO,
         }
@@ -207,14 +207,14 @@ mod tests {
         let expected = [0.5, 1.5, 4.5, 13.5, 40.5, 120.0, 120.0];
         assert!(expected.iter().sum::<f64>() < 301.0);
         for error in [
-            error(Fault::RateLimited),
-            error(Fault::Server),
-            known(Fault::Unreachable),
+            error(ErrorKind::RateLimited),
+            error(ErrorKind::Server),
+            known(ErrorKind::Unreachable),
         ] {
             assert_eq!(waits(vec![error; 30]), expected);
         }
-        assert_eq!(most(&error(Fault::Server)), 8);
-        let early = wait(&error(Fault::Server), &Tries::default(), 0.0).unwrap();
+        assert_eq!(max_tries(&error(ErrorKind::Server)), 8);
+        let early = wait(&error(ErrorKind::Server), &FailedTries::default(), 0.0).unwrap();
         assert_eq!(early, Duration::from_millis(375));
     }
 
@@ -222,7 +222,7 @@ mod tests {
     fn sum_of_server_requested_waits_is_bounded() {
         let asks = ModelError {
             wait: Some(Duration::from_secs(240)),
-            ..error(Fault::Server)
+            ..error(ErrorKind::Server)
         };
         assert_eq!(waits(vec![asks; 30]), [240.0; 3]);
     }
@@ -230,20 +230,20 @@ mod tests {
     #[test]
     fn number_of_tries_depends_on_fault_and_server() {
         for (error, repeats) in [
-            (error(Fault::Unreachable), 2),
-            (error(Fault::Garbled), 1),
-            (known(Fault::Garbled), 4),
-            (known(Fault::Cut), 4),
-            (error(Fault::Timeout), 4),
+            (error(ErrorKind::Unreachable), 2),
+            (error(ErrorKind::InvalidResponse), 1),
+            (known(ErrorKind::InvalidResponse), 4),
+            (known(ErrorKind::Truncated), 4),
+            (error(ErrorKind::Timeout), 4),
         ] {
             assert_eq!(waits(vec![error.clone(); 30]).len(), repeats, "{error:?}");
         }
         let mixed = [
-            Fault::RateLimited,
-            Fault::Server,
-            Fault::Unreachable,
-            Fault::Cut,
-            Fault::Garbled,
+            ErrorKind::RateLimited,
+            ErrorKind::Server,
+            ErrorKind::Unreachable,
+            ErrorKind::Truncated,
+            ErrorKind::InvalidResponse,
         ];
         assert_eq!(waits(mixed.map(error)), [0.5, 1.5, 4.5, 13.5, 40.5]);
         let many = mixed.map(known).into_iter().cycle().take(100);
@@ -252,16 +252,16 @@ mod tests {
 
     #[test]
     fn server_instructions_override_own_rules() {
-        let none = Tries::default();
-        let mut limited = error(Fault::RateLimited);
+        let none = FailedTries::default();
+        let mut limited = error(ErrorKind::RateLimited);
         limited.wait = Some(Duration::from_secs(42));
         assert_eq!(wait(&limited, &none, 0.3), Some(Duration::from_secs(42)));
         limited.wait = Some(Duration::from_secs(3600));
         assert_eq!(wait(&limited, &none, 0.3), None);
-        let mut never = error(Fault::Server);
+        let mut never = error(ErrorKind::Server);
         never.retry = Some(false);
         assert_eq!(wait(&never, &none, 0.3), None);
-        let mut again = error(Fault::BadRequest);
+        let mut again = error(ErrorKind::BadRequest);
         again.retry = Some(true);
         assert!(wait(&again, &none, 0.3).is_some());
     }
@@ -270,7 +270,7 @@ mod tests {
     fn repeated_short_server_waits_are_lengthened() {
         let asks = |ms: u64| ModelError {
             wait: Some(Duration::from_millis(ms)),
-            ..error(Fault::RateLimited)
+            ..error(ErrorKind::RateLimited)
         };
         let pauses = |ms: u64| -> Vec<u128> {
             let all = (0..9).filter_map(|failed| pause(&asks(ms), failed, 1.0));
@@ -302,14 +302,14 @@ mod tests {
             ..error(fault)
         };
         for (fault, retry, expected) in [
-            (Fault::RateLimited, None, true),
-            (Fault::Server, None, true),
-            (Fault::BadRequest, Some(true), true),
-            (Fault::RateLimited, Some(false), false),
-            (Fault::BadRequest, None, false),
-            (Fault::Cut, None, false),
-            (Fault::Timeout, None, false),
-            (Fault::Unreachable, None, false),
+            (ErrorKind::RateLimited, None, true),
+            (ErrorKind::Server, None, true),
+            (ErrorKind::BadRequest, Some(true), true),
+            (ErrorKind::RateLimited, Some(false), false),
+            (ErrorKind::BadRequest, None, false),
+            (ErrorKind::Truncated, None, false),
+            (ErrorKind::Timeout, None, false),
+            (ErrorKind::Unreachable, None, false),
         ] {
             assert_eq!(
                 is_server_wide(&error_with(fault, retry)),
@@ -317,27 +317,27 @@ mod tests {
                 "{fault:?} {retry:?}"
             );
         }
-        assert!(is_server_wide(&known(Fault::Unreachable)));
-        assert!(!is_server_wide(&known(Fault::Cut)));
+        assert!(is_server_wide(&known(ErrorKind::Unreachable)));
+        assert!(!is_server_wide(&known(ErrorKind::Truncated)));
     }
 
     #[test]
     fn permanent_failures_are_not_retried() {
         for fault in [
-            Fault::NoKey,
-            Fault::Auth,
-            Fault::UnknownModel,
-            Fault::BadRequest,
-            Fault::Redirected,
-            Fault::Script,
+            ErrorKind::NoKey,
+            ErrorKind::Auth,
+            ErrorKind::UnknownModel,
+            ErrorKind::BadRequest,
+            ErrorKind::Redirected,
+            ErrorKind::Script,
         ] {
             assert_eq!(
-                wait(&error(fault), &Tries::default(), 0.5),
+                wait(&error(fault), &FailedTries::default(), 0.5),
                 None,
                 "{fault:?}"
             );
         }
-        let twice = after(&[Fault::Unreachable; 2]);
-        assert_eq!(wait(&error(Fault::Unreachable), &twice, 0.5), None);
+        let twice = after(&[ErrorKind::Unreachable; 2]);
+        assert_eq!(wait(&error(ErrorKind::Unreachable), &twice, 0.5), None);
     }
 }

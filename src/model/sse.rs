@@ -2,7 +2,7 @@
 //!
 //! The format: <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>.
 
-use super::{Fault, ModelError};
+use super::{ErrorKind, ModelError};
 
 /// Maximum size of an event, in bytes; a server that sends more is faulty or hostile.
 pub const EVENT_MAX: usize = 8 * 1024 * 1024;
@@ -96,7 +96,7 @@ impl SseDecoder {
 
 fn too_large() -> ModelError {
     ModelError::new(
-        Fault::Garbled,
+        ErrorKind::InvalidResponse,
         format!(
             "the server sent an event larger than {} MiB",
             EVENT_MAX / 1024 / 1024
@@ -152,6 +152,6 @@ mod tests {
         let mut decoder = SseDecoder::default();
         let chunk = vec![b'x'; 1024 * 1024];
         let error = (0..9).find_map(|_| decoder.feed(&chunk).err()).unwrap();
-        assert_eq!(error.fault, Fault::Garbled);
+        assert_eq!(error.kind, ErrorKind::InvalidResponse);
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::http::Decode;
 use super::sse::SseDecoder;
-use super::{Delta, Fault, ModelError, Reply, StopReason, anthropic, openai};
+use super::{Delta, ErrorKind, ModelError, Reply, StopReason, anthropic, openai};
 use crate::domain::chat::{Block, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
@@ -53,7 +53,7 @@ fn decode(mut decoder: impl Decode, pieces: &[&[u8]]) -> (Vec<Delta>, Result<Rep
         Some(Delta::Done(reply)) => Ok(reply),
         last => {
             out.extend(last);
-            decoder.reply().ok_or_else(super::http::cut)
+            decoder.reply().ok_or_else(super::http::truncated_error)
         }
     };
     (out, reply)
@@ -190,12 +190,12 @@ fn incomplete_stream_is_an_error() {
         let end = stream.rfind("\"finish_reason\":\"").unwrap();
         let cut = &stream[..stream[..end].rfind("data:").unwrap()];
         let (_, reply) = decode(openai::Decoder::default(), &[cut.as_bytes()]);
-        assert_eq!(reply.unwrap_err().fault, Fault::Cut, "{name}");
+        assert_eq!(reply.unwrap_err().kind, ErrorKind::Truncated, "{name}");
     }
     for (name, stream) in ANTHROPIC {
         let cut = &stream[..stream.rfind("event: message_stop").unwrap()];
         let (_, reply) = decode(anthropic::Decoder::default(), &[cut.as_bytes()]);
-        assert_eq!(reply.unwrap_err().fault, Fault::Cut, "{name}");
+        assert_eq!(reply.unwrap_err().kind, ErrorKind::Truncated, "{name}");
     }
 }
 
@@ -204,44 +204,44 @@ fn error_events_are_classified() {
     for (data, fault) in [
         (
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
-            Fault::Server,
+            ErrorKind::Server,
         ),
         (
             r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#,
-            Fault::RateLimited,
+            ErrorKind::RateLimited,
         ),
         (
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#,
-            Fault::ContextTooLong,
+            ErrorKind::ContextTooLong,
         ),
         (
             r#"{"type":"error","error":{"type":"authentication_error","message":"no"}}"#,
-            Fault::Auth,
+            ErrorKind::Auth,
         ),
-        ("not json", Fault::Garbled),
+        ("not json", ErrorKind::InvalidResponse),
     ] {
         let stream = format!("event: error\ndata: {data}\n\n");
         let (_, reply) = decode(anthropic::Decoder::default(), &[stream.as_bytes()]);
-        assert_eq!(reply.unwrap_err().fault, fault, "{data}");
+        assert_eq!(reply.unwrap_err().kind, fault, "{data}");
     }
     for (data, fault) in [
         (
             r#"{"error":{"code":500,"message":"boom","type":"server_error"}}"#,
-            Fault::Server,
+            ErrorKind::Server,
         ),
         (
             r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"request exceeds"}}"#,
-            Fault::ContextTooLong,
+            ErrorKind::ContextTooLong,
         ),
         (
             r#"{"error":{"message":"Rate limit reached","type":"requests"}}"#,
-            Fault::RateLimited,
+            ErrorKind::RateLimited,
         ),
-        ("{", Fault::Garbled),
+        ("{", ErrorKind::InvalidResponse),
     ] {
         let stream = format!("data: {data}\n\n");
         let (_, reply) = decode(openai::Decoder::default(), &[stream.as_bytes()]);
-        assert_eq!(reply.unwrap_err().fault, fault, "{data}");
+        assert_eq!(reply.unwrap_err().kind, fault, "{data}");
     }
 }
 
@@ -314,7 +314,7 @@ fn done_marker_ends_a_stream_that_stays_open() {
         assert_eq!((reply.stop, reply.blocks), (stop, vec![Block::text("hi")]));
     }
     let (_, nothing) = decode(openai::Decoder::default(), &[b"data: [DONE]\n\n"]);
-    assert_eq!(nothing.unwrap_err().fault, Fault::Cut);
+    assert_eq!(nothing.unwrap_err().kind, ErrorKind::Truncated);
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn endless_response_is_an_error() {
             &format!("data: {arguments}\n\n"),
         ),
     ] {
-        assert_eq!(error.fault, Fault::Garbled);
+        assert_eq!(error.kind, ErrorKind::InvalidResponse);
         assert!((120..=130).contains(&count), "{count} times 64 KiB");
     }
 }

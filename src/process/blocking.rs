@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::{Ended, GRACE, Keep, ProcessGroup, ended_from, environment};
+use super::{JobExit, GRACE, HeadTailBuffer, ProcessGroup, ended_from, environment};
 
 /// Interval at which the child's exit is checked while its pipes are open.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -28,7 +28,7 @@ const READS_MAX: usize = 64;
 
 /// A command to run.
 #[derive(Debug, Clone)]
-pub struct Errand {
+pub struct BlockingCommand {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
@@ -52,7 +52,7 @@ pub struct Errand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutput {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: JobExit,
     /// The start of standard output.
     pub stdout: Vec<u8>,
     /// The number of bytes of standard output that were dropped at the end.
@@ -65,7 +65,7 @@ pub struct CommandOutput {
 ///
 /// # Errors
 /// When the program cannot be started.
-pub fn run(errand: &Errand) -> std::io::Result<CommandOutput> {
+pub fn run(errand: &BlockingCommand) -> std::io::Result<CommandOutput> {
     let files = match errand.stdin {
         Some(_) => OutputFiles(Some((tempfile::tempfile()?, tempfile::tempfile()?))),
         None => OutputFiles(None),
@@ -145,8 +145,8 @@ fn wait(
     group: &ProcessGroup,
     pipes: &mut OutputPipes,
     captured: &mut CapturedOutput,
-    errand: &Errand,
-) -> std::io::Result<Ended> {
+    errand: &BlockingCommand,
+) -> std::io::Result<JobExit> {
     let deadline = Instant::now() + errand.timeout;
     let is_stopped = || matches!(&errand.stop, Some(stop) if stop.load(Ordering::SeqCst));
     loop {
@@ -168,9 +168,9 @@ fn wait(
             child.wait()?;
             pipes.read(captured)?;
             return Ok(if now >= deadline {
-                Ended::TimedOut
+                JobExit::TimedOut
             } else {
-                Ended::Cancelled
+                JobExit::Cancelled
             });
         }
         pipes.wait()?;
@@ -247,7 +247,7 @@ struct CapturedOutput {
     stdout: Vec<u8>,
     keep: usize,
     lost: u64,
-    stderr: Keep,
+    stderr: HeadTailBuffer,
 }
 
 impl CapturedOutput {
@@ -256,7 +256,7 @@ impl CapturedOutput {
             stdout: Vec::new(),
             keep,
             lost: 0,
-            stderr: Keep::new(STDERR_MAX),
+            stderr: HeadTailBuffer::new(STDERR_MAX),
         }
     }
 
@@ -277,8 +277,8 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn errand(script: &str) -> Errand {
-        Errand {
+    fn errand(script: &str) -> BlockingCommand {
+        BlockingCommand {
             program: "/bin/sh".into(),
             args: vec!["-c".into(), script.into()],
             dir: "/".into(),
@@ -294,7 +294,7 @@ mod tests {
     fn output_is_bounded_per_stream() {
         // Through pipes, and through files.
         for stdin in [None, Some(Arc::new(tempfile::tempfile().unwrap()))] {
-            let output = run(&Errand {
+            let output = run(&BlockingCommand {
                 stdin,
                 ..errand("echo \"$SET$HOME\"; printf 1234567890; echo bad >&2; exit 3")
             })
@@ -302,7 +302,7 @@ mod tests {
             assert_eq!(
                 output,
                 CommandOutput {
-                    ended: Ended::Code(3),
+                    ended: JobExit::Code(3),
                     stdout: b"here\n12345".to_vec(),
                     lost: 5,
                     stderr: "bad\n".into(),
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn output_is_complete_when_read_after_exit() {
-        let errand = Errand {
+        let errand = BlockingCommand {
             keep: 100_000,
             ..errand("printf %60000d 7; printf %3000d 7 >&2")
         };
@@ -322,7 +322,7 @@ mod tests {
                 .map(|_| scope.spawn(|| run(&errand).unwrap()))
                 .collect();
             for output in runs.into_iter().map(|run| run.join().unwrap()) {
-                assert_eq!(output.ended, Ended::Code(0));
+                assert_eq!(output.ended, JobExit::Code(0));
                 assert_eq!((output.stdout.len(), output.stderr.len()), (60_000, 3_000));
             }
         });
@@ -330,13 +330,13 @@ mod tests {
 
     #[test]
     fn deadline_kills_the_process_group() {
-        let output = run(&Errand {
+        let output = run(&BlockingCommand {
             timeout: Duration::from_millis(300),
             keep: 100,
             ..errand("sleep 600 & echo $!; wait")
         })
         .unwrap();
-        assert_eq!(output.ended, Ended::TimedOut);
+        assert_eq!(output.ended, JobExit::TimedOut);
         let text = String::from_utf8(output.stdout).unwrap();
         let pid: i32 = text.trim().parse().unwrap();
         let until = Instant::now() + Duration::from_secs(10);
@@ -352,7 +352,7 @@ mod tests {
         let stop = Arc::new(AtomicBool::new(false));
         let dir = tempfile::tempdir().unwrap();
         let started = dir.path().join("started");
-        let errand = Errand {
+        let errand = BlockingCommand {
             stop: Some(Arc::clone(&stop)),
             timeout: Duration::from_secs(600),
             ..errand(&format!("touch '{}'; sleep 600 & wait", started.display()))
@@ -364,7 +364,7 @@ mod tests {
             thread::yield_now();
         }
         stop.store(true, Ordering::SeqCst);
-        assert_eq!(running.join().unwrap(), Ended::Cancelled);
+        assert_eq!(running.join().unwrap(), JobExit::Cancelled);
     }
 
     /// A container without an init process may never reap a zombie.
@@ -379,7 +379,7 @@ mod tests {
         let output = run(&errand("sleep 600 & echo done")).unwrap();
         assert_eq!(
             (output.ended, output.stdout),
-            (Ended::Code(0), b"done\n".to_vec())
+            (JobExit::Code(0), b"done\n".to_vec())
         );
         assert!(started.elapsed() < Duration::from_secs(20));
     }

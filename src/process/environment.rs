@@ -26,7 +26,7 @@ pub fn scrub(command: &mut Command) {
 }
 
 /// Returns the names of this process's variables that hold secrets, sorted.
-pub fn withheld() -> Vec<(String, Reason)> {
+pub fn secret_names() -> Vec<(String, Reason)> {
     let mut all: Vec<(String, Reason)> = secrets(std::env::vars_os())
         .map(|(name, reason)| (name.to_string_lossy().into_owned(), reason))
         .collect();

@@ -4,17 +4,17 @@ use std::collections::VecDeque;
 
 /// A bounded buffer that keeps the head and the tail of a byte stream.
 #[derive(Debug, Clone)]
-pub struct Keep {
+pub struct HeadTailBuffer {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     half: usize,
     lost: u64,
 }
 
-impl Keep {
+impl HeadTailBuffer {
     /// Creates a buffer of `max` bytes: half for the head, half for the tail.
-    pub fn new(max: usize) -> Keep {
-        Keep {
+    pub fn new(max: usize) -> HeadTailBuffer {
+        HeadTailBuffer {
             head: Vec::new(),
             tail: VecDeque::new(),
             half: max.max(2) / 2,
@@ -62,7 +62,7 @@ mod tests {
         #[test]
         fn head_and_tail_are_kept(chunks in prop::collection::vec(prop::collection::vec(b'a'..=b'z', 0..40), 0..12)) {
             let whole: Vec<u8> = chunks.concat();
-            let mut keep = Keep::new(32);
+            let mut keep = HeadTailBuffer::new(32);
             for chunk in &chunks {
                 keep.push(chunk);
             }

@@ -25,8 +25,8 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use confine::HistoryReach;
-use guard::{Guard, JobOutcome, SupervisorClient};
-pub use head_tail_buffer::Keep;
+use guard::{Supervisor, JobOutcome, SupervisorClient};
+pub use head_tail_buffer::HeadTailBuffer;
 use pipe::OutputPipe;
 
 /// Time between SIGTERM and SIGKILL.
@@ -48,7 +48,7 @@ pub struct Job {
     /// The maximum number of output bytes to keep: half from the start, half from the end.
     pub keep: usize,
     /// The supervisor to run the job under. `None`: only the process group is killed at the end.
-    pub guard: Option<Arc<Guard>>,
+    pub supervisor: Option<Arc<Supervisor>>,
     /// Access to git history and network.
     pub reach: Reach,
 }
@@ -85,7 +85,7 @@ pub fn shell(command: String) -> Vec<String> {
 
 /// How a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum JobExit {
     /// It exited with this code.
     Code(i32),
     /// A signal killed it: from another process, or because it exceeded a limit.
@@ -98,24 +98,24 @@ pub enum Ended {
 
 /// The result of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct JobReport {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: JobExit,
     /// Standard output and error in order of arrival. If it was too long, the middle is replaced by a marker.
     pub output: String,
     /// Whether processes that the job had started were still running.
-    pub leftovers: Leftovers,
+    pub leftovers: LeftoverProcesses,
     /// Notes for the model, one per line: an exceeded limit, a denied write, git changes that were not applied.
     pub note: Option<String>,
 }
 
 /// The note in a tool result when [`Leftovers`] were killed.
-pub const LEFT_RUNNING: &str =
+pub const LEFTOVERS_KILLED_NOTE: &str =
     "[The command exited but left a program running. crewdeck killed that program.]";
 
 /// Processes of a job that were still running when the job itself exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leftovers {
+pub enum LeftoverProcesses {
     /// There were none.
     None,
     /// There were some, and they were killed.
@@ -130,18 +130,18 @@ pub async fn run(
     job: &Job,
     cancel: &CancellationToken,
     mut live: impl FnMut(&[u8]) + Send,
-) -> std::io::Result<Report> {
+) -> std::io::Result<JobReport> {
     let (mut child, mut handle) = JobHandle::start(job).await?;
     let mut out = OutputPipe::of(child.stdout.take());
     let mut err = OutputPipe::of(child.stderr.take());
-    let mut buffer = Keep::new(job.keep);
+    let mut buffer = HeadTailBuffer::new(job.keep);
     let deadline = tokio::time::sleep(job.timeout);
     tokio::pin!(deadline);
     let outcome = loop {
         tokio::select! {
             biased;
-            () = cancel.cancelled() => break Err(Ended::Cancelled),
-            () = &mut deadline => break Err(Ended::TimedOut),
+            () = cancel.cancelled() => break Err(JobExit::Cancelled),
+            () = &mut deadline => break Err(JobExit::TimedOut),
             n = out.read() => out.forward(n, &mut buffer, &mut live),
             n = err.read() => err.forward(n, &mut buffer, &mut live),
             outcome = handle.wait(&mut child) => break Ok(outcome?),
@@ -155,7 +155,7 @@ pub async fn run(
             JobOutcome {
                 limit: None,
                 ended,
-                leftovers: Leftovers::None,
+                leftovers: LeftoverProcesses::None,
             }
         }
         Ok(outcome) => {
@@ -172,21 +172,21 @@ pub async fn run(
             "[The command and everything it started were killed: {limit}.]"
         ));
     }
-    if job.reach.network == NetworkReach::Off && outcome.ended != Ended::Code(0) {
+    if job.reach.network == NetworkReach::Off && outcome.ended != JobExit::Code(0) {
         notes.extend(confine::network_off_note(&output));
     }
     if let Some(plan) = plan {
-        if outcome.ended != Ended::Code(0) {
+        if outcome.ended != JobExit::Code(0) {
             notes.extend(confine::write_denied_note(&plan, &output));
         }
         if plan.is_without_hooks {
             notes.push(confine::HOOKS_SKIPPED.into());
         }
-        let confinement = job.guard.as_ref().and_then(|g| g.confinement.as_ref());
+        let confinement = job.supervisor.as_ref().and_then(|g| g.sandbox.as_ref());
         notes.extend(confinement.and_then(|c| c.warning(&plan)).map(String::from));
     }
     notes.extend(transfer(running).await);
-    Ok(Report {
+    Ok(JobReport {
         ended: outcome.ended,
         output,
         leftovers: outcome.leftovers,
@@ -221,7 +221,7 @@ enum JobHandle {
 
 impl JobHandle {
     async fn start(job: &Job) -> std::io::Result<(Child, JobHandle)> {
-        if let Some(guard) = &job.guard {
+        if let Some(guard) = &job.supervisor {
             let (child, client) = SupervisorClient::start(guard, job).await?;
             return Ok((child, JobHandle::Supervised(Box::new(client))));
         }
@@ -248,7 +248,7 @@ impl JobHandle {
             JobHandle::ProcessGroup(_) => Ok(JobOutcome {
                 limit: None,
                 ended: ended_from(child.wait().await?),
-                leftovers: Leftovers::None,
+                leftovers: LeftoverProcesses::None,
             }),
             JobHandle::Supervised(client) => client.wait(child).await,
         }
@@ -283,7 +283,7 @@ impl JobHandle {
     fn with_leftovers(self, outcome: JobOutcome) -> JobOutcome {
         match self {
             JobHandle::ProcessGroup(group) if group.is_alive() => JobOutcome {
-                leftovers: Leftovers::Killed,
+                leftovers: LeftoverProcesses::Killed,
                 ..outcome
             },
             JobHandle::ProcessGroup(_) | JobHandle::Supervised(_) => outcome,
@@ -329,12 +329,12 @@ impl Drop for ProcessGroup {
     }
 }
 
-fn ended_from(status: ExitStatus) -> Ended {
+fn ended_from(status: ExitStatus) -> JobExit {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
-        (Some(code), _) => Ended::Code(code),
-        (None, Some(signal)) => Ended::Signal(signal),
-        (None, None) => Ended::Code(-1),
+        (Some(code), _) => JobExit::Code(code),
+        (None, Some(signal)) => JobExit::Signal(signal),
+        (None, None) => JobExit::Code(-1),
     }
 }
 
@@ -342,7 +342,7 @@ fn ended_from(status: ExitStatus) -> Ended {
 async fn drain<A: AsyncRead + Unpin, B: AsyncRead + Unpin>(
     out: &mut OutputPipe<A>,
     err: &mut OutputPipe<B>,
-    buffer: &mut Keep,
+    buffer: &mut HeadTailBuffer,
     live: &mut impl FnMut(&[u8]),
 ) {
     let until = tokio::time::Instant::now() + DRAIN;

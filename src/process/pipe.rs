@@ -2,7 +2,7 @@
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::Keep;
+use super::HeadTailBuffer;
 
 /// Bytes per read.
 const CHUNK: usize = 16 * 1024;
@@ -42,7 +42,7 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
     }
 
     /// Forwards the `n` bytes just read, except an incomplete character at their end. `n == 0` closes the pipe.
-    pub fn forward(&mut self, n: usize, buffer: &mut Keep, live: &mut impl FnMut(&[u8])) {
+    pub fn forward(&mut self, n: usize, buffer: &mut HeadTailBuffer, live: &mut impl FnMut(&[u8])) {
         if n == 0 {
             self.open = None;
             self.flush(buffer, live);
@@ -59,7 +59,7 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
     }
 
     /// Forwards the incomplete character, if any. Call it when no more bytes will arrive.
-    pub fn flush(&mut self, buffer: &mut Keep, live: &mut impl FnMut(&[u8])) {
+    pub fn flush(&mut self, buffer: &mut HeadTailBuffer, live: &mut impl FnMut(&[u8])) {
         let partial = std::mem::take(&mut self.partial);
         if partial > 0 {
             buffer.push(&self.bytes[..partial]);
@@ -94,7 +94,7 @@ mod tests {
         #[test]
         fn characters_are_never_split(text in "[a-zäö€漢😀]{0,40}", cuts in prop::collection::vec(1usize..9, 1..40)) {
             let mut pipe = OutputPipe::of(Some(tokio::io::empty()));
-            let mut buffer = Keep::new(1000);
+            let mut buffer = HeadTailBuffer::new(1000);
             let mut heard = Vec::new();
             let mut live = |piece: &[u8]| heard.push(String::from_utf8(piece.to_vec()).unwrap());
             let mut rest = text.as_bytes();
@@ -123,7 +123,7 @@ mod tests {
             b"\xf0",
         ] {
             let mut pipe = OutputPipe::of(Some(tokio::io::empty()));
-            let mut buffer = Keep::new(1000);
+            let mut buffer = HeadTailBuffer::new(1000);
             let mut heard = Vec::new();
             let mut live = |piece: &[u8]| heard.extend_from_slice(piece);
             pipe.bytes[..bytes.len()].copy_from_slice(bytes);

@@ -11,12 +11,12 @@ fn job(script: &str) -> Job {
         dir: std::env::temp_dir(),
         timeout: Duration::from_secs(30),
         keep: 4096,
-        guard: None,
+        supervisor: None,
         reach: Reach::default(),
     }
 }
 
-async fn run_script(script: &str) -> Report {
+async fn run_script(script: &str) -> JobReport {
     run(&job(script), &CancellationToken::new(), |_| {})
         .await
         .unwrap()
@@ -62,13 +62,13 @@ async fn wait_for_pid(file: &Path) -> Pid {
 #[tokio::test]
 async fn exit_code_and_both_outputs_are_reported() {
     let report = run_script("echo out; echo err >&2; exit 3").await;
-    assert_eq!(report.ended, Ended::Code(3));
+    assert_eq!(report.ended, JobExit::Code(3));
     assert!(
         report.output.contains("out\n") && report.output.contains("err\n"),
         "{report:?}"
     );
     let report = run_script("kill -9 $$").await;
-    assert_eq!(report.ended, Ended::Signal(9));
+    assert_eq!(report.ended, JobExit::Signal(9));
 }
 
 #[tokio::test]
@@ -98,9 +98,9 @@ async fn background_process_does_not_delay_the_result() {
     assert!(began.elapsed() < Duration::from_secs(20));
     assert_eq!(
         (report.ended, report.output.as_str()),
-        (Ended::Code(0), "ok\n")
+        (JobExit::Code(0), "ok\n")
     );
-    assert_eq!(report.leftovers, Leftovers::Killed);
+    assert_eq!(report.leftovers, LeftoverProcesses::Killed);
     wait_until_gone(pid_in(&file).unwrap()).await;
 }
 
@@ -119,7 +119,7 @@ async fn timeout_kills_the_group_and_keeps_its_output() {
     let report = run(&job, &CancellationToken::new(), |_| {}).await.unwrap();
     assert_eq!(
         (report.ended, report.output.as_str()),
-        (Ended::TimedOut, "before\n")
+        (JobExit::TimedOut, "before\n")
     );
     wait_until_gone(pid_in(&file).unwrap()).await;
 }
@@ -136,7 +136,7 @@ async fn cancel_and_drop_kill_the_group() {
         let pid = wait_for_pid(&file).await;
         if by_token {
             cancel.cancel();
-            assert_eq!(running.await.unwrap().unwrap().ended, Ended::Cancelled);
+            assert_eq!(running.await.unwrap().unwrap().ended, JobExit::Cancelled);
         } else {
             running.abort();
             let _ = running.await;

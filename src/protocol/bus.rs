@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use super::event::{Event, EventKind};
 use crate::domain::redact::Redactor;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 
 /// Maximum number of events in the queue.
 pub const BUS_CAPACITY: usize = 4096;

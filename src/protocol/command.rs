@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::graph::{NewTask, TaskEdit};
 use crate::domain::ids::{JobId, Name, RequestId, TaskId};
 use crate::domain::request::Decision;
-use crate::domain::rule::Scope;
+use crate::domain::permission::PermissionScope;
 use crate::domain::worktree::Losses;
 
 /// A command of the user. The doc of each variant names the events that answer it. A command that fails is answered
@@ -35,7 +35,7 @@ pub enum Command {
         /// The permission request.
         request: RequestId,
         /// One of the scopes that the request offers.
-        scope: Scope,
+        scope: PermissionScope,
     },
     /// Revokes a session permission. Answered by `RulesChanged`.
     TakeBack {

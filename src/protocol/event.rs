@@ -6,17 +6,17 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use super::setup::SessionInfo;
+pub use super::session_info::SessionInfo;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::Job;
 use crate::domain::limits::Limits;
-use crate::domain::mail::Letter;
-pub use crate::domain::mail::LetterStep;
+use crate::domain::mail::MailMessage;
+pub use crate::domain::mail::DeliveryState;
 use crate::domain::request::Request;
-use crate::domain::rule::SessionRule;
-use crate::domain::skill::SkillBook;
-use crate::domain::stamp::Timestamp;
+use crate::domain::permission::SessionPermission;
+use crate::domain::skill::SkillCatalog;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::task::Task;
 use crate::domain::team::{Activity, Team};
@@ -297,7 +297,7 @@ pub enum EventKind {
         team: Arc<Team>,
     },
     /// A message was sent, delivered or acted on.
-    LetterMoved { letter: Letter, step: LetterStep },
+    LetterMoved { letter: MailMessage, step: DeliveryState },
     /// A request was made, decided or withdrawn. Answers [`super::Command::Decide`].
     RequestChanged {
         /// The current state of the request.
@@ -306,13 +306,13 @@ pub enum EventKind {
     /// The session permissions, which the user has given to the whole team, have changed.
     RulesChanged {
         /// All session permissions, oldest first.
-        rules: Vec<SessionRule>,
+        rules: Vec<SessionPermission>,
     },
     /// The limits of the crew have changed: the user raised a budget. Also sent once at the start.
     LimitsChanged(Limits),
     /// The skills on disk have changed. Also sent once at the start. A notice follows for each skill that cannot be
     /// used.
-    SkillsChanged(SkillBook),
+    SkillsChanged(SkillCatalog),
     /// A one-line message for the user.
     Notice {
         level: NoticeLevel,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
-use super::{StoreError, plain};
+use super::{StoreError, regular_file};
 
 /// Prefix of temporary file names. The leading dot makes watchers and the file patterns of learn-claude-code skip them.
 const TEMPORARY: &str = ".tmp-";
@@ -235,7 +235,7 @@ impl Lock {
 
     /// Returns whether a process holds the lock now. Creates no lock file. Returns `false` if the file cannot be opened.
     pub fn is_held(path: &Path) -> bool {
-        let Ok(file) = plain::open(path) else {
+        let Ok(file) = regular_file::open(path) else {
             return false;
         };
         match file.try_lock_shared() {
@@ -255,7 +255,7 @@ impl Lock {
     fn open(path: &Path) -> Result<File, StoreError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        plain::open_as(&options, path).map_err(StoreError::at(path))
+        regular_file::open_with(&options, path).map_err(StoreError::at(path))
     }
 
     /// Returns the lock file. The holder may store data in it.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{StoreError, plain};
+use super::{StoreError, regular_file};
 
 /// Bytes before a position that identify it: the end of a message, including its timestamp.
 const MARK_BYTES: u64 = 96;
@@ -41,7 +41,7 @@ impl Cursor {
 
     /// Returns whether the inbox at `path` still has the content that was read. A missing inbox matches offset 0.
     pub(super) fn matches_file(&self, path: &Path) -> Result<bool, StoreError> {
-        match plain::open(path) {
+        match regular_file::open(path) {
             Ok(mut file) => self.matches(&mut file).map_err(StoreError::at(path)),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(self.offset == 0),
             Err(e) => Err(StoreError::at(path)(e)),

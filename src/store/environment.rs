@@ -7,8 +7,8 @@ use ignore::WalkBuilder;
 
 use super::git::{Git, GitError};
 use crate::domain::environment::{Environment, FileTree, GitState};
-use crate::domain::folders::is_kept;
-use crate::domain::text::{clip, harmless, one_line};
+use crate::domain::folders::is_reserved;
+use crate::domain::text::{clip, escape_control_chars, one_line};
 
 /// Most commits that are named.
 const COMMITS_MAX: &str = "3";
@@ -44,7 +44,7 @@ fn git_state(root: &Path) -> Result<GitState, GitError> {
         if answer.code != 0 {
             return Err(answer.failed(args));
         }
-        let shown = |line: &str| clip(&one_line(&harmless(line)), WIDTH_MAX);
+        let shown = |line: &str| clip(&one_line(&escape_control_chars(line)), WIDTH_MAX);
         Ok(answer.out.lines().map(shown).collect())
     };
     lines(&["rev-parse", "--git-dir"])?;
@@ -69,7 +69,7 @@ fn tree(root: &Path) -> FileTree {
         .max_depth(Some(2))
         .follow_links(false)
         .require_git(false)
-        .filter_entry(|entry| !is_kept(&entry.file_name().to_string_lossy()))
+        .filter_entry(|entry| !is_reserved(&entry.file_name().to_string_lossy()))
         .sort_by_file_name(std::cmp::Ord::cmp)
         .build();
     let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -79,7 +79,7 @@ fn tree(root: &Path) -> FileTree {
             left_out += 1;
             break;
         }
-        let mut name = one_line(&harmless(&entry.file_name().to_string_lossy()));
+        let mut name = one_line(&escape_control_chars(&entry.file_name().to_string_lossy()));
         if entry.file_type().is_some_and(|t| t.is_dir()) {
             name.push('/');
         }
@@ -88,7 +88,7 @@ fn tree(root: &Path) -> FileTree {
             folders.entry(name).or_default();
         } else {
             let parent = entry.path().parent().and_then(Path::file_name);
-            let parent = parent.map(|p| one_line(&harmless(&p.to_string_lossy())));
+            let parent = parent.map(|p| one_line(&escape_control_chars(&p.to_string_lossy())));
             let parent = clip(&format!("{}/", parent.unwrap_or_default()), WIDTH_MAX);
             folders.entry(parent).or_default().push(name);
         }

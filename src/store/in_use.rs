@@ -8,7 +8,7 @@ use crate::domain::worktree::Worktree;
 ///
 /// # Errors
 /// When the board or the registry cannot be read.
-pub fn worked_in(
+pub fn task_in_worktree(
     board: &Board,
     worktrees: &Worktrees,
     tree: &Worktree,

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::domain::ids::{LetterId, Name};
-use crate::domain::mail::Letter;
+use crate::domain::ids::{MessageId, Name};
+use crate::domain::mail::MailMessage;
 
 /// Most messages returned by one read. The next read returns the others.
 pub const MESSAGES_MAX: usize = 200;
@@ -14,7 +14,7 @@ pub const BYTES_MAX: usize = 256 * 1024;
 #[derive(Debug, PartialEq, Default)]
 pub struct ParsedLines {
     /// The messages, in file order.
-    pub letters: Vec<Letter>,
+    pub letters: Vec<MailMessage>,
     /// Offset in the inbox of the end of each message, without its newline.
     pub ends: Vec<u64>,
     /// Lines that are not messages. The caller sets them aside.
@@ -68,11 +68,11 @@ pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
     out
 }
 
-fn letter(text: &str, at: u64, owner: &Name) -> Option<Letter> {
+fn letter(text: &str, at: u64, owner: &Name) -> Option<MailMessage> {
     let value: Value = serde_json::from_str(text).ok()?;
-    let mut letter: Letter = serde_json::from_value(value).ok()?;
+    let mut letter: MailMessage = serde_json::from_value(value).ok()?;
     if letter.id.0.is_empty() {
-        letter.id = LetterId(format!("{owner}-{at}"));
+        letter.id = MessageId(format!("{owner}-{at}"));
     }
     if letter.to.is_empty() {
         letter.to = owner.to_string();

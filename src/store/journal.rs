@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{StoreError, plain};
+use super::{StoreError, regular_file};
 
 /// Most bytes of a journal that are read. Of a longer journal, the end is read.
 pub const READ_MAX: u64 = 16 * 1024 * 1024;
@@ -37,7 +37,7 @@ impl Journal {
             .read(true)
             .append(true)
             .clone();
-        let mut file = plain::open_as(&options, &path).map_err(StoreError::at(&path))?;
+        let mut file = regular_file::open_with(&options, &path).map_err(StoreError::at(&path))?;
         if is_torn(&mut file) {
             // Ends a line that a crash has cut off, so that the next line is complete.
             file.write_all(b"\n").map_err(StoreError::at(&path))?;
@@ -69,9 +69,9 @@ impl Journal {
     /// # Errors
     /// When the file cannot be read.
     pub fn read(root: &Path, session: &str) -> Result<Vec<String>, StoreError> {
-        Ok(match Tail::of(root, session).read()? {
-            Tailed::Nothing => Vec::new(),
-            Tailed::Lines(lines) | Tailed::Anew(lines, _) => lines,
+        Ok(match JournalTail::of(root, session).read()? {
+            TailRead::Nothing => Vec::new(),
+            TailRead::Lines(lines) | TailRead::Replaced(lines, _) => lines,
         })
     }
 }
@@ -85,7 +85,7 @@ impl Journal {
         let path = path(root, session);
         let at = || StoreError::at(&path);
         let mut bytes = Vec::new();
-        let file = plain::open(&path).map_err(at())?;
+        let file = regular_file::open(&path).map_err(at())?;
         file.take(HEAD_MAX).read_to_end(&mut bytes).map_err(at())?;
         Ok(whole_lines(&bytes))
     }
@@ -100,7 +100,7 @@ fn whole_lines(bytes: &[u8]) -> Vec<String> {
 
 /// Whether a read contains the beginning of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beginning {
+pub enum JournalStart {
     /// The first line is the first of the journal.
     Whole,
     /// The journal is longer than `READ_MAX`, and its beginning was left out.
@@ -109,27 +109,27 @@ pub enum Beginning {
 
 /// New lines of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Tailed {
+pub enum TailRead {
     /// No new complete line.
     Nothing,
     /// Lines after those that were read before.
     Lines(Vec<String>),
     /// Lines that replace everything read before: this is the first read, or the file was replaced or truncated.
-    Anew(Vec<String>, Beginning),
+    Replaced(Vec<String>, JournalStart),
 }
 
 /// Follows a journal that another process writes. Returns each line once.
 #[derive(Debug)]
-pub struct Tail {
+pub struct JournalTail {
     path: PathBuf,
     /// Inode of the file and number of bytes read.
     at: Option<(u64, u64)>,
 }
 
-impl Tail {
+impl JournalTail {
     /// Follows the journal of `session` from the start. The file need not exist yet.
-    pub fn of(root: &Path, session: &str) -> Tail {
-        Tail {
+    pub fn of(root: &Path, session: &str) -> JournalTail {
+        JournalTail {
             path: path(root, session),
             at: None,
         }
@@ -145,11 +145,11 @@ impl Tail {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn read(&mut self) -> Result<Tailed, StoreError> {
-        let mut file = match plain::open(&self.path) {
+    pub fn read(&mut self) -> Result<TailRead, StoreError> {
+        let mut file = match regular_file::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Tailed::Nothing);
+                return Ok(TailRead::Nothing);
             }
             Err(error) => return Err(StoreError::at(&self.path)(error)),
         };
@@ -159,7 +159,7 @@ impl Tail {
         let continued = self.at.filter(|(i, from)| *i == inode && *from <= size);
         let from = continued.map_or(size.saturating_sub(READ_MAX), |(_, from)| from);
         if continued.is_some() && from == size {
-            return Ok(Tailed::Nothing);
+            return Ok(TailRead::Nothing);
         }
         file.seek(SeekFrom::Start(from)).map_err(at())?;
         let mut bytes = Vec::new();
@@ -171,18 +171,18 @@ impl Tail {
         };
         self.at = Some((inode, from + whole as u64));
         let start = match continued {
-            None if from > 0 => Beginning::Cut,
-            None | Some(_) => Beginning::Whole,
+            None if from > 0 => JournalStart::Cut,
+            None | Some(_) => JournalStart::Whole,
         };
         let mut lines = whole_lines(&bytes[..whole]);
-        if start == Beginning::Cut && !lines.is_empty() {
+        if start == JournalStart::Cut && !lines.is_empty() {
             // The first line is incomplete.
             lines.remove(0);
         }
         Ok(match continued {
-            None => Tailed::Anew(lines, start),
-            Some(_) if lines.is_empty() => Tailed::Nothing,
-            Some(_) => Tailed::Lines(lines),
+            None => TailRead::Replaced(lines, start),
+            Some(_) if lines.is_empty() => TailRead::Nothing,
+            Some(_) => TailRead::Lines(lines),
         })
     }
 }
@@ -220,21 +220,21 @@ mod tests {
     #[test]
     fn each_line_is_read_once_and_an_incomplete_line_waits() {
         let dir = tempfile::tempdir().unwrap();
-        let mut tail = Tail::of(dir.path(), "s");
-        assert_eq!(tail.read().unwrap(), Tailed::Nothing);
+        let mut tail = JournalTail::of(dir.path(), "s");
+        assert_eq!(tail.read().unwrap(), TailRead::Nothing);
         let mut journal = Journal::open(dir.path(), "s").unwrap();
         journal.append("1").unwrap();
-        let anew = |l: &[&str]| Tailed::Anew(lines(l), Beginning::Whole);
+        let anew = |l: &[&str]| TailRead::Replaced(lines(l), JournalStart::Whole);
         assert_eq!(tail.read().unwrap(), anew(&["1"]));
-        assert_eq!(tail.read().unwrap(), Tailed::Nothing);
+        assert_eq!(tail.read().unwrap(), TailRead::Nothing);
         let file = path(dir.path(), "s");
         add(&file, "2\n{\"ha");
-        assert_eq!(tail.read().unwrap(), Tailed::Lines(lines(&["2"])));
-        assert_eq!(tail.read().unwrap(), Tailed::Nothing);
+        assert_eq!(tail.read().unwrap(), TailRead::Lines(lines(&["2"])));
+        assert_eq!(tail.read().unwrap(), TailRead::Nothing);
         add(&file, "lf\":1}\n");
         assert_eq!(
             tail.read().unwrap(),
-            Tailed::Lines(lines(&["{\"half\":1}"]))
+            TailRead::Lines(lines(&["{\"half\":1}"]))
         );
         // Truncated, then replaced by another file.
         fs::write(&file, "3\n").unwrap();
@@ -251,10 +251,10 @@ mod tests {
         drop(Journal::open(dir.path(), "s").unwrap());
         let long = "x".repeat(usize::try_from(READ_MAX).unwrap());
         fs::write(path(dir.path(), "s"), format!("{long}\nlast\n")).unwrap();
-        let mut tail = Tail::of(dir.path(), "s");
-        let cut = Tailed::Anew(lines(&["last"]), Beginning::Cut);
+        let mut tail = JournalTail::of(dir.path(), "s");
+        let cut = TailRead::Replaced(lines(&["last"]), JournalStart::Cut);
         assert_eq!(tail.read().unwrap(), cut);
         add(&path(dir.path(), "s"), "more\n");
-        assert_eq!(tail.read().unwrap(), Tailed::Lines(lines(&["more"])));
+        assert_eq!(tail.read().unwrap(), TailRead::Lines(lines(&["more"])));
     }
 }

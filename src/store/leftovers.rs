@@ -24,18 +24,18 @@ const FILES_MAX: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Leftovers {
     /// Damaged files that were set aside, at most `FILES_MAX`.
-    pub damaged: Vec<Aside>,
+    pub damaged: Vec<DamagedFile>,
     /// Temporary files older than a minute, at most `FILES_MAX`.
     pub temporary: Vec<PathBuf>,
 }
 
 /// A damaged file that was set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Aside {
+pub struct DamagedFile {
     /// Current path, relative to the root.
     pub path: PathBuf,
     /// Original path, relative to the root.
-    pub was: PathBuf,
+    pub original: PathBuf,
     /// Size in bytes.
     pub bytes: u64,
 }
@@ -63,9 +63,9 @@ pub fn leftovers(root: &Path) -> Leftovers {
                 && is_number(number)
                 && found.damaged.len() < FILES_MAX
             {
-                found.damaged.push(Aside {
+                found.damaged.push(DamagedFile {
                     path: Path::new(folder).join(&name),
-                    was: Path::new(folder).join(was),
+                    original: Path::new(folder).join(was),
                     bytes: meta.len(),
                 });
             }
@@ -88,7 +88,7 @@ pub fn size_below(root: &Path, folder: &str) -> DiskUse {
 }
 
 /// Returns whether `root` has a state folder of a crew.
-pub fn is_used(root: &Path) -> bool {
+pub fn has_state(root: &Path) -> bool {
     [".tasks", ".team", ".crewdeck"]
         .iter()
         .any(|folder| root.join(folder).is_dir())
@@ -106,7 +106,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         assert_eq!(leftovers(root), Leftovers::default());
-        assert!(!is_used(root));
+        assert!(!has_state(root));
         fs::create_dir_all(root.join(".team/inbox")).unwrap();
         fs::create_dir(root.join(".tasks")).unwrap();
         let old = SystemTime::now() - Duration::from_secs(600);
@@ -123,9 +123,9 @@ mod tests {
             std::io::Write::write_all(&mut file, b"12345").unwrap();
             file.set_modified(time).unwrap();
         }
-        let aside = |path: &str, was: &str| Aside {
+        let aside = |path: &str, was: &str| DamagedFile {
             path: path.into(),
-            was: was.into(),
+            original: was.into(),
             bytes: 5,
         };
         assert_eq!(
@@ -139,6 +139,6 @@ mod tests {
                 temporary: vec![root.join(".tasks/.tmp-Ab12")],
             }
         );
-        assert!(is_used(root));
+        assert!(has_state(root));
     }
 }

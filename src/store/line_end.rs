@@ -43,9 +43,9 @@ fn ends_line(
 mod tests {
     use super::*;
     use crate::domain::ids::Name;
-    use crate::domain::mail::Letter;
-    use crate::domain::stamp::Timestamp;
-    use crate::store::Post;
+    use crate::domain::mail::MailMessage;
+    use crate::domain::timestamp::Timestamp;
+    use crate::store::Mailbox;
     use std::cell::Cell;
     use std::fs::{self, OpenOptions};
 
@@ -74,12 +74,12 @@ mod tests {
 
     #[test]
     fn send_succeeds_while_the_inbox_is_truncated() {
-        use crate::domain::ids::LetterId;
-        use crate::domain::mail::LetterKind;
+        use crate::domain::ids::MessageId;
+        use crate::domain::mail::MailKind;
         use std::sync::atomic::{AtomicBool, Ordering};
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join(".team/inbox")).unwrap();
-        let post = Post::open(dir.path());
+        let post = Mailbox::open(dir.path());
         let (lead, over) = (Name::lead(), AtomicBool::new(false));
         let path = post.path(&lead);
         std::thread::scope(|threads| {
@@ -91,9 +91,9 @@ mod tests {
                 }
             });
             for n in 0..300 {
-                let id = LetterId(format!("l{n}"));
-                let kind: LetterKind = serde_json::from_value("message".into()).unwrap();
-                let letter = Letter::new(id, kind, &Name::user(), &lead, "well", Timestamp(1.0));
+                let id = MessageId(format!("l{n}"));
+                let kind: MailKind = serde_json::from_value("message".into()).unwrap();
+                let letter = MailMessage::new(id, kind, &Name::user(), &lead, "well", Timestamp(1.0));
                 let sent = post.send(&letter);
                 if sent.is_err() {
                     over.store(true, Ordering::SeqCst);

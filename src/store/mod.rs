@@ -16,21 +16,21 @@ pub(crate) mod inbox;
 mod journal;
 mod leftovers;
 mod line_end;
-pub mod plain;
-mod post;
-mod print;
+pub mod regular_file;
+mod mailbox;
+mod file_fingerprint;
 mod prompt_queue;
-mod reader;
+mod inbox_reader;
 mod refs;
 mod requests;
 mod root;
 mod roster;
-pub(crate) mod settle;
+pub(crate) mod read_stable;
 mod skills;
 mod take_task;
 mod transcript;
 pub mod watch;
-pub mod words;
+pub mod os_errors;
 mod worktrees;
 
 use std::path::PathBuf;
@@ -41,35 +41,35 @@ use crate::domain::request::RequestError;
 use crate::domain::team::TeamError;
 use crate::domain::worktree::WorktreeError;
 
-pub(crate) use board::rewritten;
-pub use board::{Board, News, Reading, Which};
+pub(crate) use board::rewrite_change_log;
+pub use board::{Board, BoardUpdate, BoardSnapshot, TaskSet};
 pub use cursor::Cursor;
 pub use environment::environment;
 pub use git::{
     COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts,
-    begin as begin_repository, facts as git_facts, is_tracked,
+    create_first_commit as begin_repository, facts as git_facts, is_tracked,
 };
-pub use in_use::worked_in;
-pub use journal::{Beginning, Journal, Tail, Tailed};
-pub use leftovers::{Aside, Leftovers, is_used, leftovers, size_below};
-pub use post::{Pending, Post, RecentMessages, Waiting};
+pub use in_use::task_in_worktree;
+pub use journal::{JournalStart, Journal, JournalTail, TailRead};
+pub use leftovers::{DamagedFile, Leftovers, has_state, leftovers, size_below};
+pub use mailbox::{UnreadMessages, Mailbox, RecentMessages, UnreadCount};
 pub use prompt_queue::{PROMPTS_MAX, PromptQueue, QueuedPrompt};
-pub use reader::Reader;
+pub use inbox_reader::InboxReader;
 pub use refs::checked_out;
 pub use requests::{Requests, RequestsSnapshot};
-pub use root::{git_dirs, prepare, root_of};
+pub use root::{git_dirs, prepare, find_root};
 pub use roster::Roster;
 pub use skills::{LoadedSkill, Skills, SkillsFingerprint};
-pub use take_task::take_from;
-pub use transcript::{Added, Recalled, Transcript, last_subagent, sessions};
-pub use worktrees::{Debris, Listing, Look, NewWorktree, Seen, Stray, StrayKind, Worktrees};
+pub use take_task::take_task;
+pub use transcript::{LogState, LoadedTranscript, Transcript, last_subagent, sessions};
+pub use worktrees::{Debris, WorktreeList, ScanMode, NewWorktree, BranchSnapshot, OrphanWorktree, OrphanKind, Worktrees};
 
 /// An error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file or folder cannot be read or written.
     // The message includes the cause. As a `source` the cause would be printed twice.
-    #[error("{path}: {}", words::why(why))]
+    #[error("{path}: {}", os_errors::explain(why))]
     File {
         /// The file or folder.
         path: PathBuf,
@@ -110,7 +110,7 @@ pub enum StoreError {
     TooLong(String),
     /// Any other I/O error.
     // No `source`, for the reason given above.
-    #[error("{}", words::why(.0))]
+    #[error("{}", os_errors::explain(.0))]
     Io(std::io::Error),
     /// A value could not be serialized to JSON.
     #[error(transparent)]

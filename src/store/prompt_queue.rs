@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::{StoreError, atomic, plain};
+use super::{StoreError, atomic, regular_file};
 use crate::domain::ids::PromptId;
 use crate::domain::redact::Redactor;
 
@@ -60,9 +60,9 @@ impl PromptQueue {
     ///
     /// # Errors
     /// When the file cannot be read or set aside.
-    pub fn recall(&self, held: &[PromptId]) -> Result<Option<String>, StoreError> {
+    pub fn load(&self, held: &[PromptId]) -> Result<Option<String>, StoreError> {
         let _turn = lock(&self.write_turn);
-        let bytes = match plain::read(&self.path, READ_MAX) {
+        let bytes = match regular_file::read(&self.path, READ_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::at(&self.path)(error)),
@@ -108,7 +108,7 @@ impl PromptQueue {
     ///
     /// # Errors
     /// When the file cannot be written. The prompts then stay in the file, so the conversation must keep their ids.
-    pub fn settle(&self, held: &[PromptId]) -> Result<(), StoreError> {
+    pub fn remove(&self, held: &[PromptId]) -> Result<(), StoreError> {
         let _turn = lock(&self.write_turn);
         lock(&self.entries).retain(|(p, _)| !held.contains(&p.id));
         self.write(&self.snapshot())
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(first.take().len(), 3);
         assert!(!first.is_waiting());
         let again = queue(dir.path());
-        assert_eq!(again.recall(&[PromptId("a".into())]).unwrap(), None);
+        assert_eq!(again.load(&[PromptId("a".into())]).unwrap(), None);
         assert_eq!(again.take(), [prompt("b"), prompt("c")]);
     }
 
@@ -189,14 +189,14 @@ mod tests {
         all.push(prompt("a")).unwrap();
         let taken = all.take();
         all.push(prompt("b")).unwrap();
-        all.settle(&[taken[0].id.clone()]).unwrap();
+        all.remove(&[taken[0].id.clone()]).unwrap();
         assert_eq!(all.take(), [prompt("b")]);
         let again = queue(dir.path());
-        again.recall(&[]).unwrap();
+        again.load(&[]).unwrap();
         assert_eq!(again.waiting(), 1);
-        all.settle(&[PromptId("b".into())]).unwrap();
+        all.remove(&[PromptId("b".into())]).unwrap();
         assert!(!all.path.exists());
-        queue(dir.path()).recall(&[]).unwrap();
+        queue(dir.path()).load(&[]).unwrap();
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
         let damaged = queue(dir.path());
         damaged.push(prompt("a")).unwrap();
         fs::write(&damaged.path, "[{\"id\"").unwrap();
-        let notice = queue(dir.path()).recall(&[]).unwrap().unwrap();
+        let notice = queue(dir.path()).load(&[]).unwrap().unwrap();
         assert!(notice.contains("prompts.json.damaged-1"), "{notice}");
         assert!(!damaged.path.exists());
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::git::{Git, commit_of};
-use super::{git_dirs, plain};
+use super::{git_dirs, regular_file};
 use crate::domain::worktree::CheckedOut;
 
 /// Most branch folders that are watched. Changes in further folders are found later by polling.
@@ -93,7 +93,7 @@ impl Refs {
     }
 
     /// Returns the files and folders whose metadata changes when a branch moves.
-    pub(super) fn marks(&self) -> Vec<PathBuf> {
+    pub(super) fn ref_files(&self) -> Vec<PathBuf> {
         let (mut all, _) = self.head_folders();
         all.push(self.own.join("HEAD"));
         all.push(self.shared.join("packed-refs"));
@@ -127,7 +127,7 @@ impl Refs {
 /// directly and runs git only for repositories with reftable.
 pub fn checked_out(root: &Path) -> Option<CheckedOut> {
     let refs = Refs::of(root)?;
-    let head = plain::read_text(&refs.own.join("HEAD"), HEAD_MAX).ok()?;
+    let head = regular_file::read_text(&refs.own.join("HEAD"), HEAD_MAX).ok()?;
     if !refs.shared.join("reftable").is_dir() {
         return CheckedOut::parse(&head);
     }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::atomic::{self, Lock};
-use super::settle::{self, Found};
+use super::read_stable::{self, StableRead};
 use crate::domain::ids::RequestId;
-use crate::domain::request::{Decision, Followed, Request};
-use crate::domain::stamp::Timestamp;
+use crate::domain::request::{Decision, FollowUp, Request};
+use crate::domain::timestamp::Timestamp;
 
 /// The requests of a root. Cheap to clone; keeps no state in memory.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ impl Requests {
     ///
     /// # Errors
     /// When the request cannot be written.
-    pub fn file(&self, request: &Request) -> Result<(), StoreError> {
+    pub fn create(&self, request: &Request) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         self.save(request)
     }
@@ -50,9 +50,9 @@ impl Requests {
         if !id.is_safe() {
             return Ok(None);
         }
-        Ok(match settle::read::<Request>(&self.path(id))? {
-            Found::Whole(request) if request.id == *id => Some(request),
-            Found::Whole(_) | Found::Gone | Found::Damaged(_) | Found::Foreign(_) => None,
+        Ok(match read_stable::read::<Request>(&self.path(id))? {
+            StableRead::Valid(request) if request.id == *id => Some(request),
+            StableRead::Valid(_) | StableRead::Missing | StableRead::Damaged(_) | StableRead::Unsupported(_) => None,
         })
     }
 
@@ -76,19 +76,19 @@ impl Requests {
                 continue;
             }
             // An unreadable file must not hide the others.
-            let found = settle::read::<Request>(&entry.path())
-                .unwrap_or_else(|e| Found::Foreign(e.to_string()));
+            let found = read_stable::read::<Request>(&entry.path())
+                .unwrap_or_else(|e| StableRead::Unsupported(e.to_string()));
             match found {
-                Found::Whole(request) if request.id == id => out.requests.push(request),
-                Found::Whole(_) => out.notices.push(format!(
+                StableRead::Valid(request) if request.id == id => out.requests.push(request),
+                StableRead::Valid(_) => out.notices.push(format!(
                     ".team/requests/{name} holds another request: it is left out"
                 )),
-                Found::Gone => {}
-                Found::Foreign(why) => {
+                StableRead::Missing => {}
+                StableRead::Unsupported(why) => {
                     out.notices
                         .push(format!(".team/requests/{name} is left out: {why}"));
                 }
-                Found::Damaged(why) => {
+                StableRead::Damaged(why) => {
                     out.notices.push(match self.set_aside(&entry.path()) {
                         Ok(()) => format!(".team/requests/{name} was damaged ({why}) and set aside"),
                         Err(error) => format!(
@@ -135,8 +135,8 @@ impl Requests {
     pub fn finish(&self, id: &RequestId) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         let mut request = self.require(id)?;
-        if request.is_unfinished() {
-            request.followed = Followed::Done;
+        if request.has_open_follow_up() {
+            request.followed = FollowUp::Done;
             self.save(&request)?;
         }
         Ok(())

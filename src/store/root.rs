@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{StoreError, atomic, plain};
+use super::{StoreError, atomic, regular_file};
 use crate::domain::folders::STATE;
 
 /// Subfolders of the state folders.
@@ -24,7 +24,7 @@ const EXCLUDE_MAX: u64 = 1024 * 1024;
 
 /// Returns the root for work in `dir`: the git top level at or above it, otherwise `dir` itself. The worktree of a task
 /// (`ROOT/.worktrees/NAME`) belongs to `ROOT`, so all worktrees share one board.
-pub fn root_of(dir: &Path) -> PathBuf {
+pub fn find_root(dir: &Path) -> PathBuf {
     let top = dir
         .ancestors()
         .find(|d| d.join(".git").exists())
@@ -67,9 +67,9 @@ pub fn git_dirs(root: &Path) -> Option<(PathBuf, PathBuf)> {
     let (own, shared) = if dot.is_dir() {
         (dot.clone(), dot)
     } else {
-        let text = plain::read_text(&dot, LINK_MAX).ok()?;
+        let text = regular_file::read_text(&dot, LINK_MAX).ok()?;
         let own = root.join(text.strip_prefix("gitdir:")?.trim());
-        match plain::read_text(&own.join("commondir"), LINK_MAX) {
+        match regular_file::read_text(&own.join("commondir"), LINK_MAX) {
             Ok(common) => (own.clone(), own.join(common.trim())),
             Err(_) => (own.clone(), own),
         }
@@ -79,7 +79,7 @@ pub fn git_dirs(root: &Path) -> Option<(PathBuf, PathBuf)> {
 
 fn exclude(path: &Path) -> Result<(), StoreError> {
     // As bytes, so that existing lines in another encoding stay unchanged.
-    let mut text = match plain::read(path, EXCLUDE_MAX) {
+    let mut text = match regular_file::read(path, EXCLUDE_MAX) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(e) => return Err(StoreError::at(path)(e)),
@@ -116,13 +116,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("a/b");
         fs::create_dir_all(&deep).unwrap();
-        assert_eq!(root_of(&deep), deep);
+        assert_eq!(find_root(&deep), deep);
         fs::create_dir(dir.path().join(".git")).unwrap();
-        assert_eq!(root_of(&deep), dir.path());
+        assert_eq!(find_root(&deep), dir.path());
         let tree = dir.path().join(".worktrees/task-1");
         fs::create_dir_all(tree.join("src")).unwrap();
         fs::write(tree.join(".git"), "gitdir: elsewhere").unwrap();
-        assert_eq!(root_of(&tree.join("src")), dir.path());
+        assert_eq!(find_root(&tree.join("src")), dir.path());
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::StoreError;
 use super::atomic::{self, Lock};
-use super::settle::{self, Found};
+use super::read_stable::{self, StableRead};
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Member, MemberStatus, Team};
 
 /// The roster of a root. Clones share the pending notices.
@@ -37,12 +37,12 @@ impl Roster {
     /// When the file cannot be read, or was written by another version and must not be overwritten.
     pub fn read(&self) -> Result<Team, StoreError> {
         let path = self.path();
-        match settle::read::<Team>(&path)? {
-            Found::Whole(team) => Ok(team),
-            Found::Gone => Ok(Team::default()),
-            Found::Damaged(_) => {
+        match read_stable::read::<Team>(&path)? {
+            StableRead::Valid(team) => Ok(team),
+            StableRead::Missing => Ok(Team::default()),
+            StableRead::Damaged(_) => {
                 let _lock = self.lock()?;
-                if let Found::Damaged(why) = settle::read::<Team>(&path)? {
+                if let StableRead::Damaged(why) = read_stable::read::<Team>(&path)? {
                     let aside = atomic::set_aside(&path)?;
                     let aside = aside.file_name().unwrap_or_default().to_string_lossy();
                     let text = format!(
@@ -53,7 +53,7 @@ impl Roster {
                 }
                 Ok(Team::default())
             }
-            Found::Foreign(why) => Err(StoreError::File {
+            StableRead::Unsupported(why) => Err(StoreError::File {
                 path,
                 why: std::io::Error::other(format!("{why}: fix it or move it away")),
             }),
@@ -64,8 +64,8 @@ impl Roster {
     ///
     /// # Errors
     /// When the team rejects the member, or the file cannot be written.
-    pub fn enter(&self, member: Member, max_present: usize) -> Result<Team, StoreError> {
-        self.change(|team| Ok(team.enter(member, max_present)?))
+    pub fn add_member(&self, member: Member, max_present: usize) -> Result<Team, StoreError> {
+        self.change(|team| Ok(team.add_member(member, max_present)?))
     }
 
     /// Sets the status of a member and the time when it was last alive. An unknown name changes nothing.
@@ -91,7 +91,7 @@ impl Roster {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn has_begun(&self, name: &Name) -> Result<Team, StoreError> {
+    pub fn clear_first_instructions(&self, name: &Name) -> Result<Team, StoreError> {
         self.change(|team| {
             if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
                 member.first.clear();
@@ -104,7 +104,7 @@ impl Roster {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn leave(&self, name: &Name, now: Timestamp) -> Result<Team, StoreError> {
+    pub fn mark_shut_down(&self, name: &Name, now: Timestamp) -> Result<Team, StoreError> {
         self.change(|team| {
             if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
                 member.status = MemberStatus::Shutdown;
@@ -120,7 +120,7 @@ impl Roster {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn seen(&self, names: &[Name], now: Timestamp) -> Result<Team, StoreError> {
+    pub fn update_last_alive(&self, names: &[Name], now: Timestamp) -> Result<Team, StoreError> {
         self.change(|team| {
             let here = |m: &&mut Member| names.iter().any(|n| n.same(&m.name));
             for member in team.members.iter_mut().filter(here) {
@@ -137,9 +137,9 @@ impl Roster {
         // `read` sets a damaged file aside. It takes the lock itself, so it must run before the lock below.
         self.read()?;
         let _lock = self.lock()?;
-        let mut team = match settle::read::<Team>(&self.path())? {
-            Found::Whole(team) => team,
-            Found::Gone | Found::Damaged(_) | Found::Foreign(_) => Team::default(),
+        let mut team = match read_stable::read::<Team>(&self.path())? {
+            StableRead::Valid(team) => team,
+            StableRead::Missing | StableRead::Damaged(_) | StableRead::Unsupported(_) => Team::default(),
         };
         rule(&mut team)?;
         let mut text = serde_json::to_string_pretty(&team)?;

@@ -1,9 +1,9 @@
 //! Takes a task away from an agent for the user, on the board and by message.
 
-use super::{Board, Post, Roster, StoreError};
-use crate::domain::ids::{LetterId, Name, TaskId};
-use crate::domain::mail::{Letter, LetterKind};
-use crate::domain::stamp::Timestamp;
+use super::{Board, Mailbox, Roster, StoreError};
+use crate::domain::ids::{MessageId, Name, TaskId};
+use crate::domain::mail::{MailMessage, MailKind};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
 
@@ -12,11 +12,11 @@ use crate::domain::text::one_line;
 ///
 /// # Errors
 /// When `from` does not own the task, or a file cannot be read or written.
-pub fn take_from(
-    (board, roster, post): (&Board, &Roster, &Post),
+pub fn take_task(
+    (board, roster, post): (&Board, &Roster, &Mailbox),
     id: TaskId,
     from: &Name,
-    letter: LetterId,
+    letter: MessageId,
     now: Timestamp,
 ) -> Result<Task, StoreError> {
     let is_here = from.is_lead() || roster.read()?.present().any(|m| m.name.same(from));
@@ -25,8 +25,8 @@ pub fn take_from(
     }
     let task = board.take(id, from, now)?;
     let text = notification(&task);
-    let kind = LetterKind::Message;
-    post.send(&Letter::new(letter, kind, &Name::user(), from, &text, now))?;
+    let kind = MailKind::Message;
+    post.send(&MailMessage::new(letter, kind, &Name::user(), from, &text, now))?;
     Ok(task)
 }
 

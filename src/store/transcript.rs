@@ -5,8 +5,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::{StoreError, atomic, plain};
-use crate::domain::conversation::{Conversation, JobState, PlanState, Record, TurnState};
+use super::{StoreError, atomic, regular_file};
+use crate::domain::conversation::{Conversation, JobState, PlanState, LogRecord, TurnState};
 use crate::domain::ids::{JobId, Name};
 use crate::domain::redact::Redactor;
 
@@ -18,7 +18,7 @@ const ARCHIVES_MAX: u32 = 10_000;
 /// Largest log that is loaded, in bytes: many times the context window of any model.
 const READ_MAX: u64 = 256 * 1024 * 1024;
 
-/// The log of an agent's conversation: `.transcripts/SESSION-NAME.jsonl`, one [`Record`] per line.
+/// The log of an agent's conversation: `.transcripts/SESSION-NAME.jsonl`, one [`LogRecord`] per line.
 #[derive(Debug, Clone)]
 pub struct Transcript {
     path: PathBuf,
@@ -28,16 +28,16 @@ pub struct Transcript {
 
 /// Whether an append created the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Added {
+pub enum LogState {
     /// The log existed.
-    Behind,
+    Existed,
     /// The log is new: it did not exist, or another program has deleted it.
-    First,
+    Created,
 }
 
 /// A loaded log.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Recalled {
+pub struct LoadedTranscript {
     pub conversation: Conversation,
     /// Notices about lines that were set aside.
     pub notices: Vec<String>,
@@ -55,7 +55,7 @@ impl Transcript {
     /// Returns a log that writes placeholders instead of the secrets that `redactor` knows. A loaded conversation contains
     /// the placeholders.
     #[must_use]
-    pub fn redacting(self, redactor: &Redactor) -> Transcript {
+    pub fn with_redactor(self, redactor: &Redactor) -> Transcript {
         Transcript {
             redactor: redactor.clone(),
             ..self
@@ -69,7 +69,7 @@ impl Transcript {
     }
 
     /// Returns a record as a line without its newline.
-    fn line(&self, record: &Record) -> Result<Vec<u8>, StoreError> {
+    fn line(&self, record: &LogRecord) -> Result<Vec<u8>, StoreError> {
         let mut value = serde_json::to_value(record)?;
         self.redactor.json(&mut value);
         Ok(serde_json::to_vec(&value)?)
@@ -79,7 +79,7 @@ impl Transcript {
     ///
     /// # Errors
     /// When the line cannot be written. A part of it may be in the file then.
-    pub fn append(&self, record: &Record) -> Result<Added, StoreError> {
+    pub fn append(&self, record: &LogRecord) -> Result<LogState, StoreError> {
         self.make_folder()?;
         self.add(record, OpenOptions::new().create(true))
     }
@@ -88,7 +88,7 @@ impl Transcript {
     ///
     /// # Errors
     /// When the log does not exist or cannot be written.
-    pub fn append_beside(&self, record: &Record) -> Result<(), StoreError> {
+    pub fn append_existing(&self, record: &LogRecord) -> Result<(), StoreError> {
         self.add(record, &mut OpenOptions::new()).map(drop)
     }
 
@@ -99,18 +99,18 @@ impl Transcript {
         }
     }
 
-    fn add(&self, record: &Record, open: &mut OpenOptions) -> Result<Added, StoreError> {
+    fn add(&self, record: &LogRecord, open: &mut OpenOptions) -> Result<LogState, StoreError> {
         let at = || StoreError::at(&self.path);
         let open = open.read(true).append(true);
-        let mut file = plain::open_as(open, &self.path).map_err(at())?;
+        let mut file = regular_file::open_with(open, &self.path).map_err(at())?;
         let mut line = Vec::new();
         let mut last = [b'\n'];
         let added = match file.seek(SeekFrom::End(0)).map_err(at())? {
-            0 => Added::First,
+            0 => LogState::Created,
             length => {
                 file.seek(SeekFrom::Start(length - 1)).map_err(at())?;
                 file.read_exact(&mut last).map_err(at())?;
-                Added::Behind
+                LogState::Existed
             }
         };
         if last != [b'\n'] {
@@ -129,18 +129,18 @@ impl Transcript {
     ///
     /// # Errors
     /// When the log cannot be read, or the repaired log cannot be written.
-    pub fn recall(&self) -> Result<Recalled, StoreError> {
-        let bytes = match plain::read(&self.path, READ_MAX) {
+    pub fn load(&self) -> Result<LoadedTranscript, StoreError> {
+        let bytes = match regular_file::read(&self.path, READ_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Recalled::default());
+                return Ok(LoadedTranscript::default());
             }
             Err(error) => return Err(StoreError::at(&self.path)(error)),
         };
         let mut records = Vec::new();
         let mut bad = Vec::new();
         for line in bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
-            match serde_json::from_slice::<Record>(line) {
+            match serde_json::from_slice::<LogRecord>(line) {
                 Ok(record) => records.push(record),
                 Err(_) => bad.push(line),
             }
@@ -156,11 +156,11 @@ impl Transcript {
             ));
         }
         let messages: Vec<_> = records.iter().filter_map(message).cloned().collect();
-        let conversation = Conversation::of(records.iter().cloned());
+        let conversation = Conversation::from_records(records.iter().cloned());
         if !bad.is_empty() || messages != conversation.messages {
             self.replace(&Self::records(&conversation))?;
         }
-        Ok(Recalled {
+        Ok(LoadedTranscript {
             conversation,
             notices,
         })
@@ -184,7 +184,7 @@ impl Transcript {
     ///
     /// # Errors
     /// When the log cannot be written. The old log is then unchanged.
-    pub fn replace(&self, records: &[Record]) -> Result<(), StoreError> {
+    pub fn replace(&self, records: &[LogRecord]) -> Result<(), StoreError> {
         let mut bytes = Vec::new();
         for record in records {
             bytes.append(&mut self.line(record)?);
@@ -195,35 +195,35 @@ impl Transcript {
     }
 
     /// Returns the records that reproduce a conversation.
-    pub fn records(conversation: &Conversation) -> Vec<Record> {
-        let messages = conversation.messages.iter().cloned().map(Record::Message);
-        let mut records: Vec<Record> = messages.collect();
-        records.extend(conversation.inbox.map(|inbox| Record::Inbox { inbox }));
+    pub fn records(conversation: &Conversation) -> Vec<LogRecord> {
+        let messages = conversation.messages.iter().cloned().map(LogRecord::Message);
+        let mut records: Vec<LogRecord> = messages.collect();
+        records.extend(conversation.inbox.map(|inbox| LogRecord::Inbox { inbox }));
         if !conversation.prompts.is_empty() {
             let prompts = conversation.prompts.clone();
-            records.push(Record::Prompts { prompts });
+            records.push(LogRecord::Prompts { prompts });
         }
-        records.push(Record::Todo {
+        records.push(LogRecord::Todo {
             todo: conversation.todo.clone(),
         });
-        records.push(Record::Spent {
+        records.push(LogRecord::Spent {
             spent: conversation.spent,
             cost: conversation.cost,
             calls: conversation.calls,
         });
         if conversation.plan == PlanState::Approved {
-            records.push(Record::Plan {
+            records.push(LogRecord::Plan {
                 plan: conversation.plan,
             });
         }
-        let began = |(job, command): &(JobId, String)| Record::Job {
+        let began = |(job, command): &(JobId, String)| LogRecord::Job {
             job: job.clone(),
             command: command.clone(),
             state: JobState::Began,
         };
-        records.extend(conversation.lost_jobs.iter().map(began));
+        records.extend(conversation.unreported_jobs.iter().map(began));
         if conversation.turn == TurnState::Ended {
-            records.push(Record::Turn {
+            records.push(LogRecord::Turn {
                 turn: conversation.turn,
             });
         }
@@ -245,18 +245,18 @@ pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
     if log.contains(['/', '\\']) {
         return None;
     }
-    let bytes = plain::read(&root.join(FOLDER).join(log), READ_MAX).ok()?;
+    let bytes = regular_file::read(&root.join(FOLDER).join(log), READ_MAX).ok()?;
     let mut lines = bytes.rsplit(|b| *b == b'\n');
     lines.find_map(|line| match serde_json::from_slice(line).ok()? {
-        Record::Told { inbox, .. } => inbox,
-        Record::Inbox { inbox } => Some(inbox),
-        Record::Message(_)
-        | Record::Prompts { .. }
-        | Record::Todo { .. }
-        | Record::Spent { .. }
-        | Record::Job { .. }
-        | Record::Plan { .. }
-        | Record::Turn { .. } => None,
+        LogRecord::Delivery { inbox, .. } => inbox,
+        LogRecord::Inbox { inbox } => Some(inbox),
+        LogRecord::Message(_)
+        | LogRecord::Prompts { .. }
+        | LogRecord::Todo { .. }
+        | LogRecord::Spent { .. }
+        | LogRecord::Job { .. }
+        | LogRecord::Plan { .. }
+        | LogRecord::Turn { .. } => None,
     })
 }
 
@@ -302,16 +302,16 @@ fn file_names(root: &Path) -> Result<Vec<String>, StoreError> {
         .collect())
 }
 
-fn message(record: &Record) -> Option<&crate::domain::chat::Message> {
+fn message(record: &LogRecord) -> Option<&crate::domain::chat::Message> {
     match record {
-        Record::Message(message) | Record::Told { message, .. } => Some(message),
-        Record::Inbox { .. }
-        | Record::Prompts { .. }
-        | Record::Todo { .. }
-        | Record::Spent { .. }
-        | Record::Job { .. }
-        | Record::Plan { .. }
-        | Record::Turn { .. } => None,
+        LogRecord::Message(message) | LogRecord::Delivery { message, .. } => Some(message),
+        LogRecord::Inbox { .. }
+        | LogRecord::Prompts { .. }
+        | LogRecord::Todo { .. }
+        | LogRecord::Spent { .. }
+        | LogRecord::Job { .. }
+        | LogRecord::Plan { .. }
+        | LogRecord::Turn { .. } => None,
     }
 }
 
@@ -340,16 +340,16 @@ mod tests {
         (dir, transcript)
     }
 
-    fn user(text: &str) -> Record {
-        Record::Message(Message::user(vec![Block::text(text)]))
+    fn user(text: &str) -> LogRecord {
+        LogRecord::Message(Message::user(vec![Block::text(text)]))
     }
 
     #[test]
     fn written_records_are_loaded() {
         let (dir, transcript) = fixture();
-        assert_eq!(transcript.recall().unwrap(), Recalled::default());
+        assert_eq!(transcript.load().unwrap(), LoadedTranscript::default());
         transcript.append(&user("hello")).unwrap();
-        let recalled = transcript.recall().unwrap();
+        let recalled = transcript.load().unwrap();
         assert_eq!(
             recalled.conversation.messages,
             vec![Message::user(vec![Block::text("hello")])]
@@ -369,15 +369,15 @@ mod tests {
                 .open(&transcript.path)
                 .unwrap();
             file.write_all(&line[..cut]).unwrap();
-            let recalled = transcript.recall().unwrap();
+            let recalled = transcript.load().unwrap();
             assert_eq!(recalled.conversation.messages.len(), 1);
             assert_eq!(recalled.notices.len(), 1, "cut at {cut}");
             let aside = dir.path().join(".transcripts/s1-lead.damaged-1.jsonl");
             assert_eq!(fs::read(aside).unwrap(), &line[..cut]);
             transcript.append(&user("third")).unwrap();
-            let again = transcript.recall().unwrap();
+            let again = transcript.load().unwrap();
             assert_eq!(again.notices, Vec::<String>::new());
-            let words = again.conversation.messages[0].words();
+            let words = again.conversation.messages[0].text();
             assert_eq!(words, "first\nthird");
         }
     }
@@ -397,14 +397,14 @@ mod tests {
     #[test]
     fn append_after_a_torn_line_starts_a_new_line() {
         let (_dir, transcript) = fixture();
-        assert_eq!(transcript.append(&user("first")).unwrap(), Added::First);
+        assert_eq!(transcript.append(&user("first")).unwrap(), LogState::Created);
         let mut file = OpenOptions::new()
             .append(true)
             .open(&transcript.path)
             .unwrap();
         file.write_all(b"{\"role\":\"us").unwrap();
-        assert_eq!(transcript.append(&user("second")).unwrap(), Added::Behind);
-        let words = transcript.recall().unwrap().conversation.messages[0].words();
+        assert_eq!(transcript.append(&user("second")).unwrap(), LogState::Existed);
+        let words = transcript.load().unwrap().conversation.messages[0].text();
         assert_eq!(words, "first\nsecond");
     }
 
@@ -413,8 +413,8 @@ mod tests {
         let (dir, transcript) = fixture();
         transcript.append(&user("first")).unwrap();
         fs::remove_dir_all(dir.path().join(FOLDER)).unwrap();
-        assert!(transcript.append_beside(&user("beside")).is_err());
-        assert_eq!(transcript.append(&user("second")).unwrap(), Added::First);
+        assert!(transcript.append_existing(&user("beside")).is_err());
+        assert_eq!(transcript.append(&user("second")).unwrap(), LogState::Created);
     }
 
     #[test]
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(fs::read(first).unwrap(), before);
         assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
         assert_eq!(
-            transcript.recall().unwrap().conversation.messages[0].words(),
+            transcript.load().unwrap().conversation.messages[0].text(),
             "short"
         );
     }

@@ -109,7 +109,7 @@ mod tests {
     use crate::domain::chat::Outcome;
     use crate::domain::ids::{Name, RequestId};
     use crate::domain::request::{Decision, Verdict};
-    use crate::domain::stamp::Timestamp;
+    use crate::domain::timestamp::Timestamp;
     use pretty_assertions::assert_eq;
 
     fn decide_and_answer(verdict: Verdict, by: Name, comment: &str) -> (Outcome, String) {

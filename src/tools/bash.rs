@@ -9,8 +9,8 @@ use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, parse, policy, reach, schema_of, shown,
 };
 use crate::domain::chat::Outcome;
-use crate::process::{self, Ended, Job, Keep, Leftovers};
-use crate::store::words;
+use crate::process::{self, JobExit, Job, HeadTailBuffer, LeftoverProcesses};
+use crate::store::os_errors;
 
 /// Most bytes of output, as in learn-claude-code.
 const OUTPUT_MAX: usize = 50_000;
@@ -75,11 +75,11 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         dir: context.workdir.clone(),
         timeout: asked.min(context.timeout),
         keep: OUTPUT_MAX,
-        guard: context.guard.clone(),
+        supervisor: context.guard.clone(),
     };
     // Buffered here and not by the process: secrets must be redacted before output is cut.
     let mut clean = context.redactor.stream();
-    let mut keep = Keep::new(OUTPUT_MAX);
+    let mut keep = HeadTailBuffer::new(OUTPUT_MAX);
     let live = |bytes: &[u8]| {
         let bytes = clean.push(bytes);
         keep.push(&bytes);
@@ -100,33 +100,33 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         }
         Err(error) => ToolOutput::error(format!(
             "Error: cannot start the shell: {}",
-            words::why(&error)
+            os_errors::explain(&error)
         )),
     }
 }
 
-fn to_output(report: &process::Report, output: &str, timeout: Duration) -> ToolOutput {
+fn to_output(report: &process::JobReport, output: &str, timeout: Duration) -> ToolOutput {
     let mut text = output.trim_end().to_string();
     if text.is_empty() {
         text.push_str("(no output)");
     }
-    if report.leftovers == Leftovers::Killed {
+    if report.leftovers == LeftoverProcesses::Killed {
         text.push('\n');
-        text.push_str(process::LEFT_RUNNING);
+        text.push_str(process::LEFTOVERS_KILLED_NOTE);
     }
     if let Some(note) = &report.note {
         text.push('\n');
         text.push_str(note);
     }
     match report.ended {
-        Ended::Code(0) => ToolOutput::ok(text),
-        Ended::Code(code) => ToolOutput::error(format!("{text}\n[exit code {code}]")),
-        Ended::Signal(signal) => ToolOutput::error(format!("{text}\n[ended by signal {signal}]")),
-        Ended::TimedOut => ToolOutput::error(format!(
+        JobExit::Code(0) => ToolOutput::ok(text),
+        JobExit::Code(code) => ToolOutput::error(format!("{text}\n[exit code {code}]")),
+        JobExit::Signal(signal) => ToolOutput::error(format!("{text}\n[ended by signal {signal}]")),
+        JobExit::TimedOut => ToolOutput::error(format!(
             "{text}\n[Error: Timeout ({}s): the command and every process it started were stopped]",
             timeout.as_secs()
         )),
-        Ended::Cancelled => ToolOutput::error(format!("{text}\n[interrupted]")),
+        JobExit::Cancelled => ToolOutput::error(format!("{text}\n[interrupted]")),
     }
 }
 

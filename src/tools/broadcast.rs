@@ -8,7 +8,7 @@ use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, messages, parse, schema_of, shown,
 };
 use crate::domain::ids::Name;
-use crate::domain::mail::LetterKind;
+use crate::domain::mail::MailKind;
 use crate::store::Roster;
 
 /// The tool.
@@ -38,7 +38,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     to.push(Name::lead());
     to.retain(|name| !name.same(&context.agent));
     for name in &to {
-        messages::send(context, name, LetterKind::Broadcast, &input.content)?;
+        messages::send(context, name, MailKind::Broadcast, &input.content)?;
     }
     Ok(ToolOutput::ok(format!(
         "Broadcast to {} teammates",

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::replace::{self, Edit, Places, Refusal};
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, lenient, marks, parse,
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, lenient, redaction_guard, parse,
     schema_of, shown,
 };
 
@@ -112,13 +112,13 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
             places,
         };
         let done = replace::replace(&after, &edit).map_err(|why| {
-            let hint = marks::hint(&context.redactor, &before, &one.old_text);
+            let hint = redaction_guard::hint(&context.redactor, &before, &one.old_text);
             error(refusal_text(&why, &path, &hint, nth + 1, edits.len()))
         })?;
         after = done.text;
         ignored.extend(done.ignored);
     }
-    if let Some(why) = marks::destroys(&context.redactor, &before, &after) {
+    if let Some(why) = redaction_guard::overwrites_secret(&context.redactor, &before, &after) {
         return Err(error(why));
     }
     space.write(&path, &after).map_err(ToolOutput::error)?;

@@ -40,7 +40,7 @@ pub trait Host: Send + Sync {
     fn todo<'a>(&'a self, agent: &'a Name, list: TodoList) -> BoxFuture<'a, ()>;
 
     /// Records an agent's answer to an approved shutdown request. The error says why the answer is not accepted.
-    fn part<'a>(
+    fn answer_shutdown_request<'a>(
         &'a self,
         agent: &'a Name,
         request: &'a RequestId,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::nearest::nearest;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
-use crate::domain::skill::{NAME_MAX, SkillBook};
+use crate::domain::skill::{NAME_MAX, SkillCatalog};
 use crate::domain::text::{clip, one_line};
 
 /// The tool.
@@ -53,7 +53,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
 
 /// Returns the error for an unknown skill, in the wording of learn-claude-code, with the closest name and, if the skill
 /// exists but is broken, the reason.
-fn unknown(name: &str, there: &SkillBook) -> String {
+fn unknown(name: &str, there: &SkillCatalog) -> String {
     let names: Vec<&str> = there.skills.iter().map(|s| s.name.as_str()).collect();
     let shown = one_line(&clip(name, NAME_MAX));
     let mut text = format!(

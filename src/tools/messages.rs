@@ -1,9 +1,9 @@
 //! Shared by the message tools: resolves recipients and sends messages.
 
 use super::{ToolContext, ToolOutput};
-use crate::domain::ids::{LetterId, Name};
-use crate::domain::mail::{Letter, LetterKind};
-use crate::store::{Post, Roster};
+use crate::domain::ids::{MessageId, Name};
+use crate::domain::mail::{MailMessage, MailKind};
+use crate::store::{Mailbox, Roster};
 
 /// Resolves a recipient: the lead, the user, or a teammate that has not left.
 pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
@@ -33,7 +33,7 @@ pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
 pub fn send(
     context: &ToolContext,
     to: &Name,
-    kind: LetterKind,
+    kind: MailKind,
     content: &str,
 ) -> Result<(), ToolOutput> {
     if content.trim().is_empty() {
@@ -41,9 +41,9 @@ pub fn send(
             "Error: the message is empty, so it was not sent",
         ));
     }
-    let id = LetterId(uuid::Uuid::now_v7().simple().to_string());
-    let letter = Letter::new(id, kind, &context.agent, to, content, (context.clock)());
-    Post::open(&context.root)
+    let id = MessageId(uuid::Uuid::now_v7().simple().to_string());
+    let letter = MailMessage::new(id, kind, &context.agent, to, content, (context.clock)());
+    Mailbox::open(&context.root)
         .send(&letter)
         .map_err(|e| ToolOutput::error(format!("Error: {e}")))
 }

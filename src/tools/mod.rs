@@ -17,7 +17,7 @@ pub mod host;
 mod lenient;
 mod list_teammates;
 mod load_skill;
-mod marks;
+mod redaction_guard;
 mod merge_worktree;
 mod messages;
 mod nearest;
@@ -56,9 +56,9 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::redact::Redactor;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
-pub use crate::process::guard::Guard;
+pub use crate::process::guard::Supervisor;
 use crate::store::{Board, Skills};
 use file_snapshots::FileSnapshots;
 use host::Host;
@@ -175,7 +175,7 @@ pub struct ToolContext {
     /// Removes secrets from output.
     pub redactor: Redactor,
     /// Supervises and confines programs; `None` runs them directly.
-    pub guard: Option<Arc<Guard>>,
+    pub guard: Option<Arc<Supervisor>>,
     /// The files as the caller last saw them.
     pub snapshots: Arc<FileSnapshots>,
     /// Returns the current time.

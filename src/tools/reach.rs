@@ -5,11 +5,11 @@ use std::path::Path;
 use super::policy;
 use crate::domain::ids::Name;
 use crate::domain::sandbox::{Network, asks_for_network};
-use crate::process::guard::Guard;
+use crate::process::guard::Supervisor;
 use crate::process::{NetworkReach, Reach};
 
 /// Returns what `command` of `agent` may reach when it runs in `workdir`.
-pub fn of(guard: Option<&Guard>, agent: &Name, workdir: &Path, command: &str) -> Reach {
+pub fn of(guard: Option<&Supervisor>, agent: &Name, workdir: &Path, command: &str) -> Reach {
     let network = match network_rule(guard, agent) {
         Network::On => NetworkReach::On,
         // The command runs, so the user has approved it.
@@ -23,12 +23,12 @@ pub fn of(guard: Option<&Guard>, agent: &Name, workdir: &Path, command: &str) ->
 }
 
 /// Returns why the user must approve the network for a command, or `None` if no approval is needed.
-pub fn network_question(guard: Option<&Guard>, agent: &Name, command: &str) -> Option<String> {
+pub fn network_question(guard: Option<&Supervisor>, agent: &Name, command: &str) -> Option<String> {
     let is_asked = network_rule(guard, agent) == Network::Ask && asks_for_network(command);
     is_asked.then(|| "it needs the network".into())
 }
 
-fn network_rule(guard: Option<&Guard>, agent: &Name) -> Network {
+fn network_rule(guard: Option<&Supervisor>, agent: &Name) -> Network {
     guard.map_or(Network::On, |guard| guard.network.of(agent))
 }
 
@@ -40,9 +40,9 @@ mod tests {
 
     #[test]
     fn network_needs_approval_where_the_setting_says_ask() {
-        let guard = |network| Guard {
+        let guard = |network| Supervisor {
             program: "/nowhere".into(),
-            confinement: None,
+            sandbox: None,
             network: NetworkRules {
                 teammate: network,
                 ..NetworkRules::default()

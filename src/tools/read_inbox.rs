@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of};
-use crate::store::Post;
+use crate::store::Mailbox;
 
 /// The tool.
 pub const TOOL: Tool = Tool {
@@ -23,7 +23,7 @@ struct Input {}
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let Input {} = parse(input)?;
-    let pending = Post::open(&context.root).look(&context.agent);
+    let pending = Mailbox::open(&context.root).peek(&context.agent);
     let waiting = pending
         .map_err(|e| ToolOutput::error(format!("Error: {e}")))?
         .letters

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, messages, parse, schema_of,
 };
-use crate::domain::mail::LetterKind;
+use crate::domain::mail::MailKind;
 use crate::domain::text::one_line;
 
 /// The tool.
@@ -36,6 +36,6 @@ struct Input {
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
     let to = messages::recipient(context, &input.to)?;
-    messages::send(context, &to, LetterKind::Message, &input.content)?;
+    messages::send(context, &to, MailKind::Message, &input.content)?;
     Ok(ToolOutput::ok(format!("Sent message to {to}")))
 }

@@ -59,7 +59,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     let id = RequestId(input.request_id.trim().to_string());
     match context
         .host
-        .part(&context.agent, &id, verdict, reason)
+        .answer_shutdown_request(&context.agent, &id, verdict, reason)
         .await
     {
         Ok(()) => ToolOutput::ok(match verdict {

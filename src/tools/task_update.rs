@@ -114,7 +114,7 @@ async fn update(context: ToolContext, input: Value) -> ToolOutput {
 /// Returns the open task that the agent owns.
 async fn own(board: &Board, agent: &Name) -> Option<Task> {
     let (board, agent) = (board.clone(), agent.clone());
-    let own = move || board.ask(|graph| graph.open_task_of(&agent).cloned());
+    let own = move || board.query(|graph| graph.open_task_of(&agent).cloned());
     tokio::task::spawn_blocking(own).await.ok()?.ok()?
 }
 

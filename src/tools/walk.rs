@@ -6,7 +6,7 @@ use ignore::WalkBuilder;
 
 use super::workspace::Workspace;
 use super::{ToolContext, ToolOutput};
-use crate::domain::folders::is_kept;
+use crate::domain::folders::is_reserved;
 
 /// Most files that are listed.
 const FILES_MAX: usize = 100_000;
@@ -73,7 +73,7 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, Tool
         .hidden(false)
         .follow_links(false)
         .require_git(false)
-        .filter_entry(|e| !is_kept(&e.file_name().to_string_lossy()))
+        .filter_entry(|e| !is_reserved(&e.file_name().to_string_lossy()))
         .sort_by_file_name(std::cmp::Ord::cmp)
         .build();
     let mut out = FileList {

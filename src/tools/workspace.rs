@@ -10,7 +10,7 @@ use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{Mode, OFlags};
 
 use crate::domain::folders;
-use crate::store::words;
+use crate::store::os_errors;
 
 /// Most symbolic links that are followed in a row.
 const LINKS_MAX: usize = 16;
@@ -32,7 +32,7 @@ impl Workspace {
     /// Text for the model.
     pub fn open(root: &Path) -> Result<Workspace, String> {
         let dir = Dir::open_ambient_dir(root, ambient_authority())
-            .map_err(|e| format!("Error: cannot open the work directory: {}", words::why(&e)))?;
+            .map_err(|e| format!("Error: cannot open the work directory: {}", os_errors::explain(&e)))?;
         let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
         Ok(Workspace { dir, root })
     }
@@ -163,7 +163,7 @@ impl Workspace {
             let mut parts = inside.components().map(Component::as_os_str);
             if parts
                 .next()
-                .is_some_and(|f| folders::kept().any(|k| f == k))
+                .is_some_and(|f| folders::reserved().any(|k| f == k))
             {
                 return Err(protected(path));
             }
@@ -215,7 +215,7 @@ impl Workspace {
     fn is_protected(&self, folder: &Dir) -> std::io::Result<bool> {
         let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
         let root = id(rustix::fs::fstat(&self.dir)?);
-        let kept: Vec<_> = folders::kept()
+        let kept: Vec<_> = folders::reserved()
             .filter_map(|name| self.dir.open_dir(name).ok())
             .filter_map(|dir| rustix::fs::fstat(&dir).ok().map(id))
             .collect();
@@ -263,7 +263,7 @@ fn error_text(path: &str, error: &std::io::Error) -> String {
             format!("Error: {path} does not exist: find the right path with glob")
         }
         std::io::ErrorKind::PermissionDenied => format!("Error: {path}: permission denied"),
-        _ => format!("Error: {path}: {}", words::why(error)),
+        _ => format!("Error: {path}: {}", os_errors::explain(error)),
     }
 }
 

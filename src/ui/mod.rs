@@ -9,7 +9,7 @@
 //! one folder per feature; `shell`, which dispatches keys, mouse and events to them and draws the whole screen.
 
 mod app;
-pub mod attention;
+pub mod notifier;
 mod diff;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -31,10 +31,10 @@ pub mod transcript;
 mod widgets;
 
 pub use app::MouseOwner;
-pub use app::effect::Do;
+pub use app::effect::Effect;
 pub use app::key_guard::SETTLE;
 pub use app::onboarding::{FirstPage, Offer, Weight};
-pub use app::role::Seat;
+pub use app::role::SessionRole;
 pub use frame::view_cache::ViewCache;
 pub use keymap::pane::{Focus, Pane};
 pub use shell::state::UiState;

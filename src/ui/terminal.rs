@@ -70,7 +70,7 @@ impl Screen {
             title: String::new(),
             needs_full_redraw: false,
         };
-        screen.take()?;
+        screen.set_up()?;
         Ok(screen)
     }
 
@@ -169,16 +169,16 @@ impl Screen {
     ///
     /// # Errors
     /// Fails if the terminal is gone.
-    pub fn give(&mut self) -> io::Result<()> {
+    pub fn restore_terminal(&mut self) -> io::Result<()> {
         self.terminal.backend_mut().flush()?;
         give_back(&self.taken)
     }
 
-    /// Sets up the terminal, also after [`Screen::give`]. The next frame is a complete redraw.
+    /// Sets up the terminal, also after [`Screen::restore_terminal`]. The next frame is a complete redraw.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
-    pub fn take(&mut self) -> io::Result<()> {
+    pub fn set_up(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
         self.taken.store(true, Ordering::SeqCst);
         let out = self.terminal.backend_mut();
@@ -208,9 +208,9 @@ impl Screen {
     /// # Errors
     /// Fails if the terminal is gone.
     pub fn suspend(&mut self) -> io::Result<()> {
-        self.give()?;
+        self.restore_terminal()?;
         kill_process(getpid(), Signal::TSTP)?;
-        self.take()
+        self.set_up()
     }
 }
 
@@ -226,7 +226,7 @@ pub enum CopyResult {
 impl Drop for Screen {
     fn drop(&mut self) {
         // If the terminal is gone, there is nothing to restore.
-        let _ = self.give();
+        let _ = self.restore_terminal();
     }
 }
 

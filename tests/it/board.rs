@@ -6,12 +6,12 @@ use std::path::Path;
 use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::graph::{Claimer, TaskEdit, TaskGraph};
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::stamp::Timestamp;
+use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::store::Board;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::common::place::Place;
+use crate::common::tool_fixture::ToolFixture;
 use crate::common::project::Project;
 
 /// Creates ten tasks: 1 is owned by alice, 2 is blocked by 1 and 3 by 2, 4 is completed, 5 is truncated, 6 too large, 7 has an
@@ -215,20 +215,20 @@ fn cli_refusals_name_the_remedy_and_change_nothing() {
     create_board(project.path());
     let before = files(project.path());
     for (args, _, words) in refusals() {
-        let line = project.refused(args);
+        let line = project.expect_refusal(args);
         assert!(
             line.starts_with("crewdeck: ") && line.contains(words),
             "{args:?}: {line}"
         );
         let json: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
-        assert_eq!(project.refused(&json), line);
+        assert_eq!(project.expect_refusal(&json), line);
     }
     assert_eq!(files(project.path()), before);
 }
 
 #[test]
 fn tool_refusals_name_the_remedy_and_change_nothing() {
-    let fixture = Place::new();
+    let fixture = ToolFixture::new();
     create_board(&fixture.root());
     let before = files(&fixture.root());
     let more = [
@@ -314,7 +314,7 @@ fn create_large_board(root: &Path, count: u64) {
 
 #[test]
 fn task_list_pages_a_large_board() {
-    let fixture = Place::new();
+    let fixture = ToolFixture::new();
     create_large_board(&fixture.root(), 10_000);
     let first = fixture.ok("task_list", json!({}));
     let lines: Vec<&str> = first.lines().collect();
@@ -351,7 +351,7 @@ fn task_list_pages_a_large_board() {
         claimed.starts_with("Claimed task #3334") && claimed.len() < 300,
         "{claimed}"
     );
-    let wrong = fixture.no(
+    let wrong = fixture.expect_error(
         "task_update",
         json!({"task_id": "x".repeat(10_000), "status": "completed"}),
     );
@@ -360,7 +360,7 @@ fn task_list_pages_a_large_board() {
 
 #[test]
 fn task_blocking_thousands_is_handled_within_bounds() {
-    let fixture = Place::new();
+    let fixture = ToolFixture::new();
     let tasks = fixture.root().join(".tasks");
     std::fs::write(tasks.join("task_1.json"), r#"{"id": 1, "subject": "gate"}"#).unwrap();
     for id in 2..=2_000 {
@@ -459,7 +459,7 @@ fn query_during_concurrent_changes_reads_few_files() {
                     };
                     board.edit(TaskId(id), &edit, Timestamp(1.0)).unwrap();
                     let before = read_count();
-                    board.ask(TaskGraph::len).unwrap();
+                    board.query(TaskGraph::len).unwrap();
                     most = most.max(read_count() - before);
                 }
                 most
@@ -475,7 +475,7 @@ fn query_during_concurrent_changes_reads_few_files() {
 
 #[test]
 fn change_cost_is_independent_of_board_size() {
-    let claimer = Claimer::person();
+    let claimer = Claimer::user();
     let [few, many] = [20, 2_000].map(|size| {
         let dir = tempfile::tempdir().unwrap();
         create_large_board(dir.path(), size);

@@ -4,20 +4,20 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::common::project::{Project, Ran};
+use crate::common::project::{Project, RunResult};
 use crate::common::pty::Screen;
 
 /// Runs `crewdeck run` with the rules of a script, without a terminal to ask the user.
-fn run(project: &Project, rules: &str, args: &[&str]) -> Ran {
+fn run(project: &Project, rules: &str, args: &[&str]) -> RunResult {
     let file = project.write("script.yaml", &format!("rules:\n{rules}"));
     let mut command = project.command(&["run"]);
     command.args(args).arg("--provider");
     command.arg(format!("script:{}", file.display()));
-    Ran(command.stdin(Stdio::null()).output().unwrap())
+    RunResult(command.stdin(Stdio::null()).output().unwrap())
 }
 
 fn write_settings(project: &Project, text: &str) {
-    project.own_settings(text);
+    project.write_user_settings(text);
 }
 
 /// Returns the requests on disk.
@@ -164,6 +164,6 @@ fn user_raises_a_budget_then_rejects_the_next_raise() {
         !text.contains("reached its budget")
     });
     screen.send("\x03\x03\x03");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }

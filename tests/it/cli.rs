@@ -149,14 +149,14 @@ fn refusals_name_the_remedy_and_change_nothing() {
         ),
         (&["mail", "send", "lead", " "], "empty message"),
     ] {
-        let line = project.refused(args);
+        let line = project.expect_refusal(args);
         assert!(
             line.starts_with("crewdeck: ") && line.contains(words),
             "{args:?}: {line}"
         );
         let mut json = args.to_vec();
         json.push("--json");
-        project.refused(&json);
+        project.expect_refusal(&json);
     }
     assert_eq!(project.json(&["task", "list"]), before);
     project.json(&["task", "done", "1", "--as", "alice"]);
@@ -168,7 +168,7 @@ fn refusals_name_the_remedy_and_change_nothing() {
         (&["task", "done", "1", "--as", "alice"], "is completed"),
         (&["task", "claim", "1", "--as", "bob"], "is completed"),
     ] {
-        let line = project.refused(args);
+        let line = project.expect_refusal(args);
         assert!(line.contains(words), "{args:?}: {line}");
     }
 }
@@ -351,9 +351,9 @@ fn killed_commands_leave_no_temporary_files() {
 fn unknown_setting_suggests_the_closest_match() {
     let project = Project::new();
     project.write(".crewdeck/config.toml", "modle = \"x\"\n");
-    let line = project.refused(&["run", "hello"]);
+    let line = project.expect_refusal(&["run", "hello"]);
     assert!(line.contains("'modle': did you mean 'model'"), "{line}");
-    let tools = Project::new().refused(&["run", "hello", "--tools", "bash,raed_file"]);
+    let tools = Project::new().expect_refusal(&["run", "hello", "--tools", "bash,raed_file"]);
     assert!(tools.contains("Did you mean read_file"), "{tools}");
 }
 
@@ -361,7 +361,7 @@ const SENSITIVE_SETTINGS: &str = "base_url = 'http://127.0.0.1:9/v1'\nmodel = 'm
 
 /// Checks the refusal of `run` before the sensitive settings of a project are approved.
 fn expect_approval_required(project: &Project) {
-    let line = project.refused(&["run", "hello"]);
+    let line = project.expect_refusal(&["run", "hello"]);
     assert!(
         line.contains(".crewdeck/config.toml of this project sets base_url, provider, tool, which needs your approval"),
         "{line}"
@@ -396,7 +396,7 @@ fn project_settings_need_approval_from_any_source() {
     // Settings that are not sensitive apply without approval.
     let project = Project::git();
     project.write(".crewdeck/config.toml", "model = 'm'\nwindow = 5\n");
-    let line = project.refused(&["run", "hello", "--provider", "script:gone.yaml"]);
+    let line = project.expect_refusal(&["run", "hello", "--provider", "script:gone.yaml"]);
     assert!(line.contains("gone.yaml cannot be read"), "{line}");
 }
 
@@ -420,7 +420,7 @@ fn approval_covers_exactly_one_content_and_directory() {
     expect_approval_required(&project);
 
     assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
-    let line = project.refused(&["run", "hello"]);
+    let line = project.expect_refusal(&["run", "hello"]);
     assert!(line.contains("gone.yaml cannot be read"), "{line}");
     let file = project.file(".local/state/crewdeck/approved.json");
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
@@ -459,7 +459,7 @@ fn approval_covers_exactly_one_content_and_directory() {
 fn project_settings_cannot_set_pass_env() {
     let project = Project::git();
     project.write(".crewdeck/config.toml", "pass_env = ['A_TOKEN']\n");
-    let line = project.refused(&["run", "hello"]);
+    let line = project.expect_refusal(&["run", "hello"]);
     assert!(line.contains("move pass_env to"), "{line}");
 }
 
@@ -487,7 +487,7 @@ fn usage_errors_exit_with_2() {
         &["--dir", "nowhere"],
         &["mail", "send", "eve", "x"],
     ] {
-        let refusal = project.refused(args);
+        let refusal = project.expect_refusal(args);
         assert!(refusal.starts_with("crewdeck: "), "{args:?}: {refusal}");
     }
     let version = project.run(&["--version"]);
@@ -502,14 +502,14 @@ fn failed_demo_start_leaves_no_folder() {
     let project = Project::new();
     let folder = project.file("shown");
     let demo = ["run", "--demo", "--dir", folder.to_str().unwrap()];
-    let line = project.refused(&[&demo[..], &["--tools", "frobnicate"]].concat());
+    let line = project.expect_refusal(&[&demo[..], &["--tools", "frobnicate"]].concat());
     assert!(line.contains("frobnicate"), "{line}");
     assert!(!folder.exists());
 }
 
 #[test]
 fn run_without_a_model_names_the_remedy() {
-    let line = Project::new().refused(&["run", "hello", "--provider", "anthropic"]);
+    let line = Project::new().expect_refusal(&["run", "hello", "--provider", "anthropic"]);
     assert!(
         line.contains("ANTHROPIC_API_KEY") && line.contains("--demo"),
         "{line}"
@@ -522,7 +522,7 @@ fn run_without_a_model_names_the_remedy() {
         "--base-url",
         "http://127.0.0.1:9/v1",
     ];
-    let line = Project::new().refused(&unreachable);
+    let line = Project::new().expect_refusal(&unreachable);
     assert!(
         line.contains("nothing answers at http://127.0.0.1:9/v1") && line.contains("--base-url"),
         "{line}"

@@ -37,9 +37,9 @@ fn repeated_mail_list_changes_nothing() {
 #[test]
 fn mail_send_rejects_unknown_types_and_recipients() {
     let project = team();
-    let line = project.refused(&["mail", "send", "amy", "x", "--type", "mesage"]);
+    let line = project.expect_refusal(&["mail", "send", "amy", "x", "--type", "mesage"]);
     assert!(line.contains("message, broadcast"), "{line}");
-    let line = project.refused(&["mail", "send", "ammy", "x"]);
+    let line = project.expect_refusal(&["mail", "send", "ammy", "x"]);
     assert!(line.contains("amy, bob (shutdown)"), "{line}");
     assert!(!project.file(".team/inbox").join("ammy.jsonl").exists());
     let message = project.json(&["mail", "send", "amy", "x", "--type", "plan_response"]);
@@ -118,7 +118,7 @@ fn unused_address() -> String {
 fn options_override_environment_overrides_files() {
     let (file, environment, option) = (unused_address(), unused_address(), unused_address());
     let project = Project::new();
-    project.own_settings(&format!(
+    project.write_user_settings(&format!(
         "provider = 'anthropic'\nmodel = 'm'\nbase_url = '{file}'\n"
     ));
     let stderr = |args: &[&str], url: Option<&str>| {
@@ -162,7 +162,7 @@ fn base_url_variable_selects_the_provider() {
 
 #[test]
 fn blank_prompt_is_refused() {
-    let line = Project::new().refused(&["run", " ", "--provider", "openai"]);
+    let line = Project::new().expect_refusal(&["run", " ", "--provider", "openai"]);
     assert!(line.contains("run needs a prompt"), "{line}");
 }
 

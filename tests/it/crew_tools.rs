@@ -2,14 +2,14 @@
 
 use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::ids::Name;
-use crewdeck::store::Post;
+use crewdeck::store::Mailbox;
 use serde_json::{Value, json};
 
-use crate::common::place::Place;
+use crate::common::tool_fixture::ToolFixture;
 
 #[test]
 fn task_tools_accept_every_form_of_task_id() {
-    let fixture = Place::new();
+    let fixture = ToolFixture::new();
     let id = |text: String| {
         serde_json::from_str::<Value>(&text).unwrap()["id"]
             .as_u64()
@@ -36,7 +36,7 @@ fn task_tools_accept_every_form_of_task_id() {
             "{task}"
         );
     }
-    let text = fixture.no(
+    let text = fixture.expect_error(
         "task_create",
         json!({"subject": "More", "blocked_by": ["Parse"]}),
     );
@@ -46,16 +46,16 @@ fn task_tools_accept_every_form_of_task_id() {
     );
     assert!(
         fixture
-            .no(
+            .expect_error(
                 "task_create",
                 json!({"subject": "More", "blocked_by": [77]})
             )
             .contains("77")
     );
-    fixture.no("task_create", json!({"subject": "  "}));
+    fixture.expect_error("task_create", json!({"subject": "  "}));
     assert!(
         fixture
-            .no("claim_task", json!({"task_id": 2}))
+            .expect_error("claim_task", json!({"task_id": 2}))
             .contains('1')
     );
     assert!(
@@ -63,7 +63,7 @@ fn task_tools_accept_every_form_of_task_id() {
             .ok("claim_task", json!({}))
             .starts_with("Claimed task #1 for alice\nParse")
     );
-    fixture.no("claim_task", json!({"task_id": "#3"}));
+    fixture.expect_error("claim_task", json!({"task_id": "#3"}));
     let foreign = fixture.call_as(
         "bob",
         "task_update",
@@ -73,8 +73,8 @@ fn task_tools_accept_every_form_of_task_id() {
         foreign.outcome == Outcome::Error && foreign.text.contains("alice"),
         "{foreign:?}"
     );
-    fixture.no("task_update", json!({"task_id": 1}));
-    fixture.no("task_update", json!({"task_id": 1, "addBlockedBy": [2]}));
+    fixture.expect_error("task_update", json!({"task_id": 1}));
+    fixture.expect_error("task_update", json!({"task_id": 1, "addBlockedBy": [2]}));
     fixture.ok(
         "task_update",
         json!({"task_id": "#1", "status": "completed"}),
@@ -90,38 +90,38 @@ fn task_tools_accept_every_form_of_task_id() {
     assert!(fixture.ok("task_list", json!({})).contains("After 5"));
     assert!(
         fixture
-            .no("task_get", json!({"task_id": 99}))
+            .expect_error("task_get", json!({"task_id": 99}))
             .contains("99")
     );
 }
 
 #[test]
 fn send_message_ignores_forged_sender_and_type() {
-    let fixture = Place::new();
+    let fixture = ToolFixture::new();
     let input =
         json!({"to": "@bob", "content": "hello", "from": "lead", "type": "shutdown_request"});
     assert_eq!(fixture.ok("send_message", input), "Sent message to bob");
-    let inbox = Post::open(&fixture.root())
-        .look(&Name::party("bob").unwrap())
+    let inbox = Mailbox::open(&fixture.root())
+        .peek(&Name::party("bob").unwrap())
         .unwrap();
     let message = serde_json::to_value(&inbox.letters[0]).unwrap();
     assert_eq!(
         (&message["from"], &message["type"], &message["content"]),
         (&json!("alice"), &json!("message"), &json!("hello"))
     );
-    let text = fixture.no("send_message", json!({"to": "carol", "content": "x"}));
+    let text = fixture.expect_error("send_message", json!({"to": "carol", "content": "x"}));
     assert!(
         text.contains("carol") && text.contains("alice, bob (and lead, user)"),
         "{text}"
     );
-    fixture.no("send_message", json!({"to": "Alice", "content": "x"}));
-    fixture.no("send_message", json!({"to": "bob", "content": "  "}));
-    fixture.no("send_message", json!({"to": "../../x", "content": "x"}));
+    fixture.expect_error("send_message", json!({"to": "Alice", "content": "x"}));
+    fixture.expect_error("send_message", json!({"to": "bob", "content": "  "}));
+    fixture.expect_error("send_message", json!({"to": "../../x", "content": "x"}));
 }
 
 #[test]
 fn todo_enforces_its_limits() {
-    let fixture = Place::new();
+    let fixture = ToolFixture::new();
     let item =
         |n: usize, status: &str| json!({"id": n, "text": format!("step {n}"), "status": status});
     let items: Vec<Value> = (1..=20).map(|n| item(n, "pending")).collect();
@@ -130,23 +130,23 @@ fn todo_enforces_its_limits() {
     let items: Vec<Value> = (1..=21).map(|n| item(n, "pending")).collect();
     assert!(
         fixture
-            .no("todo", json!({"items": items}))
+            .expect_error("todo", json!({"items": items}))
             .contains("Max 20 todos")
     );
     let two = json!({"items": [item(1, "in_progress"), item(2, "in_progress")]});
     assert!(
         fixture
-            .no("todo", two)
+            .expect_error("todo", two)
             .contains("Only one task can be in_progress")
     );
     assert!(
         fixture
-            .no("todo", json!({"items": [{"text": " "}]}))
+            .expect_error("todo", json!({"items": [{"text": " "}]}))
             .contains("text required")
     );
     assert!(
         fixture
-            .no("todo", json!({"items": [item(1, "someday")]}))
+            .expect_error("todo", json!({"items": [item(1, "someday")]}))
             .contains("does not match")
     );
     assert_eq!(fixture.ok("todo", json!({"items": []})), "No todos.");
@@ -155,7 +155,7 @@ fn todo_enforces_its_limits() {
 
 #[test]
 fn ask_user_rejects_invalid_questions() {
-    let fixture = Place::new();
+    let fixture = ToolFixture::new();
     let many: Vec<String> = (0..7).map(|n| n.to_string()).collect();
     for (input, why) in [
         (json!({"question": " "}), "the question is empty"),
@@ -177,7 +177,7 @@ fn ask_user_rejects_invalid_questions() {
         ),
         (json!({"question": "?", "options": ["a"]}), "does not match"),
     ] {
-        let text = fixture.no("ask_user", input);
+        let text = fixture.expect_error("ask_user", input);
         assert!(text.contains(why), "{text}");
     }
 }

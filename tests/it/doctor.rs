@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::common::project::{Project, Ran, git};
+use crate::common::project::{Project, RunResult, git};
 use crate::common::pty::Screen;
 
 /// Creates a repository with one commit and a script as the model, so that the model check passes.
 fn repository() -> Project {
     let project = Project::repository(&[("a.txt", "one\n")]);
     project.write("script.yaml", "rules: [{ say: fine }]\n");
-    project.own_settings("provider = 'script:script.yaml'\nplan = 'ask'\n");
+    project.write_user_settings("provider = 'script:script.yaml'\nplan = 'ask'\n");
     project
 }
 
@@ -25,10 +25,10 @@ fn findings_as_json(project: &Project, more: &[&str]) -> Vec<Value> {
     value.as_array().unwrap().clone()
 }
 
-fn doctor(project: &Project, more: &[&str], format: &[&str]) -> Ran {
+fn doctor(project: &Project, more: &[&str], format: &[&str]) -> RunResult {
     let mut command = project.command(&["doctor"]);
     command.args(more).args(format).env("LANG", "C.UTF-8");
-    Ran(command.stdin(Stdio::null()).output().unwrap())
+    RunResult(command.stdin(Stdio::null()).output().unwrap())
 }
 
 /// Returns `check: text` of each finding whose level is not `ok`.
@@ -375,7 +375,7 @@ fn model_check_lists_models_and_hides_the_key() {
     let run_doctor = |url: &str, more: &[&str]| {
         let mut command =
             project.command(&["doctor", "--provider", "anthropic", "--base-url", url]);
-        Ran(command
+        RunResult(command
             .args(more)
             .env("ANTHROPIC_API_KEY", key)
             .output()
@@ -415,7 +415,7 @@ fn each_fix_is_confirmed_at_a_terminal() {
     screen.wait_for("Clean up .worktrees/two? [y/N]");
     screen.send("\r");
     screen.wait_for("fixed: .worktrees/one was cleaned up");
-    screen.end();
+    screen.wait_for_exit();
     assert!(!project.file(".worktrees/one").exists());
     assert!(project.file(".worktrees/two").exists());
 }

@@ -17,7 +17,7 @@ fn report(home: &Path, columns: u16, environment: &[(&str, &str)]) -> (String, S
     };
     let text = screen.wait("the summary", has_summary);
     let raw = String::from_utf8_lossy(&screen.raw()).into_owned();
-    screen.end();
+    screen.wait_for_exit();
     (text, raw)
 }
 

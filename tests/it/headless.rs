@@ -8,8 +8,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crewdeck::domain::chat::{Block, Message, check};
-use crewdeck::domain::conversation::Record;
+use crewdeck::domain::chat::{Block, Message, validate};
+use crewdeck::domain::conversation::LogRecord;
 use serde_json::Value;
 
 /// Returns a crewdeck command with `dir` as current directory and home.
@@ -63,7 +63,7 @@ fn conversation(dir: &Path) -> Vec<Message> {
     let messages: Vec<Message> = text
         .lines()
         .filter_map(|l| match serde_json::from_str(l).unwrap() {
-            Record::Message(message) | Record::Told { message, .. } => Some(message),
+            LogRecord::Message(message) | LogRecord::Delivery { message, .. } => Some(message),
             _ => None,
         })
         .collect();
@@ -77,7 +77,7 @@ fn conversation(dir: &Path) -> Vec<Message> {
             }
             all
         });
-    check(&merged).unwrap_or_else(|e| panic!("{e}:\n{text}"));
+    validate(&merged).unwrap_or_else(|e| panic!("{e}:\n{text}"));
     merged
 }
 

@@ -9,13 +9,13 @@ mod refused_refs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::common::held::{can_be_tried_without, confined, job, program, run};
+use crate::common::supervised::{check_available, sandboxed_supervisor, job, program, run};
 use crate::common::repository;
 use crate::common::repository::{NOW, Repository};
-use crewdeck::domain::worktree::Leftovers;
-use crewdeck::process::confine::{Confinement, HistoryReach, Works, probe};
-use crewdeck::process::guard::Guard;
-use crewdeck::process::{self, Ended, Report};
+use crewdeck::domain::worktree::CommitOutcome;
+use crewdeck::process::confine::{Sandbox, HistoryReach, Availability, probe};
+use crewdeck::process::guard::Supervisor;
+use crewdeck::process::{self, JobExit, JobReport};
 use crewdeck::store::prepare;
 use tokio_util::sync::CancellationToken;
 
@@ -44,11 +44,11 @@ impl Crew {
     }
 
     fn tree(&self, number: usize) -> PathBuf {
-        self.repository.tree(&format!("task-{number}"))
+        self.repository.worktree_path(&format!("task-{number}"))
     }
 
-    fn supervisor(&self) -> Arc<Guard> {
-        confined(self.root(), &[self.temp.path().into()], &[])
+    fn supervisor(&self) -> Arc<Supervisor> {
+        sandboxed_supervisor(self.root(), &[self.temp.path().into()], &[])
     }
 
     /// Returns all refs except those that keep refused commits. Fails if `git fsck` finds an error.
@@ -63,18 +63,18 @@ impl Crew {
 /// Whether this machine has mount namespaces and Landlock; otherwise the tests are skipped.
 fn is_supported() -> bool {
     let report = probe(Some(&program()));
-    let has_all = report.landlock.is_some() && report.view == Works::Yes;
-    can_be_tried_without((!has_all).then(|| report.missing().unwrap_or_default()))
+    let has_all = report.landlock.is_some() && report.view == Availability::Yes;
+    check_available((!has_all).then(|| report.missing().unwrap_or_default()))
 }
 
-fn expect_success(supervisor: &Arc<Guard>, dir: &Path, command: &str) -> Report {
+fn expect_success(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> JobReport {
     let report = run(supervisor, dir, command);
-    assert_eq!(report.ended, Ended::Code(0), "{command}: {}", report.output);
+    assert_eq!(report.ended, JobExit::Code(0), "{command}: {}", report.output);
     report
 }
 
 /// Runs git commands as approved by the user.
-fn run_approved(supervisor: &Arc<Guard>, dir: &Path, command: &str) -> Report {
+fn run_approved(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> JobReport {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let job = process::Job {
         reach: process::Reach {
@@ -85,7 +85,7 @@ fn run_approved(supervisor: &Arc<Guard>, dir: &Path, command: &str) -> Report {
     };
     let report = runtime.block_on(process::run(&job, &CancellationToken::new(), |_| {}));
     let report = report.unwrap();
-    assert_eq!(report.ended, Ended::Code(0), "{command}: {}", report.output);
+    assert_eq!(report.ended, JobExit::Code(0), "{command}: {}", report.output);
     report
 }
 
@@ -125,7 +125,7 @@ fn scripts_cannot_destroy_or_rewind_history() {
     );
     for supervisor in [
         crew.supervisor(),
-        confined(crew.root(), &["/tmp".into()], &[]),
+        sandboxed_supervisor(crew.root(), &["/tmp".into()], &[]),
     ] {
         for attack in ATTACKS {
             // A worktree may rewrite its own branch, so attack from the second one.
@@ -303,7 +303,7 @@ fn commits_of_a_killed_crew_are_recovered() {
     let tree = crew.tree(1);
     let plan = crew
         .supervisor()
-        .confinement
+        .sandbox
         .as_ref()
         .unwrap()
         .plan(&tree, HistoryReach::Private);
@@ -331,7 +331,7 @@ fn commits_of_a_killed_crew_are_recovered() {
         .worktrees()
         .commit_leftovers(&name, "leftovers")
         .unwrap();
-    assert!(matches!(result, Leftovers::Committed(_)), "{result:?}");
+    assert!(matches!(result, CommitOutcome::Committed(_)), "{result:?}");
     let log = repository::git(&tree, &["log", "-2", "--format=%s"]);
     assert_eq!(log, "leftovers\nkept");
     crew.repository.worktrees().merge(&name, NOW).unwrap();
@@ -375,7 +375,7 @@ fn concurrent_commands_share_one_history() {
     for report in reports {
         assert_eq!(
             (report.ended, report.note),
-            (Ended::Code(0), None),
+            (JobExit::Code(0), None),
             "{}",
             report.output
         );

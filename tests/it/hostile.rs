@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crewdeck::fuzzing::{Held, TARGETS, Target};
+use crewdeck::fuzzing::{CheckResult, TARGETS, Target};
 use proptest::prelude::*;
 
 /// Payloads: terminal control sequences, invisible characters, bidirectional overrides, stacked combining characters, entities.
@@ -45,7 +45,7 @@ fn target(name: &str) -> Target {
 }
 
 /// Runs on a thread with the stack size of the agents' threads: 2 MiB.
-fn on_agent_stack(run: impl FnOnce() -> Held + Send + 'static) -> Held {
+fn on_agent_stack(run: impl FnOnce() -> CheckResult + Send + 'static) -> CheckResult {
     let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024);
     thread.spawn(run).unwrap().join().unwrap()
 }
@@ -157,7 +157,7 @@ fn embed_payload(name: &str, payload: &str) -> Vec<Vec<u8>> {
             format!("plan = {json}\n"),
             format!("model = {payload}\n"),
         ],
-        "journal" => crewdeck::fuzzing::told(payload, 1e9)
+        "journal" => crewdeck::fuzzing::session_events(payload, 1e9)
             .unwrap()
             .chunks(16)
             .map(|events| {

@@ -3,10 +3,10 @@
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
-use crewdeck::fuzzing::{Lines, seen};
+use crewdeck::fuzzing::{Lines, check_visible};
 use serde_json::{Value, json};
 
-use crate::common::project::{Project, Ran};
+use crate::common::project::{Project, RunResult};
 use crate::common::pty::Screen;
 
 /// Sets the title, clears the screen, writes the clipboard, and reverses the text direction.
@@ -56,9 +56,9 @@ fn project() -> Project {
     project
 }
 
-fn assert_escaped(what: &str, ran: &Ran) {
+fn assert_escaped(what: &str, ran: &RunResult) {
     for text in [ran.out(), ran.err()] {
-        if let Err(why) = seen(what, &text, Lines::Many) {
+        if let Err(why) = check_visible(what, &text, Lines::Many) {
             panic!("{why}\n{text:?}");
         }
     }
@@ -135,7 +135,7 @@ fn refusals_escape_hostile_arguments() {
     for settings in [
         format!(
             "{} = 1\n",
-            crewdeck::domain::text::harmless_json(&json!("\u{1b}[2J\u{9b}\u{202e}").to_string())
+            crewdeck::domain::text::escape_json(&json!("\u{1b}[2J\u{9b}\u{202e}").to_string())
         ),
         format!("model = {EVIL}\n"),
         format!("plan = {}\n", json!(EVIL)),
@@ -164,7 +164,7 @@ fn hostile_folder_names_are_escaped() {
         command
             .arg("--dir")
             .arg(std::ffi::OsStr::from_bytes(dir.as_os_str().as_bytes()));
-        assert_escaped(&format!("{args:?}"), &Ran(command.output().unwrap()));
+        assert_escaped(&format!("{args:?}"), &RunResult(command.output().unwrap()));
     }
 }
 
@@ -173,7 +173,7 @@ fn hostile_folder_names_are_escaped() {
 fn script() -> String {
     // YAML needs these characters escaped, but has no surrogate pairs.
     let hostile = |what: &str| {
-        let text = crewdeck::domain::text::harmless_json(&json!(evil(what)).to_string());
+        let text = crewdeck::domain::text::escape_json(&json!(evil(what)).to_string());
         text.replace("\\udb40\\udc41", "\u{e0041}")
     };
     format!(
@@ -274,7 +274,7 @@ fn dashboard_writes_only_its_own_escape_sequences() {
     }
     let raw = screen.raw();
     screen.send("q");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
     let text = String::from_utf8_lossy(&raw);
     assert!(text.contains(MARKER), "the hostile text must be drawn");

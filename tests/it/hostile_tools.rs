@@ -6,7 +6,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 
-use crate::common::place::Place;
+use crate::common::tool_fixture::ToolFixture;
 
 /// Maximum size of a result in bytes: the tools' limit of 64 KiB plus some formatting.
 const RESULT_MAX: usize = 80 * 1024;
@@ -82,7 +82,7 @@ fn runs_no_programs(tool: &str) -> bool {
 
 #[test]
 fn any_tool_input_gets_a_bounded_result() {
-    let fixture = Place::new();
+    let fixture = ToolFixture::new();
     let mut runner = TestRunner::deterministic();
     for tool in TABLE.iter().filter(|t| runs_no_programs(t.name)) {
         let strategy = tool_input(&(tool.schema)());
@@ -101,7 +101,7 @@ fn any_tool_input_gets_a_bounded_result() {
 
 #[test]
 fn invalid_tool_input_gets_a_short_error() {
-    let fixture = Place::new();
+    let fixture = ToolFixture::new();
     for tool in TABLE {
         for input in [
             json!([]),
@@ -118,7 +118,7 @@ fn invalid_tool_input_gets_a_short_error() {
 #[test]
 fn deep_patterns_overflow_no_stack_and_errors_are_short() {
     const DEPTH: usize = 100_000;
-    let fixture = Place::new();
+    let fixture = ToolFixture::new();
     fixture.write("a.txt", "text\n");
     for (open, close) in [
         ("{", "}"),

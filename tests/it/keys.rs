@@ -35,7 +35,7 @@ fn start_demo(home: &Path, settings: &str) -> Screen {
 fn quit(mut screen: Screen) {
     // Closes a popup, stops an agent, arms quit, quits.
     screen.send(&CTRL_C.repeat(4));
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
@@ -72,7 +72,7 @@ fn key_conflict_names_the_file_and_the_remedy() {
     assert!(
         text.contains("config.toml: [keys] `board.open`: `m` is already bound to `board.merge`")
     );
-    let (status, _) = screen.end();
+    let (status, _) = screen.wait_for_exit();
     assert!(!status.success());
 }
 

@@ -9,11 +9,11 @@ mod subagents;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crewdeck::domain::chat::{Block, Message, check};
-use crewdeck::domain::conversation::{Conversation, Record};
+use crewdeck::domain::chat::{Block, Message, validate};
+use crewdeck::domain::conversation::{Conversation, LogRecord};
 use serde_json::Value;
 
-use crate::common::project::{Project, Ran};
+use crate::common::project::{Project, RunResult};
 
 /// Returns the command `crewdeck run` with a scripted model.
 fn script_command(project: &Project, script: &str, args: &[&str]) -> Command {
@@ -25,11 +25,11 @@ fn script_command(project: &Project, script: &str, args: &[&str]) -> Command {
     command
 }
 
-fn run(project: &Project, script: &str, args: &[&str]) -> Ran {
-    Ran(script_command(project, script, args).output().unwrap())
+fn run(project: &Project, script: &str, args: &[&str]) -> RunResult {
+    RunResult(script_command(project, script, args).output().unwrap())
 }
 
-fn parse_events(ran: &Ran) -> Vec<Value> {
+fn parse_events(ran: &RunResult) -> Vec<Value> {
     let out = ran.out();
     out.lines()
         .map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}")))
@@ -43,12 +43,12 @@ fn events_of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
 /// Returns a project without the sandbox, so that commands can damage crewdeck's files.
 fn project_without_sandbox() -> Project {
     let project = Project::new();
-    project.own_settings("confine = \"off\"\n");
+    project.write_user_settings("confine = \"off\"\n");
     project
 }
 
 /// Reads the only conversation log whose file name ends with `end`.
-fn read_log(project: &Project, end: &str) -> Vec<Record> {
+fn read_log(project: &Project, end: &str) -> Vec<LogRecord> {
     let dir = project.file(".transcripts");
     let mut found: Vec<_> = std::fs::read_dir(dir)
         .unwrap()
@@ -63,8 +63,8 @@ fn read_log(project: &Project, end: &str) -> Vec<Record> {
 
 /// Reads the lead's conversation and checks that a server would accept it.
 fn lead_conversation(project: &Project) -> Conversation {
-    let conversation = Conversation::of(read_log(project, "-lead.jsonl"));
-    assert_eq!(check(&conversation.messages), Ok(()));
+    let conversation = Conversation::from_records(read_log(project, "-lead.jsonl"));
+    assert_eq!(validate(&conversation.messages), Ok(()));
     conversation
 }
 

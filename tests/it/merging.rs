@@ -8,7 +8,7 @@ use crate::common::project::{Project, git};
 use crate::common::pty::Screen;
 use crewdeck::domain::graph::{Claimer, NewTask};
 use crewdeck::domain::ids::{Name, TaskId};
-use crewdeck::domain::stamp::Timestamp;
+use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::store::{Board, NewWorktree, Worktrees};
 
 /// A teammate does four tasks; the last two write the same file. Only the user merges.
@@ -69,7 +69,7 @@ fn status_line_follows_branch_switches_in_other_terminals() {
 /// Quits the dashboard from any screen and checks a clean exit.
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 

@@ -26,7 +26,7 @@ fn start_scripted(home: &Path, rules: &str, more: &[&str]) -> Screen {
 /// Quits the dashboard from any screen and checks a clean exit.
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
@@ -67,7 +67,7 @@ fn number_key_answers_a_question_with_choices() {
     screen.wait("the question with its choices", |t| {
         t.contains("lead asks you") && t.contains("3  blue")
     });
-    screen.press(ALT_W, "1-3 choose");
+    screen.send_and_wait_for(ALT_W, "1-3 choose");
     screen.send("2");
     screen.wait("the second card", |t| {
         t.contains("lead asks you") && t.contains("How green?")
@@ -75,7 +75,7 @@ fn number_key_answers_a_question_with_choices() {
     // The card may have the focus already.
     screen.send(ALT_W);
     screen.wait_for("c answer");
-    screen.press("c2 parts", "2 parts");
+    screen.send_and_wait_for("c2 parts", "2 parts");
     screen.send("\r");
     screen.wait("the third card", |t| {
         t.contains("lead asks you") && t.contains("Really?")
@@ -84,7 +84,7 @@ fn number_key_answers_a_question_with_choices() {
     screen.wait("the card has the focus", |t| {
         t.contains("Really?") && t.contains("r decline")
     });
-    screen.press("r", "I decide myself.");
+    screen.send_and_wait_for("r", "I decide myself.");
     assert_eq!(
         requests(home.path()),
         [
@@ -123,12 +123,12 @@ const CLEANUP_RULES: &str = r"
 fn identical_permission_requests_share_one_decision() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = start_scripted(home.path(), CLEANUP_RULES, &[]);
-    screen.press("begin\r", "also asked by");
+    screen.send_and_wait_for("begin\r", "also asked by");
     screen.wait_for("1 needs you");
-    screen.press(ALT_W, "a approve");
-    screen.press("cmind the gap", "mind the gap");
-    screen.press("\r", "a approve with comment");
-    screen.press("a", "I mind it.");
+    screen.send_and_wait_for(ALT_W, "a approve");
+    screen.send_and_wait_for("cmind the gap", "mind the gap");
+    screen.send_and_wait_for("\r", "a approve with comment");
+    screen.send_and_wait_for("a", "I mind it.");
     let mut decided = requests(home.path());
     decided.sort();
     assert_eq!(
@@ -145,10 +145,10 @@ fn identical_permission_requests_share_one_decision() {
 fn team_permission_applies_until_it_is_revoked() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = start_scripted(home.path(), CLEANUP_RULES, &[]);
-    screen.press("again\r", "lead asks for permission");
-    screen.press(ALT_W, "A for the team");
-    screen.press("A", "this exact command");
-    screen.press("\r", "No further question.");
+    screen.send_and_wait_for("again\r", "lead asks for permission");
+    screen.send_and_wait_for(ALT_W, "A for the team");
+    screen.send_and_wait_for("A", "this exact command");
+    screen.send_and_wait_for("\r", "No further question.");
     screen.wait_for("user allowed exactly");
     screen.send(COMPOSE);
     screen.send("again, please\r");
@@ -160,13 +160,13 @@ fn team_permission_applies_until_it_is_revoked() {
         [row("lead", "approved", "user", "")],
         "the user was asked once"
     );
-    screen.press("/rules\r", "Allowed until crewdeck ends");
-    screen.press("\r", "user revoked");
-    screen.press("again, once more\r", "lead asks for permission");
-    screen.press(ALT_W, "r reject");
-    screen.press("cNot today.", "Not today.");
-    screen.press("\r", "r reject with comment");
-    screen.press("r", "So it stays.");
+    screen.send_and_wait_for("/rules\r", "Allowed until crewdeck ends");
+    screen.send_and_wait_for("\r", "user revoked");
+    screen.send_and_wait_for("again, once more\r", "lead asks for permission");
+    screen.send_and_wait_for(ALT_W, "r reject");
+    screen.send_and_wait_for("cNot today.", "Not today.");
+    screen.send_and_wait_for("\r", "r reject with comment");
+    screen.send_and_wait_for("r", "So it stays.");
     let last = requests(home.path()).pop();
     assert_eq!(last, Some(row("lead", "rejected", "user", "Not today.")));
     quit(screen);
@@ -199,11 +199,11 @@ fn comment_on_a_shutdown_decision_reaches_the_lead() {
 "
         );
         let mut screen = start_scripted(home.path(), &rules, &[]);
-        screen.press("begin\r", "lead wants alice to shut down");
-        screen.press(ALT_W, "c comment");
-        screen.press("cThank her for all.", "Thank her for all.");
-        screen.press("\r", "r reject with comment");
-        screen.press(key, "I heard what you said.");
+        screen.send_and_wait_for("begin\r", "lead wants alice to shut down");
+        screen.send_and_wait_for(ALT_W, "c comment");
+        screen.send_and_wait_for("cThank her for all.", "Thank her for all.");
+        screen.send_and_wait_for("\r", "r reject with comment");
+        screen.send_and_wait_for(key, "I heard what you said.");
         quit(screen);
     }
 }
@@ -216,12 +216,12 @@ fn request_pending_at_a_crash_is_reported_at_next_start() {
     calls: [{ tool: ask_user, input: { question: Which colour? } }]
 ";
     let mut screen = start_scripted(home.path(), rules, &[]);
-    screen.press("ask me\r", "lead asks you");
+    screen.send_and_wait_for("ask me\r", "lead asks you");
     screen.kill();
     assert_eq!(requests(home.path()), [row("lead", "pending", "", "")]);
 
     let mut screen = start_scripted(home.path(), rules, &[]);
-    screen.press("\u{1b}", "? help");
+    screen.send_and_wait_for("\u{1b}", "? help");
     // The next status message can replace this one at once; the event log keeps both.
     screen.send("@");
     let text = screen.wait_for("before a decision: lead asked you: Which colour?");
@@ -261,7 +261,7 @@ fn lead_decides_a_permission_and_its_comment_is_delivered() {
     say: I go on.
 ";
     let mut screen = start_scripted(home.path(), rules, &["--tool", "lead"]);
-    screen.press("begin\r", "The lead said it.");
+    screen.send_and_wait_for("begin\r", "The lead said it.");
     assert_eq!(
         requests(home.path()),
         [row("alice", "approved", "lead", "be quick")]
@@ -290,11 +290,11 @@ fn comment_on_a_plan_decision_reaches_the_planner() {
 "
         );
         let mut screen = start_scripted(home.path(), &rules, &[]);
-        screen.press("begin\r", "alice asks you to approve its plan");
-        screen.press(ALT_W, "c comment");
-        screen.press("cMind the cat.", "Mind the cat.");
-        screen.press("\r", "r reject with comment");
-        screen.press(key, "I mind the cat.");
+        screen.send_and_wait_for("begin\r", "alice asks you to approve its plan");
+        screen.send_and_wait_for(ALT_W, "c comment");
+        screen.send_and_wait_for("cMind the cat.", "Mind the cat.");
+        screen.send_and_wait_for("\r", "r reject with comment");
+        screen.send_and_wait_for(key, "I mind the cat.");
         assert_eq!(
             requests(home.path()),
             [row("alice", status, "user", "Mind the cat.")]
@@ -329,9 +329,9 @@ fn desktop_notification_only_when_terminal_is_unfocused() {
         screen.send(focus);
         // The tool call shows the question a moment before the card exists.
         screen.wait_for("lead asks you");
-        screen.press(ALT_W, "1-2 choose");
+        screen.send_and_wait_for(ALT_W, "1-2 choose");
         assert_eq!(output_contains(&screen, DESKTOP), is_notified, "{focus:?}");
-        screen.press("1", "Fine.");
+        screen.send_and_wait_for("1", "Fine.");
         quit(screen);
     }
 }
@@ -353,13 +353,13 @@ fn text_typed_in_the_composer_answers_the_question() {
     screen.wait("the composer shows what Enter does", |t| {
         t.contains(" answer to lead: Which colour?") && t.contains("1 red · 2 green")
     });
-    screen.press("2\r", " answer to lead: How green?");
+    screen.send_and_wait_for("2\r", " answer to lead: How green?");
     // With the lead's name it is a message, and the question stays open.
-    screen.press(
+    screen.send_and_wait_for(
         "@lead one moment\r",
         "Sent to lead as a message. Its question is still open",
     );
-    screen.press("like moss\r", "Moss it is.");
+    screen.send_and_wait_for("like moss\r", "Moss it is.");
     screen.wait_for("› one moment");
     assert_eq!(
         requests(home.path()),
@@ -384,8 +384,8 @@ fn focus_returns_after_the_second_of_two_requests() {
     say: So both stay.
 ";
     let mut screen = start_scripted(home.path(), rules, &[]);
-    screen.press("clean\r", "$ rm -rf first");
-    screen.press(ALT_W, "r reject");
+    screen.send_and_wait_for("clean\r", "$ rm -rf first");
+    screen.send_and_wait_for(ALT_W, "r reject");
     screen.send("r");
     // The card shows its buttons while "Needs you" has the focus.
     screen.wait("the second card with its buttons", |t| {
@@ -393,7 +393,7 @@ fn focus_returns_after_the_second_of_two_requests() {
         has_line("$ rm -rf second") && has_line("r reject")
     });
     screen.send(ALT_W);
-    screen.press("r", "So both stay.");
+    screen.send_and_wait_for("r", "So both stay.");
     screen.wait_for("│ Say what you want done");
     let rejected = row("lead", "rejected", "user", "");
     assert_eq!(requests(home.path()), [rejected.clone(), rejected]);
@@ -418,15 +418,15 @@ fn permission_needs_its_end_in_view_before_approval() {
     screen.wait("the dangerous part on top", |t| {
         t.contains("it runs: rm -rf gone") && t.contains("echo line 0")
     });
-    screen.press(ALT_W, "before approving");
-    screen.press("a", "Not all of it was visible");
+    screen.send_and_wait_for(ALT_W, "before approving");
+    screen.send_and_wait_for("a", "Not all of it was visible");
     assert_eq!(requests(home.path())[0][1], "pending");
     screen.send("A");
     screen.wait("no question about the scope of the permission", |t| {
         t.contains("Not all of it was visible") && t.contains("a approve")
     });
-    screen.press("\x1b[F", "echo line 119");
-    screen.press("a", "It is gone.");
+    screen.send_and_wait_for("\x1b[F", "echo line 119");
+    screen.send_and_wait_for("a", "It is gone.");
     assert_eq!(requests(home.path())[0][1], "approved");
     quit(screen);
 }
@@ -446,8 +446,8 @@ fn filler_in_a_permission_is_folded_and_marked() {
             && t.contains("300 blank lines")
             && t.contains("more characters of a comment")
     });
-    screen.press(ALT_W, "a approve");
-    screen.press("a", "characters of comments are folded");
+    screen.send_and_wait_for(ALT_W, "a approve");
+    screen.send_and_wait_for("a", "characters of comments are folded");
     assert_eq!(requests(home.path())[0][1], "pending");
     // A double press counts as one key; a later press is the answer.
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);

@@ -9,7 +9,7 @@ use std::path::Path;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::common::project::{Project, Ran, git};
+use crate::common::project::{Project, RunResult, git};
 use crate::common::pty::Screen;
 
 /// Creates a repository with one commit.
@@ -42,24 +42,24 @@ fn start_dashboard(
 
 /// Leaves the composer and presses a key of the setup page. It waits in between, because Esc and a key sent together are Alt+key.
 fn press_page_key(screen: &mut Screen, key: &str) {
-    screen.clear("\x1b", &format!("Esc {key}"));
+    screen.send_until_gone("\x1b", &format!("Esc {key}"));
     screen.send(key);
 }
 
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean);
 }
 
-fn run(project: &Project, args: &[&str], environment: &[(&str, &str)]) -> Ran {
+fn run(project: &Project, args: &[&str], environment: &[(&str, &str)]) -> RunResult {
     let mut command = project.command(&["run", "do it"]);
     command.args(args).envs(environment.iter().copied());
-    Ran(command.output().unwrap())
+    RunResult(command.output().unwrap())
 }
 
 /// Returns the last stderr line of a run, which must have failed with exit code 1 and no output.
-fn failure_line(ran: &Ran) -> String {
+fn failure_line(ran: &RunResult) -> String {
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{}", ran.err());
     let err = ran.err();
     let last = err.lines().last().unwrap_or_default();
@@ -140,7 +140,7 @@ fn missing_model_page_explains_setup_and_starts_demo() {
     screen.wait_for("No model is configured: there is no API key and no local server.");
     screen.wait_for("export ANTHROPIC_API_KEY=…");
     // While the composer has the focus, characters are text and not keys of the page.
-    screen.press("idemo", "│ demo");
+    screen.send_and_wait_for("idemo", "│ demo");
     press_page_key(&mut screen, "d");
     screen.wait("the demo to start", |text| {
         text.contains("bob asks you to approve its plan") && text.contains("3 idle")
@@ -150,7 +150,7 @@ fn missing_model_page_explains_setup_and_starts_demo() {
     screen.wait_for("│ demo");
     // No agent works, so quitting asks no question.
     screen.send("\u{15}/quit\r");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean);
 
     let why = failure_line(&run(&project, &[], &[]));
@@ -169,7 +169,7 @@ fn refused_key_is_reported_before_the_first_prompt() {
     let mut screen = start_dashboard(&project, home.path(), &[], &environment);
     screen.wait_for("The key was refused (401)");
     screen.wait_for("Check ANTHROPIC_API_KEY: export the right key");
-    screen.press("ibuild it\r", "the message stays here");
+    screen.send_and_wait_for("ibuild it\r", "the message stays here");
     press_page_key(&mut screen, "r");
     screen.wait_for("Checked again: nothing has changed.");
     screen.wait_for("│ build it");
@@ -215,7 +215,7 @@ fn setup_page_closes_when_the_server_comes_up() {
 
     let mut screen = start_dashboard(&project, home.path(), &[], &environment);
     screen.wait_for("Nothing answers at");
-    screen.press("ibuild it", "│ build it");
+    screen.send_and_wait_for("ibuild it", "│ build it");
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let address = url.trim_start_matches("http://").to_string();
     let _server = runtime.block_on(async {
@@ -313,7 +313,7 @@ fn empty_repository_gets_a_commit_by_key_or_by_hand() {
     let project = Project::git();
     let mut screen = start_dashboard(&project, home.path(), &args, &[]);
     screen.wait_for("This git repository has no commit yet.");
-    screen.press("a draft", "│ a draft");
+    screen.send_and_wait_for("a draft", "│ a draft");
     let identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
     let commit = [&identity[..], &["commit", "-q", "--allow-empty", "-m", "x"]].concat();
     git(&project, &commit);
@@ -348,7 +348,7 @@ fn new_check_applies_a_changed_mouse_setting() {
     let settings = home.path().join(".config/crewdeck/config.toml");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
     std::fs::write(settings, "mouse = false\n").unwrap();
-    screen.press("r", "Checked again: nothing has changed.");
+    screen.send_and_wait_for("r", "Checked again: nothing has changed.");
     let released = b"\x1b[?1000l";
     screen.wait_raw("the mouse to be released", |raw| {
         raw.windows(released.len()).any(|w| w == released)

@@ -1,13 +1,13 @@
 //! Commands of agents cannot write to the terminal of the dashboard or type into it; they can create their own.
 
-use crate::common::held;
+use crate::common::supervised;
 use crate::common::pty::Screen;
-use crewdeck::process::Ended;
-use crewdeck::process::confine::{Works, probe};
+use crewdeck::process::JobExit;
+use crewdeck::process::confine::{Availability, probe};
 
 /// Returns whether commands get a private mount namespace on this machine.
 fn has_private_view() -> bool {
-    matches!(probe(Some(&held::program())).view, Works::Yes)
+    matches!(probe(Some(&supervised::program())).view, Availability::Yes)
 }
 
 #[test]
@@ -45,20 +45,20 @@ rules:
         assert!(!raw.contains("\x1b[9;9HON-THE-PTS"), "{text}");
     }
     screen.send("\x03\x03\x03");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
 #[test]
 fn command_can_create_its_own_terminals() {
     let dir = tempfile::tempdir().unwrap();
-    let guard = held::confined(dir.path(), &["/tmp".into()], &[]);
-    let report = held::run(
+    let guard = supervised::sandboxed_supervisor(dir.path(), &["/tmp".into()], &[]);
+    let report = supervised::run(
         &guard,
         dir.path(),
         "script -qec 'tty; echo within' /dev/null",
     );
-    assert_eq!(report.ended, Ended::Code(0), "{}", report.output);
+    assert_eq!(report.ended, JobExit::Code(0), "{}", report.output);
     assert!(report.output.contains("within"), "{}", report.output);
     if has_private_view() {
         assert!(report.output.contains("/dev/pts/0"), "{}", report.output);

@@ -3,13 +3,13 @@
 
 use serde_json::Value;
 
-use crate::common::project::{Project, Ran};
+use crate::common::project::{Project, RunResult};
 
 fn run_events(project: &Project, script: &str, prompt: &str) -> Vec<Value> {
     let file = project.write("script.yaml", script);
     let provider = format!("script:{}", file.display());
     let args = ["run", prompt, "--json", "--provider", &provider];
-    let ran: Ran = project.run(&args);
+    let ran: RunResult = project.run(&args);
     // Exit code 4: the run succeeded and a task is open.
     assert!([0, 4].contains(&ran.code()), "{}\n{}", ran.err(), ran.out());
     let out = ran.out();

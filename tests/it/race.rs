@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use crewdeck::domain::graph::{Claimer, NewTask};
 use crewdeck::domain::ids::{Name, TaskId};
-use crewdeck::domain::stamp::Timestamp;
+use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::domain::task::TaskStatus;
-use crewdeck::store::{Board, Post, prepare};
+use crewdeck::store::{Board, Mailbox, prepare};
 
 const ROLE: &str = "CREWDECK_RACE_ROLE";
 const ROOT: &str = "CREWDECK_RACE_ROOT";
@@ -105,7 +105,7 @@ fn role() {
         "contend" => {
             // The user and a teammate claim the same tasks concurrently; each records what it claimed.
             let me = match number {
-                0 => Claimer::person(),
+                0 => Claimer::user(),
                 number => agent(number),
             };
             let mut mine = String::new();
@@ -265,7 +265,7 @@ fn blockers_completed_concurrently_unblock_the_task() {
 fn inbox_writers_without_a_lock_lose_no_message() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
-    let (post, bob) = (Post::open(dir.path()), Name::member("bob").unwrap());
+    let (post, bob) = (Mailbox::open(dir.path()), Name::member("bob").unwrap());
     let mut children: Vec<Child> = (0..8)
         .map(|n| start_process("append", dir.path(), n))
         .collect();

@@ -70,7 +70,7 @@ fn replay_steps_through_a_session_in_both_directions() {
     screen.wait("the event log", has_all);
     screen.send("q");
     screen.send("q");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean);
     // The resumed session shows the same event log.
     let args = ["--resume", "--provider", "script:script.yaml"];
@@ -87,7 +87,7 @@ fn replay_steps_through_a_session_in_both_directions() {
     resumed.send("q");
     resumed.wait_for("? help");
     resumed.send("q");
-    let (status, is_clean) = resumed.end();
+    let (status, is_clean) = resumed.wait_for_exit();
     assert!(status.success() && is_clean);
     assert_eq!(std::fs::read(&task).unwrap(), before);
     let other = crewdeck(home, &["replay", "ffffffff"]);

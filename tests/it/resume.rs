@@ -5,17 +5,17 @@ mod worktrees;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::project::{Project, Ran};
-use crewdeck::domain::chat::{Block, Message, check};
-use crewdeck::domain::conversation::{Conversation, PlanState, Record, TurnState};
+use crate::common::project::{Project, RunResult};
+use crewdeck::domain::chat::{Block, Message, validate};
+use crewdeck::domain::conversation::{Conversation, PlanState, LogRecord, TurnState};
 use crewdeck::domain::graph::{Claimer, NewTask};
-use crewdeck::domain::ids::{LetterId, Name, RequestId, TaskId};
-use crewdeck::domain::mail::{Letter, LetterKind};
-use crewdeck::domain::request::{Decider, Decision, Request, RequestKind, RequestStatus, Verdict};
-use crewdeck::domain::stamp::Timestamp;
+use crewdeck::domain::ids::{MessageId, Name, RequestId, TaskId};
+use crewdeck::domain::mail::{MailMessage, MailKind};
+use crewdeck::domain::request::{Approver, Decision, Request, RequestKind, RequestStatus, Verdict};
+use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::domain::task::{Task, TaskStatus};
 use crewdeck::domain::team::Member;
-use crewdeck::store::{Board, Post, Requests, Roster, Transcript, prepare};
+use crewdeck::store::{Board, Mailbox, Requests, Roster, Transcript, prepare};
 use pretty_assertions::assert_eq;
 
 const SESSION: &str = "0190aaaabbbbcccc";
@@ -66,7 +66,7 @@ impl KilledCrew {
         Transcript::open(self.project.path(), SESSION, &name)
     }
 
-    fn append_log(&self, agent: &str, records: &[Record]) {
+    fn append_log(&self, agent: &str, records: &[LogRecord]) {
         let transcript = self.transcript(agent);
         for record in records {
             transcript.append(record).unwrap();
@@ -74,7 +74,7 @@ impl KilledCrew {
     }
 
     fn enter(&self, member: Member) {
-        Roster::open(self.project.path()).enter(member, 16).unwrap();
+        Roster::open(self.project.path()).add_member(member, 16).unwrap();
     }
 
     fn board(&self) -> Board {
@@ -110,7 +110,7 @@ impl KilledCrew {
     }
 
     /// Runs `crewdeck run --resume` without a prompt; it must exit with 0 or 4.
-    fn resume(&self, rules: &str, args: &[&str]) -> Ran {
+    fn resume(&self, rules: &str, args: &[&str]) -> RunResult {
         let script = self.project.write("rules.yaml", rules);
         let exclude = self.project.file(".git/info/exclude");
         if exclude.exists() {
@@ -120,22 +120,22 @@ impl KilledCrew {
         let mut command = self.project.command(&["run", "--resume"]);
         command.args(args).arg("--provider");
         command.arg(format!("script:{}", script.display()));
-        let ran = Ran(command.stdin(Stdio::null()).output().unwrap());
+        let ran = RunResult(command.stdin(Stdio::null()).output().unwrap());
         // Exit code 4: the run succeeded and a task is open.
         assert!([0, 4].contains(&ran.code()), "{}", ran.err());
         ran
     }
 
     fn conversation(&self, agent: &str) -> Conversation {
-        let conversation = self.transcript(agent).recall().unwrap().conversation;
-        assert_eq!(check(&conversation.messages), Ok(()));
+        let conversation = self.transcript(agent).load().unwrap().conversation;
+        assert_eq!(validate(&conversation.messages), Ok(()));
         conversation
     }
 
     /// Returns all texts of an agent's conversation.
     fn conversation_text(&self, agent: &str) -> String {
         let conversation = self.conversation(agent);
-        let words: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+        let words: Vec<String> = conversation.messages.iter().map(Message::text).collect();
         words.join("\n")
     }
 }
@@ -147,15 +147,15 @@ fn member(name: &str) -> Member {
     member
 }
 
-fn user_record(text: &str) -> Record {
-    Record::Message(Message::user(vec![Block::text(text)]))
+fn user_record(text: &str) -> LogRecord {
+    LogRecord::Message(Message::user(vec![Block::text(text)]))
 }
 
-fn assistant_record(text: &str) -> Record {
-    Record::Message(Message::assistant(vec![Block::text(text)]))
+fn assistant_record(text: &str) -> LogRecord {
+    LogRecord::Message(Message::assistant(vec![Block::text(text)]))
 }
 
-const TURN_ENDED: Record = Record::Turn {
+const TURN_ENDED: LogRecord = LogRecord::Turn {
     turn: TurnState::Ended,
 };
 
@@ -211,17 +211,17 @@ fn resume_wakes_the_lead_for_completion_it_missed() {
 fn message_already_in_the_conversation_is_not_redelivered() {
     let crew = KilledCrew::new(Project::new());
     let (lead, bob) = (Name::lead(), Name::member("bob").unwrap());
-    let post = Post::open(crew.project.path());
+    let post = Mailbox::open(crew.project.path());
     for (id, text) in [("l1", "the first"), ("l2", "the second")] {
-        let id = LetterId(id.into());
-        let message = Letter::new(id, LetterKind::Message, &bob, &lead, text, NOW);
+        let id = MessageId(id.into());
+        let message = MailMessage::new(id, MailKind::Message, &bob, &lead, text, NOW);
         post.send(&message).unwrap();
         if text == "the first" {
-            let upto = post.look(&lead).unwrap().upto;
+            let upto = post.peek(&lead).unwrap().upto;
             // Killed before the message was acknowledged.
             crew.append_log(
                 "lead",
-                &[Record::Told {
+                &[LogRecord::Delivery {
                     message: Message::user(vec![Block::text("<inbox>the first</inbox>")]),
                     inbox: Some(upto.offset),
                     ended: Vec::new(),
@@ -239,7 +239,7 @@ fn message_already_in_the_conversation_is_not_redelivered() {
             "{conversation_text}"
         );
     }
-    assert_eq!(post.look(&lead).unwrap().letters, vec![]);
+    assert_eq!(post.peek(&lead).unwrap().letters, vec![]);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn first_prompt_is_delivered_once_after_a_kill() {
 }
 
 /// Returns bob's plan approval request.
-fn plan(decider: Decider) -> Request {
+fn plan(decider: Approver) -> Request {
     let (bob, body) = (Name::member("bob").unwrap(), "I do it.".to_string());
     let id = RequestId("r1".into());
     Request {
@@ -287,11 +287,11 @@ rules:
   - times: 0
     say: Noted.
 "#;
-    for decider in [Decider::Auto, Decider::Lead] {
+    for decider in [Approver::Auto, Approver::Lead] {
         let crew = KilledCrew::new(Project::new());
         crew.enter(member("bob"));
         let requests = Requests::open(crew.project.path());
-        requests.file(&plan(decider)).unwrap();
+        requests.create(&plan(decider)).unwrap();
         crew.resume(script, &["--plan", "lead"]);
         let request = requests.get(&plan(decider).id).unwrap().unwrap();
         assert_eq!(request.status, RequestStatus::Approved, "{decider:?}");
@@ -309,7 +309,7 @@ fn unreported_decision_is_reported_once_on_resume() {
     let crew = KilledCrew::new(Project::new());
     crew.enter(member("bob"));
     let requests = Requests::open(crew.project.path());
-    requests.file(&plan(Decider::Ask)).unwrap();
+    requests.create(&plan(Approver::Ask)).unwrap();
     let decision = Decision {
         id: RequestId("r1".into()),
         kind: RequestKind::Plan,
@@ -346,29 +346,29 @@ fn approved_shutdown_completes_with_one_response() {
         let (lead, bob) = (Name::lead(), Name::member("bob").unwrap());
         let (requests, post) = (
             Requests::open(crew.project.path()),
-            Post::open(crew.project.path()),
+            Mailbox::open(crew.project.path()),
         );
-        let mut request = plan(Decider::Auto);
+        let mut request = plan(Approver::Auto);
         request.kind = RequestKind::Shutdown;
         request.from = lead.clone();
         request.status = RequestStatus::Approved;
         request.decided_by = "policy".into();
-        requests.file(&request).unwrap();
+        requests.create(&request).unwrap();
         let send = |kind, from: &Name, to: &Name| {
-            let id = LetterId(format!("message to {to}"));
-            let mut message = Letter::new(id, kind, from, to, "I go.", NOW);
+            let id = MessageId(format!("message to {to}"));
+            let mut message = MailMessage::new(id, kind, from, to, "I go.", NOW);
             message.extra.insert("request_id".into(), "r1".into());
             message.extra.insert("approve".into(), true.into());
             post.send(&message).unwrap();
         };
         if delivered {
-            send(LetterKind::ShutdownRequest, &lead, &bob);
-            let upto = post.look(&bob).unwrap().upto;
+            send(MailKind::ShutdownRequest, &lead, &bob);
+            let upto = post.peek(&bob).unwrap().upto;
             let reader = post.reader(&bob, Duration::ZERO).unwrap();
             reader.acknowledge(&upto).unwrap();
         }
         if answered_before {
-            send(LetterKind::ShutdownResponse, &bob, &lead);
+            send(MailKind::ShutdownResponse, &bob, &lead);
         }
         crew.resume("rules: [{ times: 0, say: Noted. }]", &[]);
         let team = Roster::open(crew.project.path()).read().unwrap();

@@ -7,22 +7,22 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::held::{
-    NO_LIMITS, Sleep, can_be_tried_without, confined, free, job, program, run,
+use crate::common::supervised::{
+    NO_LIMITS, Sleep, check_available, sandboxed_supervisor, unconfined_supervisor, job, program, run,
 };
 use crewdeck::domain::sandbox::{CommandLimits, SocketGroup};
-use crewdeck::process::confine::{Confinement, Works, probe};
-use crewdeck::process::guard::Guard;
-use crewdeck::process::{self, Ended, NetworkReach, Reach, Report};
+use crewdeck::process::confine::{Sandbox, Availability, probe};
+use crewdeck::process::guard::Supervisor;
+use crewdeck::process::{self, JobExit, NetworkReach, Reach, JobReport};
 use tokio_util::sync::CancellationToken;
 
-fn with_limits(guard: &Arc<Guard>, processes: Option<u32>, memory_mb: Option<u64>) -> Arc<Guard> {
-    Arc::new(Guard {
+fn with_limits(guard: &Arc<Supervisor>, processes: Option<u32>, memory_mb: Option<u64>) -> Arc<Supervisor> {
+    Arc::new(Supervisor {
         limits: CommandLimits {
             processes,
             memory_mb,
         },
-        ..Guard::clone(guard)
+        ..Supervisor::clone(guard)
     })
 }
 
@@ -30,8 +30,8 @@ fn with_limits(guard: &Arc<Guard>, processes: Option<u32>, memory_mb: Option<u64
 fn is_supported() -> bool {
     let report = probe(Some(&program()));
     let has_all =
-        report.landlock.is_some() && report.view == Works::Yes && report.network == Works::Yes;
-    can_be_tried_without((!has_all).then(|| format!("{report:?}")))
+        report.landlock.is_some() && report.view == Availability::Yes && report.network == Availability::Yes;
+    check_available((!has_all).then(|| format!("{report:?}")))
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn fork_bomb_is_killed_with_an_explanation() {
         std::fs::write(dir.join("b.sh"), script).unwrap();
     };
     for start in ["", "setsid"] {
-        for guard in [free(), confined(dir, &[], &[])] {
+        for guard in [unconfined_supervisor(), sandboxed_supervisor(dir, &[], &[])] {
             let sleep = Sleep::new();
             bomb(start, &sleep);
             let report = run(&with_limits(&guard, Some(64), None), dir, "sh b.sh 0");
@@ -63,8 +63,8 @@ fn fork_bomb_is_killed_with_an_explanation() {
     }
     // Fewer processes are allowed.
     let few = "for n in $(seq 40); do sleep 0.2 & done; wait; echo done";
-    let report = run(&with_limits(&free(), Some(64), Some(256)), dir, few);
-    assert_eq!((report.ended, report.note), (Ended::Code(0), None));
+    let report = run(&with_limits(&unconfined_supervisor(), Some(64), Some(256)), dir, few);
+    assert_eq!((report.ended, report.note), (JobExit::Code(0), None));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn memory_bomb_is_killed_and_other_commands_continue() {
     let sleep = Sleep::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let other = job(
-        &with_limits(&free(), Some(64), Some(256)),
+        &with_limits(&unconfined_supervisor(), Some(64), Some(256)),
         dir,
         &sleep.command(),
     );
@@ -96,7 +96,7 @@ time.sleep(600)",
     ];
     for bomb in bombs {
         let report = run(
-            &with_limits(&free(), None, Some(256)),
+            &with_limits(&unconfined_supervisor(), None, Some(256)),
             dir,
             &format!("python3 -c '{bomb}'"),
         );
@@ -111,20 +111,20 @@ time.sleep(600)",
     cancel.cancel();
     assert_eq!(
         runtime.block_on(other).unwrap().unwrap().ended,
-        Ended::Cancelled
+        JobExit::Cancelled
     );
     // Shared memory is private to a command and is removed with it.
     if is_supported() {
-        let guard = confined(dir, &[], &[]);
+        let guard = sandboxed_supervisor(dir, &[], &[]);
         assert_eq!(
             run(&guard, dir, "echo x > /dev/shm/crewdeck-test").ended,
-            Ended::Code(0)
+            JobExit::Code(0)
         );
         assert!(!Path::new("/dev/shm/crewdeck-test").exists());
     }
 }
 
-fn with_network(guard: &Arc<Guard>, dir: &Path, network: NetworkReach, command: &str) -> Report {
+fn with_network(guard: &Arc<Supervisor>, dir: &Path, network: NetworkReach, command: &str) -> JobReport {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let job = process::Job {
         reach: Reach {
@@ -151,15 +151,15 @@ fn command_without_network_has_only_a_private_loopback() {
     let inside =
         "python3 -c 'import socket; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); s.listen()
 socket.create_connection(s.getsockname(), 5)'";
-    let unsandboxed = free();
-    let sandboxed = confined(&dir, &["/tmp".into()], &[]);
+    let unsandboxed = unconfined_supervisor();
+    let sandboxed = sandboxed_supervisor(&dir, &["/tmp".into()], &[]);
     for guard in [unsandboxed, sandboxed] {
         let on = with_network(&guard, &dir, NetworkReach::On, &outside);
-        assert_eq!(on.ended, Ended::Code(0), "{}", on.output);
+        assert_eq!(on.ended, JobExit::Code(0), "{}", on.output);
         let off = with_network(&guard, &dir, NetworkReach::Off, &outside);
-        assert_eq!(off.ended, Ended::Code(1), "{}", off.output);
+        assert_eq!(off.ended, JobExit::Code(1), "{}", off.output);
         let own = with_network(&guard, &dir, NetworkReach::Off, inside);
-        assert_eq!(own.ended, Ended::Code(0), "{}", own.output);
+        assert_eq!(own.ended, JobExit::Code(0), "{}", own.output);
         // Imitates the error of a program, because no test connects to an address outside this machine.
         let far = "python3 -c 'raise OSError(101, \"Network is unreachable\")'";
         let far = with_network(&guard, &dir, NetworkReach::Off, far);
@@ -172,18 +172,18 @@ socket.create_connection(s.getsockname(), 5)'";
 }
 
 /// Returns a supervisor for a crew in `root` whose commands may connect to the services in `sockets`.
-fn guard_with_sockets(root: &Path, sockets: &[SocketGroup]) -> Arc<Guard> {
-    let confinement = Confinement::new(root, None, &["/tmp".into()], &[]).with_sockets(sockets);
-    Arc::new(Guard {
-        confinement: Some(confinement),
-        ..Guard::clone(&free())
+fn guard_with_sockets(root: &Path, sockets: &[SocketGroup]) -> Arc<Supervisor> {
+    let confinement = Sandbox::new(root, None, &["/tmp".into()], &[]).with_sockets(sockets);
+    Arc::new(Supervisor {
+        sandbox: Some(confinement),
+        ..Supervisor::clone(&unconfined_supervisor())
     })
 }
 
-fn can_connect(guard: &Arc<Guard>, dir: &Path, socket: &str) -> bool {
+fn can_connect(guard: &Arc<Supervisor>, dir: &Path, socket: &str) -> bool {
     let command =
         format!("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{socket}\")'");
-    run(guard, dir, &command).ended == Ended::Code(0)
+    run(guard, dir, &command).ended == JobExit::Code(0)
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::common::held::{can_be_tried_without, confined, program, run};
+use crate::common::supervised::{check_available, sandboxed_supervisor, program, run};
 use crate::common::repository;
 use crate::common::repository::Repository;
-use crewdeck::process::Ended;
-use crewdeck::process::confine::{HistoryReach, Works, probe};
-use crewdeck::process::guard::Guard;
+use crewdeck::process::JobExit;
+use crewdeck::process::confine::{HistoryReach, Availability, probe};
+use crewdeck::process::guard::Supervisor;
 use crewdeck::store::prepare;
 
 /// A crew's repository with two worktrees, an outside folder, and a folder for temporary files.
@@ -52,8 +52,8 @@ impl Crew {
     }
 
     /// A supervisor whose temporary folder is separate from the root, as on most machines.
-    fn supervisor(&self) -> Arc<Guard> {
-        confined(self.root(), &[self.temp.path().into()], &[])
+    fn supervisor(&self) -> Arc<Supervisor> {
+        sandboxed_supervisor(self.root(), &[self.temp.path().into()], &[])
     }
 
     /// Returns `command` with `TMPDIR` set to the temporary folder of [`Crew::supervisor`].
@@ -62,8 +62,8 @@ impl Crew {
     }
 
     /// A supervisor whose temporary folder contains the root, as in the demo.
-    fn supervisor_in_temp(&self) -> Arc<Guard> {
-        confined(self.root(), &["/tmp".into(), std::env::temp_dir()], &[])
+    fn supervisor_in_temp(&self) -> Arc<Supervisor> {
+        sandboxed_supervisor(self.root(), &["/tmp".into(), std::env::temp_dir()], &[])
     }
 }
 
@@ -71,32 +71,32 @@ impl Crew {
 fn is_supported() -> bool {
     let report = probe(Some(&program()));
     let has_all =
-        report.guard == Works::Yes && report.landlock.is_some() && report.view == Works::Yes;
-    can_be_tried_without((!has_all).then(|| report.missing().unwrap_or_default()))
+        report.guard == Availability::Yes && report.landlock.is_some() && report.view == Availability::Yes;
+    check_available((!has_all).then(|| report.missing().unwrap_or_default()))
 }
 
-fn expect_success(supervisor: &Arc<Guard>, dir: &Path, command: &str) -> String {
+fn expect_success(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> String {
     let report = run(supervisor, dir, command);
-    assert_eq!(report.ended, Ended::Code(0), "{command}: {}", report.output);
+    assert_eq!(report.ended, JobExit::Code(0), "{command}: {}", report.output);
     report.output
 }
 
 /// Runs a command that must fail, and returns the note for the model.
-fn expect_failure(supervisor: &Arc<Guard>, dir: &Path, command: &str) -> String {
+fn expect_failure(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> String {
     let report = run(supervisor, dir, command);
-    assert_ne!(report.ended, Ended::Code(0), "{command}: {}", report.output);
+    assert_ne!(report.ended, JobExit::Code(0), "{command}: {}", report.output);
     report.note.unwrap_or_default()
 }
 
 /// Runs commands that must all fail, in one shell.
-fn expect_all_fail(supervisor: &Arc<Guard>, dir: &Path, commands: &[String]) {
+fn expect_all_fail(supervisor: &Arc<Supervisor>, dir: &Path, commands: &[String]) {
     let script: Vec<String> = commands
         .iter()
         .enumerate()
         .map(|(at, command)| format!("( {command} ) >/dev/null 2>&1 && echo {at}\n"))
         .collect();
     let report = run(supervisor, dir, &(script.concat() + "true"));
-    assert_eq!(report.ended, Ended::Code(0), "{}", report.output);
+    assert_eq!(report.ended, JobExit::Code(0), "{}", report.output);
     let succeeded = report
         .output
         .lines()
@@ -259,7 +259,7 @@ fn teammate_writes_only_in_its_worktree() {
     let outside = crew.outside.path().display();
     expect_failure(&supervisor, &tree, &format!("echo evil > {outside}/x"));
     expect_failure(&supervisor, &tree, "touch \"$HOME/.crewdeck-was-here\"");
-    let with_outside = confined(root, &[], &[crew.outside.path().into()]);
+    let with_outside = sandboxed_supervisor(root, &[], &[crew.outside.path().into()]);
     expect_success(&with_outside, &tree, &format!("echo fine > {outside}/x"));
     let temp = crew.temp.path().display();
     expect_success(
@@ -323,13 +323,13 @@ fn only_the_project_is_visible_in_shared_memory() {
     if !is_supported() || !shared.is_dir() {
         return;
     }
-    let crew = Crew::in_repository(Repository::below(shared));
+    let crew = Crew::in_repository(Repository::new_in(shared));
     let other_dir = tempfile::tempdir_in(shared).unwrap();
     std::fs::write(other_dir.path().join("theirs"), "theirs").unwrap();
     let state = crew.root().join(".tasks/task_1.json");
     let (root, tree) = (crew.root().to_path_buf(), crew.tree(1));
     let temp = [crew.temp.path().to_path_buf(), shared.to_path_buf()];
-    let supervisor = confined(&root, &temp, &[]);
+    let supervisor = sandboxed_supervisor(&root, &temp, &[]);
     for dir in [&root, &tree] {
         // The work directory, git, and a private shared memory are writable.
         expect_success(
@@ -357,8 +357,8 @@ fn builds_work_in_a_worktree() {
     let crew = Crew::new();
     let tree = crew.tree(1);
     let home = PathBuf::from(std::env::var("HOME").unwrap());
-    let caches = crewdeck::process::confine::own_folders(Some(&home), &[]);
-    let supervisor = confined(crew.root(), &[crew.temp.path().into()], &caches);
+    let caches = crewdeck::process::confine::writable_folders(Some(&home), &[]);
+    let supervisor = sandboxed_supervisor(crew.root(), &[crew.temp.path().into()], &caches);
     let cargo = "mkdir -p src && printf '[package]\\nname = \"tiny\"\\nedition = \"2021\"\\n' > Cargo.toml && \
          echo 'fn main() { println!(\"built\"); }' > src/main.rs && \
          export CARGO_TARGET_DIR=target && cargo build -q --offline && test \"$(./target/debug/tiny)\" = built";
@@ -392,7 +392,7 @@ fn commands_cannot_inspect_or_signal_crewdeck() {
             ),
         ] {
             let report = run(&supervisor, dir, &format!("({command}) 2>&1 >/dev/null"));
-            assert_ne!(report.ended, Ended::Code(0), "{command}");
+            assert_ne!(report.ended, JobExit::Code(0), "{command}");
         }
         expect_success(&supervisor, dir, "sleep 100 & kill $!; wait; kill -0 $$");
     }
@@ -409,7 +409,7 @@ fn landlock_alone_confines_a_teammate() {
     let tree = crew.tree(1);
     let supervisor = crew.supervisor();
     let mut plan = supervisor
-        .confinement
+        .sandbox
         .as_ref()
         .unwrap()
         .plan(&tree, HistoryReach::Repository);

@@ -10,18 +10,18 @@ use crewdeck::process::confine::probe;
 use crewdeck::tools::policy::{self, PlanGate, PolicyContext, Rules, Ruling};
 use serde_json::json;
 
-use crate::common::held;
-use crate::common::place::Place;
+use crate::common::supervised;
+use crate::common::tool_fixture::ToolFixture;
 use crate::common::project::Project;
 
-fn sandboxed_tools() -> Option<Place> {
-    let report = probe(Some(&held::program()));
-    if !held::can_be_tried_without(report.missing()) {
+fn sandboxed_tools() -> Option<ToolFixture> {
+    let report = probe(Some(&supervised::program()));
+    if !supervised::check_available(report.missing()) {
         return None;
     }
-    let mut fixture = Place::new();
+    let mut fixture = ToolFixture::new();
     // No temporary folders: everything outside the project is protected.
-    fixture.guard = Some(held::confined(&fixture.root(), &[], &[]));
+    fixture.guard = Some(supervised::sandboxed_supervisor(&fixture.root(), &[], &[]));
     Some(fixture)
 }
 
@@ -110,7 +110,7 @@ fn destructive_commands_need_approval_and_do_no_harm() {
             out.text
         );
     }
-    let text = fixture.no(
+    let text = fixture.expect_error(
         "bash",
         json!({"command": format!("rm -rf {}", outside.display())}),
     );
@@ -134,7 +134,7 @@ fn harmless_commands_run_without_approval() {
     fixture.write("src/a.rs", "fn shutdown_protocol() {}\n");
     fixture.write("docs/sudo.md", "never type sudo rm -rf / or reboot\n");
     let mut in_temp = fixture;
-    in_temp.guard = Some(held::confined(&in_temp.root(), &["/tmp".into()], &[]));
+    in_temp.guard = Some(supervised::sandboxed_supervisor(&in_temp.root(), &["/tmp".into()], &[]));
     for command in [
         "ls no-such-file 2> /dev/null; true",
         &format!("rm -rf {}", build.path().display()),
@@ -155,7 +155,7 @@ fn harmless_commands_run_without_approval() {
 /// A second thread repeatedly swaps a folder for a link while files are written through its name.
 #[test]
 fn racing_symlink_cannot_redirect_a_write() {
-    let fixture = Place::new();
+    let fixture = ToolFixture::new();
     let root = fixture.root();
     let outside = fixture.dir.path().join("outside");
     for folder in [&outside, &root.join(".git/hooks"), &root.join("plain")] {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::common::project::{Project, Ran};
+use crate::common::project::{Project, RunResult};
 
 const VALUE: &str = "hunter2-and-more";
 const KEY: &str = "sk-ant-api03-Ab1cdEFghIJklMNopQRstUVwx";
@@ -42,7 +42,7 @@ fn files_with_secrets(project: &Project) -> Vec<String> {
     names
 }
 
-fn run(project: &Project, rules: &str, args: &[&str]) -> Ran {
+fn run(project: &Project, rules: &str, args: &[&str]) -> RunResult {
     let script = project.write("script.yaml", rules);
     let mut command = project.command(&["run"]);
     command
@@ -51,7 +51,7 @@ fn run(project: &Project, rules: &str, args: &[&str]) -> Ran {
         .arg(format!("script:{}", script.display()))
         .env("MY_SERVICE_PASSWORD", VALUE)
         .stdin(Stdio::null());
-    Ran(command.output().unwrap())
+    RunResult(command.output().unwrap())
 }
 
 #[test]
@@ -133,7 +133,7 @@ rules:
 fn password_in_a_url_is_not_printed() {
     let project = Project::git();
     let address = "https://ada:s3cr3t-9@model.invalid/v1";
-    let error = project.refused(&["run", "go", "--provider", "openai", "--base-url", address]);
+    let error = project.expect_refusal(&["run", "go", "--provider", "openai", "--base-url", address]);
     assert!(
         error.contains("ada:[redacted: password]@model.invalid"),
         "{error}"
@@ -157,7 +157,7 @@ const SECRET_NAMES: &[&str] = &[
 
 /// Returns what `env` prints in a command of an agent.
 fn command_environment(project: &Project, own_settings: &str) -> String {
-    project.own_settings(own_settings);
+    project.write_user_settings(own_settings);
     // Upper case keeps the redactor from hiding values that the command did see.
     let script = project.write(
         "script.yaml",
@@ -181,7 +181,7 @@ rules:
         .env("NODE_OPTIONS", "--max-old-space-size=64")
         .env("RUSTFLAGS", "-C target-cpu=native")
         .stdin(Stdio::null());
-    let ran = Ran(command.output().unwrap());
+    let ran = RunResult(command.output().unwrap());
     assert_eq!(ran.code(), 0, "{}", ran.err());
     std::fs::read_to_string(project.file("seen")).unwrap()
 }
@@ -215,7 +215,7 @@ fn variables_in_pass_env_reach_commands() {
     }
     let mut doctor = project.command(&["doctor"]);
     doctor.env("PGPASSWORD", "hunter2-x").env("APIKEY", VALUE);
-    let out = Ran(doctor.output().unwrap()).out();
+    let out = RunResult(doctor.output().unwrap()).out();
     assert!(out.contains("do not see APIKEY"), "{out}");
     assert!(!out.contains("hunter2"), "{out}");
 }

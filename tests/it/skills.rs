@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::common::place::Place;
+use crate::common::tool_fixture::ToolFixture;
 use crate::common::project::Project;
 
 const BUILT_IN: &str =
     "code-review, planning-a-board, test-first, working-in-a-worktree, writing-a-commit";
 
-fn write_skill(place: &Place, folder: &str, text: &str) {
+fn write_skill(place: &ToolFixture, folder: &str, text: &str) {
     std::fs::create_dir_all(place.root().join(folder)).unwrap();
     place.write(&format!("{folder}/SKILL.md"), text);
 }
 
 #[test]
 fn load_skill_returns_the_current_file() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     write_skill(
         &place,
         "skills/pdf",
@@ -49,27 +49,27 @@ fn load_skill_returns_the_current_file() {
 
 #[test]
 fn unknown_skill_error_lists_the_available_skills() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     assert_eq!(
-        place.no("load_skill", json!({"name": "zzz"})),
+        place.expect_error("load_skill", json!({"name": "zzz"})),
         format!("Error: Unknown skill 'zzz'. Available: {BUILT_IN}")
     );
     write_skill(&place, "skills/agent-builder", "Build it.");
     assert_eq!(
-        place.no("load_skill", json!({"name": "agent-bilder"})),
+        place.expect_error("load_skill", json!({"name": "agent-bilder"})),
         format!(
             "Error: Unknown skill 'agent-bilder'. Available: agent-builder, {BUILT_IN}. Did you mean 'agent-builder'?"
         )
     );
     write_skill(&place, "skills/agent-builder", "---\nname: agent-builder\n");
-    let text = place.no("load_skill", json!({"name": "agent-builder"}));
+    let text = place.expect_error("load_skill", json!({"name": "agent-builder"}));
     assert!(
         text.ends_with(". skills/agent-builder/SKILL.md cannot be used: line 1: the front matter has no end: add a line --- below it"),
         "{text}"
     );
-    place.no("load_skill", json!({}));
-    place.no("load_skill", json!({"name": "../../etc"}));
-    place.no("load_skill", json!({"name": "\u{1b}[2J"}));
+    place.expect_error("load_skill", json!({}));
+    place.expect_error("load_skill", json!({"name": "../../etc"}));
+    place.expect_error("load_skill", json!({"name": "\u{1b}[2J"}));
 }
 
 /// Runs a prompt with scripted rules and returns the events.

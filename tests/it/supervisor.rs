@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::held::{Sleep, free, job, kill, parent_of, run};
+use crate::common::supervised::{Sleep, unconfined_supervisor, job, kill, parent_of, run};
 use crate::common::project::Project;
-use crewdeck::process::{self, Ended, Leftovers};
+use crewdeck::process::{self, JobExit, LeftoverProcesses};
 use tokio_util::sync::CancellationToken;
 
 /// Ways to detach a process from its parent. `@` is the process.
@@ -31,13 +31,13 @@ fn processes_outside_the_group_end_with_the_command() {
     for pattern in ESCAPES {
         let sleep = Sleep::new();
         let command = format!("{} echo started", escape(pattern, &sleep) + "\n");
-        let report = run(&free(), Path::new("/"), &command);
-        assert_eq!(report.ended, Ended::Code(0), "{pattern}: {report:?}");
+        let report = run(&unconfined_supervisor(), Path::new("/"), &command);
+        assert_eq!(report.ended, JobExit::Code(0), "{pattern}: {report:?}");
         assert!(
             report.output.ends_with("started\n"),
             "{pattern}: {report:?}"
         );
-        assert_eq!(report.leftovers, Leftovers::Killed, "{pattern}");
+        assert_eq!(report.leftovers, LeftoverProcesses::Killed, "{pattern}");
         // The processes have ended before the report.
         assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{pattern}");
     }
@@ -47,18 +47,18 @@ fn processes_outside_the_group_end_with_the_command() {
 fn clean_command_has_no_leftovers_and_reports_its_end() {
     let root = Path::new("/");
     for (command, ended, output) in [
-        ("echo a; echo b >&2; exit 3", Ended::Code(3), "a\nb\n"),
-        ("kill -9 $$", Ended::Signal(9), ""),
-        ("sleep 0.01 & wait; echo ok", Ended::Code(0), "ok\n"),
-        ("sleep 0.02 & echo ok", Ended::Code(0), "ok\n"),
-        ("cat; echo $?", Ended::Code(0), "0\n"),
-        ("yes | head -c 4", Ended::Code(0), "y\ny\n"),
-        ("exec no-such-program 2>/dev/null", Ended::Code(127), ""),
+        ("echo a; echo b >&2; exit 3", JobExit::Code(3), "a\nb\n"),
+        ("kill -9 $$", JobExit::Signal(9), ""),
+        ("sleep 0.01 & wait; echo ok", JobExit::Code(0), "ok\n"),
+        ("sleep 0.02 & echo ok", JobExit::Code(0), "ok\n"),
+        ("cat; echo $?", JobExit::Code(0), "0\n"),
+        ("yes | head -c 4", JobExit::Code(0), "y\ny\n"),
+        ("exec no-such-program 2>/dev/null", JobExit::Code(127), ""),
     ] {
-        let report = run(&free(), root, command);
+        let report = run(&unconfined_supervisor(), root, command);
         assert_eq!(
             (report.ended, report.output.as_str(), report.leftovers),
-            (ended, output, Leftovers::None),
+            (ended, output, LeftoverProcesses::None),
             "{command}"
         );
     }
@@ -75,7 +75,7 @@ fn timeout_cancel_and_drop_end_escaped_processes() {
             sleep.command(),
             sleep.command()
         );
-        let mut job = job(&free(), Path::new("/"), &command);
+        let mut job = job(&unconfined_supervisor(), Path::new("/"), &command);
         if ending == "time-out" {
             job.timeout = Duration::from_secs(5);
         }
@@ -92,10 +92,10 @@ fn timeout_cancel_and_drop_end_escaped_processes() {
         match ending {
             "time-out" => {
                 let report = result.unwrap().unwrap();
-                assert_eq!(report.ended, Ended::TimedOut);
+                assert_eq!(report.ended, JobExit::TimedOut);
                 assert_eq!(report.output, "early\n");
             }
-            "cancel" => assert_eq!(result.unwrap().unwrap().ended, Ended::Cancelled),
+            "cancel" => assert_eq!(result.unwrap().unwrap().ended, JobExit::Cancelled),
             _ => assert!(result.unwrap_err().is_cancelled()),
         }
         if ending != "drop" {
@@ -110,7 +110,7 @@ fn killed_supervisor_leaves_no_processes() {
     let sleep = Sleep::new();
     let command = format!("setsid {} & {}", sleep.command(), sleep.command());
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let job = job(&free(), Path::new("/"), &command);
+    let job = job(&unconfined_supervisor(), Path::new("/"), &command);
     let running =
         runtime.spawn(async move { process::run(&job, &CancellationToken::new(), |_| {}).await });
     let shell = loop {
@@ -133,7 +133,7 @@ fn killed_supervisor_leaves_no_processes() {
     let report = runtime.block_on(running).unwrap().unwrap();
     assert_eq!(
         (report.ended, report.leftovers),
-        (Ended::Signal(9), Leftovers::Killed)
+        (JobExit::Signal(9), LeftoverProcesses::Killed)
     );
     sleep.wait_for_none();
 }

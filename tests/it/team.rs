@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::project::{Project, Ran};
+use crate::common::project::{Project, RunResult};
 
 fn provider(project: &Project, script: &str) -> String {
     let file = project.write("script.yaml", script);
     format!("script:{}", file.display())
 }
 
-fn run(project: &Project, script: &str, args: &[&str]) -> (Ran, Vec<Value>) {
+fn run(project: &Project, script: &str, args: &[&str]) -> (RunResult, Vec<Value>) {
     let provider = provider(project, script);
     let mut all = vec!["run"];
     all.extend(args);

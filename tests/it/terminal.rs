@@ -37,7 +37,7 @@ fn approve(screen: &mut Screen, card: &str) {
 /// Quits the dashboard from any screen and checks a clean exit.
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
@@ -93,7 +93,7 @@ fn demo_runs_from_the_first_task_to_quitting() {
         "{owners:?}"
     );
     screen.wait_for("carol's shutdown needs approval: Alt+w, then a");
-    screen.clear("\x1bh", "Alt+h hide");
+    screen.send_until_gone("\x1bh", "Alt+h hide");
     approve(&mut screen, "lead wants carol to shut down");
     screen.wait("carol is gone", |text| has_line(text, &["carol", "gone"]));
     screen.wait_for("That was the demo");
@@ -104,7 +104,7 @@ fn demo_runs_from_the_first_task_to_quitting() {
     screen.send("\x1b1");
     screen.wait("a pane has the focus", |text| text.contains("i to write"));
     screen.send("q");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
     let after = entries(home.path());
     assert!(
@@ -131,8 +131,8 @@ fn rejected_shutdown_keeps_the_teammate() {
     let mut screen = start_demo(home.path(), &[]);
     approve(&mut screen, "bob asks you to approve its plan");
     screen.wait_for("lead wants carol to shut down");
-    screen.press(ALT_W, "r reject");
-    screen.press("r", "That was the demo");
+    screen.send_and_wait_for(ALT_W, "r reject");
+    screen.send_and_wait_for("r", "That was the demo");
     screen.wait("carol is there", |text| has_line(text, &["carol", "idle"]));
     quit(screen);
 }
@@ -143,14 +143,14 @@ fn rejection_comment_reaches_the_requester() {
     let project = home.path().join("project");
     let mut screen = start_demo(home.path(), &["--dir", project.to_str().unwrap()]);
     screen.wait_for("bob asks you to approve its plan");
-    screen.press(ALT_W, "a approve");
+    screen.send_and_wait_for(ALT_W, "a approve");
     screen.send("c");
-    screen.press("Smaller steps, please.", "Smaller steps, please.");
+    screen.send_and_wait_for("Smaller steps, please.", "Smaller steps, please.");
     screen.send("\r");
     screen.wait("the choice", |text| text.contains("r reject with comment"));
-    screen.press("r", "nothing else.");
+    screen.send_and_wait_for("r", "nothing else.");
     // The focus is back in the composer; bob is the second row of the team pane.
-    screen.press("\x1b4j\r", "I make the plan smaller.");
+    screen.send_and_wait_for("\x1b4j\r", "I make the plan smaller.");
     let conversations = project.join(".transcripts");
     let names = entries(&conversations);
     let bobs = names.iter().find(|n| n.ends_with("-bob.jsonl")).unwrap();
@@ -193,7 +193,7 @@ fn sigterm_restores_the_terminal() {
     screen.wait_for("Write lib/words.sh");
     let killed = Command::new("kill").arg(screen.pid().to_string()).status();
     assert!(killed.unwrap().success());
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
     let entries_after = entries(home.path());
     assert!(
@@ -260,7 +260,7 @@ fn one_megabyte_paste_is_truncated_and_keys_still_work() {
         line.repeat(1_000_000 / line.len())
     ));
     screen.wait_for("Pasted 256 KiB of 976 KiB");
-    screen.press(ALT_W, "a approve");
+    screen.send_and_wait_for(ALT_W, "a approve");
     quit(screen);
 }
 
@@ -281,9 +281,9 @@ rules:
     let provider = format!("script:{}", script.display());
     let mut screen = Screen::start(dir.path(), 120, 30, &["--provider", &provider]);
     screen.wait_for("Say what you want done");
-    screen.press("wait\r", "rate limited (429): too many, retry in ");
-    screen.press("\x03", "interrupted");
-    screen.press("talk\r", "These words");
+    screen.send_and_wait_for("wait\r", "rate limited (429): too many, retry in ");
+    screen.send_and_wait_for("\x03", "interrupted");
+    screen.send_and_wait_for("talk\r", "These words");
     screen.send("\x03");
     screen.wait("the second interrupt", |t| {
         t.matches("· interrupted").count() == 2
@@ -322,7 +322,7 @@ fn resume_after_kill_restores_screen_and_conversation() {
     let options: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut screen = Screen::start(home.path(), 160, 45, &options);
     screen.wait_for("Say what you want done");
-    screen.press("count the files\r", "count them all");
+    screen.send_and_wait_for("count the files\r", "count them all");
     screen.wait("the command runs", |_| {
         home.path().join("counting").exists()
     });
@@ -341,7 +341,7 @@ fn resume_after_kill_restores_screen_and_conversation() {
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
-    screen.press("and now\r", "Now I am done.");
+    screen.send_and_wait_for("and now\r", "Now I am done.");
     quit(screen);
 }
 
@@ -360,15 +360,15 @@ fn background_job_is_shown_and_killed_by_key() {
     let options: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut screen = Screen::start(home.path(), 100, 30, &options);
     screen.wait_for("Say what you want done");
-    screen.press("serve\r", "It is up.");
+    screen.send_and_wait_for("serve\r", "It is up.");
     screen.wait_for("1 job");
-    screen.press("\x1b", "i to write");
+    screen.send_and_wait_for("\x1b", "i to write");
     screen.send("b");
     screen.wait("the list with its tail", |text| {
         text.contains("Background jobs: 1 running") && text.contains("listening")
     });
-    screen.press("x", "killed by user");
-    screen.clear("\x1b", "Background jobs");
+    screen.send_and_wait_for("x", "killed by user");
+    screen.send_until_gone("\x1b", "Background jobs");
     screen.wait_for("You ended it.");
     quit(screen);
 }
@@ -395,9 +395,9 @@ fn subagent_is_interrupted_by_key_and_its_parent_continues() {
         home.path().join("looking").exists()
     });
     screen.wait_for("└ lead.1");
-    screen.press("\x1b", "i to write");
+    screen.send_and_wait_for("\x1b", "i to write");
     // The team is the fourth pane; its first row is the lead's subagent now.
-    screen.press("4\r", "bash touch looking");
+    screen.send_and_wait_for("4\r", "bash touch looking");
     screen.send("\x03");
     screen.wait("it is gone", |text| !text.contains("└ lead.1"));
     screen.send("\x1b");

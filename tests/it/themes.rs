@@ -35,7 +35,7 @@ fn quit(mut screen: Screen) -> String {
     screen.send("\x03\x03\x03");
     screen.wait("the end", |text| !text.contains("Lead"));
     let raw = String::from_utf8_lossy(&screen.raw()).into_owned();
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
     raw
 }

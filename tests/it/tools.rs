@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::common::place::Place;
+use crate::common::tool_fixture::ToolFixture;
 
 fn outside(place: &Path) -> String {
     place.join("../secret").display().to_string()
@@ -14,7 +14,7 @@ fn outside(place: &Path) -> String {
 
 #[test]
 fn command_output_is_truncated_with_a_mark() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     let text = place.bash("seq 1 800000");
     assert!(text.len() < 51_000, "{}", text.len());
     assert!(text.starts_with("1\n2\n") && text.ends_with("\n800000"));
@@ -30,7 +30,7 @@ fn command_output_is_truncated_with_a_mark() {
 
 #[test]
 fn binary_output_and_escape_sequences_are_returned_as_text() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     let text = place.bash("head -c 100000 /dev/urandom");
     assert!(
         text.len() < 160_000 && text.contains('\u{fffd}'),
@@ -40,7 +40,7 @@ fn binary_output_and_escape_sequences_are_returned_as_text() {
     // The model gets the raw text; control characters are escaped before display.
     let text = place.bash("printf '\\033[2J\\033]0;title\\007red'");
     assert!(text.ends_with("red"), "{text:?}");
-    let shown = crewdeck::domain::text::harmless(&text);
+    let shown = crewdeck::domain::text::escape_control_chars(&text);
     assert!(
         !shown.contains('\u{1b}') && !shown.contains('\u{7}'),
         "{shown:?}"
@@ -49,22 +49,22 @@ fn binary_output_and_escape_sequences_are_returned_as_text() {
 
 #[test]
 fn command_result_states_how_it_ended() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     assert_eq!(place.bash("true"), "(no output)");
     assert_eq!(
-        place.no("bash", json!({"command": "echo a; exit 3"})),
+        place.expect_error("bash", json!({"command": "echo a; exit 3"})),
         "a\n[exit code 3]"
     );
-    let text = place.no("bash", json!({"command": "echo a; kill -9 $$"}));
+    let text = place.expect_error("bash", json!({"command": "echo a; kill -9 $$"}));
     assert_eq!(text, "a\n[ended by signal 9]");
-    let text = place.no(
+    let text = place.expect_error(
         "bash",
         json!({"command": "echo early; sleep 300", "timeout_s": 5}),
     );
     assert!(text.starts_with("early\n[Error: Timeout (5s)"), "{text}");
     assert!(
         place
-            .no("bash", json!({"cmd": "ls"}))
+            .expect_error("bash", json!({"cmd": "ls"}))
             .contains("does not match the tool's schema")
     );
     assert_eq!(place.bash("read x; echo \"<$x>\""), "<>");
@@ -72,7 +72,7 @@ fn command_result_states_how_it_ended() {
 
 #[test]
 fn cd_alone_is_answered_with_a_hint() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     std::fs::create_dir(place.root().join("sub")).unwrap();
     for command in ["cd sub", " cd ./sub ;", "cd sub && cd ..", "pushd sub"] {
         let text = place.bash(command);
@@ -85,13 +85,13 @@ fn cd_alone_is_answered_with_a_hint() {
         let text = place.bash(command);
         assert!(!text.contains("next call"), "{command}: {text}");
     }
-    let text = place.no("bash", json!({"command": "cd none"}));
+    let text = place.expect_error("bash", json!({"command": "cd none"}));
     assert!(!text.contains("next call"), "{text}");
 }
 
 #[test]
 fn large_and_unusual_files_are_read_within_limits() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     let lines: Vec<String> = (1..=400_000).map(|n| format!("line {n}")).collect();
     place.write("long", lines.join("\n"));
     place.write("wide", "x".repeat(200_000));
@@ -116,7 +116,7 @@ fn large_and_unusual_files_are_read_within_limits() {
     assert!(text.len() < 51_000 && text.contains("is cut"));
     assert!(
         place
-            .no("read_file", json!({"path": "binary"}))
+            .expect_error("read_file", json!({"path": "binary"}))
             .contains("is a binary file of 5 bytes")
     );
     assert!(
@@ -133,7 +133,7 @@ fn large_and_unusual_files_are_read_within_limits() {
 
 #[test]
 fn file_tools_cannot_reach_outside_or_state_folders() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     std::os::unix::fs::symlink("..", place.root().join("up")).unwrap();
     std::os::unix::fs::symlink("../secret", place.root().join("link")).unwrap();
     let absolute = outside(&place.root());
@@ -145,13 +145,13 @@ fn file_tools_cannot_reach_outside_or_state_folders() {
         "/etc/passwd",
         "a/../../secret",
     ] {
-        let text = place.no("read_file", json!({"path": path}));
+        let text = place.expect_error("read_file", json!({"path": path}));
         assert!(
             text.starts_with("Error") && !text.contains("outside\n"),
             "{path}: {text}"
         );
-        place.no("write_file", json!({"path": path, "content": "mine"}));
-        place.no(
+        place.expect_error("write_file", json!({"path": path, "content": "mine"}));
+        place.expect_error(
             "edit_file",
             json!({"path": path, "old_text": "outside", "new_text": "mine"}),
         );
@@ -162,7 +162,7 @@ fn file_tools_cannot_reach_outside_or_state_folders() {
         ".git/hooks/x",
         ".transcripts/x",
     ] {
-        place.no("write_file", json!({"path": path, "content": "mine"}));
+        place.expect_error("write_file", json!({"path": path, "content": "mine"}));
     }
     assert_eq!(
         std::fs::read_to_string(place.dir.path().join("secret")).unwrap(),
@@ -176,7 +176,7 @@ fn file_tools_cannot_reach_outside_or_state_folders() {
 
 #[test]
 fn write_edit_glob_and_grep_work() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     place.ok(
         "write_file",
         json!({"path": "src/deep/a.rs", "content": "one\ntwo\ntwo\n"}),
@@ -187,7 +187,7 @@ fn write_edit_glob_and_grep_work() {
         json!({"path": "src/deep/a.rs", "old_text": "one", "new_text": "1"}),
     );
     assert!(out.diff.contains("-one\n+1"), "{out:?}");
-    let text = place.no(
+    let text = place.expect_error(
         "edit_file",
         json!({"path": "src/deep/a.rs", "old_text": "two", "new_text": "2"}),
     );
@@ -199,7 +199,7 @@ fn write_edit_glob_and_grep_work() {
     assert_eq!(place.read("src/deep/a.rs"), "1\n2\n2\n");
     assert!(
         place
-            .no(
+            .expect_error(
                 "edit_file",
                 json!({"path": "src/deep/a.rs", "old_text": "three", "new_text": "3"})
             )
@@ -207,7 +207,7 @@ fn write_edit_glob_and_grep_work() {
     );
     assert!(
         place
-            .no(
+            .expect_error(
                 "edit_file",
                 json!({"path": "none", "old_text": "a", "new_text": "b"})
             )
@@ -224,7 +224,7 @@ fn write_edit_glob_and_grep_work() {
     );
     assert!(
         place
-            .no("glob", json!({"pattern": "[a"}))
+            .expect_error("glob", json!({"pattern": "[a"}))
             .contains("is not a valid glob pattern")
     );
     assert_eq!(
@@ -233,7 +233,7 @@ fn write_edit_glob_and_grep_work() {
     );
     assert!(
         place
-            .no("grep", json!({"pattern": "("}))
+            .expect_error("grep", json!({"pattern": "("}))
             .contains("not a valid regular expression")
     );
     place.write("many", "hit\n".repeat(5000));
@@ -248,7 +248,7 @@ fn write_edit_glob_and_grep_work() {
 
 #[test]
 fn transcript_forms_name_existing_tools() {
-    for (name, ..) in crewdeck::ui::transcript::FORMS {
+    for (name, ..) in crewdeck::ui::transcript::TOOL_DISPLAYS {
         assert!(crewdeck::tools::table::find(name).is_some(), "{name}");
     }
 }

@@ -63,8 +63,8 @@ fn start_dashboard(project: &Project, more: &[&str]) -> Screen {
 /// Opens a dashboard with two tasks, the second blocked by the first, and no teammates. The focus is on the panes.
 fn start_with_two_tasks(project: &Project) -> Screen {
     let mut screen = start_dashboard(project, &[]);
-    screen.press("alone\r", "#2 Water it");
-    screen.press("\x1b", "i to write");
+    screen.send_and_wait_for("alone\r", "#2 Water it");
+    screen.send_and_wait_for("\x1b", "i to write");
     screen
 }
 
@@ -88,15 +88,15 @@ fn wait_for_task(project: &Project, id: u64, accepts: impl Fn(&Value) -> bool) -
 /// Quits the dashboard from any state.
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03\x03");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
 /// Opens the event log, waits for `words`, and closes it.
 fn expect_event_log_entry(screen: &mut Screen, words: &str) {
-    screen.press("@", "╭ Event log");
+    screen.send_and_wait_for("@", "╭ Event log");
     screen.wait_for(words);
-    screen.clear("\x1b", "╭ Event log");
+    screen.send_until_gone("\x1b", "╭ Event log");
 }
 
 #[test]
@@ -110,13 +110,13 @@ fn user_takes_a_task_from_a_working_teammate() {
         assert!(Instant::now() < until, "alice never began");
         std::thread::sleep(Duration::from_millis(5));
     }
-    screen.press("\x1b", "i to write");
-    screen.press("3gc", "#1 is owned by alice: u releases it.");
-    screen.press("u", "Release #1 (Dig the bed), the task of alice?");
+    screen.send_and_wait_for("\x1b", "i to write");
+    screen.send_and_wait_for("3gc", "#1 is owned by alice: u releases it.");
+    screen.send_and_wait_for("u", "Release #1 (Dig the bed), the task of alice?");
     screen.wait_for(".worktrees/task-1 is kept");
-    screen.clear("n", "the task of alice?");
+    screen.send_until_gone("n", "the task of alice?");
     assert_eq!(task(&project, 1)["owner"], "alice");
-    screen.press("u", "the task of alice?");
+    screen.send_and_wait_for("u", "the task of alice?");
     screen.send("y");
     let taken = wait_for_task(&project, 1, |t| t["owner"] == "");
     assert_eq!(
@@ -135,7 +135,7 @@ fn user_takes_a_task_from_a_working_teammate() {
     screen.send("gc");
     screen.wait_for("#1 is yours: its worktree is .worktrees/task-1, with the earlier work on it.");
     wait_for_task(&project, 1, |t| t["owner"] == "user");
-    screen.press("Y", "Copied the path of #1's worktree");
+    screen.send_and_wait_for("Y", "Copied the path of #1's worktree");
     std::fs::write(&bed, "whole\n").unwrap();
     screen.send("d");
     wait_for_task(&project, 1, |t| {
@@ -163,17 +163,17 @@ fn release_with_force_takes_a_task_from_its_owner() {
     }
     let release = ["task", "release", "1", "--as"];
     let with = |more: &[&'static str]| [&release[..], more].concat();
-    let why = project.refused(&with(&["user"]));
+    let why = project.expect_refusal(&with(&["user"]));
     assert!(
         why.contains("belongs to alice") && why.contains("--force releases it"),
         "{why}"
     );
-    let why = project.refused(&with(&["bob"]));
+    let why = project.expect_refusal(&with(&["bob"]));
     assert!(
         why.contains("belongs to alice") && !why.contains("--force"),
         "{why}"
     );
-    let why = project.refused(&with(&["bob", "--force"]));
+    let why = project.expect_refusal(&with(&["bob", "--force"]));
     assert!(why.contains("use --as user"), "{why}");
     assert_eq!(task(&project, 1)["owner"], "alice");
     let taken = project.json(&with(&["user", "--force"]));
@@ -194,11 +194,11 @@ fn release_with_force_takes_a_task_from_its_owner() {
 fn user_claim_gets_a_worktree_and_survives_a_kill() {
     let project = repository();
     let mut screen = start_with_two_tasks(&project);
-    screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
+    screen.send_and_wait_for("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
     assert!(project.file(".worktrees/task-1/.git").exists());
     expect_event_log_entry(&mut screen, "you claimed #1 Dig the bed");
     // The second task is still blocked.
-    screen.press("lc", "#2 waits for #1.");
+    screen.send_and_wait_for("lc", "#2 waits for #1.");
     let killed = Command::new("kill")
         .args(["-9", &screen.pid().to_string()])
         .status();
@@ -210,7 +210,7 @@ fn user_claim_gets_a_worktree_and_survives_a_kill() {
         let mut screen = start_dashboard(&project, more);
         screen.wait_for("@you");
         assert_eq!(task(&project, 1)["owner"], "user");
-        screen.press("\x1b", "i to write");
+        screen.send_and_wait_for("\x1b", "i to write");
         screen.send("3g");
         screen.wait_for("d complete");
         quit(screen);
@@ -220,7 +220,7 @@ fn user_claim_gets_a_worktree_and_survives_a_kill() {
     let screen = start_dashboard(&project, &[]);
     project.json(&["task", "claim", "2", "--as", "user"]);
     screen.wait_for("#2 is yours: its worktree is .worktrees/task-2.");
-    let refusal = project.refused(&["task", "claim", "2", "--as", "alice"]);
+    let refusal = project.expect_refusal(&["task", "claim", "2", "--as", "alice"]);
     assert!(refusal.contains("claimed by user"), "{refusal}");
     project.json(&["task", "release", "2", "--as", "user"]);
     assert_eq!(task(&project, 2)["owner"], "");
@@ -245,8 +245,8 @@ fn claim_after_worktree_removal_creates_a_new_worktree() {
         exists(true);
         screen.wait_for("u release");
         wait_for_task(&project, 1, |t| t["worktree"] == "task-1");
-        screen.press("u", "W remove worktree");
-        screen.press("W", "Remove .worktrees/task-1");
+        screen.send_and_wait_for("u", "W remove worktree");
+        screen.send_and_wait_for("W", "Remove .worktrees/task-1");
         screen.send("y");
         exists(false);
         screen.wait_for("c claim");
@@ -258,8 +258,8 @@ fn claim_after_worktree_removal_creates_a_new_worktree() {
 fn worktree_removal_names_losses_before_it_confirms() {
     let project = repository();
     let mut screen = start_with_two_tasks(&project);
-    screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
-    screen.press("W", "Worktree not removed: you have #1 in progress there.");
+    screen.send_and_wait_for("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
+    screen.send_and_wait_for("W", "Worktree not removed: you have #1 in progress there.");
     let tree = project.file(".worktrees/task-1");
     std::fs::write(tree.join("bed"), "dug\n").unwrap();
     screen.send("d");
@@ -267,21 +267,21 @@ fn worktree_removal_names_losses_before_it_confirms() {
     screen.wait_for("1 to merge");
     std::fs::write(tree.join("notes"), "mine\n").unwrap();
     // The command line refuses. The dashboard names what would be lost and asks again.
-    let refusal = project.refused(&["worktree", "remove", "task-1"]);
+    let refusal = project.expect_refusal(&["worktree", "remove", "task-1"]);
     assert!(refusal.contains("1 uncommitted file (notes)"), "{refusal}");
-    screen.press("W", "Remove .worktrees/task-1");
+    screen.send_and_wait_for("W", "Remove .worktrees/task-1");
     screen.wait_for("1 unmerged commit");
-    screen.press("y", "Lost for good: 1 uncommitted file (notes).");
+    screen.send_and_wait_for("y", "Lost for good: 1 uncommitted file (notes).");
     screen.wait_for("Kept on the branch wt/task-1: 1 unmerged commit");
     // Files added after the question are not removed.
     std::fs::write(tree.join("more"), "mine too\n").unwrap();
-    screen.press("X", "by now it has 2 uncommitted files");
+    screen.send_and_wait_for("X", "by now it has 2 uncommitted files");
     assert!(tree.join("notes").exists());
     let mut viewer = start_viewer(&project);
-    viewer.press("\x1b", "i to write");
-    viewer.press("3gW", "Remove .worktrees/task-1");
-    viewer.press("y", "Lost for good: 2 uncommitted files (more, notes).");
-    viewer.press("X", "what was committed is on the branch wt/task-1");
+    viewer.send_and_wait_for("\x1b", "i to write");
+    viewer.send_and_wait_for("3gW", "Remove .worktrees/task-1");
+    viewer.send_and_wait_for("y", "Lost for good: 2 uncommitted files (more, notes).");
+    viewer.send_and_wait_for("X", "what was committed is on the branch wt/task-1");
     assert!(!tree.exists());
     assert_eq!(git(&project, &["show", "wt/task-1:bed"]).trim(), "dug");
     quit(viewer);
@@ -292,7 +292,7 @@ fn worktree_removal_names_losses_before_it_confirms() {
 fn worktree_of_a_killed_crew_is_reused_on_resume() {
     let project = repository();
     let mut screen = start_with_two_tasks(&project);
-    screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
+    screen.send_and_wait_for("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
     screen.kill();
     // As if killed a moment earlier: the worktree exists, and its task does not name it yet.
     let file = project.file(".tasks/task_1.json");

@@ -50,7 +50,7 @@ fn start_crew(project: &Project, script: &str) -> Screen {
 /// Starts a dashboard whose lead waits for a permission.
 fn start_crew_with_request(project: &Project) -> Screen {
     let mut crew = start_crew(project, CLEANUP_SCRIPT);
-    crew.press("go\r", "asks for permission");
+    crew.send_and_wait_for("go\r", "asks for permission");
     crew
 }
 
@@ -76,14 +76,14 @@ fn viewer_label(pid: u32) -> String {
 /// Focuses the waiting card and presses `key`.
 fn answer_request(screen: &mut Screen, key: &str) {
     screen.wait_for("asks for permission");
-    screen.press(ALT_W, "a approve");
+    screen.send_and_wait_for(ALT_W, "a approve");
     screen.send(key);
 }
 
 /// Quits the dashboard from any screen and checks a clean exit.
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
@@ -142,7 +142,7 @@ fn viewer_sees_everything_answers_and_sends_messages() {
         crew.pid()
     ));
     quit(viewer);
-    crew.press("go on then\r", "I see.");
+    crew.send_and_wait_for("go on then\r", "I see.");
     quit(crew);
 }
 
@@ -154,7 +154,7 @@ fn concurrent_answers_make_one_decision() {
     let mut viewer = start_viewer(&project, crew.pid());
     for screen in [&mut crew, &mut viewer] {
         screen.wait_for("asks for permission");
-        screen.press(ALT_W, "a approve");
+        screen.send_and_wait_for(ALT_W, "a approve");
     }
     viewer.send("a");
     crew.send("a");
@@ -182,7 +182,7 @@ fn one_of_two_viewers_takes_over_a_killed_crew() {
     ];
     for screen in &mut screens {
         screen.wait_for("lead asks for permission");
-        screen.press("half a thought", "half a thought");
+        screen.send_and_wait_for("half a thought", "half a thought");
     }
     crew.kill();
     // One of the two runs the crew now, the other is its viewer.
@@ -213,7 +213,7 @@ fn one_of_two_viewers_takes_over_a_killed_crew() {
     viewer.wait_for("All is clean.");
     assert_eq!(read_count(&project), "cleaned\n");
     // The draft can be sent as a message.
-    crew.press("\r", "I see.");
+    crew.send_and_wait_for("\r", "I see.");
     // After a normal end the remaining viewer takes over as the third process.
     quit(crew);
     viewer.wait("the viewer runs the crew", runs_crew);
@@ -224,7 +224,7 @@ fn one_of_two_viewers_takes_over_a_killed_crew() {
 fn viewer_without_a_model_cannot_take_over_and_says_why() {
     let project = Project::new();
     let mut crew = start_crew(&project, CLEANUP_SCRIPT);
-    crew.press("hello\r", "I see.");
+    crew.send_and_wait_for("hello\r", "I see.");
     let provider = "script:no-such-file.yaml";
     let viewer = Screen::start(project.path(), 160, 45, &["--provider", provider]);
     viewer.wait_for(&viewer_label(crew.pid()));
@@ -247,7 +247,7 @@ fn run_beside_a_crew_is_refused_with_alternatives() {
     let project = Project::new();
     let crew = start_crew(&project, CLEANUP_SCRIPT);
     let provider = format!("script:{}", project.file("script.yaml").display());
-    let refusal = project.refused(&["run", "hello", "--provider", &provider]);
+    let refusal = project.expect_refusal(&["run", "hello", "--provider", &provider]);
     for part in [
         &format!("(process {})", crew.pid()),
         "crewdeck mail send lead",
@@ -342,11 +342,11 @@ rules:
     crew.wait("bob is idle", |t| t.contains("bob idle"));
     let mut viewer = start_viewer(&project, crew.pid());
     viewer.wait_for("lead asks you");
-    viewer.press(ALT_W, "1-3 choose");
+    viewer.send_and_wait_for(ALT_W, "1-3 choose");
     viewer.send("2");
     crew.wait_for("Green it is.");
     viewer.wait_for("Green it is.");
-    viewer.press("\x1b4", "x shut down");
+    viewer.send_and_wait_for("\x1b4", "x shut down");
     viewer.send("x");
     crew.wait("bob is gone", |t| t.contains("bob gone"));
     viewer.wait("bob is gone", |t| t.contains("bob gone"));

@@ -88,7 +88,7 @@ async fn call_model(config: &ProviderConfig) -> Result<Reply, ModelError> {
     while let Some(item) = stream.next().await {
         match item? {
             Delta::Done(reply) => last = Some(reply),
-            Delta::Held(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {
+            Delta::Waiting(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {
                 assert!(last.is_none());
             }
         }

@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::worktree::{Content, Leftovers, OnDisk, Origin, Removal, WorktreeError};
+use crewdeck::domain::worktree::{ContentStatus, CommitOutcome, FolderState, Origin, RemovalMode, WorktreeError};
 use crewdeck::store::{NewWorktree, StoreError, Worktrees};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -32,21 +32,21 @@ fn deleted_worktree_is_recreated_from_its_branch() {
     let r = Repository::new();
     r.create(1, &[]);
     r.create(2, &[]);
-    commit(&r.tree("task-1"), "b.txt", "work\n");
+    commit(&r.worktree_path("task-1"), "b.txt", "work\n");
     for task in ["task-1", "task-2"] {
-        fs::remove_dir_all(r.tree(task)).unwrap();
+        fs::remove_dir_all(r.worktree_path(task)).unwrap();
     }
     let trees = r.worktrees();
     let state = trees.state(&name("task-1")).unwrap();
     assert_eq!(
         (state.on_disk, state.content),
-        (OnDisk::Missing, Content::Unmerged)
+        (FolderState::Missing, ContentStatus::Unmerged)
     );
     assert!(trees.diff(&name("task-1")).unwrap().text.contains("+work"));
     assert!(trees.commit_leftovers(&name("task-1"), "m").is_err());
     assert!(
         trees
-            .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
+            .remove(&name("task-1"), RemovalMode::OnlyIfSafe, NOW)
             .is_err()
     );
 
@@ -56,7 +56,7 @@ fn deleted_worktree_is_recreated_from_its_branch() {
         (name("task-1"), Origin::Branch)
     );
     assert_eq!(
-        fs::read_to_string(r.tree("task-1").join("b.txt")).unwrap(),
+        fs::read_to_string(r.worktree_path("task-1").join("b.txt")).unwrap(),
         "work\n"
     );
     let recreated = r.try_create(2, &[]).unwrap();
@@ -66,9 +66,9 @@ fn deleted_worktree_is_recreated_from_its_branch() {
     );
     assert_eq!(read_registry(&r)["worktrees"].as_array().unwrap().len(), 2);
 
-    fs::remove_dir_all(r.tree("task-2")).unwrap();
+    fs::remove_dir_all(r.worktree_path("task-2")).unwrap();
     trees
-        .remove(&name("task-2"), Removal::OnlyIfSafe, NOW)
+        .remove(&name("task-2"), RemovalMode::OnlyIfSafe, NOW)
         .unwrap();
     assert!(!r.git(&["worktree", "list"]).contains("task-2"));
 }
@@ -76,7 +76,7 @@ fn deleted_worktree_is_recreated_from_its_branch() {
 #[test]
 fn foreign_folder_is_never_changed() {
     let r = Repository::new();
-    let dir = r.tree("task-1");
+    let dir = r.worktree_path("task-1");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("notes.txt"), "mine").unwrap();
     assert_eq!(r.create(1, &[]), "task-1-2");
@@ -84,14 +84,14 @@ fn foreign_folder_is_never_changed() {
 
     // In a worktree without its `.git` link, git must not work on the repository above it.
     let trees = r.worktrees();
-    let lost = r.tree("task-1-2");
+    let lost = r.worktree_path("task-1-2");
     fs::remove_file(lost.join(".git")).unwrap();
     fs::write(lost.join("x.txt"), "x").unwrap();
-    let before = r.picture();
+    let before = r.state_snapshot();
     let all = [
         trees.commit_leftovers(&name("task-1-2"), "m").map(|_| ()),
         trees
-            .remove(&name("task-1-2"), Removal::WhatIsLostIsKnown, NOW)
+            .remove(&name("task-1-2"), RemovalMode::Confirmed, NOW)
             .map(|_| ()),
         trees.merge(&name("task-1-2"), NOW).map(|_| ()),
     ];
@@ -102,24 +102,24 @@ fn foreign_folder_is_never_changed() {
             "{error}"
         );
     }
-    assert_eq!(r.picture(), before);
+    assert_eq!(r.state_snapshot(), before);
 
     // The link must not lead to another repository or to another worktree of this one.
     let other = Repository::named("other");
     let link = format!("gitdir: {}\n", other.root().join(".git").display());
     let there = r.create(2, &[]);
-    let sibling = fs::read_to_string(r.tree(&there).join(".git")).unwrap();
+    let sibling = fs::read_to_string(r.worktree_path(&there).join(".git")).unwrap();
     for link in [link, sibling] {
         fs::write(lost.join(".git"), link).unwrap();
         let state = trees.state(&name("task-1-2")).unwrap();
-        assert_eq!(state.on_disk, OnDisk::Foreign);
+        assert_eq!(state.on_disk, FolderState::Foreign);
     }
 }
 
 #[test]
 fn learn_claude_code_registry_stays_compatible() {
     let r = Repository::new();
-    let path = r.tree("auth");
+    let path = r.worktree_path("auth");
     fs::create_dir_all(r.root().join(".worktrees")).unwrap();
     r.git(&[
         "worktree",
@@ -148,7 +148,7 @@ fn learn_claude_code_registry_stays_compatible() {
     commit(&path, "b.txt", "work\n");
     trees.merge(&name("auth"), NOW).unwrap();
     trees
-        .remove(&name("auth"), Removal::OnlyIfSafe, NOW)
+        .remove(&name("auth"), RemovalMode::OnlyIfSafe, NOW)
         .unwrap();
     let ours = read_registry(&r);
     assert_eq!(
@@ -194,7 +194,7 @@ fn commit_without_a_git_identity_uses_crewdeck() {
     for key in ["user.name", "user.email"] {
         r.git(&["config", "--unset", key]);
     }
-    fs::write(r.tree("task-1").join("b.txt"), "work\n").unwrap();
+    fs::write(r.worktree_path("task-1").join("b.txt"), "work\n").unwrap();
     let hook = r.root().join(".git/hooks/pre-commit");
     fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
@@ -202,8 +202,8 @@ fn commit_without_a_git_identity_uses_crewdeck() {
         .worktrees()
         .commit_leftovers(&name("task-1"), "task #1: Subject")
         .unwrap();
-    assert!(matches!(done, Leftovers::Committed(_)));
-    let who = git(&r.tree("task-1"), &["log", "-1", "--format=%an <%ae>"]);
+    assert!(matches!(done, CommitOutcome::Committed(_)));
+    let who = git(&r.worktree_path("task-1"), &["log", "-1", "--format=%an <%ae>"]);
     // The user who runs this test may have a global git identity.
     let global = Command::new("git")
         .args(["config", "--global", "user.name"])
@@ -268,7 +268,7 @@ fn eight_processes_create_forty_unique_worktrees() {
     assert_eq!((listing.worktrees.len(), names.len()), (40, 40));
     for task in 1..=20 {
         for name in [format!("task-{task}"), format!("task-{task}-2")] {
-            assert!(r.tree(&name).join("a.txt").exists(), "{name}");
+            assert!(r.worktree_path(&name).join("a.txt").exists(), "{name}");
         }
     }
     assert_eq!(r.events().len(), 80);
@@ -295,8 +295,8 @@ fn injected_git_settings_start_no_program() {
         evil.to_string_lossy().as_bytes(),
     )
     .unwrap();
-    std::fs::write(r.tree("task-1").join(".gitattributes"), "* filter=evil\n").unwrap();
-    std::fs::write(r.tree("task-1").join("b.txt"), "b").unwrap();
+    std::fs::write(r.worktree_path("task-1").join(".gitattributes"), "* filter=evil\n").unwrap();
+    std::fs::write(r.worktree_path("task-1").join("b.txt"), "b").unwrap();
     let trees = r.worktrees();
     // The results do not matter here.
     let _ = trees.state(&name("task-1"));

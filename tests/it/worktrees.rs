@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::worktree::{
-    BranchFate, Content, Leftovers, Merge, OnDisk, Removal, WorktreeError, WorktreeStatus,
+    BranchOutcome, ContentStatus, CommitOutcome, Merge, FolderState, RemovalMode, WorktreeError, WorktreeStatus,
 };
 use crewdeck::store::NewWorktree;
 use pretty_assertions::assert_eq;
@@ -32,10 +32,10 @@ fn worktree_lifecycle_from_creation_to_removal() {
     let state = trees.state(&tree.name).unwrap();
     assert_eq!(
         (state.on_disk, state.content),
-        (OnDisk::Whole, Content::Nothing)
+        (FolderState::Whole, ContentStatus::Nothing)
     );
 
-    let dir = r.tree("task-3");
+    let dir = r.worktree_path("task-3");
     fs::write(dir.join("a.txt"), "two\n").unwrap();
     fs::write(dir.join("new.txt"), "new\n").unwrap();
     assert!(matches!(
@@ -58,17 +58,17 @@ fn worktree_lifecycle_from_creation_to_removal() {
     );
 
     let leftovers = trees.commit_leftovers(&tree.name, &tree.message()).unwrap();
-    assert!(matches!(leftovers, Leftovers::Committed(_)));
+    assert!(matches!(leftovers, CommitOutcome::Committed(_)));
     assert_eq!(
         git(&dir, &["log", "-1", "--format=%s %an"]),
         "task #3: Subject 3 Ada"
     );
     let second = trees.commit_leftovers(&tree.name, "again").unwrap();
-    assert_eq!(second, Leftovers::None);
+    assert_eq!(second, CommitOutcome::None);
     let state = trees.state(&tree.name).unwrap();
     assert_eq!(
         (state.dirty, state.ahead, state.content),
-        (0, 1, Content::Unmerged)
+        (0, 1, ContentStatus::Unmerged)
     );
 
     let before = r.git(&["rev-parse", "HEAD"]);
@@ -98,8 +98,8 @@ fn worktree_lifecycle_from_creation_to_removal() {
     );
 
     trees.task_completed(&tree.name, NOW).unwrap();
-    let fate = trees.remove(&tree.name, Removal::OnlyIfSafe, NOW).unwrap();
-    assert_eq!((fate, dir.exists()), (BranchFate::Deleted, false));
+    let fate = trees.remove(&tree.name, RemovalMode::OnlyIfSafe, NOW).unwrap();
+    assert_eq!((fate, dir.exists()), (BranchOutcome::Deleted, false));
     assert_eq!(r.git(&["branch", "--format=%(refname:short)"]), "main");
     assert_eq!(r.git(&["status", "--porcelain"]), "");
     assert_eq!(trees.list().unwrap().worktrees, []);
@@ -125,7 +125,7 @@ fn change_within_the_checkout_second_is_in_the_diff() {
     let r = Repository::new();
     r.git(&["config", "core.trustctime", "false"]);
     let tree = r.create(1, &[]);
-    let dir = r.tree(&tree);
+    let dir = r.worktree_path(&tree);
     let second = SystemTime::now() - Duration::from_secs(60);
     let set_time = |file: &Path| {
         let file = fs::File::options().write(true).open(file).unwrap();
@@ -147,7 +147,7 @@ fn change_within_the_checkout_second_is_in_the_diff() {
 fn diff_includes_new_files_but_no_nested_repositories() {
     let r = Repository::new();
     let created = r.try_create(3, &[]).unwrap();
-    let dir = r.tree("task-3");
+    let dir = r.worktree_path("task-3");
     for (file, text) in [
         (":(top)a", "odd\n"),
         ("-x", "dash\n"),
@@ -175,9 +175,9 @@ fn diff_of_a_merged_branch_shows_what_its_merge_changed() {
     let r = Repository::new();
     let trees = r.worktrees();
     let first = r.create(1, &[]);
-    commit(&r.tree(&first), "one.txt", "1\n");
+    commit(&r.worktree_path(&first), "one.txt", "1\n");
     let second = r.create(2, &["wt/task-1"]);
-    commit(&r.tree(&second), "two.txt", "2\n");
+    commit(&r.worktree_path(&second), "two.txt", "2\n");
     r.commit("meanwhile.txt", "0\n");
     let before = trees.diff(&name(&second)).unwrap();
     for tree in [&first, &second] {
@@ -196,7 +196,7 @@ fn diff_of_a_merged_branch_shows_what_its_merge_changed() {
     assert!(two.text.contains("+++ b/two.txt\n"), "{}", two.text);
     assert!(two.stat.contains("1 file changed"), "{}", two.stat);
     // New changes in the worktree are shown again.
-    std::fs::write(r.tree(&first).join("one.txt"), "11\n").unwrap();
+    std::fs::write(r.worktree_path(&first).join("one.txt"), "11\n").unwrap();
     assert!(diff_of(&first).text.contains("-1\n+11\n"));
 }
 
@@ -226,23 +226,23 @@ fn worktree_of_a_dependent_contains_its_blockers_work() {
     let r = Repository::new();
     for (task, file) in [(1, "left.txt"), (2, "right.txt"), (4, "gone.txt")] {
         let name = r.create(task, &[]);
-        commit(&r.tree(&name), file, "work\n");
+        commit(&r.worktree_path(&name), file, "work\n");
     }
     // Squashed into the base: nothing is left to merge.
     r.git(&["merge", "--quiet", "--squash", "wt/task-4"]);
     r.git(&["commit", "--quiet", "-m", "squashed"]);
     let needs = ["wt/task-1", "wt/task-2", "wt/task-4", "wt/never"];
     let created = r.try_create(3, &needs).unwrap();
-    assert_eq!(created.brought.merged, ["wt/task-1", "wt/task-2"]);
-    assert_eq!(created.brought.conflicts, []);
+    assert_eq!(created.branch_merges.merged, ["wt/task-1", "wt/task-2"]);
+    assert_eq!(created.branch_merges.conflicts, []);
     for file in ["left.txt", "right.txt", "gone.txt"] {
-        assert!(r.tree("task-3").join(file).exists(), "{file}");
+        assert!(r.worktree_path("task-3").join(file).exists(), "{file}");
     }
-    commit(&r.tree("task-1"), "later.txt", "more\n");
+    commit(&r.worktree_path("task-1"), "later.txt", "more\n");
     let branches = [String::from("wt/task-1"), String::from("wt/task-2")];
     let brought = r
         .worktrees()
-        .bring(&name("task-3"), &branches, NOW)
+        .merge_branches(&name("task-3"), &branches, NOW)
         .unwrap();
     assert_eq!(brought.merged, ["wt/task-1"]);
 }
@@ -251,8 +251,8 @@ fn worktree_of_a_dependent_contains_its_blockers_work() {
 fn uncommitted_or_unmerged_work_needs_a_forced_removal() {
     let r = Repository::new();
     r.create(1, &[]);
-    let (trees, task, dir) = (r.worktrees(), name("task-1"), r.tree("task-1"));
-    let losses = || match refusal(trees.remove(&task, Removal::OnlyIfSafe, NOW)) {
+    let (trees, task, dir) = (r.worktrees(), name("task-1"), r.worktree_path("task-1"));
+    let losses = || match refusal(trees.remove(&task, RemovalMode::OnlyIfSafe, NOW)) {
         WorktreeError::Unsafe { losses, .. } => losses,
         other => panic!("{other}"),
     };
@@ -272,21 +272,21 @@ fn uncommitted_or_unmerged_work_needs_a_forced_removal() {
     git(&dir, &["switch", "--quiet", "--detach", &hash]);
     assert_eq!(losses().commits, 1);
     let error = refusal(trees.merge(&task, NOW));
-    assert!(matches!(error, WorktreeError::Elsewhere { .. }), "{error}");
+    assert!(matches!(error, WorktreeError::OtherBranch { .. }), "{error}");
     // With a detached HEAD the commit would be lost with the folder, and dependents cannot use the worktree's branch.
-    let error = refusal(trees.remove(&task, Removal::WhatIsLostIsKnown, NOW));
-    assert!(matches!(error, WorktreeError::Loose { .. }), "{error}");
+    let error = refusal(trees.remove(&task, RemovalMode::Confirmed, NOW));
+    assert!(matches!(error, WorktreeError::UnreachableCommit { .. }), "{error}");
     let error = refusal(trees.commit_leftovers(&task, "task 1"));
-    assert!(matches!(error, WorktreeError::Beside { .. }), "{error}");
+    assert!(matches!(error, WorktreeError::CommitsOnOtherBranch { .. }), "{error}");
     assert!(dir.join("new.txt").exists());
     git(&dir, &["switch", "--quiet", "wt/task-1"]);
     git(&dir, &["merge", "--quiet", &hash]);
     fs::write(dir.join("new.txt"), "lost\n").unwrap();
 
     let fate = trees
-        .remove(&task, Removal::WhatIsLostIsKnown, NOW)
+        .remove(&task, RemovalMode::Confirmed, NOW)
         .unwrap();
-    assert_eq!(fate, BranchFate::Stays("wt/task-1".into()));
+    assert_eq!(fate, BranchOutcome::Kept("wt/task-1".into()));
     assert_eq!(
         (dir.exists(), r.git(&["show", "wt/task-1:new.txt"])),
         (false, "new".into())
@@ -298,7 +298,7 @@ fn uncommitted_or_unmerged_work_needs_a_forced_removal() {
     );
 
     trees.keep(&name("task-1-2"), NOW).unwrap();
-    let error = refusal(trees.remove(&name("task-1-2"), Removal::OnlyIfSafe, NOW));
+    let error = refusal(trees.remove(&name("task-1-2"), RemovalMode::OnlyIfSafe, NOW));
     assert!(matches!(error, WorktreeError::Kept(_)), "{error}");
 }
 
@@ -315,7 +315,7 @@ fn worktree_starts_from_the_given_base() {
     let tree = r.worktrees().create(&new("stable"), NOW).unwrap().worktree;
     assert_eq!(tree.base, "stable");
     assert_eq!(
-        fs::read_to_string(r.tree("task-1").join("a.txt")).unwrap(),
+        fs::read_to_string(r.worktree_path("task-1").join("a.txt")).unwrap(),
         "one\n"
     );
     for bad in ["--force", "nowhere", "-b", "main^{tree}", ""] {

@@ -49,7 +49,7 @@ pub struct KeptState {
 
 /// Returns the first message of the conversation that replaces `messages`. `room` is its size in bytes: a third each for
 /// the summary, the user's messages and the skills.
-pub fn fresh(messages: &[Message], summary: &str, keep: &KeptState, room: usize) -> Message {
+pub fn rebuild(messages: &[Message], summary: &str, keep: &KeptState, room: usize) -> Message {
     let part = room / 3;
     let summary = match summary.trim() {
         "" => "No summary generated.",

@@ -30,7 +30,7 @@ pub enum SummaryForm {
 
 /// The request for a summary.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct SummaryRequest {
     /// A different system prompt; `None` uses the agent's own prompt and tools.
     pub system: Option<String>,
     /// The conversation with the prompt.
@@ -43,7 +43,7 @@ pub fn question(
     form: SummaryForm,
     focus: Option<&str>,
     room: usize,
-) -> Question {
+) -> SummaryRequest {
     let mut wanted = WANTED.to_string();
     if let Some(focus) = focus.map(str::trim).filter(|f| !f.is_empty()) {
         wanted.push_str("\nCover in most detail: ");
@@ -56,7 +56,7 @@ pub fn question(
                 Some(last) if last.role == Role::User => last.blocks.push(Block::text(wanted)),
                 Some(_) | None => messages.push(Message::user(vec![Block::text(wanted)])),
             }
-            Question {
+            SummaryRequest {
                 system: None,
                 messages,
             }
@@ -65,7 +65,7 @@ pub fn question(
             let parts: Vec<String> = messages.iter().map(as_text).collect();
             let text = head_and_tail(&parts.join("\n\n"), room);
             let asked = format!("<conversation>\n{text}\n</conversation>\n\n{wanted}");
-            Question {
+            SummaryRequest {
                 system: Some(SYSTEM.into()),
                 messages: vec![Message::user(vec![Block::text(asked)])],
             }

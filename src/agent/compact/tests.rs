@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::chat::{Block, Outcome, ToolCall, check, estimate_tokens};
+use crate::domain::chat::{Block, Outcome, ToolCall, validate, estimate_tokens};
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::{CallId, TaskId};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 
 fn said(text: &str) -> Message {
@@ -71,7 +71,7 @@ fn old_results_are_pruned_except_newest_and_read_file() {
         &x,
     ];
     assert_eq!(contents(&messages), expected);
-    assert_eq!(check(&messages), Ok(()));
+    assert_eq!(validate(&messages), Ok(()));
     assert_eq!(
         Prune::of(&messages).count(),
         0,
@@ -116,8 +116,8 @@ fn summary_prompt_follows_conversation_or_digest() {
     );
     let last = behind.messages.last().unwrap();
     assert_eq!(last.blocks[0], messages.last().unwrap().blocks[0]);
-    assert!(last.words().ends_with("Cover in most detail: the parser"));
-    assert_eq!(check(&behind.messages), Ok(()));
+    assert!(last.text().ends_with("Cover in most detail: the parser"));
+    assert_eq!(validate(&behind.messages), Ok(()));
 
     let digest = question(
         &worked(&["bash"; 50], 3000),
@@ -126,7 +126,7 @@ fn summary_prompt_follows_conversation_or_digest() {
         20_000,
     );
     assert!(digest.system.is_some());
-    let words = digest.messages[0].words();
+    let words = digest.messages[0].text();
     assert!(
         words.len() < 24_000 && words.contains("bytes cut here"),
         "{}",
@@ -168,8 +168,8 @@ fn rebuilt_conversation_keeps_identity_and_state_verbatim() {
     ));
     messages.push(Message::assistant(vec![Block::text("ok")]));
     messages.push(said("<reminder>Update your todos.</reminder>"));
-    let first = fresh(&messages, "Half of it is done.", &keep, 30_000);
-    let words = first.words();
+    let first = rebuild(&messages, "Half of it is done.", &keep, 30_000);
+    let words = first.text();
     for part in [
         "[Conversation compressed. Transcript: .transcripts/s-bob.whole-1.jsonl]\n\nHalf of it is done.",
         "<identity>You are 'bob', role: coder",
@@ -183,7 +183,7 @@ fn rebuilt_conversation_keeps_identity_and_state_verbatim() {
     }
     assert!(!words.contains("Update your todos"), "{words}");
     // A second compaction keeps the same parts.
-    let again = fresh(&[first], "More is done.", &keep, 30_000).words();
+    let again = rebuild(&[first], "More is done.", &keep, 30_000).text();
     for part in ["<person-said>\nnever use regex", "write it first", "#7"] {
         assert!(again.contains(part), "{part} in {again}");
     }
@@ -199,19 +199,19 @@ fn user_messages_differ_from_crew_texts() {
         crews,
         said("[1/2] and links too"),
     ];
-    let first = fresh(&messages, "s", &KeptState::default(), 10_000);
-    let kept = Message::user(first.blocks[1..].to_vec()).words();
+    let first = rebuild(&messages, "s", &KeptState::default(), 10_000);
+    let kept = Message::user(first.blocks[1..].to_vec()).text();
     let expected =
         "<person-said>\n<b>bold</b> is lost in the page\n---\n[1/2] and links too\n</person-said>";
     assert_eq!(kept, expected);
     // The same after the next summary.
-    let second = fresh(&[first], "s", &KeptState::default(), 10_000);
+    let second = rebuild(&[first], "s", &KeptState::default(), 10_000);
     assert_eq!(second.blocks[1], Block::text(expected));
 }
 
 #[test]
 fn empty_summary_is_marked() {
-    let words = fresh(&[said("hi")], "  ", &KeptState::default(), 3000).words();
+    let words = rebuild(&[said("hi")], "  ", &KeptState::default(), 3000).text();
     assert!(words.contains("No summary generated."), "{words}");
 }
 
@@ -221,8 +221,8 @@ proptest! {
     fn rebuilt_conversation_is_bounded(texts in proptest::collection::vec("[a-z]{1,400}", 1..40)) {
         let messages: Vec<Message> = texts.iter().map(|t| said(t)).collect();
         let room = 3000;
-        let first = fresh(&messages, &"s".repeat(9000), &KeptState::default(), room);
+        let first = rebuild(&messages, &"s".repeat(9000), &KeptState::default(), room);
         prop_assert!(estimate_tokens(std::slice::from_ref(&first)) * 4 < 3000 + 1000);
-        prop_assert!(first.words().contains(texts.last().unwrap()));
+        prop_assert!(first.text().contains(texts.last().unwrap()));
     }
 }

@@ -125,7 +125,7 @@ pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
         .filter_map(|block| match block {
             Block::Text { text } if text.trim().is_empty() => None,
             Block::ToolCall(mut call) => {
-                call.name = chat::sent_name(&call.name).into_owned();
+                call.name = chat::valid_tool_name(&call.name).into_owned();
                 let id = &call.id.0;
                 let is_sound =
                     (1..=ID_MAX).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic());

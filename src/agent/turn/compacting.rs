@@ -7,8 +7,8 @@ use super::{Effect, Phase, Turn};
 use crate::agent::compact::{self, Budget, KeptState, Plan, SummaryForm};
 use crate::domain::chat::{self, Block, Message, Role};
 use crate::domain::usage::Usage;
-use crate::model::retry::Tries;
-use crate::model::{Fault, ModelError, Reply};
+use crate::model::retry::FailedTries;
+use crate::model::{ErrorKind, ModelError, Reply};
 use crate::protocol::event::{Compaction, NoticeLevel, CompactionMethod, TurnEnd};
 
 /// The share of the available tokens, in percent, for a digest and for the rebuilt first message.
@@ -159,7 +159,7 @@ impl Turn {
     /// Processes a request for a summary.
     pub(super) fn request_compaction(&mut self, focus: String, asker: Requester) -> Vec<Effect> {
         if !self.is_idle() {
-            self.wished = Some((focus, asker));
+            self.requested_compaction = Some((focus, asker));
             return vec![];
         }
         if self.messages.len() < 2 {
@@ -169,13 +169,13 @@ impl Turn {
                 Effect::End(TurnEnd::Done),
             ];
         }
-        self.tries = Tries::default();
+        self.tries = FailedTries::default();
         self.summarise(SummaryForm::Appended, focus, After::Rest)
     }
 
     /// Ends the turn after its answer, or first makes the summary that was requested meanwhile.
     pub(super) fn done(&mut self) -> Vec<Effect> {
-        match self.wished.take() {
+        match self.requested_compaction.take() {
             Some((focus, _)) => self.summarise(SummaryForm::Appended, focus, After::Rest),
             None => self.end(TurnEnd::Done),
         }
@@ -183,7 +183,7 @@ impl Turn {
 
     /// Returns the effects that shorten the conversation before the next call; `None` if it need not be shortened.
     pub(super) fn shorten(&mut self) -> Option<Vec<Effect>> {
-        if let Some((focus, asker)) = self.wished.take() {
+        if let Some((focus, asker)) = self.requested_compaction.take() {
             let after = match asker {
                 Requester::User => After::CallForUser,
                 Requester::Agent => After::Call,
@@ -236,8 +236,8 @@ impl Turn {
             return vec![];
         };
         let summary = summary.clone();
-        let words = Message::assistant(reply.blocks.clone()).words();
-        self.tries = Tries::default();
+        let words = Message::assistant(reply.blocks.clone()).text();
+        self.tries = FailedTries::default();
         if words.trim().is_empty() && summary.form == SummaryForm::Appended {
             return self.summarise(SummaryForm::Digest, summary.focus, summary.after);
         }
@@ -254,7 +254,7 @@ impl Turn {
             return None;
         };
         let summary = summary.clone();
-        (error.fault == Fault::ContextTooLong && summary.form == SummaryForm::Appended)
+        (error.kind == ErrorKind::ContextTooLong && summary.form == SummaryForm::Appended)
             .then(|| self.summarise(SummaryForm::Digest, summary.focus, summary.after))
     }
 
@@ -265,7 +265,7 @@ impl Turn {
         };
         let (summary, after) = (summary.clone(), *after);
         let before = self.context();
-        let mut first = compact::fresh(&self.messages, &summary, keep, self.length.room());
+        let mut first = compact::rebuild(&self.messages, &summary, keep, self.length.room());
         if after != After::Rest {
             first.blocks.push(Block::text(RESUMED_TURN));
         }

@@ -2,7 +2,7 @@
 
 use super::{Effect, Phase, Retry, Turn};
 use crate::domain::chat::Block;
-use crate::model::{Fault, ModelError, retry};
+use crate::model::{ErrorKind, ModelError, retry};
 use crate::protocol::event::TurnEnd;
 
 /// Most empty answers in a row, including the first.
@@ -26,7 +26,7 @@ impl Turn {
 
     pub(super) fn failed(&mut self, error: &ModelError, jitter: f64) -> Vec<Effect> {
         let again = match &self.phase {
-            Phase::Calling if error.fault == Fault::ContextTooLong => return self.overflow(),
+            Phase::Calling if error.kind == ErrorKind::ContextTooLong => return self.overflow(),
             Phase::Calling => Retry::Call,
             Phase::Summarising(summary) => Retry::Summary(summary.clone()),
             Phase::Idle
@@ -43,14 +43,14 @@ impl Turn {
             Retry::Summary(_) => "the conversation could not be summarised: ",
         };
         let wait = retry::wait(error, &self.tries, jitter);
-        self.tries.add(error.fault, wait);
+        self.tries.add(error.kind, wait);
         match wait {
             Some(wait) => {
                 self.phase = Phase::Waiting(again);
                 vec![Effect::Wait {
                     wait,
                     attempt: self.tries.count(),
-                    attempts_max: retry::most(error),
+                    attempts_max: retry::max_tries(error),
                     cause: error.message.clone(),
                 }]
             }

@@ -50,7 +50,7 @@ fn compaction_never_grows_or_reports_growth() {
         panic!("{effects:?}")
     };
     assert!(why.starts_with("Not compacted"), "{why}");
-    assert_eq!(turn.messages()[0].words(), "hello");
+    assert_eq!(turn.messages()[0].text(), "hello");
     assert_eq!(turn.messages().len(), 2);
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::compact::{KeptState, Question};
+use crate::agent::compact::{KeptState, SummaryRequest};
 use crate::domain::chat::{Block, Message, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::model::{ModelError, Reply};
@@ -77,7 +77,7 @@ pub enum Effect {
     /// Call the model with the conversation.
     Call,
     /// Request a summary from the model; give [`Input::Replied`] or [`Input::ModelFailed`].
-    Summarise(Question),
+    Summarise(SummaryRequest),
     /// Save the whole conversation in a separate file, then give [`Input::Archived`].
     Archive,
     /// Rewrite the log, because the conversation was replaced.

@@ -4,11 +4,11 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::agent::compact::{Budget, KeptState, Question};
+use crate::agent::compact::{Budget, KeptState, SummaryRequest};
 use crate::domain::chat::{self, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
-use crate::model::{Fault, ModelError};
+use crate::model::{ErrorKind, ModelError};
 use crate::protocol::event::CompactionMethod;
 
 fn tool(id: &str) -> Block {
@@ -32,7 +32,7 @@ pub(super) fn reply(blocks: Vec<Block>, stop: StopReason, tokens: u64) -> Input 
     })
 }
 
-fn failed(fault: Fault) -> Input {
+fn failed(fault: ErrorKind) -> Input {
     Input::ModelFailed {
         error: ModelError::new(fault, "it failed", ""),
         jitter: 0.5,
@@ -66,7 +66,7 @@ fn grown(tokens: u64, output: &str) -> (Turn, Vec<Effect>) {
     (turn, effects)
 }
 
-fn asks(effects: &[Effect]) -> &Question {
+fn asks(effects: &[Effect]) -> &SummaryRequest {
     match effects.last() {
         Some(Effect::Summarise(question)) => question,
         _ => panic!("{effects:?}"),
@@ -99,11 +99,11 @@ fn summary_is_requested_only_above_the_limit() {
         panic!("{effects:?}")
     };
     assert_eq!(messages.len(), 1);
-    assert!(messages[0].words().contains("so far so good"));
-    assert!(messages[0].words().contains("<person-said>\ngo\n"));
+    assert!(messages[0].text().contains("so far so good"));
+    assert!(messages[0].text().contains("<person-said>\ngo\n"));
     assert_eq!(told.before, 801);
     assert!(told.after < 300, "{told:?}");
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
     // The turn continues.
     let effects = turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 90));
     assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
@@ -121,7 +121,7 @@ fn summary_is_not_summarised_again() {
         "the server has the last word"
     );
     // The summary does not fit either, so the turn ends.
-    let effects = turn.step(failed(Fault::ContextTooLong));
+    let effects = turn.step(failed(ErrorKind::ContextTooLong));
     assert!(
         matches!(effects.last(), Some(Effect::End(TurnEnd::Failed { .. }))),
         "{effects:?}"
@@ -161,10 +161,10 @@ fn too_small_window_warns_once_and_skips_summaries() {
         "{effects:?}"
     );
     // If the server refuses, a summary is the last resort; it contains the user message.
-    asks(&turn.step(failed(Fault::ContextTooLong)));
+    asks(&turn.step(failed(ErrorKind::ContextTooLong)));
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 100));
     turn.step(keep());
-    assert!(turn.messages()[0].words().contains("never say ZEBRA"));
+    assert!(turn.messages()[0].text().contains("never say ZEBRA"));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn too_long_first_message_suggests_a_larger_window() {
     let mut turn = Turn::new(Limits::default());
     turn.step(Input::Say(vec![Block::text("go")]));
     turn.step(Input::Mail(vec![]));
-    let effects = turn.step(failed(Fault::ContextTooLong));
+    let effects = turn.step(failed(ErrorKind::ContextTooLong));
     let Some(Effect::End(TurnEnd::Failed { hint, .. })) = effects.last() else {
         panic!("{effects:?}")
     };
@@ -208,7 +208,7 @@ fn loop_ends_despite_compaction_in_each_round() {
 #[test]
 fn context_overflow_summarises_a_digest_and_continues() {
     let (mut turn, _) = grown(300, "fine");
-    let effects = turn.step(failed(Fault::ContextTooLong));
+    let effects = turn.step(failed(ErrorKind::ContextTooLong));
     assert!(asks(&effects).system.is_some());
     turn.step(reply(
         vec![Block::text("half done")],
@@ -217,7 +217,7 @@ fn context_overflow_summarises_a_digest_and_continues() {
     ));
     let effects = turn.step(keep());
     assert_eq!(effects.last(), Some(&Effect::Call));
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
 }
 
 #[test]
@@ -236,14 +236,14 @@ fn answer_cut_off_by_the_window_is_continued() {
     ));
     let effects = turn.step(keep());
     assert_eq!(effects.last(), Some(&Effect::Call));
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
 }
 
 #[test]
 fn failed_summary_is_retried_and_changes_nothing() {
     let (mut turn, _) = grown(900, "fine");
     let before = turn.messages();
-    let effects = turn.step(failed(Fault::Server));
+    let effects = turn.step(failed(ErrorKind::Server));
     assert!(
         matches!(effects.last(), Some(Effect::Wait { attempt: 1, .. })),
         "{effects:?}"
@@ -251,9 +251,9 @@ fn failed_summary_is_retried_and_changes_nothing() {
     let effects = turn.step(Input::RetryDue);
     assert_eq!(asks(&effects).system, None);
     // The conversation is too long, so a digest is sent.
-    let effects = turn.step(failed(Fault::ContextTooLong));
+    let effects = turn.step(failed(ErrorKind::ContextTooLong));
     assert!(asks(&effects).system.is_some());
-    let effects = turn.step(failed(Fault::Auth));
+    let effects = turn.step(failed(ErrorKind::Auth));
     let Some(Effect::End(TurnEnd::Failed { error, .. })) = effects.last() else {
         panic!("{effects:?}")
     };
@@ -273,7 +273,7 @@ fn empty_summary_is_requested_once_more() {
     let Some(Effect::Replace(messages)) = effects.first() else {
         panic!("{effects:?}")
     };
-    assert!(messages[0].words().contains("No summary generated."));
+    assert!(messages[0].text().contains("No summary generated."));
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn request_prefix_is_stable_between_compactions() {
             outcome: Outcome::Ok,
         });
         effects = turn.step(Input::Mail(vec![]));
-        assert_eq!(chat::check(&turn.messages()), Ok(()));
+        assert_eq!(chat::validate(&turn.messages()), Ok(()));
     }
     // 300 results of 750 tokens; a small compaction frees all but three of the 21 that fit at first.
     assert_eq!(broken, small + whole);
@@ -359,7 +359,7 @@ fn requested_compaction_works_between_and_within_turns() {
             .messages
             .last()
             .unwrap()
-            .words()
+            .text()
             .contains("the tests")
     );
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 300));
@@ -398,7 +398,7 @@ fn message_during_a_summary_is_answered() {
     let effects = turn.step(Input::Mail(vec![]));
     let said = Message::user(vec![Block::text("and now")]);
     assert_eq!(effects, vec![Effect::Save(said), Effect::Call]);
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
 }
 
 #[test]
@@ -408,7 +408,7 @@ fn compaction_requested_during_last_answer_runs_after_it() {
     assert_eq!(turn.step(Input::Compact { focus }), vec![]);
     let effects = turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 310));
     assert!(matches!(effects[0], Effect::Save(_)), "{effects:?}");
-    let question = asks(&effects).messages.last().unwrap().words();
+    let question = asks(&effects).messages.last().unwrap().text();
     assert!(question.contains("the tests"), "{question}");
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 300));
     let effects = turn.step(keep());

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::domain::chat::{Block, Message, Role};
-use crate::model::retry::Tries;
+use crate::model::retry::FailedTries;
 use crate::model::{Reply, StopReason};
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use calls::{Calls, signature};
@@ -96,7 +96,7 @@ pub struct Turn {
     said: Vec<Block>,
     rounds: u32,
     /// Failed tries of the current call.
-    tries: Tries,
+    tries: FailedTries,
     empty_answers: u32,
     pauses: u32,
     /// Whether an answer that reached its length limit was already continued in this turn.
@@ -107,7 +107,7 @@ pub struct Turn {
     progress: Progress,
     length: Length,
     /// A summary that was requested during the turn, with its focus.
-    wished: Option<(String, Requester)>,
+    requested_compaction: Option<(String, Requester)>,
 }
 
 impl Turn {
@@ -120,7 +120,7 @@ impl Turn {
             results: Vec::new(),
             said: Vec::new(),
             rounds: 0,
-            tries: Tries::default(),
+            tries: FailedTries::default(),
             empty_answers: 0,
             pauses: 0,
             was_continued: false,
@@ -128,7 +128,7 @@ impl Turn {
             has_open_todos: false,
             progress: Progress::default(),
             length: Length::default(),
-            wished: None,
+            requested_compaction: None,
         }
     }
 
@@ -200,7 +200,7 @@ impl Turn {
             return vec![];
         }
         self.rounds = 0;
-        self.tries = Tries::default();
+        self.tries = FailedTries::default();
         self.empty_answers = 0;
         self.pauses = 0;
         self.was_continued = false;
@@ -249,7 +249,7 @@ impl Turn {
         if !matches!(self.phase, Phase::Calling) {
             return vec![];
         }
-        self.tries = Tries::default();
+        self.tries = FailedTries::default();
         self.rounds += 1;
         if reply.stop != StopReason::ContextExceeded {
             self.length.counted(reply.usage);
@@ -257,7 +257,7 @@ impl Turn {
         self.since_todo = self.since_todo.saturating_add(1);
         let message = Message::assistant(calls::tidy(reply.blocks));
         let calls: Vec<_> = message.calls().cloned().collect();
-        let is_empty = message.words().trim().is_empty() && calls.is_empty();
+        let is_empty = message.text().trim().is_empty() && calls.is_empty();
         let mut effects = Vec::new();
         if !is_empty {
             self.empty_answers = 0;
@@ -361,7 +361,7 @@ impl Turn {
 
     fn interrupt(&mut self, partial: String) -> Vec<Effect> {
         let mut effects = Vec::new();
-        self.wished = None;
+        self.requested_compaction = None;
         match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Idle => return vec![],
             Phase::Gathering

@@ -94,14 +94,14 @@ fn two_compactions_without_progress_end_the_turn() {
         .any(|e| matches!(e, Effect::Notice(NoticeLevel::Warn, text) if text.contains("Turn ended")));
     assert!(told, "{effects:?}");
     assert!(turn.is_idle());
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
     // The agent can be spoken to, and its calls are counted from zero.
     assert_eq!(
         turn.step(Input::Say(vec![Block::text("go on")])),
         vec![Effect::CheckMail]
     );
     assert_eq!(turn.step(Input::Mail(vec![])).last(), Some(&Effect::Call));
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
     assert_eq!(cycle(&mut turn, 3, Some(7)).last(), Some(&Effect::Call));
 }
 

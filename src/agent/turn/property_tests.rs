@@ -6,7 +6,7 @@ use super::tests::{done, error, reads, reply, text, tool};
 use super::*;
 use crate::agent::compact::{Budget, KeptState};
 use crate::domain::chat;
-use crate::model::Fault;
+use crate::model::ErrorKind;
 
 fn any_input() -> impl Strategy<Value = Input> {
     let id = prop::sample::select(vec!["a", "b", "c"]);
@@ -31,7 +31,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         StopReason::Refusal,
         StopReason::ContextExceeded,
     ]);
-    let fault = prop::sample::select(vec![Fault::Auth, Fault::Cut, Fault::ContextTooLong]);
+    let fault = prop::sample::select(vec![ErrorKind::Auth, ErrorKind::Truncated, ErrorKind::ContextTooLong]);
     prop_oneof![
         Just(Input::Say(vec![text("say")])),
         Just(Input::Mail(vec![])),
@@ -71,11 +71,11 @@ proptest! {
         for input in inputs {
             let effects = turn.step(input);
             if effects.contains(&Effect::Call) || turn.is_idle() {
-                prop_assert_eq!(chat::check(&turn.messages()), Ok(()));
+                prop_assert_eq!(chat::validate(&turn.messages()), Ok(()));
             }
             for effect in effects {
                 if let Effect::Summarise(question) = effect {
-                    prop_assert_eq!(chat::check(&question.messages), Ok(()));
+                    prop_assert_eq!(chat::validate(&question.messages), Ok(()));
                 }
             }
         }

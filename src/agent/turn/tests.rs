@@ -7,7 +7,7 @@ use super::*;
 use crate::domain::chat::{self, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
-use crate::model::{Fault, ModelError};
+use crate::model::{ErrorKind, ModelError};
 
 pub(super) fn text(s: &str) -> Block {
     Block::text(s)
@@ -52,7 +52,7 @@ pub(super) fn done(id: &str) -> Input {
     }
 }
 
-pub(super) fn error(fault: Fault) -> Input {
+pub(super) fn error(fault: ErrorKind) -> Input {
     let error = ModelError::new(fault, "it failed", "do this");
     Input::ModelFailed { error, jitter: 0.5 }
 }
@@ -115,12 +115,12 @@ fn reading_calls_run_in_parallel_others_one_by_one() {
     let Some(Effect::Save(message)) = effects.first() else {
         panic!("{effects:?}")
     };
-    let ids: Vec<_> = message.answered().map(|c| c.0.as_str()).collect();
+    let ids: Vec<_> = message.result_ids().map(|c| c.0.as_str()).collect();
     assert_eq!(
-        (ids, message.words().as_str()),
+        (ids, message.text().as_str()),
         (vec!["a", "b", "c"], "message")
     );
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn interrupt_closes_every_open_call() {
         partial: String::new(),
     });
     assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Interrupted)));
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
     assert_eq!(
         turn.step(done("b")),
         vec![],
@@ -179,7 +179,7 @@ fn interrupt_closes_every_open_call() {
     );
     turn.step(Input::Say(vec![text("go on")]));
     turn.step(Input::Mail(vec![]));
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
     assert_eq!(
         turn.messages().len(),
         3,
@@ -212,8 +212,8 @@ fn message_after_early_interrupt_is_separated() {
     turn.step(Input::Say(vec![]));
     turn.step(Input::Mail(vec![text("second")]));
     let messages = turn.messages();
-    assert_eq!(chat::check(&messages), Ok(()));
-    let words = messages[0].words();
+    assert_eq!(chat::validate(&messages), Ok(()));
+    let words = messages[0].text();
     let parts = words.split("<crew>The user stopped");
     let parts: Vec<&str> = parts.collect();
     assert_eq!(parts.len(), 2, "{words}");
@@ -235,8 +235,8 @@ fn denied_call_ends_the_turn_and_accepts_new_messages() {
     assert_eq!(turn.step(Input::Stop { why: why.into() }), vec![]);
     turn.step(Input::Say(vec![text("go on")]));
     assert_eq!(turn.step(Input::Mail(vec![])).last(), Some(&Effect::Call));
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
-    assert_eq!(turn.messages()[0].words().matches("also").count(), 1);
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
+    assert_eq!(turn.messages()[0].text().matches("also").count(), 1);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn failure_is_retried_then_ends_the_turn_with_a_hint() {
     let mut turn = calling(reads());
     let mut tries = 0;
     let end = loop {
-        let effects = turn.step(error(Fault::RateLimited));
+        let effects = turn.step(error(ErrorKind::RateLimited));
         match &effects[..] {
             [Effect::Wait { attempt, cause, .. }] => {
                 tries += 1;
@@ -264,7 +264,7 @@ fn failure_is_retried_then_ends_the_turn_with_a_hint() {
     turn.step(Input::Say(vec![text("again")]));
     turn.step(Input::Mail(vec![]));
     assert_eq!(
-        chat::check(&turn.messages()),
+        chat::validate(&turn.messages()),
         Ok(()),
         "the prompt joins the one without answer"
     );
@@ -273,7 +273,7 @@ fn failure_is_retried_then_ends_the_turn_with_a_hint() {
 #[test]
 fn authentication_failure_is_not_retried() {
     let mut turn = calling(reads());
-    let effects = turn.step(error(Fault::Auth));
+    let effects = turn.step(error(ErrorKind::Auth));
     assert_eq!(
         effects,
         vec![Effect::End(TurnEnd::Failed {
@@ -296,15 +296,15 @@ fn empty_answer_is_retried_twice() {
         let [Effect::Save(added), Effect::Call] = &effects[..] else {
             panic!("{effects:?}");
         };
-        assert!(added.words().contains("was empty"), "{added:?}");
-        assert_eq!(chat::check(&turn.messages()), Ok(()));
+        assert!(added.text().contains("was empty"), "{added:?}");
+        assert_eq!(chat::validate(&turn.messages()), Ok(()));
     }
     let effects = turn.step(reply(vec![], StopReason::EndTurn));
     assert!(
         matches!(&effects[..], [Effect::End(TurnEnd::Failed { .. })]),
         "{effects:?}"
     );
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn text_received_meanwhile_is_added_before_the_next_call() {
     assert_eq!(turn.step(Input::Say(vec![text("also this")])), vec![]);
     turn.step(done("a"));
     turn.step(Input::Mail(vec![]));
-    assert_eq!(turn.messages()[2].words(), "also this");
+    assert_eq!(turn.messages()[2].text(), "also this");
     turn.step(Input::Say(vec![text("and that")]));
     let effects = turn.step(reply(vec![text("fine")], StopReason::EndTurn));
     assert_eq!(
@@ -374,14 +374,14 @@ fn reminder_follows_three_rounds_with_open_todos() {
         turn.step(asks(&[tool(&id, "bash")]));
         turn.step(done(&id));
         turn.step(Input::Mail(vec![]));
-        words.push(turn.messages().last().unwrap().words());
+        words.push(turn.messages().last().unwrap().text());
     }
     assert_eq!(words, vec!["", "", REMINDER, REMINDER]);
     turn.step(Input::TodoSet(false));
     turn.step(asks(&[tool("z", "bash")]));
     turn.step(done("z"));
     turn.step(Input::Mail(vec![]));
-    assert_eq!(turn.messages().last().unwrap().words(), "");
+    assert_eq!(turn.messages().last().unwrap().text(), "");
 }
 
 #[test]
@@ -392,12 +392,12 @@ fn the_third_repetition_reminds_the_model_before_the_turn_ends() {
             turn.step(asks(&[tool("a", "bash")]));
             turn.step(done("a"));
             turn.step(Input::Mail(vec![]));
-            let text = turn.messages().last().unwrap().words();
+            let text = turn.messages().last().unwrap().text();
             text.contains("got the same results")
         })
         .collect();
     assert_eq!(reminders, [false, false, true, true]);
-    assert_eq!(chat::check(&turn.messages()), Ok(()));
+    assert_eq!(chat::validate(&turn.messages()), Ok(()));
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn repeated_calls_end_the_turn() {
             effects.last(),
             Some(Effect::End(TurnEnd::Stopped { .. }))
         ));
-        assert_eq!(chat::check(&turn.messages()), Ok(()));
+        assert_eq!(chat::validate(&turn.messages()), Ok(()));
         return;
     }
 }

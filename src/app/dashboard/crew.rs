@@ -8,13 +8,13 @@ use super::Dashboard;
 use crate::app::assemble::{self, Assembly, Blueprint, Built};
 use crate::app::describe_error;
 use crate::app::lock::FreedLock;
-use crate::app::viewing::{ViewerSession, ViewerUpdate};
-use crate::app::wire::{ModelProblem, ModelUnavailable};
+use crate::app::viewer_session::{ViewerSession, ViewerUpdate};
+use crate::app::model_setup::{ModelProblem, ModelUnavailable};
 use crate::app::{new_id, now};
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, Event};
-use crate::store::Beginning;
-use crate::ui::{Msg, Seat, update};
+use crate::store::JournalStart;
+use crate::ui::{Msg, SessionRole, update};
 
 /// The state of the crew.
 pub(super) enum CrewState {
@@ -118,16 +118,16 @@ impl Dashboard {
                 if let Some(done) = self.kept.done.take() {
                     self.publish(NoticeLevel::Info, done);
                 }
-                self.state.sit(match early.from {
-                    None => Seat::Crew,
-                    Some(from) => Seat::Taken(from.process),
+                self.state.set_role(match early.from {
+                    None => SessionRole::Crew,
+                    Some(from) => SessionRole::Taken(from.process),
                 });
             }
             Ok(Built::RunsElsewhere(holder)) => {
                 let viewing =
                     ViewerSession::start(&blueprint.root, holder, self.publisher.clone())?;
                 self.state.forget_crew();
-                self.state.sit(viewing.seat());
+                self.state.set_role(viewing.seat());
                 self.crew = CrewState::Remote(Box::new(viewing));
             }
             Err(error) => {
@@ -140,14 +140,14 @@ impl Dashboard {
                     });
                 match early.from {
                     None => {
-                        self.state.sit(Seat::Crew);
+                        self.state.set_role(SessionRole::Crew);
                         self.without_crew(&missing, blueprint);
                         return Ok(());
                     }
                     Some(PreviousRun { session, .. }) => {
                         let root = &blueprint.root;
                         let viewing = ViewerSession::left(root, session, self.publisher.clone())?;
-                        self.state.sit(viewing.seat());
+                        self.state.set_role(viewing.seat());
                         self.crew = CrewState::Remote(Box::new(viewing));
                         let text = format!("The crew cannot be taken over: {}", missing.reason);
                         self.publish(NoticeLevel::Error, &text);
@@ -167,7 +167,7 @@ impl Dashboard {
             return Ok(None);
         };
         viewing.note(&news)?;
-        self.state.sit(viewing.seat());
+        self.state.set_role(viewing.seat());
         match news {
             ViewerUpdate::LockFree(freed) => return Ok(Some(freed)),
             ViewerUpdate::LockFailed(error) => {
@@ -179,13 +179,13 @@ impl Dashboard {
                 self.state.forget_crew();
                 for event in events {
                     if viewing.begins(&event) {
-                        self.state.end_of_run(event.at);
+                        self.state.end_crew(event.at);
                     }
                     // Effects are dropped: old events must not ring the bell.
                     drop(update(&mut self.state, Msg::Event(event)));
                 }
-                self.state.caught_up(now());
-                if beginning == Beginning::Cut {
+                self.state.mark_seen(now());
+                if beginning == JournalStart::Cut {
                     viewing.tell_of_files();
                     self.state.begins_late();
                     self.warn("The session is long: only its newest part is shown.");
@@ -197,7 +197,7 @@ impl Dashboard {
                         break;
                     };
                     if viewing.begins(&event) {
-                        self.state.end_of_run(event.at);
+                        self.state.end_crew(event.at);
                     }
                     self.apply_event(event);
                 }
@@ -222,8 +222,8 @@ impl Dashboard {
             .clone()
             .or(known)
             .unwrap_or_else(new_id);
-        self.state.end_of_run(now());
-        self.state.sit(Seat::Taking);
+        self.state.end_crew(now());
+        self.state.set_role(SessionRole::Taking);
         // Other viewers read this notice too, so it names both processes.
         let text = format!(
             "The crew's process{} has ended: process {} takes over.",

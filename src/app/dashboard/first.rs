@@ -16,16 +16,16 @@ use crate::app::assemble::Blueprint;
 use crate::app::describe_error;
 use crate::app::first;
 use crate::app::now;
-use crate::app::pace::FrameCause;
+use crate::app::frame_limiter::FrameCause;
 use crate::app::signals::Signals;
-use crate::app::wire::{self, ModelProblem, ModelUnavailable, Probe};
-use crate::app::{ground, local, trust};
-use crate::config::{Choice, Decision, Project};
+use crate::app::model_setup::{self, ModelProblem, ModelUnavailable, Probe};
+use crate::app::{git_setup, local_server, trust};
+use crate::config::{ProviderChoice, Decision, ProjectPolicy};
 use crate::model::is_local;
 use crate::protocol::event::NoticeLevel;
 use crate::store::GitError;
 use crate::ui::terminal::Screen;
-use crate::ui::{Do, MouseOwner};
+use crate::ui::{Effect, MouseOwner};
 use crate::ui::{FirstPage, Weight};
 
 /// Interval between checks whether the cause of a page is gone.
@@ -104,7 +104,7 @@ impl StartupChecks {
     /// Checks whether tasks can have worktrees in `root`.
     fn ground(&self, root: PathBuf) {
         self.find(async move {
-            let found = spawn_blocking(move || ground::look(&root)).await;
+            let found = spawn_blocking(move || git_setup::look(&root)).await;
             let page = found.ok().and_then(|status| first::git_page(&status));
             page.map_or(CheckResult::Nothing, CheckResult::Page)
         });
@@ -149,9 +149,9 @@ pub(super) enum PageCause {
 impl PageCause {
     fn is_gone(&self) -> bool {
         match self {
-            PageCause::NoServer => local::find().is_some(),
-            PageCause::ServerDown(address) => local::answers(*address),
-            PageCause::NoWorktrees(root) => ground::is_fine(root),
+            PageCause::NoServer => local_server::find().is_some(),
+            PageCause::ServerDown(address) => local_server::answers(*address),
+            PageCause::NoWorktrees(root) => git_setup::is_fine(root),
         }
     }
 }
@@ -159,7 +159,7 @@ impl PageCause {
 impl Dashboard {
     /// Starts the checks that need a running crew.
     pub(super) fn start_checks(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
-        let is_demo = blueprint.choice == Some(Choice::Demo);
+        let is_demo = blueprint.choice == Some(ProviderChoice::Demo);
         if !is_demo && blueprint.settings.worktrees != Some(false) {
             self.checks.ground(blueprint.root.clone());
         }
@@ -170,8 +170,8 @@ impl Dashboard {
 
     /// Shows the project settings that need approval, before anything is started or sent.
     pub(super) fn ask_for_approval(&mut self, blueprint: &Blueprint) {
-        let Project::Waiting(found) = &blueprint.project else {
-            if let Project::Ignored(found) = &blueprint.project {
+        let ProjectPolicy::Waiting(found) = &blueprint.project else {
+            if let ProjectPolicy::Ignored(found) = &blueprint.project {
                 self.publish(NoticeLevel::Info, &trust::without(found));
             }
             return;
@@ -187,9 +187,9 @@ impl Dashboard {
     }
 
     /// Applies the user's decision on the project settings. Returns how to restart the dashboard, if it has to.
-    pub(super) fn apply_decision(&mut self, effect: &Do) -> Option<ExitReason> {
+    pub(super) fn apply_decision(&mut self, effect: &Effect) -> Option<ExitReason> {
         let asked = self.asked.clone()?;
-        if *effect == Do::WithoutSettings {
+        if *effect == Effect::StartWithoutSettings {
             self.kept.without = Some(asked.digest);
             return Some(self.again(None));
         }
@@ -212,8 +212,8 @@ impl Dashboard {
 
     /// Watches for a local server that is configured and does not answer.
     fn await_server(&self, blueprint: &Blueprint) {
-        let address = wire::base_url(blueprint).filter(|url| is_local(url));
-        if let Some(address) = address.and_then(|url| local::address(&url)) {
+        let address = model_setup::base_url(blueprint).filter(|url| is_local(url));
+        if let Some(address) = address.and_then(|url| local_server::address(&url)) {
             self.checks.watch(PageCause::ServerDown(address));
         }
     }
@@ -307,7 +307,7 @@ impl Dashboard {
         self.first_commit = Some(FirstCommitTask(Arc::clone(&stop)));
         let root = self.root.clone();
         self.checks.find(async move {
-            let made = spawn_blocking(move || ground::make(&root, stop)).await;
+            let made = spawn_blocking(move || git_setup::make(&root, stop)).await;
             made.map_or(CheckResult::Nothing, CheckResult::Made)
         });
         self.show_first(first::making());

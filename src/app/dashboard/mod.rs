@@ -2,8 +2,8 @@
 
 mod crew;
 mod first;
-mod outward;
-mod starts;
+mod external_effects;
+mod restart;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -15,23 +15,23 @@ use tokio::time::Instant;
 
 use self::crew::{Building, CrewState, StartQueue};
 use self::first::{FirstCommitTask, RestartState, StartupChecks};
-pub use self::starts::main;
+pub use self::restart::main;
 use super::assemble::{self, Assembly, Blueprint};
-use super::errand::ExternalProgram;
-use super::pace::{FrameCause, FrameLimiter};
+use super::external_program::ExternalProgram;
+use super::frame_limiter::{FrameCause, FrameLimiter};
 use super::signals::Signals;
 use super::{
-    inputs, keys, mouse, now, resume, screen as saved_layout, secrets, theme, until, wire, zone,
+    inputs, keys, mouse, now, resume, saved_layout as saved_layout, secrets, theme, until, model_setup, time_zone,
 };
-use crate::config::Sensitive;
-use crate::domain::attention::Calling;
+use crate::config::SensitiveSettings;
+use crate::domain::notification::NotifyMethod;
 use crate::domain::ids::Name;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::protocol::{Command, Event, EventReceiver, EventSender, bus};
-use crate::ui::attention::Window;
+use crate::ui::notifier::Window;
 use crate::ui::terminal::Screen;
 use crate::ui::{
-    ColorDepth, Do, Motion, Msg, Seat, Theme, UiState, ViewCache, draw, next_tick, update,
+    ColorDepth, Effect, Motion, Msg, SessionRole, Theme, UiState, ViewCache, draw, next_tick, update,
 };
 
 /// Most events handled between two frames.
@@ -59,13 +59,13 @@ struct Dashboard {
     /// The running startup checks.
     checks: StartupChecks,
     /// Project settings that wait for approval.
-    asked: Option<Sensitive>,
+    asked: Option<SensitiveSettings>,
     /// The running first commit.
     first_commit: Option<FirstCommitTask>,
     kept: RestartState,
     root: PathBuf,
     title: String,
-    calling: Calling,
+    calling: NotifyMethod,
     /// The reason for the next frame; `None` if the screen is up to date.
     stale: Option<FrameCause>,
     limiter: FrameLimiter,
@@ -96,13 +96,13 @@ impl Dashboard {
             to: Name::lead(),
             text,
         });
-        let mut state = UiState::new(width, height, zone::local(), Motion::Full);
+        let mut state = UiState::new(width, height, time_zone::local(), Motion::Full);
         if let Some(matters) = &blueprint.settings.notify_about {
             state.call_for(matters);
         }
         // Sets the clock first, so that the messages below do not expire at once.
         update(&mut state, Msg::Tick { now: now() });
-        state.sit(Seat::Starting);
+        state.set_role(SessionRole::Starting);
         state.set_keymap(keymap);
         let (choice, warning) = saved_layout::load(&blueprint.root);
         state.set_screen(choice);
@@ -110,7 +110,7 @@ impl Dashboard {
             state.say(NoticeLevel::Warn, warning);
         }
         state.set_draft(&kept.draft);
-        if let Some((_, address)) = wire::key_address(blueprint) {
+        if let Some((_, address)) = model_setup::key_address(blueprint) {
             let shown = address
                 .split_once("://")
                 .map_or(&*address, |(_, rest)| rest);
@@ -198,9 +198,9 @@ impl Dashboard {
                     cause = FrameCause::Key;
                     for input in inputs.context("the terminal cannot be read")? {
                         match self.handle_input(input)? {
-                            Next::Stay => {}
-                            Next::Leave(left) => return Ok(left),
-                            Next::RunProgram(program) => {
+                            IdleAction::Stay => {}
+                            IdleAction::Leave(left) => return Ok(left),
+                            IdleAction::RunProgram(program) => {
                                 // Otherwise this reader would take keys from the external program.
                                 drop(keys);
                                 if let Some(left) = self.run_program(program).await? {
@@ -299,31 +299,31 @@ impl Dashboard {
     }
 
     /// Executes an effect of an event or a tick. Effects that only user input causes are ignored.
-    fn apply_effect(&mut self, effect: Do) {
+    fn apply_effect(&mut self, effect: Effect) {
         match effect {
             // A failed bell or notification must not end the program.
-            Do::Call(words) => drop(self.call(&words)),
-            Do::Command(command) => self.submit(command),
-            Do::Quit
-            | Do::Suspend
-            | Do::EditComposer
-            | Do::Print(_)
-            | Do::ReadOutside(_)
-            | Do::StartDemo
-            | Do::LookAgain
-            | Do::MakeRepository
-            | Do::ApproveSettings
-            | Do::WithoutSettings
-            | Do::Copy(_)
-            | Do::Mouse(_)
-            | Do::SaveTheme(_)
-            | Do::SaveScreen(_) => {}
+            Effect::Notify(words) => drop(self.call(&words)),
+            Effect::Command(command) => self.submit(command),
+            Effect::Quit
+            | Effect::Suspend
+            | Effect::EditComposer
+            | Effect::Print(_)
+            | Effect::OpenInEditor(_)
+            | Effect::StartDemo
+            | Effect::Reload
+            | Effect::MakeRepository
+            | Effect::ApproveSettings
+            | Effect::StartWithoutSettings
+            | Effect::Copy(_)
+            | Effect::Mouse(_)
+            | Effect::SaveTheme(_)
+            | Effect::SaveScreen(_) => {}
         }
     }
 
-    fn handle_input(&mut self, input: Input) -> Result<Next> {
+    fn handle_input(&mut self, input: Input) -> Result<IdleAction> {
         let message = match input {
-            Input::Key(key) if key.kind == KeyEventKind::Release => return Ok(Next::Stay),
+            Input::Key(key) if key.kind == KeyEventKind::Release => return Ok(IdleAction::Stay),
             Input::Key(key) => Msg::Key(key, now()),
             Input::Paste(text) => Msg::Paste(text),
             Input::Mouse(mouse) => Msg::Mouse(mouse),
@@ -336,47 +336,47 @@ impl Dashboard {
         };
         for effect in update(&mut self.state, message) {
             match effect {
-                Do::Command(command) => self.submit(command),
-                Do::Quit => return Ok(Next::Leave(ExitReason::Quit)),
-                Do::StartDemo => {
-                    return Ok(Next::Leave(ExitReason::StartDemo(Box::new(self.keep()))));
+                Effect::Command(command) => self.submit(command),
+                Effect::Quit => return Ok(IdleAction::Leave(ExitReason::Quit)),
+                Effect::StartDemo => {
+                    return Ok(IdleAction::Leave(ExitReason::StartDemo(Box::new(self.keep()))));
                 }
-                Do::LookAgain => {
+                Effect::Reload => {
                     let left = self.again(Some("Checked again: nothing has changed."));
-                    return Ok(Next::Leave(left));
+                    return Ok(IdleAction::Leave(left));
                 }
-                Do::MakeRepository => self.make_repository(),
-                Do::ApproveSettings | Do::WithoutSettings => {
+                Effect::MakeRepository => self.make_repository(),
+                Effect::ApproveSettings | Effect::StartWithoutSettings => {
                     if let Some(left) = self.apply_decision(&effect) {
-                        return Ok(Next::Leave(left));
+                        return Ok(IdleAction::Leave(left));
                     }
                 }
-                Do::EditComposer => {
-                    return Ok(Next::RunProgram(ExternalProgram::Edit(
+                Effect::EditComposer => {
+                    return Ok(IdleAction::RunProgram(ExternalProgram::Edit(
                         self.state.composer_text(),
                     )));
                 }
-                Do::Print(text) => return Ok(Next::RunProgram(ExternalProgram::Print(text))),
-                Do::ReadOutside(text) => return Ok(Next::RunProgram(ExternalProgram::View(text))),
-                Do::Suspend => {
+                Effect::Print(text) => return Ok(IdleAction::RunProgram(ExternalProgram::Print(text))),
+                Effect::OpenInEditor(text) => return Ok(IdleAction::RunProgram(ExternalProgram::View(text))),
+                Effect::Suspend => {
                     self.screen.suspend()?;
                     self.redraw_all()?;
                 }
-                Do::Copy(text) => self.copy(&text)?,
-                Do::Mouse(owner) => {
+                Effect::Copy(text) => self.copy(&text)?,
+                Effect::Mouse(owner) => {
                     self.screen.set_mouse(owner)?;
                     self.kept.mouse = Some(owner);
                 }
-                Do::Call(words) => self.call(&words)?,
-                Do::SaveTheme(theme) => self.save_theme(&theme),
-                Do::SaveScreen(choice) => {
+                Effect::Notify(words) => self.call(&words)?,
+                Effect::SaveTheme(theme) => self.save_theme(&theme),
+                Effect::SaveScreen(choice) => {
                     if let Some(warning) = saved_layout::save(&self.root, choice) {
                         self.warn(&warning);
                     }
                 }
             }
         }
-        Ok(Next::Stay)
+        Ok(IdleAction::Stay)
     }
 
     /// Redraws everything after another program used the terminal, whose size may have changed.
@@ -415,7 +415,7 @@ impl Dashboard {
 }
 
 /// What the main loop does after an input.
-enum Next {
+enum IdleAction {
     Stay,
     /// Hand the terminal to an external program.
     RunProgram(ExternalProgram),

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::app::local;
-use crate::app::wire::{self, ANTHROPIC_KEY, ModelUnavailable, OPENAI_KEY, variable};
-use crate::cli::Global;
-use crate::config::{self, Choice, Settings};
-use crate::doctor::{Asked, ModelFacts, Offer};
+use crate::app::local_server;
+use crate::app::model_setup::{self, ANTHROPIC_KEY, ModelUnavailable, OPENAI_KEY, variable};
+use crate::cli::GlobalOptions;
+use crate::config::{self, ProviderChoice, Settings};
+use crate::doctor::{ModelListing, ModelFacts, Offer};
 use crate::model::ModelError;
 use crate::model::provider::{self, ProviderConfig};
 
@@ -16,7 +16,7 @@ use crate::model::provider::{self, ProviderConfig};
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// Determines the model and asks its server for the model list. Contacts no other server.
-pub async fn facts(global: &Global, settings: Result<Settings>) -> ModelFacts {
+pub async fn facts(global: &GlobalOptions, settings: Result<Settings>) -> ModelFacts {
     let Ok(settings) = settings else {
         return ModelFacts::Missing {
             reason: "unknown while the settings are invalid".into(),
@@ -43,11 +43,11 @@ fn missing(error: &anyhow::Error) -> ModelFacts {
     }
 }
 
-async fn offer(global: &Global, settings: &Settings) -> Result<ModelFacts> {
-    let demo = global.demo.then_some(Choice::Demo);
+async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts> {
+    let demo = global.demo.then_some(ProviderChoice::Demo);
     let choice = match demo {
         Some(demo) => Some(demo),
-        None => config::choose(None, settings, wire::keys()).map_err(anyhow::Error::msg)?,
+        None => config::choose_provider(None, settings, model_setup::keys()).map_err(anyhow::Error::msg)?,
     };
     let named = |variable: &str| match (&global.provider, &settings.provider) {
         (Some(_), _) => "--provider".to_string(),
@@ -55,23 +55,23 @@ async fn offer(global: &Global, settings: &Settings) -> Result<ModelFacts> {
         (None, None) => format!("{variable} is set"),
     };
     let (config, why) = match choice {
-        Some(Choice::Demo) => {
+        Some(ProviderChoice::Demo) => {
             let what = "the demo's".into();
             return Ok(ModelFacts::Scripted { what });
         }
-        Some(Choice::Script(file)) => {
-            provider::script(&wire::script_text(&file)?, 1.0)
+        Some(ProviderChoice::Script(file)) => {
+            provider::script(&model_setup::script_text(&file)?, 1.0)
                 .map_err(|e| anyhow::anyhow!("{file}: {e}"))?;
             return Ok(ModelFacts::Scripted { what: file });
         }
-        Some(Choice::Anthropic) => (wire::anthropic(settings)?, named(ANTHROPIC_KEY)),
-        Some(Choice::OpenAi) => (wire::openai(settings, None)?, named(OPENAI_KEY)),
-        None => match tokio::task::spawn_blocking(local::find).await? {
+        Some(ProviderChoice::Anthropic) => (model_setup::anthropic(settings)?, named(ANTHROPIC_KEY)),
+        Some(ProviderChoice::OpenAi) => (model_setup::openai(settings, None)?, named(OPENAI_KEY)),
+        None => match tokio::task::spawn_blocking(local_server::find).await? {
             Some((server, url)) => {
-                let config = wire::openai(settings, Some(url))?;
+                let config = model_setup::openai(settings, Some(url))?;
                 (config, format!("the port of {server} answers"))
             }
-            None => return Err(wire::no_model().into()),
+            None => return Err(model_setup::no_model().into()),
         },
     };
     let (provider, url, key) = match &config {
@@ -84,28 +84,28 @@ async fn offer(global: &Global, settings: &Settings) -> Result<ModelFacts> {
         url,
         key: (key, variable(key).is_some()),
         wanted: settings.model.clone(),
-        asked: ask(&config).await,
+        listing: ask(&config).await,
     }))
 }
 
-async fn ask(config: &ProviderConfig) -> Asked {
+async fn ask(config: &ProviderConfig) -> ModelListing {
     let model = match provider::connect(config) {
         Ok(model) => model,
         Err(error) => return failed(&error),
     };
     match tokio::time::timeout(WITHIN, model.list()).await {
-        Ok(Ok(models)) => Asked::Models(models),
-        Ok(Err(error)) if error.fault.means_no_list() => Asked::NoList,
+        Ok(Ok(models)) => ModelListing::Models(models),
+        Ok(Err(error)) if error.kind.means_no_list() => ModelListing::NoList,
         Ok(Err(error)) => failed(&error),
-        Err(_) => Asked::Failed {
+        Err(_) => ModelListing::Failed {
             why: format!("no answer within {} s", WITHIN.as_secs()),
             remedy: "check that the server runs and that this machine can reach it".into(),
         },
     }
 }
 
-fn failed(error: &ModelError) -> Asked {
-    Asked::Failed {
+fn failed(error: &ModelError) -> ModelListing {
+    ModelListing::Failed {
         why: error.message.clone(),
         remedy: match error.hint.as_str() {
             "" => "check the address and the key".into(),

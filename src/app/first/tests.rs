@@ -3,19 +3,19 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::app::wire::no_model;
-use crate::model::{Fault, ModelError};
+use crate::app::model_setup::no_model;
+use crate::model::{ErrorKind, ModelError};
 use crate::ui::UiState;
 use crate::ui::fixture::{blank, cells, picture, press, started};
 use crate::ui::theme::Theme;
 
-fn refused(fault: Fault, message: &str, hint: &str) -> ModelUnavailable {
+fn refused(fault: ErrorKind, message: &str, hint: &str) -> ModelUnavailable {
     ModelUnavailable::refused(&ModelError::new(fault, message, hint))
 }
 
 fn wrong_key() -> ModelUnavailable {
     refused(
-        Fault::Auth,
+        ErrorKind::Auth,
         "the key was refused (401): invalid x-api-key [authentication_error]",
         "Check ANTHROPIC_API_KEY: export the right key, then start crewdeck again.",
     )
@@ -23,7 +23,7 @@ fn wrong_key() -> ModelUnavailable {
 
 fn unreachable() -> ModelUnavailable {
     refused(
-        Fault::Unreachable,
+        ErrorKind::Unreachable,
         "nothing answers at http://127.0.0.1:9000 (Connection refused)",
         "Is the server running? --base-url names another address.",
     )

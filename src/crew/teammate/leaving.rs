@@ -3,7 +3,7 @@
 use super::super::registry::AgentState;
 use super::Life;
 use crate::agent::mailbox::ShutdownAnswer;
-use crate::domain::mail::LetterKind;
+use crate::domain::mail::MailKind;
 use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, NoticeLevel, TurnEnd};
 
@@ -58,7 +58,7 @@ impl Life {
         let Some(request) = open.last() else {
             return false;
         };
-        let (kind, to) = (LetterKind::ShutdownRequest, &self.member.name);
+        let (kind, to) = (MailKind::ShutdownRequest, &self.member.name);
         let (from, text) = (&request.from, &request.body);
         let letter = self
             .crew

@@ -94,7 +94,7 @@ impl Teammates {
     ) -> Result<RestoredTeammate, StoreError> {
         let mut life = Life::new(self, member, team, host);
         let transcript = life.agent.driver.transcript.clone();
-        let recalled = blocking(move || transcript.recall()).await?;
+        let recalled = blocking(move || transcript.load()).await?;
         for notice in recalled.notices {
             self.context.notice(NoticeLevel::Warn, notice).await;
         }

@@ -11,7 +11,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::protocol::event::EventKind;
-use crate::store::{StoreError, Which};
+use crate::store::{StoreError, TaskSet};
 use crate::tools::claim_task;
 
 /// The result of a claim.
@@ -33,9 +33,9 @@ impl Life {
         let claimer = self.claimer();
         // Uses the cached board: any later change causes another check.
         let seen = blocking(move || {
-            board.ask(|graph| {
+            board.query(|graph| {
                 let own = graph.open_task_of(&claimer.name).map(|t| t.id);
-                (own, graph.claimable_unasked(&claimer).map(|t| t.id))
+                (own, graph.auto_claimable(&claimer).map(|t| t.id))
             })
         });
         let (own, claimable) = match seen.await {
@@ -101,7 +101,7 @@ impl Life {
     /// mentioned them. Returns the text to add to the conversation.
     pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
-        let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
+        let own = blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
         let task = self.crew.worktrees.recover(own.ok().flatten()?).await;
         let knows = |words: &str| {
             let mut blocks = conversation.iter().flat_map(|m| &m.blocks);
@@ -137,7 +137,7 @@ impl Life {
     /// Sets the working directory to the worktree of the open task, or to the root if there is none.
     pub(super) async fn settle(&mut self) {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
-        let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
+        let own = blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
         let dir = own
             .ok()
             .flatten()
@@ -172,7 +172,7 @@ impl Life {
         };
         self.failed_claims = 0;
         self.set_state(AgentState::Working);
-        let which = Which::These([task].into());
+        let which = TaskSet::These([task].into());
         self.crew.board.read(which).await;
         let agent = self.member.name.clone();
         let what = format!("claimed task {}: {}", claimed.id, claimed.subject);

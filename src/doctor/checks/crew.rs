@@ -1,12 +1,12 @@
 //! Checks whether a crew is running in the root.
 
-use crate::doctor::{Crew, Finding, Place};
+use crate::doctor::{Crew, Finding, DoctorContext};
 use crate::store;
 
 /// Reports whether a crew is running, with its process id.
-pub fn run(context: &Place) -> Vec<Finding> {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
     let text = match &context.crew {
-        Crew::None if !store::is_used(&context.root) => {
+        Crew::None if !store::has_state(&context.root) => {
             "no crew is running or has been running here".to_string()
         }
         Crew::None => "no crew is running".into(),

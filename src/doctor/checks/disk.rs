@@ -1,7 +1,7 @@
 //! Checks the free disk space for the crew's state.
 
 use crate::doctor::units::size;
-use crate::doctor::{Finding, Place};
+use crate::doctor::{Finding, DoctorContext};
 
 const CHECK: &str = "disk";
 /// Free bytes below which the disk may fill up soon, as worktrees and records grow.
@@ -10,7 +10,7 @@ const LOW: u64 = 1024 * 1024 * 1024;
 const CRITICAL: u64 = 32 * 1024 * 1024;
 
 /// Checks the free space and the free inodes.
-pub fn run(context: &Place) -> Vec<Finding> {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
     vec![match rustix::fs::statvfs(&context.root) {
         Ok(found) => evaluate(
             found.f_bavail.saturating_mul(found.f_frsize),

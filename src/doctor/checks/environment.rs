@@ -1,6 +1,6 @@
 //! Lists the environment variables that look like secrets and are hidden from commands of agents.
 
-use crate::doctor::{Finding, Place};
+use crate::doctor::{Finding, DoctorContext};
 
 const CHECK: &str = "variables";
 
@@ -10,16 +10,16 @@ pub struct EnvironmentFacts {
     /// Variables that are hidden from commands.
     pub withheld: Vec<String>,
     /// Variables that the setting `pass_env` shows to commands.
-    pub passed: Vec<String>,
+    pub allowed: Vec<String>,
 }
 
 /// Reports the hidden variables.
-pub fn run(context: &Place) -> Vec<Finding> {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
     vec![evaluate(&context.environment)]
 }
 
 fn evaluate(facts: &EnvironmentFacts) -> Finding {
-    let passed = match facts.passed.as_slice() {
+    let passed = match facts.allowed.as_slice() {
         [] => String::new(),
         names => format!("; the setting pass_env shows them {}", names.join(", ")),
     };
@@ -41,7 +41,7 @@ mod tests {
     fn withheld_variables_are_listed() {
         let facts = EnvironmentFacts {
             withheld: vec!["A_TOKEN".into(), "B_KEY".into()],
-            passed: vec!["C_KEY".into()],
+            allowed: vec!["C_KEY".into()],
         };
         let text = evaluate(&facts).text;
         assert!(

@@ -1,14 +1,14 @@
 //! Finds damaged files that were set aside and temporary files of killed processes.
 
 use crate::doctor::units::{count, size};
-use crate::doctor::{Crew, Finding, Fix, Place};
+use crate::doctor::{Crew, Finding, Fix, DoctorContext};
 use crate::store::{self, Leftovers};
 
 const CHECK: &str = "files";
 
 /// Checks the state folders.
-pub fn run(context: &Place) -> Vec<Finding> {
-    if !store::is_used(&context.root) {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
+    if !store::has_state(&context.root) {
         return Vec::new();
     }
     evaluate(&store::leftovers(&context.root), &context.crew)
@@ -19,7 +19,7 @@ fn evaluate(left: &Leftovers, crew: &Crew) -> Vec<Finding> {
         .damaged
         .iter()
         .map(|aside| {
-            let (path, was) = (aside.path.display(), aside.was.display());
+            let (path, was) = (aside.path.display(), aside.original.display());
             Finding::warn(
                 CHECK,
                 format!("{path} ({}) is a damaged copy of {was}", size(aside.bytes)),
@@ -48,15 +48,15 @@ fn evaluate(left: &Leftovers, crew: &Crew) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Aside;
+    use crate::store::DamagedFile;
     use pretty_assertions::assert_eq;
 
     #[test]
     fn damaged_files_have_no_fix_and_temporary_files_have_one() {
         let left = Leftovers {
-            damaged: vec![Aside {
+            damaged: vec![DamagedFile {
                 path: ".tasks/task_1.json.damaged-1".into(),
-                was: ".tasks/task_1.json".into(),
+                original: ".tasks/task_1.json".into(),
                 bytes: 2000,
             }],
             temporary: vec!["/r/.tasks/.tmp-a".into()],

@@ -1,12 +1,12 @@
 //! Checks the git version, the repository, and whether tasks can get worktrees.
 
-use crate::doctor::{Finding, Place};
+use crate::doctor::{Finding, DoctorContext};
 use crate::store::{self, FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts};
 
 const CHECK: &str = "git";
 
 /// Checks git and the repository.
-pub fn run(context: &Place) -> Vec<Finding> {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(&store::git_facts(&context.root))
 }
 
@@ -44,7 +44,7 @@ fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
                     | GitError::TooLong(_)
                     | GitError::Bare(_)
                     | GitError::Damaged(_)
-                    | GitError::NotYours(_)
+                    | GitError::OwnedByOther(_)
                     | GitError::LineBreak(_) => "fix that, then run crewdeck doctor again",
                 },
             );
@@ -74,7 +74,7 @@ fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
 mod tests {
     use super::*;
     use crate::doctor::Level;
-    use crate::domain::worktree::Busy;
+    use crate::domain::worktree::GitOperation;
 
     #[test]
     fn repository_state_decides_the_level() {
@@ -100,7 +100,7 @@ mod tests {
             ),
             (
                 Ok("2.47.3".into()),
-                repository(Some("main"), Some(Busy::Rebase)),
+                repository(Some("main"), Some(GitOperation::Rebase)),
                 Level::Warn,
                 "a rebase is in progress",
             ),

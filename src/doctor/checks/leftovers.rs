@@ -1,6 +1,6 @@
 //! Finds what killed git processes left in the repository: lock files, incomplete worktrees, interrupted merges.
 
-use crate::doctor::{Crew, Finding, Fix, Place};
+use crate::doctor::{Crew, Finding, Fix, DoctorContext};
 use crate::store::{self, Debris, StoreError, Worktrees};
 
 const CHECK: &str = "leftovers";
@@ -8,8 +8,8 @@ const CHECK: &str = "leftovers";
 const NAMED_MAX: usize = 50;
 
 /// Checks for leftovers, unless a crew is running: it repairs them when it starts and before it merges.
-pub fn run(context: &Place) -> Vec<Finding> {
-    if !store::is_used(&context.root) || matches!(context.crew, Crew::Runs(_)) {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
+    if !store::has_state(&context.root) || matches!(context.crew, Crew::Runs(_)) {
         return Vec::new();
     }
     evaluate(Worktrees::open(&context.root).debris())
@@ -44,15 +44,15 @@ const REPAIR: &str = "crewdeck doctor --mend repairs it or says why it cannot; n
 /// Returns what to do. Some leftovers need a decision of the user.
 fn remedy(debris: &Debris) -> &'static str {
     match debris {
-        Debris::UnseenLock(_) => {
+        Debris::InvisibleLock(_) => {
             "delete the file if no git is running in the repository, also not in a container or on another machine; crewdeck removes it when it is ten minutes old"
         }
         Debris::Unlinked(_) => {
             "save what you need from it, move it away, then run crewdeck doctor --mend"
         }
         Debris::Lock(_)
-        | Debris::HalfMade(_)
-        | Debris::NotStarted(_)
+        | Debris::Incomplete(_)
+        | Debris::MissingWork(_)
         | Debris::Merge(_)
         | Debris::Removal(_)
         | Debris::Branch(_) => REPAIR,
@@ -83,7 +83,7 @@ mod tests {
     fn leftovers_without_a_repair_have_a_remedy() {
         let name = WorktreeName::new("task-3").unwrap();
         let found = evaluate(Ok(vec![
-            Debris::UnseenLock(".git/index.lock".into()),
+            Debris::InvisibleLock(".git/index.lock".into()),
             Debris::Unlinked(name.clone()),
             Debris::Removal(name),
         ]));

@@ -1,19 +1,19 @@
 //! Finds unread messages. They have no fix, since removing an unread message would lose it.
 
 use crate::doctor::units::{ago, count};
-use crate::doctor::{Crew, Finding, Place};
-use crate::domain::stamp::Timestamp;
+use crate::doctor::{Crew, Finding, DoctorContext};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{MemberStatus, Team};
-use crate::store::{self, Post, Roster, Waiting};
+use crate::store::{self, Mailbox, Roster, UnreadCount};
 
 const CHECK: &str = "mail";
 
 /// Checks the inboxes.
-pub fn run(context: &Place) -> Vec<Finding> {
-    if !store::is_used(&context.root) {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
+    if !store::has_state(&context.root) {
         return Vec::new();
     }
-    let read = Post::open(&context.root).waiting();
+    let read = Mailbox::open(&context.root).waiting();
     let read = read.and_then(|mail| Ok((mail, Roster::open(&context.root).read()?)));
     match read {
         Ok((waiting, team)) => evaluate(&waiting, &team, &context.crew, context.now),
@@ -21,7 +21,7 @@ pub fn run(context: &Place) -> Vec<Finding> {
     }
 }
 
-fn evaluate(waiting: &[Waiting], team: &Team, crew: &Crew, now: Timestamp) -> Vec<Finding> {
+fn evaluate(waiting: &[UnreadCount], team: &Team, crew: &Crew, now: Timestamp) -> Vec<Finding> {
     let found: Vec<Finding> = waiting
         .iter()
         .map(|inbox| {
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn unread_messages_are_reported_by_recipient() {
         let party = |name: &str| Name::party(name).unwrap();
-        let waiting = |name: &str, letters| Waiting {
+        let waiting = |name: &str, letters| UnreadCount {
             name: party(name),
             letters,
             oldest: Timestamp(40.0),

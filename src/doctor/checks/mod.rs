@@ -18,13 +18,13 @@ pub mod terminal;
 pub mod watches;
 pub mod worktrees;
 
-use super::{Crew, Finding, Place};
+use super::{Crew, Finding, DoctorContext};
 use crate::store;
 
 /// Returns the findings of a check that is skipped, because the root has no crew state or because a running crew checks
 /// this itself. `None`: the check must run.
-fn skip_check(check: &'static str, context: &Place) -> Option<Vec<Finding>> {
-    if !store::is_used(&context.root) {
+fn skip_check(check: &'static str, context: &DoctorContext) -> Option<Vec<Finding>> {
+    if !store::has_state(&context.root) {
         return Some(Vec::new());
     }
     match context.crew {

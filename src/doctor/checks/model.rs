@@ -1,7 +1,7 @@
 //! Checks the model: which provider is used and why, whether its key is set, and whether the server responds.
 
 use crate::doctor::units::count;
-use crate::doctor::{Finding, Place};
+use crate::doctor::{Finding, DoctorContext};
 
 const CHECK: &str = "model";
 const KEY: &str = "key";
@@ -39,12 +39,12 @@ pub struct Offer {
     /// The configured model, if any.
     pub wanted: Option<String>,
     /// The result of the request for its models.
-    pub asked: Asked,
+    pub listing: ModelListing,
 }
 
 /// The result of a request for a server's models.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum ModelListing {
     /// The models.
     Models(Vec<String>),
     /// The server has no model list.
@@ -59,7 +59,7 @@ pub enum Asked {
 }
 
 /// Checks the model and its key.
-pub fn run(context: &Place) -> Vec<Finding> {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(&context.model)
 }
 
@@ -83,28 +83,28 @@ fn server(offer: &Offer) -> Finding {
         provider, why, url, ..
     } = offer;
     let server = format!("{provider} at {url} ({why})");
-    match (&offer.asked, &offer.wanted) {
-        (Asked::Failed { why, remedy }, _) => {
+    match (&offer.listing, &offer.wanted) {
+        (ModelListing::Failed { why, remedy }, _) => {
             Finding::fail(CHECK, format!("{server}: {why}"), remedy.clone())
         }
-        (Asked::NoList, Some(name)) => Finding::ok(
+        (ModelListing::NoList, Some(name)) => Finding::ok(
             CHECK,
             format!("{server}: responds, but has no model list, so {name} is not verified"),
         ),
-        (Asked::NoList, None) => Finding::fail(
+        (ModelListing::NoList, None) => Finding::fail(
             CHECK,
             format!("{server}: responds, but has no model list"),
             "choose a model: --model NAME, or model = \"NAME\" in the settings",
         ),
-        (Asked::Models(all), _) if all.is_empty() => Finding::fail(
+        (ModelListing::Models(all), _) if all.is_empty() => Finding::fail(
             CHECK,
             format!("{server}: responds, but has no models"),
             "load a model on the server, or choose one with --model",
         ),
-        (Asked::Models(all), Some(name)) if all.contains(name) => {
+        (ModelListing::Models(all), Some(name)) if all.contains(name) => {
             Finding::ok(CHECK, format!("{name}, {server}: responds"))
         }
-        (Asked::Models(all), Some(name)) => Finding::warn(
+        (ModelListing::Models(all), Some(name)) => Finding::warn(
             CHECK,
             format!(
                 "{server}: responds, but {name} is not among its {}",
@@ -112,7 +112,7 @@ fn server(offer: &Offer) -> Finding {
             ),
             format!("check the model name; the server has {}", first_names(all)),
         ),
-        (Asked::Models(all), None) => Finding::ok(
+        (ModelListing::Models(all), None) => Finding::ok(
             CHECK,
             format!(
                 "{}, {server}: responds; no model is configured, so the first of {} is used",
@@ -149,8 +149,8 @@ mod tests {
     #[test]
     fn server_response_decides_the_level() {
         let models =
-            |names: &[&str]| Asked::Models(names.iter().map(ToString::to_string).collect());
-        let failed = Asked::Failed {
+            |names: &[&str]| ModelListing::Models(names.iter().map(ToString::to_string).collect());
+        let failed = ModelListing::Failed {
             why: "nothing answers".into(),
             remedy: "start it".into(),
         };
@@ -174,8 +174,8 @@ mod tests {
                 "c is not among its 2 models",
             ),
             (models(&[]), None, Level::Fail, "has no models"),
-            (Asked::NoList, Some("b"), Level::Ok, "b is not verified"),
-            (Asked::NoList, None, Level::Fail, "has no model list"),
+            (ModelListing::NoList, Some("b"), Level::Ok, "b is not verified"),
+            (ModelListing::NoList, None, Level::Fail, "has no model list"),
             (failed, None, Level::Fail, "http://h (why): nothing answers"),
         ] {
             let facts = ModelFacts::Server(Offer {
@@ -184,7 +184,7 @@ mod tests {
                 url: "http://h".into(),
                 key: ("OPENAI_API_KEY", false),
                 wanted: wanted.map(String::from),
-                asked,
+                listing: asked,
             });
             let found = evaluate(&facts);
             assert_eq!(found[0].level, level, "{found:?}");

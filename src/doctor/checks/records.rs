@@ -1,6 +1,6 @@
 //! Checks the disk usage of session records.
 
-use crate::doctor::{Finding, Place};
+use crate::doctor::{Finding, DoctorContext};
 use crate::domain::worktree::DiskUse;
 use crate::store;
 
@@ -15,8 +15,8 @@ const FOLDERS: &[(&str, &str)] = &[
 const WARN_SIZE: u64 = 1024 * 1024 * 1024;
 
 /// Checks the total size of the records.
-pub fn run(context: &Place) -> Vec<Finding> {
-    if !store::is_used(&context.root) {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
+    if !store::has_state(&context.root) {
         return Vec::new();
     }
     let sizes: Vec<DiskUse> = FOLDERS

@@ -1,10 +1,10 @@
 //! Finds approval requests whose sender is gone.
 
 use crate::doctor::units::ago;
-use crate::doctor::{Finding, Fix, Place};
-use crate::domain::aftermath::{self, LeadState};
+use crate::doctor::{Finding, Fix, DoctorContext};
+use crate::domain::crash_recovery::{self, LeadState};
 use crate::domain::request::Request;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::text::{clip, one_line};
 use crate::store::Requests;
 
@@ -13,7 +13,7 @@ const CHECK: &str = "requests";
 const BODY_MAX: usize = 60;
 
 /// Checks the pending requests.
-pub fn run(context: &Place) -> Vec<Finding> {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if let Some(findings) = super::skip_check(CHECK, context) {
         return findings;
     }
@@ -24,7 +24,7 @@ pub fn run(context: &Place) -> Vec<Finding> {
 }
 
 fn evaluate(requests: &[Request], now: Timestamp) -> Vec<Finding> {
-    let found: Vec<Finding> = aftermath::orphaned_requests(requests, &[], LeadState::Gone)
+    let found: Vec<Finding> = crash_recovery::orphaned_requests(requests, &[], LeadState::Gone)
         .into_iter()
         .map(|request| {
             let Request { kind, from, .. } = request;

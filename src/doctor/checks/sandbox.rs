@@ -1,6 +1,6 @@
 //! Checks the sandbox for commands of agents.
 
-use crate::doctor::{Finding, Place};
+use crate::doctor::{Finding, DoctorContext};
 use crate::domain::sandbox::NetworkRules;
 use crate::process::confine::SandboxReport;
 use crate::process::history::can_be_private;
@@ -25,7 +25,7 @@ pub enum SandboxFacts {
 }
 
 /// Checks the sandbox, and whether the git history of the repository can be protected.
-pub fn run(context: &Place) -> Vec<Finding> {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
     let mut findings = vec![evaluate(&context.sandbox)];
     let is_on = matches!(context.sandbox, SandboxFacts::Tried { .. });
     if is_on && store::git_dirs(&context.root).is_some_and(|(_, common)| !can_be_private(&common)) {
@@ -75,15 +75,15 @@ mod tests {
     use super::*;
     use crate::doctor::Level;
     use crate::domain::sandbox::Network;
-    use crate::process::confine::Works;
+    use crate::process::confine::Availability;
 
     #[test]
     fn missing_mechanisms_are_warnings() {
         let whole = SandboxReport {
-            guard: Works::Yes,
+            guard: Availability::Yes,
             landlock: Some(6),
-            view: Works::Yes,
-            network: Works::No {
+            view: Availability::Yes,
+            network: Availability::No {
                 why: "EPERM".into(),
             },
         };

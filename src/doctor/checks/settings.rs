@@ -1,6 +1,6 @@
 //! Checks the settings: which files were read, and whether they are valid.
 
-use crate::doctor::{Finding, Place};
+use crate::doctor::{Finding, DoctorContext};
 
 const CHECK: &str = "settings";
 /// The project's settings file, below its root.
@@ -22,7 +22,7 @@ pub struct SettingsFacts {
 }
 
 /// Checks the settings.
-pub fn run(context: &Place) -> Vec<Finding> {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
     let facts = &context.settings;
     let warnings = facts
         .warnings

@@ -1,11 +1,11 @@
 //! Finds tasks whose owner is gone, and task files that cannot be read.
 
 use crate::doctor::units::{ago, count};
-use crate::doctor::{Crew, Finding, Fix, Place};
-use crate::domain::aftermath::{self, OwnedTask, OwnerState};
+use crate::doctor::{Crew, Finding, Fix, DoctorContext};
+use crate::domain::crash_recovery::{self, OwnedTask, OwnerState};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::text::clip;
 use crate::store::{self, Board, Roster};
 
@@ -14,8 +14,8 @@ const CHECK: &str = "tasks";
 const SUBJECT_MAX: usize = 60;
 
 /// Checks the task board.
-pub fn run(context: &Place) -> Vec<Finding> {
-    if !store::is_used(&context.root) {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
+    if !store::has_state(&context.root) {
         return Vec::new();
     }
     let read = Board::open(&context.root).read();
@@ -26,7 +26,7 @@ pub fn run(context: &Place) -> Vec<Finding> {
     };
     let claims = match context.crew {
         Crew::Runs(_) => Vec::new(),
-        Crew::None => aftermath::orphaned_claims(&board.graph, &team),
+        Crew::None => crash_recovery::orphaned_claims(&board.graph, &team),
     };
     evaluate(&board.graph, &claims, &board.notices, context.now)
 }

@@ -1,16 +1,16 @@
 //! Finds team members that are listed as present although their crew is not running.
 
 use crate::doctor::units::ago;
-use crate::doctor::{Finding, Fix, Place};
-use crate::domain::aftermath;
-use crate::domain::stamp::Timestamp;
+use crate::doctor::{Finding, Fix, DoctorContext};
+use crate::domain::crash_recovery;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{MemberStatus, Team};
 use crate::store::Roster;
 
 const CHECK: &str = "team";
 
 /// Checks the roster.
-pub fn run(context: &Place) -> Vec<Finding> {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if let Some(findings) = super::skip_check(CHECK, context) {
         return findings;
     }
@@ -21,7 +21,7 @@ pub fn run(context: &Place) -> Vec<Finding> {
 }
 
 fn evaluate(team: &Team, now: Timestamp) -> Vec<Finding> {
-    let mut found: Vec<Finding> = aftermath::absent_members(team, &[])
+    let mut found: Vec<Finding> = crash_recovery::absent_members(team, &[])
         .into_iter()
         .map(|member| {
             let seen =

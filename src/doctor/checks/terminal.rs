@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use crate::doctor::{Finding, Place};
+use crate::doctor::{Finding, DoctorContext};
 
 const CHECK: &str = "terminal";
 /// The minimum size of the dashboard in columns and rows.
@@ -22,7 +22,7 @@ struct Facts {
 }
 
 /// Checks the terminal of this process.
-pub fn run(_: &Place) -> Vec<Finding> {
+pub fn run(_: &DoctorContext) -> Vec<Finding> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let is_terminal = std::io::stdout().is_terminal();
     evaluate(&Facts {

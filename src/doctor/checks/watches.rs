@@ -1,13 +1,13 @@
 //! Checks the kernel's inotify limits. Without file watches, changes by other processes show seconds later.
 
-use crate::doctor::{Finding, Place};
+use crate::doctor::{Finding, DoctorContext};
 
 const CHECK: &str = "watches";
 /// The maximum watches and instances that one crew needs.
 const NEEDED: (u64, u64) = (16, 4);
 
 /// Checks the limits of the kernel.
-pub fn run(_: &Place) -> Vec<Finding> {
+pub fn run(_: &DoctorContext) -> Vec<Finding> {
     let limit = |name: &str| {
         let path = format!("/proc/sys/fs/inotify/{name}");
         std::fs::read_to_string(path).ok()?.trim().parse().ok()

@@ -1,12 +1,12 @@
 //! Finds worktrees that no open task needs, and orphaned folders and entries in `.worktrees`.
 
-use crate::doctor::{Crew, Finding, Fix, Place};
+use crate::doctor::{Crew, Finding, Fix, DoctorContext};
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::TaskStatus;
 use crate::domain::worktree::{
-    DiskUse, OnDisk, Removal, Worktree, WorktreeError, WorktreeName, WorktreeState, may_remove,
+    DiskUse, FolderState, RemovalMode, Worktree, WorktreeError, WorktreeName, WorktreeState, check_removal,
 };
-use crate::store::{self, Board, GitError, StoreError, Stray, StrayKind, Worktrees};
+use crate::store::{self, Board, GitError, StoreError, OrphanWorktree, OrphanKind, Worktrees};
 
 const CHECK: &str = "worktrees";
 /// Maximum number of worktrees to inspect. Each takes several git commands.
@@ -31,8 +31,8 @@ enum TaskNeed {
 }
 
 /// Checks the worktrees.
-pub fn run(context: &Place) -> Vec<Finding> {
-    if !store::is_used(&context.root) {
+pub fn run(context: &DoctorContext) -> Vec<Finding> {
+    if !store::has_state(&context.root) {
         return Vec::new();
     }
     match gather(context) {
@@ -47,7 +47,7 @@ pub fn run(context: &Place) -> Vec<Finding> {
     }
 }
 
-fn gather(context: &Place) -> Result<Vec<Finding>, StoreError> {
+fn gather(context: &DoctorContext) -> Result<Vec<Finding>, StoreError> {
     let worktrees = Worktrees::open(&context.root);
     let listing = worktrees.list()?;
     let board = Board::open(&context.root).read()?.graph;
@@ -76,7 +76,7 @@ fn gather(context: &Place) -> Result<Vec<Finding>, StoreError> {
             "repair that entry, or leave it to the program that created it",
         ));
     }
-    for one in worktrees.strays()? {
+    for one in worktrees.orphans()? {
         found.push(stray(&one, &context.crew));
     }
     if found.is_empty() {
@@ -105,14 +105,14 @@ fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &Crew) -> Option<Finding
     let name = &worktree.name;
     let whose = match (need, worktree.task_id) {
         // A missing folder is created again from its branch when the task is claimed.
-        (TaskNeed::Open, _) if state.on_disk != OnDisk::Foreign => return None,
+        (TaskNeed::Open, _) if state.on_disk != FolderState::Foreign => return None,
         (TaskNeed::Open, Some(id)) => format!("{name} of task {id}"),
         (TaskNeed::Done, Some(id)) => format!("{name} of task {id}, which is completed,"),
         (TaskNeed::NoTask, Some(id)) => format!("{name} of task {id}, which is not on the board,"),
         (_, None) => format!("{name}, which has no task,"),
     };
     let size = tree.size.to_string();
-    let refusal = match may_remove(worktree, state, Removal::OnlyIfSafe) {
+    let refusal = match check_removal(worktree, state, RemovalMode::OnlyIfSafe) {
         Ok(()) => None,
         Err(WorktreeError::Kept(_)) => return None,
         Err(refusal) => Some(refusal),
@@ -120,8 +120,8 @@ fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &Crew) -> Option<Finding
     Some(match refusal {
         None => {
             let holds = match state.on_disk {
-                OnDisk::Whole => format!("uses {size} and contains no unmerged work"),
-                OnDisk::Missing | OnDisk::Foreign => "has no folder".into(),
+                FolderState::Whole => format!("uses {size} and contains no unmerged work"),
+                FolderState::Missing | FolderState::Foreign => "has no folder".into(),
             };
             let finding = Finding::warn(
                 CHECK,
@@ -148,31 +148,31 @@ fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &Crew) -> Option<Finding
     })
 }
 
-fn stray(stray: &Stray, crew: &Crew) -> Finding {
+fn stray(stray: &OrphanWorktree, crew: &Crew) -> Finding {
     let name = &stray.name;
     let with_fix = |finding: Finding| match (crew, WorktreeName::new(name)) {
         (Crew::None, Ok(name)) => finding.with_fix(Fix::ClearStray { name }),
         (Crew::None | Crew::Runs(_), _) => finding,
     };
     match stray.kind {
-        StrayKind::Empty => with_fix(Finding::warn(
+        OrphanKind::Empty => with_fix(Finding::warn(
             CHECK,
             format!(".worktrees/{name} is an empty folder and not a worktree"),
             format!("remove it: crewdeck doctor --mend, or rmdir .worktrees/{name}"),
         )),
-        StrayKind::Forgotten => with_fix(Finding::warn(
+        OrphanKind::FolderMissing => with_fix(Finding::warn(
             CHECK,
             format!("git still lists the worktree .worktrees/{name}, but its folder is gone"),
             "remove the entry: crewdeck doctor --mend; its branch is kept",
         )),
-        StrayKind::Folder(size) => Finding::warn(
+        OrphanKind::Folder(size) => Finding::warn(
             CHECK,
             format!(".worktrees/{name} uses {size} and is not a worktree of this repository"),
             format!(
                 "review it, then move it away; if the repository was moved: git worktree repair .worktrees/{name}"
             ),
         ),
-        StrayKind::Unentered => Finding::warn(
+        OrphanKind::Unregistered => Finding::warn(
             CHECK,
             format!(".worktrees/{name} is a git worktree that crewdeck did not create"),
             format!("if you do not need it: git worktree remove .worktrees/{name}"),
@@ -183,18 +183,18 @@ fn stray(stray: &Stray, crew: &Crew) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::stamp::Timestamp;
-    use crate::domain::worktree::Content;
+    use crate::domain::timestamp::Timestamp;
+    use crate::domain::worktree::ContentStatus;
     use pretty_assertions::assert_eq;
 
-    fn tree(dirty: usize, content: Content, on_disk: OnDisk) -> InspectedTree {
+    fn tree(dirty: usize, content: ContentStatus, on_disk: FolderState) -> InspectedTree {
         let name = WorktreeName::new("task-3").unwrap();
         InspectedTree {
             worktree: Worktree::new(name, "/x".into(), Timestamp(1.0)),
             state: WorktreeState {
                 on_disk,
-                elsewhere: None,
-                loose: None,
+                other_checkout: None,
+                unreachable_commit: None,
                 busy: None,
                 dirty,
                 files: vec!["a".into(); dirty],
@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn only_merged_worktrees_without_open_task_have_a_fix() {
-        use Content::{Merged, Unmerged};
-        use OnDisk::{Foreign, Missing, Whole};
+        use ContentStatus::{Merged, Unmerged};
+        use FolderState::{Foreign, Missing, Whole};
         let fix = "fix";
         for (dirty, content, on_disk, need, words) in [
             (0, Merged, Whole, TaskNeed::Open, None),
@@ -262,7 +262,7 @@ mod tests {
             assert!(while_a_crew_runs.is_none_or(|f| f.mend.is_none()));
         }
         let mut kept = tree(0, Merged, Whole);
-        kept.worktree.keep(Timestamp(2.0));
+        kept.worktree.mark_kept(Timestamp(2.0));
         assert_eq!(evaluate(&kept, TaskNeed::Done, &Crew::None), None);
     }
 
@@ -270,12 +270,12 @@ mod tests {
     fn only_orphans_without_content_have_a_fix() {
         let size = DiskUse::default();
         for (kind, has_fix) in [
-            (StrayKind::Empty, true),
-            (StrayKind::Forgotten, true),
-            (StrayKind::Folder(size), false),
-            (StrayKind::Unentered, false),
+            (OrphanKind::Empty, true),
+            (OrphanKind::FolderMissing, true),
+            (OrphanKind::Folder(size), false),
+            (OrphanKind::Unregistered, false),
         ] {
-            let one = Stray {
+            let one = OrphanWorktree {
                 name: "x".into(),
                 kind,
             };

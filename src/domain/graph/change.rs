@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use super::super::ids::{Name, TaskId};
-use super::super::stamp::Timestamp;
+use super::super::timestamp::Timestamp;
 use super::super::task::{TAKEN_FROM_MAX, Task, TaskStatus};
 use super::super::text::{clip, one_line};
 use super::super::worktree::WorktreeName;
@@ -55,7 +55,7 @@ impl TaskGraph {
         claimer: &Claimer,
         now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
-        self.may_claim(id, claimer)?;
+        self.check_claim(id, claimer)?;
         self.alter(id, |task| {
             task.owner = claimer.name.to_string();
             task.status = TaskStatus::InProgress;
@@ -75,7 +75,7 @@ impl TaskGraph {
         who: &Name,
         now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
-        self.may_complete(id, who)?;
+        self.check_complete(id, who)?;
         let mut changed = vec![id];
         self.alter(id, |task| {
             task.owner = who.to_string();
@@ -109,12 +109,12 @@ impl TaskGraph {
         claimer: &Claimer,
         now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
-        let task = self.known(id)?;
+        let task = self.require(id)?;
         if task.owner.is_empty() {
             return self.claim(id, claimer, now);
         }
         if task.status == TaskStatus::Completed {
-            return Err(GraphError::Finished(id));
+            return Err(GraphError::Completed(id));
         }
         Self::check_owner(task, &claimer.name)?;
         let open = self.open_blockers(task);
@@ -146,13 +146,13 @@ impl TaskGraph {
 
     /// Returns the task of `owner` to the board on behalf of the user. `owner` does not choose the task again by
     /// itself.
-    pub fn take(
+    pub fn take_from_owner(
         &mut self,
         id: TaskId,
         owner: &Name,
         now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
-        if self.known(id)?.owner.is_empty() {
+        if self.require(id)?.owner.is_empty() {
             return Err(GraphError::NoOwner(id));
         }
         let changed = self.release(id, owner, now)?;
@@ -174,7 +174,7 @@ impl TaskGraph {
         worktree: &WorktreeName,
         now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
-        self.known(id)?;
+        self.require(id)?;
         self.alter(id, |task| {
             task.worktree = worktree.to_string();
             task.updated_at = now;
@@ -190,9 +190,9 @@ impl TaskGraph {
         edit: &TaskEdit,
         now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
-        let task = self.known(id)?;
+        let task = self.require(id)?;
         if task.status == TaskStatus::Completed {
-            return Err(GraphError::Finished(id));
+            return Err(GraphError::Completed(id));
         }
         let subject = edit.subject.as_deref().map(checked_subject).transpose()?;
         if let Some(text) = &edit.description {
@@ -200,7 +200,7 @@ impl TaskGraph {
         }
         for blocker in &edit.unblock {
             if !task.blocked_by.contains(blocker) {
-                self.known(*blocker)?;
+                self.require(*blocker)?;
             }
         }
         let blockers = self.checked_blockers(id, &edit.block_on)?;
@@ -233,9 +233,9 @@ impl TaskGraph {
 
     /// Deletes a task and unblocks the tasks that wait for it. Fails for an open task that has an owner.
     pub fn remove(&mut self, id: TaskId, now: Timestamp) -> Result<Vec<TaskId>, GraphError> {
-        let task = self.known(id)?;
+        let task = self.require(id)?;
         if task.status != TaskStatus::Completed && !task.owner.is_empty() {
-            return Err(GraphError::Foreign(id, task.owner.clone()));
+            return Err(GraphError::OtherOwner(id, task.owner.clone()));
         }
         let mut around = self.index.waiting(id);
         around.extend(self.index.blocking(id));
@@ -257,7 +257,7 @@ impl TaskGraph {
             if *blocker == id {
                 return Err(GraphError::SelfBlock(id));
             }
-            if self.known(*blocker)?.status == TaskStatus::Completed {
+            if self.require(*blocker)?.status == TaskStatus::Completed {
                 return Err(GraphError::CompletedBlocker(*blocker));
             }
             if let Some(path) = self.path(*blocker, id) {

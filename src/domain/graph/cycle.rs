@@ -11,7 +11,7 @@ use super::change::path_text;
 impl TaskGraph {
     /// Describes the first dependency cycle among open tasks and how to remove it. The tasks of a cycle can never be
     /// claimed. Visits every edge.
-    pub fn circle(&self) -> Option<String> {
+    pub fn find_cycle(&self) -> Option<String> {
         // Repeatedly removes the tasks without open blockers. What is left is part of a cycle or waits for one.
         let mut open: BTreeMap<TaskId, usize> = BTreeMap::new();
         let mut free = Vec::new();
@@ -72,7 +72,7 @@ mod tests {
             let text = json!({"id": id, "subject": "s", "blockedBy": on});
             serde_json::from_value(text).unwrap()
         };
-        TaskGraph::new(edges.iter().map(task)).circle()
+        TaskGraph::new(edges.iter().map(task)).find_cycle()
     }
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
             {"id": 3, "subject": "s", "blockedBy": [2]},
         ]);
         let tasks: Vec<crate::domain::task::Task> = serde_json::from_value(text).unwrap();
-        assert_eq!(TaskGraph::new(tasks).circle(), None);
+        assert_eq!(TaskGraph::new(tasks).find_cycle(), None);
     }
 
     #[test]

@@ -40,12 +40,12 @@ pub enum GraphError {
     CompletedBlocker(TaskId),
     /// A completed task cannot be changed.
     #[error("task {0} is completed and cannot be changed: add a new task for what is left")]
-    Finished(TaskId),
+    Completed(TaskId),
     /// The task has another owner.
     #[error(
         "task {0} belongs to {1}: only its owner can do that, send {1} a message or claim another task"
     )]
-    Foreign(TaskId, String),
+    OtherOwner(TaskId, String),
     /// The task was claimed by another agent first.
     #[error(
         "task {0} has already been claimed by {1}: claim another (task_list shows what is ready)"

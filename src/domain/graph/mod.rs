@@ -67,7 +67,7 @@ pub struct Claimer {
 
 impl Claimer {
     /// Returns the user as claimer, without tags.
-    pub fn person() -> Claimer {
+    pub fn user() -> Claimer {
         Claimer {
             name: Name::user(),
             tags: Vec::new(),
@@ -206,7 +206,7 @@ impl TaskGraph {
 
     /// Like [`TaskGraph::claimable`], but skips tasks that were claimed and released [`ATTEMPTS_MAX`] times. Such a
     /// task needs the user, who edits or assigns it.
-    pub fn claimable_unasked(&self, claimer: &Claimer) -> Option<&Task> {
+    pub fn auto_claimable(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
         }
@@ -234,7 +234,7 @@ impl TaskGraph {
 
     /// Returns the error for text given as a task number. If the text is the subject of a task, the error names its
     /// number.
-    pub fn no_number(&self, words: &str) -> GraphError {
+    pub fn not_a_number_error(&self, words: &str) -> GraphError {
         let same = |t: &&Task| t.subject.trim().eq_ignore_ascii_case(words.trim());
         let shown = clip(&one_line(words), WORDS_MAX);
         match self.tasks().find(same) {
@@ -244,7 +244,7 @@ impl TaskGraph {
     }
 
     /// Returns the task with that number. The error says how many tasks the board has.
-    pub fn known(&self, id: TaskId) -> Result<&Arc<Task>, GraphError> {
+    pub fn require(&self, id: TaskId) -> Result<&Arc<Task>, GraphError> {
         self.tasks.get(&id).ok_or_else(|| {
             let last = self.tasks.keys().next_back().copied();
             let hint = match last {
@@ -257,12 +257,12 @@ impl TaskGraph {
 }
 
 /// Returns whether `claimer` has all tags that `task` requires. The user may claim every task.
-pub fn tags_fit(task: &Task, claimer: &Claimer) -> bool {
+pub fn tags_match(task: &Task, claimer: &Claimer) -> bool {
     let has = |tag: &String| claimer.tags.iter().any(|t| t.eq_ignore_ascii_case(tag));
     claimer.name.is_user() || task.tags.iter().all(has)
 }
 
 /// Returns whether `claimer` may claim `task` by its own choice, without being assigned to it.
 fn can_choose(task: &Task, claimer: &Claimer) -> bool {
-    tags_fit(task, claimer) && !task.was_taken_from(claimer.name.as_str())
+    tags_match(task, claimer) && !task.was_taken_from(claimer.name.as_str())
 }

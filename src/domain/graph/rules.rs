@@ -4,14 +4,14 @@
 use super::super::ids::{Name, TaskId};
 use super::super::task::{Task, TaskStatus};
 use super::super::text::clip;
-use super::{Claimer, GraphError, TaskGraph, tags_fit};
+use super::{Claimer, GraphError, TaskGraph, tags_match};
 
 impl TaskGraph {
     /// Checks whether `claimer` may claim task `id`, according to promise 2.
-    pub fn may_claim(&self, id: TaskId, claimer: &Claimer) -> Result<(), GraphError> {
-        let task = self.known(id)?;
+    pub fn check_claim(&self, id: TaskId, claimer: &Claimer) -> Result<(), GraphError> {
+        let task = self.require(id)?;
         if task.status == TaskStatus::Completed {
-            return Err(GraphError::Finished(id));
+            return Err(GraphError::Completed(id));
         }
         if !task.owner.is_empty() {
             return Err(GraphError::Claimed(id, task.owner.clone()));
@@ -23,7 +23,7 @@ impl TaskGraph {
         if !open.is_empty() {
             return Err(GraphError::Blocked(id, join_ids(&open)));
         }
-        if !tags_fit(task, claimer) {
+        if !tags_match(task, claimer) {
             return Err(GraphError::Tags(id, task.tags.join(", ")));
         }
         match self.open_task_of(&claimer.name) {
@@ -36,10 +36,10 @@ impl TaskGraph {
     }
 
     /// Checks whether `who` may complete task `id`.
-    pub fn may_complete(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
-        let task = self.known(id)?;
+    pub fn check_complete(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
+        let task = self.require(id)?;
         if task.status == TaskStatus::Completed {
-            return Err(GraphError::Finished(id));
+            return Err(GraphError::Completed(id));
         }
         Self::check_owner(task, who)?;
         if task.owner.is_empty() && task.was_taken_from(who.as_str()) {
@@ -54,9 +54,9 @@ impl TaskGraph {
 
     /// Checks whether `who` may release task `id`.
     pub fn check_release(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
-        let task = self.known(id)?;
+        let task = self.require(id)?;
         if task.status == TaskStatus::Completed {
-            return Err(GraphError::Finished(id));
+            return Err(GraphError::Completed(id));
         }
         Self::check_owner(task, who)
     }
@@ -65,7 +65,7 @@ impl TaskGraph {
         if task.owner.is_empty() || task.owner.eq_ignore_ascii_case(who.as_str()) {
             Ok(())
         } else {
-            Err(GraphError::Foreign(task.id, task.owner.clone()))
+            Err(GraphError::OtherOwner(task.id, task.owner.clone()))
         }
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 
 const NOW: Timestamp = Timestamp(1.0);
 
@@ -227,13 +227,13 @@ fn task_released_too_often_is_not_claimed_automatically() {
     };
     graph.create(TaskId(1), tagged, NOW).unwrap();
     for _ in 0..ATTEMPTS_MAX {
-        assert!(graph.claimable_unasked(&claimer("bob")).is_some());
+        assert!(graph.auto_claimable(&claimer("bob")).is_some());
         graph.claim(TaskId(1), &claimer("bob"), NOW).unwrap();
         graph
             .release(TaskId(1), &Name::member("bob").unwrap(), NOW)
             .unwrap();
     }
-    assert_eq!(graph.claimable_unasked(&claimer("bob")), None);
+    assert_eq!(graph.auto_claimable(&claimer("bob")), None);
     assert!(
         graph.claimable(&claimer("bob")).is_some(),
         "it can still be assigned"
@@ -243,7 +243,7 @@ fn task_released_too_often_is_not_claimed_automatically() {
         ..TaskEdit::default()
     };
     graph.edit(TaskId(1), &edit, NOW).unwrap();
-    assert!(graph.claimable_unasked(&claimer("bob")).is_some());
+    assert!(graph.auto_claimable(&claimer("bob")).is_some());
 }
 
 #[test]
@@ -263,15 +263,15 @@ fn task_taken_by_user_is_not_reclaimed_by_former_owner() {
     let chosen = |graph: &TaskGraph, who: &Claimer| {
         (
             graph.claimable(who).is_some(),
-            graph.claimable_unasked(who).is_some(),
+            graph.auto_claimable(who).is_some(),
         )
     };
     graph.claim(TaskId(1), &alice, now).unwrap();
     assert_eq!(
-        graph.take(TaskId(1), &bob.name, now),
-        Err(GraphError::Foreign(TaskId(1), "alice".into()))
+        graph.take_from_owner(TaskId(1), &bob.name, now),
+        Err(GraphError::OtherOwner(TaskId(1), "alice".into()))
     );
-    assert_eq!(graph.take(TaskId(1), &alice.name, now), Ok(vec![TaskId(1)]));
+    assert_eq!(graph.take_from_owner(TaskId(1), &alice.name, now), Ok(vec![TaskId(1)]));
     let task = graph.get(TaskId(1)).unwrap();
     assert_eq!(
         (task.owner.as_str(), task.status, &task.taken_from),
@@ -285,12 +285,12 @@ fn task_taken_by_user_is_not_reclaimed_by_former_owner() {
         Err(GraphError::TakenByUser(TaskId(1)))
     );
     assert_eq!(
-        graph.take(TaskId(1), &alice.name, now),
+        graph.take_from_owner(TaskId(1), &alice.name, now),
         Err(GraphError::NoOwner(TaskId(1)))
     );
     // A later owner does not make the task claimable for the former one.
     graph.claim(TaskId(1), &bob, now).unwrap();
-    graph.take(TaskId(1), &bob.name, now).unwrap();
+    graph.take_from_owner(TaskId(1), &bob.name, now).unwrap();
     assert_eq!(chosen(&graph, &alice), (false, false));
     // A claim by number is allowed again.
     graph.claim(TaskId(1), &alice, now).unwrap();
@@ -320,7 +320,7 @@ fn user_matches_all_tags_but_holds_one_open_task() {
         };
         graph.create(TaskId(id), new, now).unwrap();
     }
-    let user = Claimer::person();
+    let user = Claimer::user();
     graph.claim(TaskId(1), &user, now).unwrap();
     let busy = GraphError::Busy {
         who: Name::user(),

@@ -2,11 +2,11 @@
 //! decides.
 
 use super::rules::{PENDING_MAX, SecretBody};
-use super::{InputState, MARK, Match, Redactor};
+use super::{InputState, PLACEHOLDER_START, Match, Redactor};
 
 /// The state of a redacted stream between two pieces.
 #[derive(Debug)]
-pub struct Stream {
+pub struct RedactingStream {
     redactor: Redactor,
     /// Bytes that may be the start of a secret.
     pending: Vec<u8>,
@@ -16,9 +16,9 @@ pub struct Stream {
     open_secret: Option<SecretBody>,
 }
 
-impl Stream {
-    pub(super) fn new(redactor: Redactor) -> Stream {
-        Stream {
+impl RedactingStream {
+    pub(super) fn new(redactor: Redactor) -> RedactingStream {
+        RedactingStream {
             redactor,
             pending: Vec::new(),
             before: None,
@@ -104,7 +104,7 @@ impl Stream {
 
 fn push_placeholder(out: &mut Vec<u8>, prefix: &[u8], label: &str) {
     out.extend_from_slice(prefix);
-    out.extend_from_slice(MARK.as_bytes());
+    out.extend_from_slice(PLACEHOLDER_START.as_bytes());
     out.extend_from_slice(label.as_bytes());
     out.push(b']');
 }

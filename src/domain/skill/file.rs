@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use serde_saphyr::UserMessageFormatter;
 
 use super::{DESCRIPTION_MAX, NAME_MAX, TAG_MAX, TAGS_MAX};
-use crate::domain::text::{clip, harmless, is_hidden, one_line};
+use crate::domain::text::{clip, escape_control_chars, is_hidden, one_line};
 
 /// Maximum size of a skill's text, in bytes. With its frame it fits into one tool result (64 KiB).
 pub const BODY_MAX: usize = 63 * 1024;
@@ -259,12 +259,12 @@ impl<'de> Visitor<'de> for TagsVisitor {
 /// Joins the words with single spaces and escapes control characters.
 fn single_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    harmless(&words.join(" "))
+    escape_control_chars(&words.join(" "))
 }
 
 /// Escapes control characters, but keeps tabs: Makefiles need them.
 fn escape_keeping_tabs(text: &str) -> String {
-    let parts: Vec<String> = text.split('\t').map(harmless).collect();
+    let parts: Vec<String> = text.split('\t').map(escape_control_chars).collect();
     parts.join("\t")
 }
 

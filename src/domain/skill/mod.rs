@@ -39,7 +39,7 @@ pub enum SkillSource {
 
 impl SkillSource {
     /// Returns the label on the screen.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             SkillSource::Project | SkillSource::Claude => "project",
             SkillSource::User => "yours",
@@ -88,14 +88,14 @@ pub struct BrokenSkill {
 
 /// All skills, sorted by name, and the files that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SkillBook {
+pub struct SkillCatalog {
     /// At most [`SKILLS_MAX`] skills.
     pub skills: Vec<Skill>,
     /// At most [`SKILLS_MAX`] files.
     pub broken: Vec<BrokenSkill>,
 }
 
-impl SkillBook {
+impl SkillCatalog {
     /// Returns the skill with that name. The case of the name does not matter.
     pub fn find(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|s| same(&s.name, name))
@@ -104,14 +104,14 @@ impl SkillBook {
     /// Returns the broken files that are not in `before`, or that had another problem there.
     pub fn newly_broken<'a>(
         &'a self,
-        before: &'a SkillBook,
+        before: &'a SkillCatalog,
     ) -> impl Iterator<Item = &'a BrokenSkill> {
         self.broken.iter().filter(|b| !before.broken.contains(b))
     }
 
     /// Describes the changes since `before` in one line for agents. `None`: no changes.
-    pub fn news(&self, before: &SkillBook) -> Option<String> {
-        let names = |of: &SkillBook, keep: &dyn Fn(&Skill) -> bool| {
+    pub fn changes_since(&self, before: &SkillCatalog) -> Option<String> {
+        let names = |of: &SkillCatalog, keep: &dyn Fn(&Skill) -> bool| {
             let kept = of.skills.iter().filter(|s| keep(s));
             kept.map(|s| s.name.clone()).collect::<BTreeSet<_>>()
         };
@@ -156,8 +156,8 @@ mod tests {
         }
     }
 
-    fn book(skills: &[(&str, u64)]) -> SkillBook {
-        SkillBook {
+    fn book(skills: &[(&str, u64)]) -> SkillCatalog {
+        SkillCatalog {
             skills: skills.iter().map(|(n, v)| skill(n, *v)).collect(),
             broken: vec![],
         }
@@ -168,13 +168,13 @@ mod tests {
         let before = book(&[("gone", 1), ("new-text", 1), ("same", 1)]);
         let after = book(&[("New", 1), ("new-text", 2), ("Same", 1)]);
         assert_eq!(
-            after.news(&before).as_deref(),
+            after.changes_since(&before).as_deref(),
             Some("skills have changed: new: New; changed: Same, new-text; removed: gone")
         );
-        assert_eq!(after.news(&after), None);
+        assert_eq!(after.changes_since(&after), None);
         let many: Vec<String> = (10..22).map(|n| format!("s{n}")).collect();
         let many: Vec<(&str, u64)> = many.iter().map(|n| (n.as_str(), 1)).collect();
-        let news = book(&many).news(&SkillBook::default()).unwrap();
+        let news = book(&many).changes_since(&SkillCatalog::default()).unwrap();
         assert!(news.ends_with("s19 and 2 more"), "{news}");
     }
 
@@ -192,7 +192,7 @@ mod tests {
             path: "skills/a/SKILL.md".into(),
             why: why.into(),
         };
-        let with = |why: &[&str]| SkillBook {
+        let with = |why: &[&str]| SkillCatalog {
             skills: vec![],
             broken: why.iter().map(|w| broken(w)).collect(),
         };

@@ -74,7 +74,7 @@ pub fn unmerged(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<Un
 
 /// Returns the completed tasks whose branch `is_unmerged` and can be merged now, because its worktree has no open
 /// task.
-pub fn to_merge(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<&Task> {
+pub fn mergeable_tasks(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<&Task> {
     let all = unmerged(graph, is_unmerged).into_iter();
     let free = all.filter(|unmerged| unmerged.open.is_none());
     free.map(|unmerged| unmerged.task).collect()

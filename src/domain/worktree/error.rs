@@ -1,6 +1,6 @@
 //! Errors of operations on worktrees.
 
-use super::{Busy, Losses, WorktreeName};
+use super::{GitOperation, Losses, WorktreeName};
 use crate::domain::ids::TaskId;
 
 /// Why an operation on a worktree is rejected. Each message says what to do.
@@ -39,7 +39,7 @@ pub enum WorktreeError {
     #[error(
         "worktree {name} has {on} checked out instead of {own}: run git switch {own} there first"
     )]
-    Elsewhere {
+    OtherBranch {
         name: WorktreeName,
         /// What is checked out.
         on: String,
@@ -51,7 +51,7 @@ pub enum WorktreeError {
     #[error(
         "worktree {name} has commits on {on} that are missing on {own}: run git switch {own} and git merge {commit} there first"
     )]
-    Beside {
+    CommitsOnOtherBranch {
         name: WorktreeName,
         /// What is checked out.
         on: String,
@@ -64,7 +64,7 @@ pub enum WorktreeError {
     #[error(
         "worktree {name} was not removed: its commit {commit} is on no branch. Run git branch NAME {commit} there first."
     )]
-    Loose {
+    UnreachableCommit {
         name: WorktreeName,
         /// The commit that is checked out.
         commit: String,
@@ -73,7 +73,7 @@ pub enum WorktreeError {
     #[error("{what} is under way in {place}: finish it, or run git {} there", what.abort())]
     Busy {
         /// The operation.
-        what: Busy,
+        what: GitOperation,
         /// The work tree, formatted for the message.
         place: String,
     },

@@ -16,7 +16,7 @@ const NAMES_MAX: usize = 12;
 pub struct WorktreeIndex {
     /// All worktrees, including removed ones.
     #[serde(default)]
-    pub worktrees: Vec<Entry>,
+    pub worktrees: Vec<IndexEntry>,
     /// Fields written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -25,7 +25,7 @@ pub struct WorktreeIndex {
 /// An entry of the registry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Entry {
+pub enum IndexEntry {
     /// A valid entry.
     Known(Box<Worktree>),
     /// An entry whose name or status is not valid. It is written back unchanged and otherwise ignored.
@@ -34,9 +34,9 @@ pub enum Entry {
 
 impl WorktreeIndex {
     /// Returns the worktrees that are not removed, in file order. If a name occurs twice, only the first is returned.
-    pub fn standing(&self) -> Vec<&Worktree> {
+    pub fn existing(&self) -> Vec<&Worktree> {
         let mut all: Vec<&Worktree> = Vec::new();
-        for tree in self.known().filter(|t| t.stands()) {
+        for tree in self.known().filter(|t| t.exists()) {
             if !all.iter().any(|other| other.name.same(&tree.name)) {
                 all.push(tree);
             }
@@ -54,13 +54,13 @@ impl WorktreeIndex {
 
     /// Returns the worktree with that name that is not removed, if there is one.
     pub fn get(&self, name: &WorktreeName) -> Option<&Worktree> {
-        self.known().find(|t| t.stands() && t.name.same(name))
+        self.known().find(|t| t.exists() && t.name.same(name))
     }
 
     /// Returns the worktree of a task: the newest that is not merged, otherwise the newest.
     pub fn of_task(&self, task: TaskId) -> Option<&Worktree> {
         let is_open = |t: &Worktree| t.status != WorktreeStatus::Merged;
-        self.standing()
+        self.existing()
             .into_iter()
             .filter(|t| t.task_id == Some(task))
             .max_by(|a, b| {
@@ -72,13 +72,13 @@ impl WorktreeIndex {
     /// Adds a worktree, or replaces the one with its name that is not removed. It is stored before removed worktrees
     /// of the same name, because learn-claude-code uses the first match.
     pub fn put(&mut self, tree: Worktree) {
-        let at = self.position(|t| t.stands() && t.name.same(&tree.name));
+        let at = self.position(|t| t.exists() && t.name.same(&tree.name));
         if let Some(entry) = at.and_then(|at| self.worktrees.get_mut(at)) {
-            *entry = Entry::Known(Box::new(tree));
+            *entry = IndexEntry::Known(Box::new(tree));
             return;
         }
         let at = self.position(|t| t.name.same(&tree.name));
-        let entry = Entry::Known(Box::new(tree));
+        let entry = IndexEntry::Known(Box::new(tree));
         self.worktrees
             .insert(at.unwrap_or(self.worktrees.len()), entry);
         self.drop_oldest_removed();
@@ -95,8 +95,8 @@ impl WorktreeIndex {
     ) -> Result<Worktree, WorktreeError> {
         let unknown = self.unknown(name.as_str());
         for entry in &mut self.worktrees {
-            if let Entry::Known(tree) = entry
-                && tree.stands()
+            if let IndexEntry::Known(tree) = entry
+                && tree.exists()
                 && tree.name.same(name)
             {
                 rule(tree);
@@ -112,8 +112,8 @@ impl WorktreeIndex {
         self.worktrees
             .iter()
             .filter_map(|entry| match entry {
-                Entry::Known(_) => None,
-                Entry::Foreign(value) => Some(format!(
+                IndexEntry::Known(_) => None,
+                IndexEntry::Foreign(value) => Some(format!(
                     ".worktrees/index.json: {} is ignored: its name or status is not valid",
                     crate::domain::text::clip(&name(value), 60)
                 )),
@@ -123,7 +123,7 @@ impl WorktreeIndex {
 
     /// Returns the error for a worktree that does not exist.
     pub fn unknown(&self, wanted: &str) -> WorktreeError {
-        let standing = self.standing();
+        let standing = self.existing();
         let mut names: Vec<&str> = standing.iter().map(|t| t.name.as_str()).collect();
         let more = names.len().saturating_sub(NAMES_MAX);
         names.truncate(NAMES_MAX);
@@ -140,22 +140,22 @@ impl WorktreeIndex {
 
     fn known(&self) -> impl Iterator<Item = &Worktree> {
         self.worktrees.iter().filter_map(|entry| match entry {
-            Entry::Known(tree) => Some(&**tree),
-            Entry::Foreign(_) => None,
+            IndexEntry::Known(tree) => Some(&**tree),
+            IndexEntry::Foreign(_) => None,
         })
     }
 
     fn position(&self, is: impl Fn(&Worktree) -> bool) -> Option<usize> {
         self.worktrees.iter().position(|entry| match entry {
-            Entry::Known(tree) => is(tree),
-            Entry::Foreign(_) => false,
+            IndexEntry::Known(tree) => is(tree),
+            IndexEntry::Foreign(_) => false,
         })
     }
 
     fn drop_oldest_removed(&mut self) {
-        let count = self.known().filter(|t| !t.stands()).count();
+        let count = self.known().filter(|t| !t.exists()).count();
         for _ in REMOVED_MAX..count {
-            let Some(at) = self.position(|t| !t.stands()) else {
+            let Some(at) = self.position(|t| !t.exists()) else {
                 return;
             };
             self.worktrees.remove(at);
@@ -166,7 +166,7 @@ impl WorktreeIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::stamp::Timestamp;
+    use crate::domain::timestamp::Timestamp;
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
@@ -190,7 +190,7 @@ mod tests {
         });
         let index: WorktreeIndex = serde_json::from_value(text.clone()).unwrap();
         let standing: Vec<(&str, Option<TaskId>)> = index
-            .standing()
+            .existing()
             .iter()
             .map(|t| (t.name.as_str(), t.task_id))
             .collect();
@@ -214,7 +214,7 @@ mod tests {
         index.put(tree("task-1", 1.0));
         index.put(tree("task-2", 2.0));
         let name = WorktreeName::new("TASK-1").unwrap();
-        index.change(&name, |t| t.removed(Timestamp(3.0))).unwrap();
+        index.change(&name, |t| t.mark_removed(Timestamp(3.0))).unwrap();
         assert_eq!(
             index.find(&name).unwrap_err().to_string(),
             "there is no worktree \"TASK-1\": existing: task-2"
@@ -222,7 +222,7 @@ mod tests {
         index.put(tree("task-1", 4.0));
         let times: Vec<f64> = index.known().map(|t| t.created_at.0).collect();
         assert_eq!(times, [4.0, 1.0, 2.0]);
-        assert_eq!(index.standing().len(), 2);
+        assert_eq!(index.existing().len(), 2);
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
             index.put(tree(name, at));
         }
         let last = WorktreeName::new("task-1-3").unwrap();
-        index.change(&last, |t| t.merged("", Timestamp(9.0))).unwrap();
+        index.change(&last, |t| t.mark_merged("", Timestamp(9.0))).unwrap();
         let found = index.of_task(TaskId(1)).unwrap();
         assert_eq!(found.name.as_str(), "task-1-2");
         assert_eq!(index.of_task(TaskId(2)), None);
@@ -244,11 +244,11 @@ mod tests {
         index.put(tree("stays", 0.0));
         for n in 0..(REMOVED_MAX + 20) {
             let mut gone = tree(&format!("n{n}"), 1.0);
-            gone.removed(Timestamp(1.0));
-            index.worktrees.push(Entry::Known(Box::new(gone)));
+            gone.mark_removed(Timestamp(1.0));
+            index.worktrees.push(IndexEntry::Known(Box::new(gone)));
         }
         index.put(tree("new", 2.0));
         assert_eq!(index.worktrees.len(), REMOVED_MAX + 2);
-        assert_eq!(index.standing().len(), 2);
+        assert_eq!(index.existing().len(), 2);
     }
 }

@@ -13,19 +13,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::{Name, TaskId};
-use super::stamp::Timestamp;
+use super::timestamp::Timestamp;
 use super::task::or_default;
 use super::text::{clip, one_line};
 
-pub use branch::{Branch, BranchState, ChangeSize, Unmerged, to_merge, unmerged};
+pub use branch::{Branch, BranchState, ChangeSize, Unmerged, mergeable_tasks, unmerged};
 pub use checked_out::CheckedOut;
 pub use error::WorktreeError;
-pub use index::{Entry, WorktreeIndex};
+pub use index::{IndexEntry, WorktreeIndex};
 pub use outcome::{
-    BranchFate, Brought, Conflict, Created, DiskUse, Leftovers, Merge, Origin, WorktreeDiff,
+    BranchOutcome, BranchMerges, Conflict, Created, DiskUse, CommitOutcome, Merge, Origin, WorktreeDiff,
 };
 pub use state::{
-    Busy, Content, FILES_MAX, Losses, OnDisk, Removal, SUBJECTS_MAX, WorktreeState, may_remove,
+    GitOperation, ContentStatus, FILES_MAX, Losses, FolderState, RemovalMode, SUBJECTS_MAX, WorktreeState, check_removal,
 };
 
 /// Maximum length of the subject in a commit message, in characters.
@@ -205,18 +205,18 @@ impl Worktree {
     }
 
     /// Returns whether the worktree is not removed, so that its name is in use.
-    pub fn stands(&self) -> bool {
+    pub fn exists(&self) -> bool {
         self.status != WorktreeStatus::Removed
     }
 
     /// Marks the worktree to be kept.
-    pub fn keep(&mut self, now: Timestamp) {
+    pub fn mark_kept(&mut self, now: Timestamp) {
         self.status = WorktreeStatus::Kept;
         self.kept_at = Some(now);
     }
 
     /// Records the merge of the branch, with the merge commit if there is one. A kept worktree keeps its status.
-    pub fn merged(&mut self, commit: &str, now: Timestamp) {
+    pub fn mark_merged(&mut self, commit: &str, now: Timestamp) {
         if self.status == WorktreeStatus::Active {
             self.status = WorktreeStatus::Merged;
         }
@@ -236,7 +236,7 @@ impl Worktree {
     }
 
     /// Records the removal.
-    pub fn removed(&mut self, now: Timestamp) {
+    pub fn mark_removed(&mut self, now: Timestamp) {
         self.status = WorktreeStatus::Removed;
         self.removed_at = Some(now);
     }
@@ -311,13 +311,13 @@ mod tests {
     fn merging_a_kept_worktree_keeps_its_status() {
         let name = WorktreeName::new("a").unwrap();
         let mut tree = Worktree::new(name, "/x".into(), Timestamp(1.0));
-        tree.keep(Timestamp(2.0));
-        tree.merged("", Timestamp(3.0));
+        tree.mark_kept(Timestamp(2.0));
+        tree.mark_merged("", Timestamp(3.0));
         assert_eq!(
             (tree.status, tree.kept_at, tree.merged_at),
             (WorktreeStatus::Kept, Some(Timestamp(2.0)), Some(Timestamp(3.0)))
         );
-        tree.removed(Timestamp(4.0));
-        assert!(!tree.stands());
+        tree.mark_removed(Timestamp(4.0));
+        assert!(!tree.exists());
     }
 }

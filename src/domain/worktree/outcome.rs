@@ -22,7 +22,7 @@ pub struct Created {
     /// What the worktree was created from.
     pub origin: Origin,
     /// The result of merging other branches into it.
-    pub brought: Brought,
+    pub branch_merges: BranchMerges,
 }
 
 /// What a new worktree was created from.
@@ -36,7 +36,7 @@ pub enum Origin {
 
 /// The result of merging other branches into a worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Brought {
+pub struct BranchMerges {
     /// Branches that were merged. Branches that were already included are not listed.
     pub merged: Vec<String>,
     /// Branches that were not merged because of conflicts.
@@ -73,7 +73,7 @@ pub enum Merge {
 
 /// The result of committing the uncommitted files that an agent left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Leftovers {
+pub enum CommitOutcome {
     /// There were no uncommitted files.
     None,
     /// The hash of the new commit.
@@ -82,11 +82,11 @@ pub enum Leftovers {
 
 /// What happened to the branch of a removed worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BranchFate {
+pub enum BranchOutcome {
     /// The branch was deleted, or did not exist.
     Deleted,
     /// The branch was kept, because it has unmerged commits or is in use. The text gives the reason.
-    Stays(String),
+    Kept(String),
 }
 
 /// The changes of a worktree since it branched off its base. For a merged worktree, the changes of its merge.

@@ -16,7 +16,7 @@ const NAMED_MAX: usize = 5;
 /// What the folder of a worktree contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OnDisk {
+pub enum FolderState {
     /// A worktree of this repository.
     Whole,
     /// The folder does not exist or is empty.
@@ -28,7 +28,7 @@ pub enum OnDisk {
 /// Whether the base has the changes of the branch, compared by content and not by commit hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Content {
+pub enum ContentStatus {
     /// The branch has no changes of its own, or does not exist.
     Nothing,
     /// The base has all changes: merged, squashed or rebased.
@@ -40,7 +40,7 @@ pub enum Content {
 /// A git operation in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Busy {
+pub enum GitOperation {
     /// `git merge`
     Merge,
     /// `git rebase` or `git am`
@@ -53,31 +53,31 @@ pub enum Busy {
     Bisect,
 }
 
-impl Busy {
+impl GitOperation {
     /// Returns the git arguments that abort the operation.
     pub fn abort(self) -> &'static str {
         match self {
-            Busy::Merge => "merge --abort",
-            Busy::Rebase => "rebase --abort",
-            Busy::CherryPick => "cherry-pick --abort",
-            Busy::Revert => "revert --abort",
-            Busy::Bisect => "bisect reset",
+            GitOperation::Merge => "merge --abort",
+            GitOperation::Rebase => "rebase --abort",
+            GitOperation::CherryPick => "cherry-pick --abort",
+            GitOperation::Revert => "revert --abort",
+            GitOperation::Bisect => "bisect reset",
         }
     }
 
     /// Returns the name of the git command.
     pub fn command(self) -> &'static str {
         match self {
-            Busy::Merge => "merge",
-            Busy::Rebase => "rebase",
-            Busy::CherryPick => "cherry-pick",
-            Busy::Revert => "revert",
-            Busy::Bisect => "bisect",
+            GitOperation::Merge => "merge",
+            GitOperation::Rebase => "rebase",
+            GitOperation::CherryPick => "cherry-pick",
+            GitOperation::Revert => "revert",
+            GitOperation::Bisect => "bisect",
         }
     }
 }
 
-impl fmt::Display for Busy {
+impl fmt::Display for GitOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a {}", self.command())
     }
@@ -86,13 +86,13 @@ impl fmt::Display for Busy {
 /// The state of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeState {
-    pub on_disk: OnDisk,
+    pub on_disk: FolderState,
     /// What is checked out, if it is not the worktree's own branch.
-    pub elsewhere: Option<String>,
+    pub other_checkout: Option<String>,
     /// The checked-out commit, if it is on no branch and the base lacks its content.
-    pub loose: Option<String>,
+    pub unreachable_commit: Option<String>,
     /// The git operation in progress, if any.
-    pub busy: Option<Busy>,
+    pub busy: Option<GitOperation>,
     /// Number of uncommitted files. An untracked folder counts as one.
     pub dirty: usize,
     /// The first uncommitted files, at most [`FILES_MAX`].
@@ -100,7 +100,7 @@ pub struct WorktreeState {
     /// Number of commits that the base does not have by hash.
     pub ahead: u64,
     /// Whether the base has the content of these commits.
-    pub content: Content,
+    pub content: ContentStatus,
     /// Subjects of the commits whose content is not in the base, newest first, at most [`SUBJECTS_MAX`].
     pub unmerged: Vec<String>,
     /// Nested repositories (initialised submodules, clones). Their commits are not inspected.
@@ -111,8 +111,8 @@ impl WorktreeState {
     /// Returns what removal would lose.
     pub fn losses(&self) -> Losses {
         let commits = match self.content {
-            Content::Unmerged => self.ahead,
-            Content::Nothing | Content::Merged => 0,
+            ContentStatus::Unmerged => self.ahead,
+            ContentStatus::Nothing | ContentStatus::Merged => 0,
         };
         Losses {
             files: self.dirty,
@@ -139,13 +139,13 @@ pub struct Losses {
     /// Nested repositories.
     pub nested: Vec<String>,
     /// The git operation in progress.
-    pub busy: Option<Busy>,
+    pub busy: Option<GitOperation>,
 }
 
 impl Losses {
     /// Returns what survives a removal: the commits, on the branch.
     #[must_use]
-    pub fn kept(&self) -> Losses {
+    pub fn retained(&self) -> Losses {
         Losses {
             commits: self.commits,
             subjects: self.subjects.clone(),
@@ -155,7 +155,7 @@ impl Losses {
 
     /// Returns what a removal deletes for good: everything except the commits.
     #[must_use]
-    pub fn gone(&self) -> Losses {
+    pub fn permanent(&self) -> Losses {
         Losses {
             commits: 0,
             subjects: Vec::new(),
@@ -215,38 +215,38 @@ fn join_names(names: &[String], all: usize) -> String {
 
 /// The condition for the removal of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Removal {
+pub enum RemovalMode {
     /// Remove only if nothing would be lost.
     OnlyIfSafe,
     /// Remove in any case: the user has confirmed what would be lost.
-    WhatIsLostIsKnown,
+    Confirmed,
 }
 
 /// Checks whether a worktree may be removed (promise 6).
 ///
 /// # Errors
 /// Returns what would be lost, or why the folder cannot be removed.
-pub fn may_remove(
+pub fn check_removal(
     tree: &Worktree,
     state: &WorktreeState,
-    removal: Removal,
+    removal: RemovalMode,
 ) -> Result<(), WorktreeError> {
     let name = &tree.name;
-    if state.on_disk == OnDisk::Foreign {
+    if state.on_disk == FolderState::Foreign {
         return Err(WorktreeError::Foreign(name.clone()));
     }
     let losses = state.losses();
-    match (removal, &state.loose) {
-        (Removal::WhatIsLostIsKnown, Some(commit)) => Err(WorktreeError::Loose {
+    match (removal, &state.unreachable_commit) {
+        (RemovalMode::Confirmed, Some(commit)) => Err(WorktreeError::UnreachableCommit {
             name: name.clone(),
             commit: commit.clone(),
         }),
-        (Removal::WhatIsLostIsKnown, None) => Ok(()),
-        (Removal::OnlyIfSafe, _) if tree.status == WorktreeStatus::Kept => {
+        (RemovalMode::Confirmed, None) => Ok(()),
+        (RemovalMode::OnlyIfSafe, _) if tree.status == WorktreeStatus::Kept => {
             Err(WorktreeError::Kept(name.clone()))
         }
-        (Removal::OnlyIfSafe, _) if losses.is_empty() => Ok(()),
-        (Removal::OnlyIfSafe, _) => Err(WorktreeError::Unsafe {
+        (RemovalMode::OnlyIfSafe, _) if losses.is_empty() => Ok(()),
+        (RemovalMode::OnlyIfSafe, _) => Err(WorktreeError::Unsafe {
             name: name.clone(),
             losses,
         }),
@@ -256,20 +256,20 @@ pub fn may_remove(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::stamp::Timestamp;
+    use crate::domain::timestamp::Timestamp;
     use crate::domain::worktree::WorktreeName;
     use pretty_assertions::assert_eq;
 
     fn clean() -> WorktreeState {
         WorktreeState {
-            on_disk: OnDisk::Whole,
-            elsewhere: None,
-            loose: None,
+            on_disk: FolderState::Whole,
+            other_checkout: None,
+            unreachable_commit: None,
             busy: None,
             dirty: 0,
             files: vec![],
             ahead: 3,
-            content: Content::Merged,
+            content: ContentStatus::Merged,
             unmerged: vec![],
             nested: vec![],
         }
@@ -280,7 +280,7 @@ mod tests {
         let name = WorktreeName::new("task-1").unwrap();
         let mut tree = Worktree::new(name, "/x".into(), Timestamp(1.0));
         let check = |tree: &Worktree, state: &WorktreeState, removal| {
-            may_remove(tree, state, removal).map_err(|e| e.to_string())
+            check_removal(tree, state, removal).map_err(|e| e.to_string())
         };
         let stays = |what: &str| Err(format!("worktree task-1 was not removed: it has {what}"));
         let files: Vec<String> = (1..=7).map(|n| format!("f{n}")).collect();
@@ -288,7 +288,7 @@ mod tests {
             (clean(), Ok(())),
             (
                 WorktreeState {
-                    content: Content::Nothing,
+                    content: ContentStatus::Nothing,
                     ahead: 0,
                     ..clean()
                 },
@@ -304,7 +304,7 @@ mod tests {
             ),
             (
                 WorktreeState {
-                    content: Content::Unmerged,
+                    content: ContentStatus::Unmerged,
                     ahead: 1,
                     unmerged: vec!["write it".into()],
                     ..clean()
@@ -320,27 +320,27 @@ mod tests {
             ),
             (
                 WorktreeState {
-                    busy: Some(Busy::Rebase),
+                    busy: Some(GitOperation::Rebase),
                     ..clean()
                 },
                 stays("a rebase under way"),
             ),
         ] {
-            assert_eq!(check(&tree, &state, Removal::OnlyIfSafe), safe);
-            assert_eq!(check(&tree, &state, Removal::WhatIsLostIsKnown), Ok(()));
+            assert_eq!(check(&tree, &state, RemovalMode::OnlyIfSafe), safe);
+            assert_eq!(check(&tree, &state, RemovalMode::Confirmed), Ok(()));
         }
         let foreign = WorktreeState {
-            on_disk: OnDisk::Foreign,
+            on_disk: FolderState::Foreign,
             ..clean()
         };
-        for removal in [Removal::OnlyIfSafe, Removal::WhatIsLostIsKnown] {
+        for removal in [RemovalMode::OnlyIfSafe, RemovalMode::Confirmed] {
             assert!(check(&tree, &foreign, removal).is_err());
         }
-        tree.keep(Timestamp(2.0));
+        tree.mark_kept(Timestamp(2.0));
         assert_eq!(
-            check(&tree, &clean(), Removal::OnlyIfSafe),
+            check(&tree, &clean(), RemovalMode::OnlyIfSafe),
             Err("worktree task-1 is marked to be kept: it is not removed automatically".into())
         );
-        assert_eq!(check(&tree, &clean(), Removal::WhatIsLostIsKnown), Ok(()));
+        assert_eq!(check(&tree, &clean(), RemovalMode::Confirmed), Ok(()));
     }
 }

@@ -10,7 +10,7 @@ use crate::model::http::{Decode, SizeLimit, invalid_response};
 use crate::model::refusal::{ERROR_TEXT_MAX, error_text, is_too_long};
 use crate::model::sse::SseEvent;
 use crate::model::surrogates::{self, Halves, Joiner, Parsed};
-use crate::model::{Delta, Fault, ModelError, Reply, StopReason, label, parse_input, parse_tokens};
+use crate::model::{Delta, ErrorKind, ModelError, Reply, StopReason, label, parse_input, parse_tokens};
 
 /// Maximum number of blocks in one response.
 const BLOCKS_MAX: usize = 1024;
@@ -347,14 +347,14 @@ fn stream_error(value: &Value) -> ModelError {
         .and_then(Value::as_str)
         .unwrap_or_default();
     let fault = match kind {
-        "overloaded_error" | "api_error" | "server_error" => Fault::Server,
-        "timeout_error" => Fault::Timeout,
-        "rate_limit_error" => Fault::RateLimited,
-        "authentication_error" | "permission_error" => Fault::Auth,
-        "not_found_error" => Fault::UnknownModel,
-        _ if is_too_long(&lower) => Fault::ContextTooLong,
-        "" => Fault::Server,
-        _ => Fault::BadRequest,
+        "overloaded_error" | "api_error" | "server_error" => ErrorKind::Server,
+        "timeout_error" => ErrorKind::Timeout,
+        "rate_limit_error" => ErrorKind::RateLimited,
+        "authentication_error" | "permission_error" => ErrorKind::Auth,
+        "not_found_error" => ErrorKind::UnknownModel,
+        _ if is_too_long(&lower) => ErrorKind::ContextTooLong,
+        "" => ErrorKind::Server,
+        _ => ErrorKind::BadRequest,
     };
     let text = clip(&one_line(&text), ERROR_TEXT_MAX);
     ModelError::new(

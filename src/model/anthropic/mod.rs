@@ -29,7 +29,7 @@ pub struct AnthropicConfig {
     /// The value of the `anthropic-version` header.
     pub version: String,
     /// Maximum time without data from the server.
-    pub silence: Duration,
+    pub read_timeout: Duration,
 }
 
 /// How the key is sent. The official SDK uses `X-Api-Key` up to version 1.x and a bearer token since 2.0.
@@ -49,7 +49,7 @@ impl Default for AnthropicConfig {
             key: None,
             key_header: KeyHeader::default(),
             version: "2023-06-01".into(),
-            silence: READ_TIMEOUT,
+            read_timeout: READ_TIMEOUT,
         }
     }
 }
@@ -76,7 +76,7 @@ impl Anthropic {
         let base = config.base_url.trim_end_matches('/');
         let base = base.strip_suffix("/v1").unwrap_or(base);
         Ok(Anthropic {
-            http: Http::new(base, headers, Vendor::Anthropic, config.silence)?,
+            http: Http::new(base, headers, Vendor::Anthropic, config.read_timeout)?,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::chat::{Block, Message, Outcome, Role, sent_name};
+use crate::domain::chat::{Block, Message, Outcome, Role, valid_tool_name};
 use crate::model::ModelRequest;
 
 /// Returns the body of a request. Cache breakpoints are set at the last tool, the system prompt and the last message.
@@ -62,7 +62,7 @@ fn block(block: &Block) -> Option<Value> {
             signature: None, ..
         } => None,
         Block::ToolCall(call) => Some(
-            json!({"type": "tool_use", "id": call.id, "name": sent_name(&call.name), "input": call.input}),
+            json!({"type": "tool_use", "id": call.id, "name": valid_tool_name(&call.name), "input": call.input}),
         ),
         Block::ToolResult {
             call,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::super::{Fault, ModelError, ServerHistory, retry};
+use super::super::{ErrorKind, ModelError, ServerHistory, retry};
 
 /// The number of a call, in the order in which calls are queued.
 pub type CallNumber = u64;
@@ -139,7 +139,7 @@ impl CallQueue {
         jitter: f64,
     ) -> Option<Duration> {
         if !retry::is_server_wide(error) {
-            if is_server_up(error.fault) {
+            if is_server_up(error.kind) {
                 self.open_gate(number);
             }
             return None;
@@ -188,21 +188,21 @@ impl CallQueue {
 }
 
 /// Returns whether a failure shows that the server works and is not overloaded.
-fn is_server_up(fault: Fault) -> bool {
+fn is_server_up(fault: ErrorKind) -> bool {
     match fault {
-        Fault::NoKey
-        | Fault::Auth
-        | Fault::UnknownModel
-        | Fault::ContextTooLong
-        | Fault::BadRequest
-        | Fault::Redirected
-        | Fault::Script => true,
-        Fault::Unreachable
-        | Fault::RateLimited
-        | Fault::Server
-        | Fault::Cut
-        | Fault::Garbled
-        | Fault::Timeout => false,
+        ErrorKind::NoKey
+        | ErrorKind::Auth
+        | ErrorKind::UnknownModel
+        | ErrorKind::ContextTooLong
+        | ErrorKind::BadRequest
+        | ErrorKind::Redirected
+        | ErrorKind::Script => true,
+        ErrorKind::Unreachable
+        | ErrorKind::RateLimited
+        | ErrorKind::Server
+        | ErrorKind::Truncated
+        | ErrorKind::InvalidResponse
+        | ErrorKind::Timeout => false,
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    fn error(fault: Fault, wait: Option<u64>) -> ModelError {
+    fn error(fault: ErrorKind, wait: Option<u64>) -> ModelError {
         ModelError {
             wait: wait.map(ms),
             ..ModelError::new(fault, "busy", "")
@@ -281,7 +281,7 @@ mod tests {
     fn after_a_failure_all_wait_then_one_probe_starts() {
         let mut queue = queue_of(4, 4);
         assert_eq!(queue.try_start(0, ms(0)), Admission::Start);
-        let limited = error(Fault::RateLimited, Some(2500));
+        let limited = error(ErrorKind::RateLimited, Some(2500));
         assert_eq!(
             queue.record_failure(0, &limited, ms(100), 0.0),
             Some(ms(2500))
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn backoff_grows_with_failed_probes_and_success_resets_it() {
         let mut queue = CallQueue::new(4);
-        let busy = error(Fault::Server, None);
+        let busy = error(ErrorKind::Server, None);
         let mut now = 0;
         let mut waits = Vec::new();
         for _ in 0..9 {
@@ -333,10 +333,10 @@ mod tests {
     fn concurrent_failures_count_once_with_the_longest_wait() {
         let mut queue = queue_of(4, 5);
         assert_eq!(try_all(&mut queue, 0..4, 0), vec![Admission::Start; 4]);
-        let busy = error(Fault::Server, None);
+        let busy = error(ErrorKind::Server, None);
         assert_eq!(queue.record_failure(0, &busy, ms(0), 1.0), Some(ms(500)));
         assert_eq!(queue.record_failure(1, &busy, ms(100), 1.0), Some(ms(500)));
-        let asked = error(Fault::RateLimited, Some(3000));
+        let asked = error(ErrorKind::RateLimited, Some(3000));
         assert_eq!(
             queue.record_failure(2, &asked, ms(200), 1.0),
             Some(ms(3000))
@@ -358,7 +358,7 @@ mod tests {
     fn success_of_an_earlier_call_does_not_end_the_backoff() {
         let mut queue = queue_of(4, 4);
         assert_eq!(try_all(&mut queue, 0..2, 0), vec![Admission::Start; 2]);
-        let asked = error(Fault::RateLimited, Some(1000));
+        let asked = error(ErrorKind::RateLimited, Some(1000));
         queue.record_failure(0, &asked, ms(0), 0.0);
         queue.remove(0, ms(0));
         queue.record_success(1);
@@ -376,15 +376,15 @@ mod tests {
     #[test]
     fn probe_without_clear_result_is_followed_by_another() {
         for (fault, next) in [
-            (Some(Fault::Cut), queued(1)),
-            (Some(Fault::Unreachable), queued(1)),
+            (Some(ErrorKind::Truncated), queued(1)),
+            (Some(ErrorKind::Unreachable), queued(1)),
             (None, queued(1)),
-            (Some(Fault::BadRequest), Admission::Start),
-            (Some(Fault::ContextTooLong), Admission::Start),
+            (Some(ErrorKind::BadRequest), Admission::Start),
+            (Some(ErrorKind::ContextTooLong), Admission::Start),
         ] {
             let mut queue = queue_of(4, 4);
             queue.try_start(0, ms(0));
-            queue.record_failure(0, &error(Fault::Server, Some(1000)), ms(0), 0.0);
+            queue.record_failure(0, &error(ErrorKind::Server, Some(1000)), ms(0), 0.0);
             queue.remove(0, ms(0));
             assert_eq!(queue.try_start(1, ms(1000)), Admission::Start);
             if let Some(fault) = fault {
@@ -406,7 +406,7 @@ mod tests {
     fn too_long_server_wait_does_not_pause_other_calls() {
         let mut queue = queue_of(1, 2);
         queue.try_start(0, ms(0));
-        let hour = error(Fault::RateLimited, Some(3_600_000));
+        let hour = error(ErrorKind::RateLimited, Some(3_600_000));
         assert_eq!(queue.record_failure(0, &hour, ms(0), 0.0), None);
         queue.remove(0, ms(0));
         assert_eq!(queue.try_start(1, ms(0)), Admission::Start);

@@ -18,7 +18,7 @@ use futures::{StreamExt, stream};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Delta, Held, Model, ModelError, ModelRequest, Window};
+use super::{Delta, CallWait, Model, ModelError, ModelRequest, Window};
 use call_queue::{Admission, CallNumber, CallQueue};
 
 /// Default maximum number of concurrent calls.
@@ -162,7 +162,7 @@ impl Stage {
             Stage::Waiting(waiting) => {
                 let (held, stage) = waiting.wait().await;
                 match held {
-                    Some(held) => Some((Ok(Delta::Held(held)), stage)),
+                    Some(held) => Some((Ok(Delta::Waiting(held)), stage)),
                     None => stage.next_delta().await,
                 }
             }
@@ -184,7 +184,7 @@ impl Stage {
                 }
                 let stage = match delta {
                     Delta::Done(_) => Stage::Ended,
-                    Delta::Held(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {
+                    Delta::Waiting(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {
                         Stage::Streaming(ticket, stream)
                     }
                 };
@@ -200,14 +200,14 @@ impl Stage {
 
 impl Waiting {
     /// Waits until the reason of the wait changes or the call starts.
-    async fn wait(mut self: Box<Self>) -> (Option<Held>, Stage) {
+    async fn wait(mut self: Box<Self>) -> (Option<CallWait>, Stage) {
         loop {
             self.changed.mark_unchanged();
             let admission = self.ticket.try_start();
             let due = match &admission {
                 Admission::Start => {
                     let stream = self.model.call(self.request);
-                    let released = self.reported.map(|_| Held::Released);
+                    let released = self.reported.map(|_| CallWait::Released);
                     return (released, Stage::Started(self.ticket, stream));
                 }
                 Admission::Queued { .. } => None,
@@ -232,11 +232,11 @@ impl Waiting {
         }
     }
 
-    fn held(&self, admission: &Admission) -> Option<Held> {
+    fn held(&self, admission: &Admission) -> Option<CallWait> {
         match admission {
             Admission::Start => None,
-            Admission::Queued { place } => Some(Held::Queued { place: *place }),
-            Admission::Paused { until, cause } => Some(Held::Paused {
+            Admission::Queued { place } => Some(CallWait::Queued { place: *place }),
+            Admission::Paused { until, cause } => Some(CallWait::Paused {
                 left: until.saturating_sub(self.ticket.shared.now()),
                 cause: cause.clone(),
             }),

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
-use crate::model::{Fault, Reply, StopReason, retry};
+use crate::model::{ErrorKind, Reply, StopReason, retry};
 
 /// The behavior of a call to the fake model.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ struct Behavior {
     /// The time before each item, in ms.
     delay: u64,
     /// The failure and the wait that the server asks for, in ms; `None`: the call succeeds.
-    failure: Option<(Fault, Option<u64>)>,
+    failure: Option<(ErrorKind, Option<u64>)>,
     /// Whether text arrives before the failure.
     sends_text: bool,
 }
@@ -28,7 +28,7 @@ enum CallEvent {
     Started(usize),
     Answered(usize),
     /// With the wait that the server asked for.
-    Failed(usize, Fault, Duration),
+    Failed(usize, ErrorKind, Duration),
     Ended(usize),
 }
 
@@ -118,13 +118,13 @@ impl Model for FakeModel {
 
 fn behaviors() -> impl Strategy<Value = Vec<Behavior>> {
     let fault = prop::sample::select(vec![
-        Fault::RateLimited,
-        Fault::RateLimited,
-        Fault::Server,
-        Fault::Cut,
-        Fault::Timeout,
-        Fault::Unreachable,
-        Fault::BadRequest,
+        ErrorKind::RateLimited,
+        ErrorKind::RateLimited,
+        ErrorKind::Server,
+        ErrorKind::Truncated,
+        ErrorKind::Timeout,
+        ErrorKind::Unreachable,
+        ErrorKind::BadRequest,
     ]);
     let asked = prop::option::of(prop_oneof![Just(0), 1..5000u64]);
     let failure = prop::option::weighted(0.7, (fault, asked));
@@ -152,7 +152,7 @@ async fn call_until_done(governor: Arc<Governor>, start: Instant) -> Result<(), 
         let mut reported: Option<Duration> = None;
         let failed = loop {
             match stream.next().await {
-                Some(Ok(Delta::Held(held))) => {
+                Some(Ok(Delta::Waiting(held))) => {
                     let now = start.elapsed();
                     let first = *reported.get_or_insert(now);
                     if first != asked {
@@ -160,7 +160,7 @@ async fn call_until_done(governor: Arc<Governor>, start: Instant) -> Result<(), 
                             "called at {asked:?}, wait reported at {first:?}: {held:?}"
                         ));
                     }
-                    if let Held::Paused { left, cause } = &held
+                    if let CallWait::Paused { left, cause } = &held
                         && (left.is_zero() || cause != "slow down")
                     {
                         return Err(format!("reported without wait or cause: {held:?}"));
@@ -222,13 +222,13 @@ fn check_events(events: &[(Duration, CallEvent)], max: usize) -> Result<(), Stri
             CallEvent::Failed(number, fault, asked) => {
                 let is_probe = matches!(gate, Gate::Probing(first) if first == *number);
                 match fault {
-                    Fault::RateLimited | Fault::Server => {
+                    ErrorKind::RateLimited | ErrorKind::Server => {
                         (gate, until) = (Gate::Shut, until.max(*at + *asked));
                     }
-                    Fault::Unreachable if known => {
+                    ErrorKind::Unreachable if known => {
                         (gate, until) = (Gate::Shut, until.max(*at + *asked));
                     }
-                    Fault::BadRequest if is_probe => gate = Gate::Open,
+                    ErrorKind::BadRequest if is_probe => gate = Gate::Open,
                     _ if is_probe => gate = Gate::Shut,
                     _ => {}
                 }

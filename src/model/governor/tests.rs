@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
-use crate::model::{Fault, Reply, StopReason};
+use crate::model::{ErrorKind, Reply, StopReason};
 
 /// The behavior of a call to the fake model.
 #[derive(Clone)]
@@ -95,7 +95,7 @@ fn ms(millis: u64) -> Duration {
 fn rate_limited(wait: Option<u64>) -> ModelError {
     ModelError {
         wait: wait.map(ms),
-        ..ModelError::new(Fault::RateLimited, "slow down", "")
+        ..ModelError::new(ErrorKind::RateLimited, "slow down", "")
     }
 }
 
@@ -239,7 +239,7 @@ async fn dropped_stream_frees_its_place() {
     let mut hanging = governor.call(request("a1"));
     assert!(hanging.next().now_or_never().is_none());
     let mut canceled = governor.call(request("a2"));
-    let place = |place| Some(Some(Ok(Delta::Held(Held::Queued { place }))));
+    let place = |place| Some(Some(Ok(Delta::Waiting(CallWait::Queued { place }))));
     assert_eq!(canceled.next().now_or_never(), place(1));
     let mut waiting = governor.call(request("a3"));
     assert_eq!(waiting.next().now_or_never(), place(2));
@@ -251,7 +251,7 @@ async fn dropped_stream_frees_its_place() {
     assert_eq!(
         rest,
         [
-            Ok(Delta::Held(Held::Released)),
+            Ok(Delta::Waiting(CallWait::Released)),
             Ok(Delta::Text("well".into())),
             Ok(Delta::Done(reply())),
         ]
@@ -281,10 +281,10 @@ async fn waiting_and_failed_calls_report_the_shared_backoff() {
         (Some(ms(2500)), Some(ms(2000)))
     );
     let third: Vec<Item> = governor.call(request("a3")).collect().await;
-    let held = Held::Paused {
+    let held = CallWait::Paused {
         left: ms(2000),
         cause: "slow down".into(),
     };
-    assert_eq!(third[0], Ok(Delta::Held(held)));
-    assert_eq!(third[1], Ok(Delta::Held(Held::Released)));
+    assert_eq!(third[0], Ok(Delta::Waiting(held)));
+    assert_eq!(third[1], Ok(Delta::Waiting(CallWait::Released)));
 }

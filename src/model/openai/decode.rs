@@ -10,7 +10,7 @@ use crate::model::http::{Decode, SizeLimit, invalid_response};
 use crate::model::refusal::{ERROR_TEXT_MAX, error_text, is_out_of_credit, is_too_long};
 use crate::model::sse::SseEvent;
 use crate::model::surrogates::{self, Halves, Joiner, Parsed};
-use crate::model::{Delta, Fault, ModelError, Reply, StopReason, label, parse_input, parse_tokens};
+use crate::model::{Delta, ErrorKind, ModelError, Reply, StopReason, label, parse_input, parse_tokens};
 
 /// Maximum number of tool calls in one response.
 const CALLS_MAX: usize = 256;
@@ -267,15 +267,15 @@ fn stream_error(value: &Value) -> ModelError {
     let lower = text.to_lowercase();
     let code = value.pointer("/error/code").and_then(Value::as_u64);
     let fault = match code {
-        _ if is_too_long(&lower) => Fault::ContextTooLong,
-        _ if is_out_of_credit(&lower) => Fault::Auth,
-        _ if lower.contains("rate limit") || lower.contains("rate_limit") => Fault::RateLimited,
-        Some(429) => Fault::RateLimited,
-        Some(401 | 403) => Fault::Auth,
-        Some(404) => Fault::UnknownModel,
-        Some(408 | 409) => Fault::Timeout,
-        Some(400..=499) => Fault::BadRequest,
-        Some(_) | None => Fault::Server,
+        _ if is_too_long(&lower) => ErrorKind::ContextTooLong,
+        _ if is_out_of_credit(&lower) => ErrorKind::Auth,
+        _ if lower.contains("rate limit") || lower.contains("rate_limit") => ErrorKind::RateLimited,
+        Some(429) => ErrorKind::RateLimited,
+        Some(401 | 403) => ErrorKind::Auth,
+        Some(404) => ErrorKind::UnknownModel,
+        Some(408 | 409) => ErrorKind::Timeout,
+        Some(400..=499) => ErrorKind::BadRequest,
+        Some(_) | None => ErrorKind::Server,
     };
     let text = clip(&one_line(&text), ERROR_TEXT_MAX);
     ModelError::new(

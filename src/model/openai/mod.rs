@@ -31,7 +31,7 @@ pub struct OpenAiConfig {
     /// The request field with the token limit.
     pub max_tokens_field: MaxTokensField,
     /// Maximum time without data from the server.
-    pub silence: Duration,
+    pub read_timeout: Duration,
 }
 
 /// The request field with the token limit of the response. Newer `OpenAI` models accept only `max_completion_tokens`,
@@ -53,7 +53,7 @@ impl Default for OpenAiConfig {
             base_url: OFFICIAL.into(),
             key: None,
             max_tokens_field: MaxTokensField::default(),
-            silence: READ_TIMEOUT,
+            read_timeout: READ_TIMEOUT,
         }
     }
 }
@@ -82,7 +82,7 @@ impl OpenAi {
             MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
         };
         Ok(OpenAi {
-            http: Http::new(&config.base_url, headers, Vendor::OpenAi, config.silence)?,
+            http: Http::new(&config.base_url, headers, Vendor::OpenAi, config.read_timeout)?,
             max_tokens,
         })
     }

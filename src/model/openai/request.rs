@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::chat::{Block, Message, Role, sent_name};
+use crate::domain::chat::{Block, Message, Role, valid_tool_name};
 use crate::model::ModelRequest;
 
 /// Returns the body of a request. `max_tokens` is the name of the field with the token limit. The order of the content
@@ -44,19 +44,19 @@ fn user(message: &Message, out: &mut Vec<Value>) {
             out.push(json!({"role": "tool", "tool_call_id": call, "content": content}));
         }
     }
-    let text = message.words();
+    let text = message.text();
     if !text.is_empty() {
         out.push(json!({"role": "user", "content": text}));
     }
 }
 
 fn assistant(message: &Message) -> Value {
-    let text = message.words();
+    let text = message.text();
     let calls: Vec<Value> = message
         .calls()
         .map(|call| {
             json!({"id": call.id, "type": "function", "function": {
-                "name": sent_name(&call.name), "arguments": call.input.to_string()}})
+                "name": valid_tool_name(&call.name), "arguments": call.input.to_string()}})
         })
         .collect();
     // Some servers reject a null or missing content, others an empty list of calls.

@@ -14,9 +14,9 @@ use crate::domain::chat::{Block, ToolCall, estimate_tokens};
 use crate::domain::ids::CallId;
 use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
-use crate::model::http::cut;
+use crate::model::http::truncated_error;
 use crate::model::refusal::scripted_status_error;
-use crate::model::{Delta, Fault, Model, ModelError, ModelRequest, Reply, StopReason, parse_input};
+use crate::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, Reply, StopReason, parse_input};
 
 /// A scripted model.
 pub struct Script {
@@ -84,7 +84,7 @@ impl Model for Script {
                 "the script has no rule for {agent} after: {}",
                 clip(&one_line(&last), 300)
             );
-            let error = ModelError::new(Fault::Script, text, "Add a matching rule to the script.");
+            let error = ModelError::new(ErrorKind::Script, text, "Add a matching rule to the script.");
             return futures::stream::iter([Err(error)]).boxed();
         };
         let rule = self.rules[at].clone();
@@ -174,7 +174,7 @@ fn stream(
     let thinking = answer.think.clone();
     let mut end = Vec::new();
     if cut_after.is_some() {
-        end.push(Err(cut()));
+        end.push(Err(truncated_error()));
     } else {
         let calls = answer.calls.iter();
         end.extend(calls.map(|(tool, _)| Ok(Delta::ToolCall(tool.clone()))));

@@ -56,7 +56,7 @@ pub struct GitDirs {
 
 /// The sandbox settings for the commands of a crew.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Confinement {
+pub struct Sandbox {
     root: PathBuf,
     git: Option<GitDirs>,
     temp: Vec<PathBuf>,
@@ -96,7 +96,7 @@ const GIT_READ_ONLY: &str = "[Commands cannot write to the git folder, and they 
     namespaces or set confine = \"files\".]";
 
 /// Returns the folders that all commands can write: caches below `home`, and those in `named`, where `~/` is `home`.
-pub fn own_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
+pub fn writable_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
     let caches = home
         .into_iter()
         .flat_map(|home| CACHES.iter().map(|c| home.join(c)));
@@ -108,7 +108,7 @@ pub fn own_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
     caches.chain(named).collect()
 }
 
-impl Confinement {
+impl Sandbox {
     /// Creates a sandbox for the crew in `root`. Its commands can write in their work directory, in `temp` and in
     /// `write`.
     pub fn new(
@@ -116,13 +116,13 @@ impl Confinement {
         git: Option<GitDirs>,
         temp: &[PathBuf],
         write: &[PathBuf],
-    ) -> Confinement {
+    ) -> Sandbox {
         let git = git.map(|git| GitDirs {
             own: real(&git.own),
             common: real(&git.common),
         });
         let all = |paths: &[PathBuf]| paths.iter().map(|p| real(p)).collect();
-        Confinement {
+        Sandbox {
             root: real(root),
             git,
             temp: all(temp),
@@ -147,8 +147,8 @@ impl Confinement {
 
     /// Disables protection of the history: commands write to the repository itself.
     #[must_use]
-    pub fn without_history(self) -> Confinement {
-        Confinement {
+    pub fn without_history(self) -> Sandbox {
+        Sandbox {
             is_history_unprotected: true,
             ..self
         }
@@ -156,8 +156,8 @@ impl Confinement {
 
     /// Allows commands to connect to the sockets of these services.
     #[must_use]
-    pub fn with_sockets(self, sockets: &[SocketGroup]) -> Confinement {
-        Confinement {
+    pub fn with_sockets(self, sockets: &[SocketGroup]) -> Sandbox {
+        Sandbox {
             sockets: sockets.to_vec(),
             ..self
         }
@@ -231,7 +231,7 @@ impl Confinement {
     }
 }
 
-impl Confinement {
+impl Sandbox {
     fn history_of(&self, workdir: &Path, own: &Path) -> Option<PrivateHistory> {
         let common = &self.git.as_ref()?.common;
         let name = own.file_name()?.to_str()?;

@@ -24,7 +24,7 @@ mod plan;
 mod probe;
 mod sockets;
 
-pub use facts::{Confinement, GitDirs, HistoryReach, own_folders};
+pub use facts::{Sandbox, GitDirs, HistoryReach, writable_folders};
 pub use note::{HOOKS_SKIPPED, network_off_note, write_denied_note};
 pub use plan::{HistoryProtection, Mount, PlanInputs, SandboxPlan, plan};
-pub use probe::{SandboxReport, Works, probe};
+pub use probe::{SandboxReport, Availability, probe};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::sandbox::NetworkRules;
-use crate::process::Ended;
-use crate::process::blocking::{self, Errand};
+use crate::process::JobExit;
+use crate::process::blocking::{self, BlockingCommand};
 
 /// Timeout of the child process.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -17,7 +17,7 @@ const ANSWER_MAX: usize = 4096;
 /// Whether a mechanism is available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Works {
+pub enum Availability {
     /// It is available.
     Yes,
     /// It is not available.
@@ -31,14 +31,14 @@ pub enum Works {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxReport {
     /// The supervisor, which kills everything that a command leaves running.
-    pub guard: Works,
+    pub guard: Availability,
     /// The ABI version of Landlock (1 and up). `None`: the kernel has no Landlock, so commands are not sandboxed.
     pub landlock: Option<u32>,
     /// User and mount namespaces. Without them, git folders are read-only to commands, and commands of the lead can write
     /// the state folders of a root that is not a repository.
-    pub view: Works,
+    pub view: Availability,
     /// Network namespaces. Without them, commands whose network must be off do not run.
-    pub network: Works,
+    pub network: Availability,
 }
 
 impl SandboxReport {
@@ -46,30 +46,30 @@ impl SandboxReport {
     pub fn none(why: impl Into<String>) -> SandboxReport {
         let why = why.into();
         SandboxReport {
-            guard: Works::No { why: why.clone() },
+            guard: Availability::No { why: why.clone() },
             landlock: None,
-            view: Works::No { why: why.clone() },
-            network: Works::No { why },
+            view: Availability::No { why: why.clone() },
+            network: Availability::No { why },
         }
     }
 
     /// Returns what is missing, as one line for the user. `None`: everything is available.
     pub fn missing(&self) -> Option<String> {
         match (&self.guard, self.landlock, &self.view) {
-            (Works::No { why }, ..) => Some(format!(
+            (Availability::No { why }, ..) => Some(format!(
                 "Commands of agents run without a sandbox, and processes they start may keep running: {why}."
             )),
             (_, None, _) => Some(
                 "Commands of agents run without a sandbox: this kernel has no Landlock (Linux 5.13 or newer has it)."
                     .into(),
             ),
-            (_, Some(1 | 2), Works::No { why }) => Some(format!(
+            (_, Some(1 | 2), Availability::No { why }) => Some(format!(
                 "Commands of agents do not run in a git repository: its history cannot be protected, because user and mount namespaces are not available ({why}) and the Landlock of this kernel is too old (needs Linux 6.2 or newer). In other directories they {ACCESS_WITHOUT_VIEW}. Allow user namespaces, or set {DISABLE_PROTECTION}."
             )),
-            (_, Some(_), Works::No { why }) => Some(format!(
+            (_, Some(_), Availability::No { why }) => Some(format!(
                 "User and mount namespaces are not available ({why}). To protect the history, git folders are read-only to commands of agents: git add, commit and merge fail, and commands cannot create new files in the root folder of a repository. crewdeck commits the changes in a worktree when its task is completed. Commands {ACCESS_WITHOUT_VIEW}. Allow user namespaces, or set {DISABLE_PROTECTION}."
             )),
-            (Works::Yes, Some(_), Works::Yes) => None,
+            (Availability::Yes, Some(_), Availability::Yes) => None,
         }
     }
 
@@ -77,10 +77,10 @@ impl SandboxReport {
     pub fn missing_without_history(&self) -> String {
         let unprotected = "Commands of agents can delete and rewind commits: confine = \"files\" disables protection of the history.";
         match (&self.guard, self.landlock, &self.view) {
-            (Works::Yes, Some(_), Works::No { why }) => format!(
+            (Availability::Yes, Some(_), Availability::No { why }) => format!(
                 "{unprotected} User and mount namespaces are not available ({why}), so commands {ACCESS_WITHOUT_VIEW}. In the root they can also write .git/config and .git/hooks."
             ),
-            (Works::Yes, Some(_), Works::Yes) => unprotected.into(),
+            (Availability::Yes, Some(_), Availability::Yes) => unprotected.into(),
             (..) => format!("{unprotected} {}", self.missing().unwrap_or_default()),
         }
     }
@@ -96,10 +96,10 @@ impl SandboxReport {
     /// Returns what is missing for these network rules, as one line for the user. `None`: nothing is missing.
     pub fn missing_network(&self, rules: NetworkRules) -> Option<String> {
         match &self.network {
-            Works::No { why } if !rules.is_on_for_all() => Some(format!(
+            Availability::No { why } if !rules.is_on_for_all() => Some(format!(
                 "Commands do not run if the setting 'network' turns the network off for them: network namespaces are not available ({why})."
             )),
-            Works::No { .. } | Works::Yes => None,
+            Availability::No { .. } | Availability::Yes => None,
         }
     }
 }
@@ -111,7 +111,7 @@ pub fn probe(program: Option<&Path>) -> SandboxReport {
     let Some(program) = program else {
         return SandboxReport::none("the supervisor is not available on this operating system");
     };
-    let errand = Errand {
+    let errand = BlockingCommand {
         program: program.to_path_buf(),
         args: vec![super::super::guard::VERB.into(), "--probe".into()],
         dir: "/".into(),
@@ -123,7 +123,7 @@ pub fn probe(program: Option<&Path>) -> SandboxReport {
     };
     match blocking::run(&errand) {
         Err(why) => SandboxReport::none(format!("cannot start the supervisor: {why}")),
-        Ok(output) if output.ended == Ended::Code(0) => serde_json::from_slice(&output.stdout)
+        Ok(output) if output.ended == JobExit::Code(0) => serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|_| SandboxReport::none("the supervisor gave an invalid answer")),
         Ok(output) => SandboxReport::none(format!(
             "the supervisor failed: {}",
@@ -140,13 +140,13 @@ mod tests {
     #[test]
     fn missing_reports_the_most_severe_gap() {
         let all = SandboxReport {
-            guard: Works::Yes,
+            guard: Availability::Yes,
             landlock: Some(7),
-            view: Works::Yes,
-            network: Works::Yes,
+            view: Availability::Yes,
+            network: Availability::Yes,
         };
         assert_eq!(all.missing(), None);
-        let no = || Works::No {
+        let no = || Availability::No {
             why: "EPERM".into(),
         };
         for (report, word) in [

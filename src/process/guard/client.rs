@@ -12,10 +12,10 @@ use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
 use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
-use super::{BY_CREWDECK, Guard, VERB, process_tree};
+use super::{BY_CREWDECK, Supervisor, VERB, process_tree};
 use crate::process::confine::{HistoryProtection, SandboxPlan};
 use crate::process::history::CommandTransfer;
-use crate::process::{Ended, Job, Leftovers, ProcessGroup, ended_from, environment};
+use crate::process::{JobExit, Job, LeftoverProcesses, ProcessGroup, ended_from, environment};
 
 /// Disables git hooks in `command`.
 fn disable_hooks(command: &mut Command) {
@@ -48,16 +48,16 @@ pub struct SupervisorClient {
 pub struct JobOutcome {
     /// The limit that it was killed for, as a line for the model.
     pub limit: Option<String>,
-    pub ended: Ended,
-    pub leftovers: Leftovers,
+    pub ended: JobExit,
+    pub leftovers: LeftoverProcesses,
 }
 
 impl SupervisorClient {
     /// Starts a supervisor that runs a job. Also returns the supervisor's process.
-    pub async fn start(guard: &Guard, job: &Job) -> io::Result<(Child, SupervisorClient)> {
+    pub async fn start(guard: &Supervisor, job: &Job) -> io::Result<(Child, SupervisorClient)> {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
-        let (plan, running) = match guard.confinement.clone() {
+        let (plan, running) = match guard.sandbox.clone() {
             Some(confinement) => {
                 let (dir, reach) = (job.dir.clone(), job.reach.history);
                 let started = tokio::task::spawn_blocking(move || confinement.start(&dir, reach));
@@ -136,14 +136,14 @@ impl SupervisorClient {
                         return Ok(JobOutcome {
                             limit,
                             ended: match (code, signal) {
-                                (Some(code), _) => Ended::Code(code),
-                                (None, Some(signal)) => Ended::Signal(signal),
-                                (None, None) => Ended::Code(-1),
+                                (Some(code), _) => JobExit::Code(code),
+                                (None, Some(signal)) => JobExit::Signal(signal),
+                                (None, None) => JobExit::Code(-1),
                             },
                             leftovers: if left {
-                                Leftovers::Killed
+                                LeftoverProcesses::Killed
                             } else {
-                                Leftovers::None
+                                LeftoverProcesses::None
                             },
                         });
                     }
@@ -156,7 +156,7 @@ impl SupervisorClient {
                 return Ok(JobOutcome {
                     limit: None,
                     ended: ended_from(status),
-                    leftovers: Leftovers::Killed,
+                    leftovers: LeftoverProcesses::Killed,
                 });
             }
         }

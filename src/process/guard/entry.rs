@@ -43,7 +43,7 @@ mod linux {
     };
 
     use crate::process::confine::{
-        SandboxPlan, SandboxReport, Works, landlock, landlock_only, mounts,
+        SandboxPlan, SandboxReport, Availability, landlock, landlock_only, mounts,
     };
     use crate::process::guard::monitor::{self, Monitor};
     use crate::process::guard::process_tree::{self, Children};
@@ -325,18 +325,18 @@ mod linux {
     }
 
     /// Tries to create a mount view with this network access.
-    fn probe_mounts(network: NetworkReach) -> Works {
+    fn probe_mounts(network: NetworkReach) -> Availability {
         match mounts::apply(&mounts::probe_steps(), network) {
-            Ok(()) => Works::Yes,
-            Err(why) => Works::No { why },
+            Ok(()) => Availability::Yes,
+            Err(why) => Availability::No { why },
         }
     }
 
     fn probe() -> Result<(), String> {
         let report = SandboxReport {
             guard: match set_child_subreaper(Some(getpid())) {
-                Ok(()) => Works::Yes,
-                Err(e) => Works::No {
+                Ok(()) => Availability::Yes,
+                Err(e) => Availability::No {
                     why: format!("cannot become a subreaper: {e}"),
                 },
             },

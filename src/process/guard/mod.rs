@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub(super) use client::{JobOutcome, SupervisorClient};
 pub use entry::main;
 
-use super::confine::Confinement;
+use super::confine::Sandbox;
 use crate::domain::sandbox::{CommandLimits, NetworkRules};
 
 /// The hidden command-line verb that runs [`main`].
@@ -31,18 +31,18 @@ const BY_CREWDECK: &str = "--for-crewdeck";
 
 /// How commands of agents are supervised.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guard {
+pub struct Supervisor {
     /// The program that implements the verb.
     pub program: PathBuf,
     /// The sandbox. `None`: commands are not sandboxed.
-    pub confinement: Option<Confinement>,
+    pub sandbox: Option<Sandbox>,
     /// Which commands have network access.
     pub network: NetworkRules,
     /// Process and memory limits of one command.
     pub limits: CommandLimits,
 }
 
-impl Guard {
+impl Supervisor {
     /// Returns a path to the running program that stays valid when an upgrade replaces the file. `None`: supervisors are
     /// not available on this operating system. Only for a program whose `main` handles [`VERB`].
     pub fn program() -> Option<&'static Path> {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::StoreError;
-use super::super::print::Print;
-use super::super::settle::{self, Found};
+use super::super::file_fingerprint::FileFingerprint;
+use super::super::read_stable::{self, StableRead};
 use super::change_log::{ChangeLog, Revision};
-use super::{Which, files};
+use super::{TaskSet, files};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
@@ -57,7 +57,7 @@ struct FolderProblems {
 #[derive(Debug, Default)]
 struct CachedFile {
     /// `None`: the next refresh reads the file again.
-    fingerprint: Option<Print>,
+    fingerprint: Option<FileFingerprint>,
     /// Why the task is not on the board.
     problem: Option<String>,
     /// Whether the file is damaged.
@@ -73,15 +73,15 @@ impl Cache {
     }
 
     /// Checks task files and reads the changed ones. The first call reads all of them.
-    pub(super) fn refresh(&mut self, dir: &Path, which: &Which) -> Result<(), StoreError> {
+    pub(super) fn refresh(&mut self, dir: &Path, which: &TaskSet) -> Result<(), StoreError> {
         match which {
-            Which::These(ids) if self.is_loaded() => {
+            TaskSet::These(ids) if self.is_loaded() => {
                 for id in ids {
                     self.refresh_task(dir, *id);
                 }
                 Ok(())
             }
-            Which::These(_) | Which::All => self.refresh_all(dir),
+            TaskSet::These(_) | TaskSet::All => self.refresh_all(dir),
         }
     }
 
@@ -101,7 +101,7 @@ impl Cache {
         self.temps = names.temps;
         self.folder_problems.unrecognized = names.unrecognized;
         if std::mem::take(&mut self.has_changes) {
-            self.folder_problems.cycle = self.graph.circle();
+            self.folder_problems.cycle = self.graph.find_cycle();
         }
         self.refreshed_at = Some(Instant::now());
         Ok(())
@@ -117,31 +117,31 @@ impl Cache {
         }
         self.last = self.last.max(id.0);
         let name = files::name(id);
-        let (found, fingerprint) = match settle::read_with_fingerprint::<Task>(&path) {
+        let (found, fingerprint) = match read_stable::read_with_fingerprint::<Task>(&path) {
             Ok(read) => read,
             // An unreadable file must not hide the others.
-            Err(e) => (Found::Foreign(e.to_string()), None),
+            Err(e) => (StableRead::Unsupported(e.to_string()), None),
         };
-        let is_damaged = matches!(found, Found::Damaged(_));
+        let is_damaged = matches!(found, StableRead::Damaged(_));
         let problem = match found {
-            Found::Whole(task) if task.id == id || task.id == TaskId::default() => {
+            StableRead::Valid(task) if task.id == id || task.id == TaskId::default() => {
                 self.insert(Task { id, ..task });
                 None
             }
-            Found::Whole(task) => Some(format!(
+            StableRead::Valid(task) => Some(format!(
                 ".tasks/{name} holds task {}: give the file the name of its task",
                 task.id
             )),
-            Found::Gone => {
+            StableRead::Missing => {
                 self.files.remove(&id);
                 self.unusable.remove(&id);
                 self.forget(id);
                 return;
             }
-            Found::Foreign(why) => Some(format!(
+            StableRead::Unsupported(why) => Some(format!(
                 ".tasks/{name} is left out: {why}: fix it or move it away"
             )),
-            Found::Damaged(why) => Some(format!(
+            StableRead::Damaged(why) => Some(format!(
                 ".tasks/{name} is damaged ({why}): fix it, or list the tasks to set it aside"
             )),
         };
@@ -175,14 +175,14 @@ impl Cache {
     }
 
     /// Returns what other crewdeck processes have changed since the last refresh, according to their change log.
-    pub(super) fn changed_since_refresh(&self, log: Option<&ChangeLog>) -> Which {
+    pub(super) fn changed_since_refresh(&self, log: Option<&ChangeLog>) -> TaskSet {
         match log {
-            _ if self.refreshed_at.is_none() => Which::All,
+            _ if self.refreshed_at.is_none() => TaskSet::All,
             Some(log) => log.changed_since(self.revision.as_ref()),
             // No process has changed the board yet.
-            None if self.revision.is_none() => Which::These(BTreeSet::new()),
+            None if self.revision.is_none() => TaskSet::These(BTreeSet::new()),
             // The change log is lost.
-            None => Which::All,
+            None => TaskSet::All,
         }
     }
 
@@ -198,12 +198,12 @@ impl Cache {
     }
 
     /// Reads, under the lock, what other processes have changed since the last refresh.
-    pub(super) fn catch_up(&mut self, dir: &Path, log: &ChangeLog) -> Result<(), StoreError> {
+    pub(super) fn repair_log(&mut self, dir: &Path, log: &ChangeLog) -> Result<(), StoreError> {
         let is_old = self
             .refreshed_at
             .is_none_or(|at| at.elapsed() > refresh_interval(self.files.len()));
         let which = if is_old {
-            Which::All
+            TaskSet::All
         } else {
             log.changed_since(self.revision.as_ref())
         };
@@ -218,7 +218,7 @@ impl Cache {
         if let Some(problem) = problem {
             return Err(StoreError::Unreadable(id, problem.clone()));
         }
-        Ok(Arc::clone(self.graph.known(id)?))
+        Ok(Arc::clone(self.graph.require(id)?))
     }
 
     /// Marks a file that this process is about to write, so that the next refresh reads it.

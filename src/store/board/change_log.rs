@@ -15,8 +15,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::super::plain;
-use super::Which;
+use super::super::regular_file;
+use super::TaskSet;
 use crate::domain::ids::TaskId;
 
 /// Largest log, in bytes. The oldest changes are dropped.
@@ -45,7 +45,7 @@ impl Revision {
 pub(super) struct ChangeLog {
     revision: Revision,
     /// The tasks of the last changes, newest first.
-    changes: Vec<Which>,
+    changes: Vec<TaskSet>,
 }
 
 impl ChangeLog {
@@ -65,7 +65,7 @@ impl ChangeLog {
 
     /// Reads the log without holding the lock.
     pub(super) fn peek(lock: &Path) -> Option<ChangeLog> {
-        ChangeLog::read(&plain::open(lock).ok()?)
+        ChangeLog::read(&regular_file::open(lock).ok()?)
     }
 
     /// Returns an empty log with a new epoch.
@@ -96,20 +96,20 @@ impl ChangeLog {
     }
 
     /// Returns the tasks that may have changed since `revision`.
-    pub(super) fn changed_since(&self, revision: Option<&Revision>) -> Which {
+    pub(super) fn changed_since(&self, revision: Option<&Revision>) -> TaskSet {
         let known =
             revision.filter(|m| m.epoch == self.revision.epoch && m.change <= self.revision.change);
         let missed = known
             .and_then(|m| usize::try_from(self.revision.change - m.change).ok())
             .and_then(|missed| self.changes.get(..missed));
         let mut all = BTreeSet::new();
-        for which in missed.unwrap_or(&[Which::All]) {
+        for which in missed.unwrap_or(&[TaskSet::All]) {
             match which {
-                Which::All => return Which::All,
-                Which::These(ids) => all.extend(ids),
+                TaskSet::All => return TaskSet::All,
+                TaskSet::These(ids) => all.extend(ids),
             }
         }
-        Which::These(all)
+        TaskSet::These(all)
     }
 
     /// Adds a change and writes the log.
@@ -123,9 +123,9 @@ impl ChangeLog {
     fn add(&mut self, ids: &[TaskId]) {
         self.revision.change += 1;
         let which = if ids.len() <= IDS_MAX {
-            Which::These(ids.iter().copied().collect())
+            TaskSet::These(ids.iter().copied().collect())
         } else {
-            Which::All
+            TaskSet::All
         };
         self.changes.insert(0, which);
     }
@@ -137,8 +137,8 @@ impl ChangeLog {
         for (back, which) in self.changes.iter().enumerate() {
             let mut line = (self.revision.change - back as u64).to_string();
             match which {
-                Which::All => line.push_str(" *"),
-                Which::These(ids) => ids
+                TaskSet::All => line.push_str(" *"),
+                TaskSet::These(ids) => ids
                     .iter()
                     .for_each(|id| line.push_str(&format!(" {}", id.0))),
             }
@@ -183,9 +183,9 @@ impl ChangeLog {
                 }
             }
             changes.push(if is_all {
-                Which::All
+                TaskSet::All
             } else {
-                Which::These(ids)
+                TaskSet::These(ids)
             });
         }
         // No `end` line: a writer was killed while it wrote the log.
@@ -194,7 +194,7 @@ impl ChangeLog {
 }
 
 /// Parses a log, adds one change and returns the new text, or `None` if the log is invalid. For fuzzing.
-pub(crate) fn rewritten(text: &str) -> Option<String> {
+pub(crate) fn rewrite_change_log(text: &str) -> Option<String> {
     let mut log = ChangeLog::parse(text)?;
     log.add(&[TaskId(1)]);
     Some(log.text())
@@ -206,8 +206,8 @@ mod tests {
 
     use super::*;
 
-    fn these(ids: &[u64]) -> Which {
-        Which::These(ids.iter().copied().map(TaskId).collect())
+    fn these(ids: &[u64]) -> TaskSet {
+        TaskSet::These(ids.iter().copied().map(TaskId).collect())
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
         }
         let read = ChangeLog::read(&file).unwrap();
         assert_eq!(read, log);
-        let since: Vec<Which> = revisions
+        let since: Vec<TaskSet> = revisions
             .iter()
             .map(|m| read.changed_since(Some(m)))
             .collect();
@@ -235,14 +235,14 @@ mod tests {
                 these(&[])
             ]
         );
-        assert_eq!(read.changed_since(None), Which::All);
+        assert_eq!(read.changed_since(None), TaskSet::All);
         let other = ChangeLog::empty();
-        assert_eq!(read.changed_since(Some(other.revision())), Which::All);
+        assert_eq!(read.changed_since(Some(other.revision())), TaskSet::All);
         let ahead = Revision {
             change: 9,
             ..read.revision().clone()
         };
-        assert_eq!(read.changed_since(Some(&ahead)), Which::All);
+        assert_eq!(read.changed_since(Some(&ahead)), TaskSet::All);
     }
 
     #[test]
@@ -255,14 +255,14 @@ mod tests {
         }
         assert!(file.metadata().unwrap().len() <= BYTES_MAX as u64);
         let read = ChangeLog::read(&file).unwrap();
-        assert_eq!(read.changed_since(Some(&first)), Which::All);
+        assert_eq!(read.changed_since(Some(&first)), TaskSet::All);
         let revision = Revision {
             change: 1950,
             ..first
         };
         assert_eq!(
             read.changed_since(Some(&revision)),
-            Which::These((1950..=2000).map(TaskId).collect())
+            TaskSet::These((1950..=2000).map(TaskId).collect())
         );
         let many: Vec<TaskId> = (0..10_000).map(TaskId).collect();
         log.append(&many, &file).unwrap();
@@ -270,7 +270,7 @@ mod tests {
             ChangeLog::read(&file)
                 .unwrap()
                 .changed_since(Some(&revision)),
-            Which::All
+            TaskSet::All
         );
     }
 
@@ -294,6 +294,6 @@ mod tests {
         let long = format!("crewdeck {}\nend\n", "a".repeat(100));
         assert_eq!(ChangeLog::parse(&long), None);
         let cut = ChangeLog::parse("crewdeck a\n2 1\n1 *\nend\nrest of an older one\n").unwrap();
-        assert_eq!(cut.changes, [these(&[1]), Which::All]);
+        assert_eq!(cut.changes, [these(&[1]), TaskSet::All]);
     }
 }

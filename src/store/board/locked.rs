@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 
 use super::super::atomic::{self, Lock};
-use super::super::{StoreError, plain, settle::FILE_MAX};
+use super::super::{StoreError, regular_file, read_stable::FILE_MAX};
 use super::cache::Cache;
 use super::change_log::ChangeLog;
-use super::{LAST_ID, LOCK, Which, files};
+use super::{LAST_ID, LOCK, TaskSet, files};
 use crate::domain::graph::{Claimer, GraphError, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
@@ -53,7 +53,7 @@ impl LockedBoard<'_> {
         &mut self,
         ids: impl IntoIterator<Item = TaskId>,
     ) -> Result<(), StoreError> {
-        let which = Which::These(ids.into_iter().collect());
+        let which = TaskSet::These(ids.into_iter().collect());
         self.cache.refresh(self.dir, &which)
     }
 
@@ -207,7 +207,7 @@ impl LockedBoard<'_> {
     /// Returns the number for a new task.
     pub(super) fn next_id(&mut self) -> Result<TaskId, StoreError> {
         let path = self.dir.join(LAST_ID);
-        let recorded: u64 = match plain::read_text(&path, LAST_ID_MAX) {
+        let recorded: u64 = match regular_file::read_text(&path, LAST_ID_MAX) {
             Ok(text) => text.trim().parse().unwrap_or(0),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => 0,
             Err(e) => return Err(StoreError::at(path)(e)),
@@ -215,7 +215,7 @@ impl LockedBoard<'_> {
         let last = recorded.max(self.cache.last);
         // A writer without the lock may have used the number.
         let last = if files::path(self.dir, TaskId(last.saturating_add(1))).exists() {
-            self.cache.refresh(self.dir, &Which::All)?;
+            self.cache.refresh(self.dir, &TaskSet::All)?;
             last.max(self.cache.last)
         } else {
             last

@@ -15,15 +15,15 @@ use std::time::Duration;
 
 use super::StoreError;
 use super::atomic::{self, Lock};
-use super::settle::{self, Found};
+use super::read_stable::{self, StableRead};
 use crate::domain::graph::{Claimer, Delta, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{Name, TaskId, TaskRef};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::worktree::WorktreeName;
 use cache::Cache;
 use change_log::ChangeLog;
-pub(crate) use change_log::rewritten;
+pub(crate) use change_log::rewrite_change_log;
 use locked::{FirstWrite, LockedBoard};
 
 /// File with the highest task number ever used. Numbers are not reused.
@@ -56,21 +56,21 @@ pub struct Board {
 
 /// A set of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum TaskSet {
     /// All tasks of the board.
     All,
     /// The given tasks.
     These(BTreeSet<TaskId>),
 }
 
-impl Which {
+impl TaskSet {
     /// Adds a task to the set.
-    fn and(self, id: TaskId) -> Which {
+    fn and(self, id: TaskId) -> TaskSet {
         match self {
-            Which::All => Which::All,
-            Which::These(mut ids) => {
+            TaskSet::All => TaskSet::All,
+            TaskSet::These(mut ids) => {
                 ids.insert(id);
-                Which::These(ids)
+                TaskSet::These(ids)
             }
         }
     }
@@ -78,7 +78,7 @@ impl Which {
 
 /// A snapshot of the board.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Reading {
+pub struct BoardSnapshot {
     /// The tasks that could be read.
     pub graph: Arc<TaskGraph>,
     /// Files that could not be read or were set aside, one line each, at most `NOTICES_MAX` and a count.
@@ -87,7 +87,7 @@ pub struct Reading {
 
 /// The difference between a known graph and the board.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct News {
+pub struct BoardUpdate {
     /// The changed tasks.
     pub delta: Delta,
     /// Files that cannot be read and were not reported before, one line each, at most `NOTICES_MAX` and a count.
@@ -108,10 +108,10 @@ impl Board {
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub fn read(&self) -> Result<Reading, StoreError> {
-        self.refresh_unlocked(|_| Which::All)?;
+    pub fn read(&self) -> Result<BoardSnapshot, StoreError> {
+        self.refresh_unlocked(|_| TaskSet::All)?;
         let cache = self.cache();
-        Ok(Reading {
+        Ok(BoardSnapshot {
             graph: Arc::clone(&cache.graph),
             notices: limit_notices(cache.problems()),
         })
@@ -121,8 +121,8 @@ impl Board {
     ///
     /// # Errors
     /// When the folder cannot be read, or a damaged file cannot be renamed.
-    pub fn tidy(&self) -> Result<Reading, StoreError> {
-        self.refresh_unlocked(|_| Which::All)?;
+    pub fn read_and_repair(&self) -> Result<BoardSnapshot, StoreError> {
+        self.refresh_unlocked(|_| TaskSet::All)?;
         let mut notices = self.set_aside()?;
         let mut reading = self.read()?;
         notices.append(&mut reading.notices);
@@ -135,7 +135,7 @@ impl Board {
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub fn ask<T>(&self, question: impl FnOnce(&TaskGraph) -> T) -> Result<T, StoreError> {
+    pub fn query<T>(&self, question: impl FnOnce(&TaskGraph) -> T) -> Result<T, StoreError> {
         self.refresh_unlocked(|since| since)?;
         Ok(question(&self.cache().graph))
     }
@@ -156,13 +156,13 @@ impl Board {
     pub fn resolve(&self, reference: &TaskRef) -> Result<TaskId, StoreError> {
         match reference {
             TaskRef::Id(id) => Ok(*id),
-            TaskRef::Words(words) => Err(self.ask(|graph| graph.no_number(words))?.into()),
+            TaskRef::Words(words) => Err(self.query(|graph| graph.not_a_number_error(words))?.into()),
         }
     }
 
     /// Refreshes the cache without the lock. `choose` gets the tasks that changed since the last refresh and returns the
     /// tasks to check.
-    fn refresh_unlocked(&self, choose: impl FnOnce(Which) -> Which) -> Result<(), StoreError> {
+    fn refresh_unlocked(&self, choose: impl FnOnce(TaskSet) -> TaskSet) -> Result<(), StoreError> {
         // Locked first, so that this process does not change the board meanwhile: a log older than the cache would look
         // like a lost one and cause a full refresh.
         let mut cache = self.cache();
@@ -182,20 +182,20 @@ impl Board {
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub fn news(&self, which: &Which, known: &TaskGraph) -> Result<News, StoreError> {
+    pub fn update_since(&self, which: &TaskSet, known: &TaskGraph) -> Result<BoardUpdate, StoreError> {
         let is_first = !self.cache().is_loaded();
         self.refresh_unlocked(|since| match which {
-            Which::All => Which::All,
-            Which::These(ids) => ids.iter().fold(since, |all, id| all.and(*id)),
+            TaskSet::All => TaskSet::All,
+            TaskSet::These(ids) => ids.iter().fold(since, |all, id| all.and(*id)),
         })?;
         let mut notices = self.set_aside()?;
         let mut cache = self.cache();
         notices.append(&mut cache.take_unreported());
         let delta = match which {
-            Which::These(ids) if !is_first => known.delta_of(&cache.graph, ids),
-            Which::These(_) | Which::All => known.delta(&cache.graph),
+            TaskSet::These(ids) if !is_first => known.delta_of(&cache.graph, ids),
+            TaskSet::These(_) | TaskSet::All => known.delta(&cache.graph),
         };
-        Ok(News {
+        Ok(BoardUpdate {
             delta,
             notices: limit_notices(notices),
         })
@@ -279,7 +279,7 @@ impl Board {
     /// # Errors
     /// When the graph rejects the change, or a file cannot be written.
     pub fn take(&self, id: TaskId, owner: &Name, now: Timestamp) -> Result<Task, StoreError> {
-        self.lock()?.change(id, |graph| graph.take(id, owner, now))
+        self.lock()?.change(id, |graph| graph.take_from_owner(id, owner, now))
     }
 
     /// Binds a task to a worktree.
@@ -336,7 +336,7 @@ impl Board {
         for id in damaged {
             let path = files::path(&self.dir, id);
             // Another process may have fixed or moved the file during the wait for the lock.
-            if let Found::Damaged(why) = settle::read::<Task>(&path)? {
+            if let StableRead::Damaged(why) = read_stable::read::<Task>(&path)? {
                 let aside = atomic::set_aside(&path)?;
                 notices.push(format!(
                     ".tasks/{} was damaged ({why}) and is now .tasks/{}",
@@ -371,7 +371,7 @@ impl Board {
         let lock = Lock::take(&self.dir.join(LOCK))?;
         let mut cache = self.cache();
         let log = ChangeLog::read(lock.file()).unwrap_or_else(ChangeLog::empty);
-        cache.catch_up(&self.dir, &log)?;
+        cache.repair_log(&self.dir, &log)?;
         Ok(LockedBoard {
             dir: &self.dir,
             log,

@@ -73,7 +73,7 @@ fn changes_of_another_process_count_at_once() {
     );
     b.claim(None, &claimer("bob"), NOW).unwrap();
     assert!(
-        a.ask(|g| g.open_task_of(&claimer("bob").name).is_some())
+        a.query(|g| g.open_task_of(&claimer("bob").name).is_some())
             .unwrap()
     );
     b.complete(TaskId(1), &claimer("bob").name, NOW).unwrap();
@@ -193,7 +193,7 @@ fn failed_write_leaves_the_cache_unchanged() {
     std::fs::remove_file(fixture.file(LAST_ID)).unwrap();
     std::fs::create_dir(fixture.file(LAST_ID)).unwrap();
     board.create(new("two", &[1]), NOW).unwrap_err();
-    let known = board.ask(TaskGraph::clone).unwrap();
+    let known = board.query(TaskGraph::clone).unwrap();
     assert_eq!((known.len(), known.dependants(TaskId(1)).len()), (1, 0));
     std::fs::remove_dir(fixture.file(LAST_ID)).unwrap();
     let edit = TaskEdit {
@@ -227,12 +227,12 @@ fn next_writer_cleans_up_and_sees_unfinished_writes() {
     let mut log = ChangeLog::read(lock.file()).unwrap();
     log.append(&[TaskId(1)], lock.file()).unwrap();
     assert_eq!(
-        a.ask(|g| g.get(TaskId(1)).unwrap().owner.clone()).unwrap(),
+        a.query(|g| g.get(TaskId(1)).unwrap().owner.clone()).unwrap(),
         ""
     );
     fixture.rewrite(1, |task| task["owner"] = "dead".into());
     assert_eq!(
-        a.ask(|g| g.get(TaskId(1)).unwrap().owner.clone()).unwrap(),
+        a.query(|g| g.get(TaskId(1)).unwrap().owner.clone()).unwrap(),
         "dead"
     );
     drop(lock);
@@ -257,7 +257,7 @@ fn invalid_change_log_causes_a_full_refresh() {
         .unwrap();
         std::fs::write(fixture.file(LOCK), text).unwrap();
         let known = a
-            .ask(|g| g.get(TaskId(1)).unwrap().subject.clone())
+            .query(|g| g.get(TaskId(1)).unwrap().subject.clone())
             .unwrap();
         assert_eq!(known, b.get(TaskId(1)).unwrap().subject);
     }
@@ -285,9 +285,9 @@ fn damaged_task_file_is_reported_and_set_aside() {
         "{error}"
     );
     assert_eq!(board.read().unwrap().notices.len(), 1);
-    let known = board.ask(TaskGraph::clone).unwrap();
+    let known = board.query(TaskGraph::clone).unwrap();
     let news = board
-        .news(&Which::These([TaskId(1)].into()), &known)
+        .update_since(&TaskSet::These([TaskId(1)].into()), &known)
         .unwrap();
     assert!(news.delta.is_empty());
     assert_eq!(news.notices.len(), 1);
@@ -311,13 +311,13 @@ fn updates_report_a_problem_once_and_snapshots_always() {
     std::fs::write(fixture.file("task_foo.json"), "x").unwrap();
     // A snapshot does not mark problems as reported.
     board.read().unwrap();
-    let first = board.news(&Which::All, &empty).unwrap();
+    let first = board.update_since(&TaskSet::All, &empty).unwrap();
     assert_eq!(first.notices.len(), NOTICES_MAX + 1);
     assert_eq!(
         first.notices[NOTICES_MAX],
         "... and 11 more files of the board cannot be read"
     );
-    assert_eq!(board.news(&Which::All, &empty).unwrap(), News::default());
+    assert_eq!(board.update_since(&TaskSet::All, &empty).unwrap(), BoardUpdate::default());
     let notices = board.read().unwrap().notices;
     assert_eq!(notices.len(), NOTICES_MAX + 1);
     assert_eq!(
@@ -400,16 +400,16 @@ proptest! {
             for board in &boards {
                 if let Some(id) = by_hand {
                     // The watch reports it.
-                    board.news(&Which::These([id].into()), &reported).unwrap();
+                    board.update_since(&TaskSet::These([id].into()), &reported).unwrap();
                 }
                 // A query refreshes the cache. It is skipped most of the time, so that changes have to do that.
                 if at % 7 != 0 && at != last {
                     continue;
                 }
-                prop_assert_eq!(&board.ask(TaskGraph::clone).unwrap(), &*truth.graph);
+                prop_assert_eq!(&board.query(TaskGraph::clone).unwrap(), &*truth.graph);
             }
             if at % 7 == 0 || at == last {
-                let delta = boards[0].news(&Which::All, &reported).unwrap().delta;
+                let delta = boards[0].update_since(&TaskSet::All, &reported).unwrap().delta;
                 reported.apply(&delta.changed, &delta.removed);
                 prop_assert_eq!(&reported, &*truth.graph);
             }

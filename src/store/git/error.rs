@@ -49,7 +49,7 @@ pub enum GitError {
     #[error(
         "{0} belongs to another user, so git refuses it: if you trust it, run git config --global --add safe.directory '{0}'"
     )]
-    NotYours(PathBuf),
+    OwnedByOther(PathBuf),
     /// The path contains a line break, which git's line-based output cannot represent.
     #[error("{0} has a line break in its name, which worktrees cannot have: rename it")]
     LineBreak(PathBuf),

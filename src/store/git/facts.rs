@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Git, GitError, OLDEST, Repo};
-use crate::domain::worktree::Busy;
+use crate::domain::worktree::GitOperation;
 
 /// The git version and the repository of a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct RepositoryFacts {
     /// The commit that is checked out.
     pub commit: String,
     /// The operation in progress in the main worktree, such as a rebase.
-    pub busy: Option<Busy>,
+    pub busy: Option<GitOperation>,
 }
 
 /// Inspects git and the repository of `root`. Changes nothing.

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::TIMEOUT;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::process::users::{GitUse, git_in, has_open};
-use crate::store::watch::is_shared;
+use crate::store::watch::is_shared_file_system;
 
 /// The minimum age of a lock. Programs other than git (libgit2, JGit) hold locks briefly without a git process.
 const MIN_AGE: Duration = Duration::from_secs(2);
@@ -99,7 +99,7 @@ impl fmt::Display for LockHolder {
 
 /// Returns the lock files that no visible process holds. [`LockHolder::Invisible`] marks those that an invisible git may hold.
 /// `root` is the main worktree; `interrupted` holds the start times of interrupted operations.
-pub fn left_behind(
+pub fn previous_work(
     root: &Path,
     common: &Path,
     interrupted: &[Timestamp],
@@ -200,7 +200,7 @@ fn is_from_interrupted(made: SystemTime, interrupted: &[Timestamp]) -> bool {
 /// Whether another user owns the file or other machines share its file system.
 fn is_foreign(lock: &Path, meta: Option<&fs::Metadata>) -> bool {
     let own = rustix::process::geteuid().as_raw();
-    meta.is_none_or(|meta| meta.uid() != own) || is_shared(lock)
+    meta.is_none_or(|meta| meta.uid() != own) || is_shared_file_system(lock)
 }
 
 #[cfg(test)]

@@ -18,13 +18,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::words;
-use crate::process::Ended;
-use crate::process::blocking::{self, Errand};
+use super::os_errors;
+use crate::process::JobExit;
+use crate::process::blocking::{self, BlockingCommand};
 
 pub use error::GitError;
 pub use facts::{GitFacts, RepositoryFacts, facts, is_tracked};
-pub use first_commit::{COMMIT, INIT_AND_COMMIT, begin};
+pub use first_commit::{COMMIT, INIT_AND_COMMIT, create_first_commit};
 pub use repo::{RegisteredWorktree, Repo, busy_in, commit_of, head, is_hash};
 
 /// The time limit of one git command, the same as in learn-claude-code.
@@ -247,13 +247,13 @@ impl Git {
         let what = || args.first().copied().unwrap_or_default().to_string();
         let output = blocking::run(&self.command(args, keep)).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => GitError::Missing,
-            _ => GitError::Start(words::why(&e)),
+            _ => GitError::Start(os_errors::explain(&e)),
         })?;
         let code = match output.ended {
-            Ended::Code(code) => code,
-            Ended::Signal(signal) => 128 + signal,
-            Ended::TimedOut => return Err(GitError::TimedOut(what())),
-            Ended::Cancelled => return Err(GitError::Stopped(what())),
+            JobExit::Code(code) => code,
+            JobExit::Signal(signal) => 128 + signal,
+            JobExit::TimedOut => return Err(GitError::TimedOut(what())),
+            JobExit::Cancelled => return Err(GitError::Stopped(what())),
         };
         Ok(GitOutput {
             code,
@@ -309,7 +309,7 @@ impl Git {
         }
     }
 
-    fn command(&self, args: &[&str], keep: usize) -> Errand {
+    fn command(&self, args: &[&str], keep: usize) -> BlockingCommand {
         let mut all: Vec<OsString> =
             vec!["--no-pager".into(), "-C".into(), self.dir.clone().into()];
         let no_hooks: &[&str] = match self.hooks {
@@ -331,7 +331,7 @@ impl Git {
             .folders
             .iter()
             .map(|(name, path)| (*name, Some(OsString::from(path))));
-        Errand {
+        BlockingCommand {
             program: self.program.clone(),
             args: all,
             dir: "/".into(),

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::plain;
+use super::super::regular_file;
 use super::{Git, GitError, incomplete_worktrees};
-use crate::domain::worktree::Busy;
+use crate::domain::worktree::GitOperation;
 
 /// Most bytes of a file that holds a path.
 const LINK_MAX: u64 = 16 * 1024;
@@ -89,7 +89,7 @@ impl Repo {
             });
         }
         if answer.error_message.contains("dubious ownership") {
-            return Err(GitError::NotYours(root));
+            return Err(GitError::OwnedByOther(root));
         }
         if answer.code == 0 && root.to_string_lossy().contains('\n') {
             return Err(GitError::LineBreak(root));
@@ -139,7 +139,7 @@ impl Repo {
     }
 
     /// Returns the operation in progress in the main worktree.
-    pub fn busy(&self) -> Option<Busy> {
+    pub fn busy(&self) -> Option<GitOperation> {
         busy_in(&self.git_dir)
     }
 
@@ -181,18 +181,18 @@ fn short_file(path: &Path) -> Option<String> {
     if !fs::symlink_metadata(path).ok()?.is_file() {
         return None;
     }
-    plain::read_text(path, LINK_MAX).ok()
+    regular_file::read_text(path, LINK_MAX).ok()
 }
 
 /// Returns the operation in progress in the worktree with this git folder.
-pub fn busy_in(git_dir: &Path) -> Option<Busy> {
+pub fn busy_in(git_dir: &Path) -> Option<GitOperation> {
     [
-        ("rebase-merge", Busy::Rebase),
-        ("rebase-apply", Busy::Rebase),
-        ("MERGE_HEAD", Busy::Merge),
-        ("CHERRY_PICK_HEAD", Busy::CherryPick),
-        ("REVERT_HEAD", Busy::Revert),
-        ("BISECT_LOG", Busy::Bisect),
+        ("rebase-merge", GitOperation::Rebase),
+        ("rebase-apply", GitOperation::Rebase),
+        ("MERGE_HEAD", GitOperation::Merge),
+        ("CHERRY_PICK_HEAD", GitOperation::CherryPick),
+        ("REVERT_HEAD", GitOperation::Revert),
+        ("BISECT_LOG", GitOperation::Bisect),
     ]
     .into_iter()
     .find(|(file, _)| git_dir.join(file).exists())

@@ -8,7 +8,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 
 use crate::domain::skill::SKILLS_MAX;
-use crate::store::words;
+use crate::store::os_errors;
 
 /// The file that makes a folder a skill.
 pub const FILE: &str = "SKILL.md";
@@ -208,6 +208,6 @@ fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "it is a broken link: fix or remove it".into(),
         ErrorKind::PermissionDenied => "permission denied: change its permissions".into(),
-        _ => format!("it cannot be read: {}", words::why(error)),
+        _ => format!("it cannot be read: {}", os_errors::explain(error)),
     }
 }

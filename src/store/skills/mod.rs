@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use crate::domain::skill::{
-    BrokenSkill, SKILLS_MAX, Skill, SkillBook, SkillFile, SkillSource, same,
+    BrokenSkill, SKILLS_MAX, Skill, SkillCatalog, SkillFile, SkillSource, same,
 };
 use crate::domain::text::one_line;
 use built_in::BUILT_IN;
@@ -51,9 +51,9 @@ impl Skills {
     }
 
     /// Returns all skills and the files that cannot be used.
-    pub fn read(&self) -> SkillBook {
+    pub fn read(&self) -> SkillCatalog {
         let (loaded, broken) = self.scan();
-        SkillBook {
+        SkillCatalog {
             skills: loaded.into_iter().map(|l| l.skill).collect(),
             broken,
         }
@@ -63,11 +63,11 @@ impl Skills {
     ///
     /// # Errors
     /// All existing skills, if none has the name.
-    pub fn load(&self, name: &str) -> Result<LoadedSkill, SkillBook> {
+    pub fn load(&self, name: &str) -> Result<LoadedSkill, SkillCatalog> {
         let (mut loaded, broken) = self.scan();
         match loaded.iter().position(|l| same(&l.skill.name, name)) {
             Some(at) => Ok(loaded.swap_remove(at)),
-            None => Err(SkillBook {
+            None => Err(SkillCatalog {
                 skills: loaded.into_iter().map(|l| l.skill).collect(),
                 broken,
             }),

@@ -265,7 +265,7 @@ fn fingerprint_changes_and_load_reads_the_current_text() {
     assert_ne!(first, second);
     assert_eq!(skills.load("alpha").unwrap().body, "Do otherwise.");
     assert_eq!(
-        skills.read().news(&before).as_deref(),
+        skills.read().changes_since(&before).as_deref(),
         Some("skills have changed: changed: alpha")
     );
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::super::board::{Which, id_of_file};
+use super::super::board::{TaskSet, id_of_file};
 
 /// The watched state folders, in the order of [`Dirty::all`]. Folders of branches ([`super::super::refs::Refs`]) and skills
 /// are watched too.
@@ -21,7 +21,7 @@ pub(super) const KINDS: usize = 6;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dirty {
     /// The board: the given tasks, or all tasks if unknown.
-    Board(Which),
+    Board(TaskSet),
     /// The roster.
     Roster,
     /// The inboxes.
@@ -38,7 +38,7 @@ impl Dirty {
     /// Returns all kinds.
     pub fn all() -> [Dirty; KINDS] {
         [
-            Dirty::Board(Which::All),
+            Dirty::Board(TaskSet::All),
             Dirty::Roster,
             Dirty::Mail,
             Dirty::Requests,
@@ -69,7 +69,7 @@ pub(super) fn dirty_for_path(root: &Path, path: &Path) -> Option<Dirty> {
     match folder.to_str()? {
         ".tasks" if !is_hidden => {
             let id = id_of_file(&name)?;
-            Some(Dirty::Board(Which::These(BTreeSet::from([id]))))
+            Some(Dirty::Board(TaskSet::These(BTreeSet::from([id]))))
         }
         ".team" if name == "config.json" => Some(Dirty::Roster),
         ".team/requests" if !is_hidden => Some(Dirty::Requests),

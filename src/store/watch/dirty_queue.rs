@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::super::board::Which;
+use super::super::board::TaskSet;
 use super::dirty::{Dirty, KINDS};
 
 /// Most tasks listed by number. More changes count as the whole board.
@@ -12,7 +12,7 @@ const TASKS_MAX: usize = 1000;
 /// Changes that were not reported yet. Bounded: at most one entry per kind.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct PendingChanges {
-    board: Option<Which>,
+    board: Option<TaskSet>,
     others: [Option<Dirty>; KINDS - 1],
     /// Whether the watch is being stopped.
     pub is_stopping: bool,
@@ -33,16 +33,16 @@ impl PendingChanges {
         }
     }
 
-    fn add_tasks(&mut self, which: Which) {
+    fn add_tasks(&mut self, which: TaskSet) {
         self.board = Some(match (self.board.take(), which) {
             (None, which) => which,
-            (Some(Which::These(mut ids)), Which::These(more))
+            (Some(TaskSet::These(mut ids)), TaskSet::These(more))
                 if ids.len() + more.len() <= TASKS_MAX =>
             {
                 ids.extend(more);
-                Which::These(ids)
+                TaskSet::These(ids)
             }
-            (Some(_), _) => Which::All,
+            (Some(_), _) => TaskSet::All,
         });
     }
 
@@ -103,7 +103,7 @@ mod tests {
     use crate::domain::ids::TaskId;
 
     fn these(ids: &[u64]) -> Dirty {
-        Dirty::Board(Which::These(ids.iter().copied().map(TaskId).collect()))
+        Dirty::Board(TaskSet::These(ids.iter().copied().map(TaskId).collect()))
     }
 
     #[test]
@@ -117,6 +117,6 @@ mod tests {
         assert_eq!(pending.take(), [these(&[1, 3]), Dirty::Mail]);
         assert!(pending.is_empty());
         (0..=TASKS_MAX as u64).for_each(|id| pending.add(these(&[id])));
-        assert_eq!(pending.take(), [Dirty::Board(Which::All)]);
+        assert_eq!(pending.take(), [Dirty::Board(TaskSet::All)]);
     }
 }

@@ -11,7 +11,7 @@ use super::super::refs::Refs;
 use super::dirty::FOLDERS;
 use super::dirty_queue::DirtyQueue;
 use super::handle_event;
-use super::identity::{Identity, identity};
+use super::identity::{FolderId, identity};
 use super::poll_fallback::{self, EventCoverage};
 
 /// Most rounds of searching newly watched folders for further folders.
@@ -32,7 +32,7 @@ pub(super) struct WatchedFolders {
     refs: Option<Refs>,
     watcher: RecommendedWatcher,
     /// The folder that each watch belongs to, because a watch follows the folder and not its path. `None`: not watched.
-    watched: BTreeMap<PathBuf, Option<Identity>>,
+    watched: BTreeMap<PathBuf, Option<FolderId>>,
     is_shared: bool,
     /// Whether there are more branch folders than can be watched.
     is_incomplete: bool,
@@ -58,10 +58,10 @@ impl WatchedFolders {
         })?;
         let is_git_dir_shared = refs
             .as_ref()
-            .is_some_and(|r| poll_fallback::is_shared(r.shared()));
+            .is_some_and(|r| poll_fallback::is_shared_file_system(r.shared()));
         let mut folders = WatchedFolders {
             watched: BTreeMap::new(),
-            is_shared: is_git_dir_shared || poll_fallback::is_shared(&base),
+            is_shared: is_git_dir_shared || poll_fallback::is_shared_file_system(&base),
             is_incomplete: false,
             base,
             skills,

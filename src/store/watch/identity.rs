@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::SystemTime;
 
 /// Identifies a folder: its inode, which can be reused, and its creation time.
-pub type Identity = (u64, Option<SystemTime>);
+pub type FolderId = (u64, Option<SystemTime>);
 
 /// Returns the identity of the folder at `path`, or `None` if it does not exist. A recreated folder has another identity.
-pub fn identity(path: &Path) -> Option<Identity> {
+pub fn identity(path: &Path) -> Option<FolderId> {
     let meta = std::fs::metadata(path).ok()?;
     Some((meta.ino(), meta.created().ok()))
 }

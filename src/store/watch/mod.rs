@@ -28,13 +28,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::refs::Refs;
-use super::{Skills, StoreError, atomic, words};
+use super::{Skills, StoreError, atomic, os_errors};
 pub use dirty::Dirty;
 use dirty::dirty_for_path;
 use dirty_queue::{DirtyQueue, PendingChanges};
 use folders::WatchedFolders;
-pub use identity::{Identity, identity};
-pub use poll_fallback::is_shared;
+pub use identity::{FolderId, identity};
+pub use poll_fallback::is_shared_file_system;
 use poll_fallback::{Elapsed, EventCoverage, EventTrust, PollFallback};
 
 /// Events within this time are merged into one report.
@@ -42,7 +42,7 @@ const MERGE: Duration = Duration::from_millis(10);
 
 /// How changes are detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Watching {
+pub enum WatchMode {
     /// By events of the operating system.
     Native,
     /// By polling once a second, because the system cannot report changes.
@@ -54,7 +54,7 @@ pub enum Watching {
 
 /// A running watch. Dropping it stops the watch.
 pub struct Watch {
-    how: Watching,
+    how: WatchMode,
     queue: Arc<DirtyQueue>,
     thread: Option<JoinHandle<()>>,
 }
@@ -93,8 +93,8 @@ fn start_with(
     let base = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
     let skills = skills.map(|skills| skills.with_root(&base));
     let (folders, how) = match connect(base.clone(), skills.clone(), Arc::clone(&queue)) {
-        Ok(folders) => (Some(folders), Watching::Native),
-        Err(error) => (None, Watching::Polling { why: why(&error) }),
+        Ok(folders) => (Some(folders), WatchMode::Native),
+        Err(error) => (None, WatchMode::Polling { why: why(&error) }),
     };
     let thread_queue = Arc::clone(&queue);
     let thread = std::thread::Builder::new()
@@ -120,7 +120,7 @@ fn start_with(
 
 impl Watch {
     /// Returns how changes are detected.
-    pub fn how(&self) -> &Watching {
+    pub fn mode(&self) -> &WatchMode {
         &self.how
     }
 }
@@ -137,14 +137,14 @@ impl Drop for Watch {
 fn why(error: &notify::Error) -> String {
     match &error.kind {
         // The limit of inotify instances is reported as too many open files as well.
-        notify::ErrorKind::Io(io) if words::is_too_many(io) => {
+        notify::ErrorKind::Io(io) if os_errors::is_too_many(io) => {
             "too many files are open or watched: raise ulimit -n or fs.inotify.max_user_instances"
                 .into()
         }
         notify::ErrorKind::MaxFilesWatch => {
             "too many files are watched: raise fs.inotify.max_user_watches".into()
         }
-        notify::ErrorKind::Io(io) => words::why(io),
+        notify::ErrorKind::Io(io) => os_errors::explain(io),
         notify::ErrorKind::Generic(_)
         | notify::ErrorKind::PathNotFound
         | notify::ErrorKind::WatchNotFound

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::super::Skills;
-use super::super::print::Print;
+use super::super::file_fingerprint::FileFingerprint;
 use super::super::refs::Refs;
 use super::dirty::{Dirty, FOLDERS, KINDS, dirty_for_path};
 use super::tasks::{PollOutcome, PollScope, TaskFiles};
@@ -101,7 +101,7 @@ pub(super) struct PollFallback {
 /// The state files of a folder. Valid while the fingerprint of the folder matches. Avoids listing the folder at each poll,
 /// because opening a folder causes an event for its watchers.
 struct FolderFiles {
-    folder: Print,
+    folder: FileFingerprint,
     files: Vec<PathBuf>,
 }
 
@@ -191,9 +191,9 @@ impl PollFallback {
     /// Returns the fingerprint of the files that change when a branch moves, or `None` while it is unreliable.
     fn fingerprint_refs(&self, now: SystemTime) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
-        for path in self.refs.iter().flat_map(Refs::marks) {
+        for path in self.refs.iter().flat_map(Refs::ref_files) {
             let fingerprint = match fs::metadata(&path) {
-                Ok(meta) => Some(Print::of(&meta, now)?),
+                Ok(meta) => Some(FileFingerprint::of(&meta, now)?),
                 Err(_) => None,
             };
             (path, fingerprint).hash(&mut hasher);
@@ -213,13 +213,13 @@ impl PollFallback {
             None => FolderFiles {
                 files: self.list(folder)?,
                 // A new folder gets a default fingerprint, so that the next poll lists it again.
-                folder: Print::of(&meta, now).unwrap_or_default(),
+                folder: FileFingerprint::of(&meta, now).unwrap_or_default(),
             },
         };
         let mut all: Option<u64> = Some(0);
         for file in &folder_files.files {
             let meta = fs::symlink_metadata(file);
-            let fingerprint = meta.ok().and_then(|meta| Print::of(&meta, now));
+            let fingerprint = meta.ok().and_then(|meta| FileFingerprint::of(&meta, now));
             all = all.zip(fingerprint).map(|(all, fingerprint)| {
                 let mut hasher = DefaultHasher::new();
                 (file, fingerprint).hash(&mut hasher);
@@ -245,7 +245,7 @@ impl PollFallback {
 /// Returns whether other machines or processes outside of this kernel can write to the file system of `path`. The kernel
 /// reports no events for such changes.
 #[cfg(target_os = "linux")]
-pub fn is_shared(path: &Path) -> bool {
+pub fn is_shared_file_system(path: &Path) -> bool {
     /// File system types from linux/magic.h: NFS, SMB1, CIFS, SMB2, 9P, FUSE, Ceph, AFS, Lustre, VirtualBox.
     const SHARED: [u32; 10] = [
         0x6969,
@@ -274,7 +274,7 @@ pub fn is_shared(_: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::domain::ids::TaskId;
-    use crate::store::Which;
+    use crate::store::TaskSet;
     use pretty_assertions::assert_eq;
 
     fn with_baseline(base: &Path) -> PollFallback {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     fn these(ids: &[u64]) -> Dirty {
-        Dirty::Board(Which::These(ids.iter().copied().map(TaskId).collect()))
+        Dirty::Board(TaskSet::These(ids.iter().copied().map(TaskId).collect()))
     }
 
     /// Returns a time at which the timestamps of all files are reliable.
@@ -426,6 +426,6 @@ mod tests {
 
     #[test]
     fn local_folder_is_not_shared() {
-        assert!(!is_shared(&std::env::temp_dir()));
+        assert!(!is_shared_file_system(&std::env::temp_dir()));
     }
 }

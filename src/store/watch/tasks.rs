@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::super::board::{Which, is_task_file};
-use super::super::print::Print;
-use super::identity::{Identity, identity};
+use super::super::board::{TaskSet, is_task_file};
+use super::super::file_fingerprint::FileFingerprint;
+use super::identity::{FolderId, identity};
 use crate::domain::ids::TaskId;
 
 /// Interval between full polls of a small board, if the system reports every change.
@@ -43,10 +43,10 @@ pub(super) enum PollScope {
 /// The state of the task files at the last poll.
 pub(super) struct TaskFiles {
     folder: PathBuf,
-    identity: Option<Identity>,
+    identity: Option<FolderId>,
     /// Fingerprint of the folder. It changes when a file is added, deleted or replaced.
-    fingerprint: Print,
-    fingerprints: BTreeMap<TaskId, Print>,
+    fingerprint: FileFingerprint,
+    fingerprints: BTreeMap<TaskId, FileFingerprint>,
     /// Files with events since the last poll, and files that were too new for a fingerprint.
     uncertain: BTreeSet<TaskId>,
     /// Whether all files may have changed.
@@ -59,7 +59,7 @@ impl TaskFiles {
         TaskFiles {
             folder,
             identity: None,
-            fingerprint: Print::default(),
+            fingerprint: FileFingerprint::default(),
             fingerprints: BTreeMap::new(),
             uncertain: BTreeSet::new(),
             is_unknown: true,
@@ -73,10 +73,10 @@ impl TaskFiles {
 
     /// Records an event that is being reported. The next poll reports these tasks again, because a second change right
     /// after the event could leave the same metadata.
-    pub(super) fn record_event(&mut self, which: &Which) {
+    pub(super) fn record_event(&mut self, which: &TaskSet) {
         match which {
-            Which::All => self.is_unknown = true,
-            Which::These(ids) => self.uncertain.extend(ids),
+            TaskSet::All => self.is_unknown = true,
+            TaskSet::These(ids) => self.uncertain.extend(ids),
         }
     }
 
@@ -85,21 +85,21 @@ impl TaskFiles {
         &mut self,
         now: SystemTime,
         scope: PollScope,
-    ) -> (Option<Which>, PollOutcome) {
+    ) -> (Option<TaskSet>, PollOutcome) {
         let Ok(meta) = fs::metadata(&self.folder) else {
             self.is_unknown = true;
-            return (Some(Which::All), PollOutcome::Uncertain);
+            return (Some(TaskSet::All), PollOutcome::Uncertain);
         };
         let identity = identity(&self.folder);
         let is_replaced = identity != self.identity;
         // Without events since the last poll, the folder must be unchanged.
         let has_missed_event = self.uncertain.is_empty() && !self.fingerprint.matches(&meta);
         self.identity = identity;
-        self.fingerprint = Print::of(&meta, now).unwrap_or_default();
+        self.fingerprint = FileFingerprint::of(&meta, now).unwrap_or_default();
         let ids = if scope == PollScope::All || self.is_unknown || is_replaced || has_missed_event {
             let Some(mut ids) = list(&self.folder) else {
                 self.is_unknown = true;
-                return (Some(Which::All), PollOutcome::Uncertain);
+                return (Some(TaskSet::All), PollOutcome::Uncertain);
             };
             ids.extend(self.fingerprints.keys());
             ids.extend(&self.uncertain);
@@ -122,9 +122,9 @@ impl TaskFiles {
             reported.insert(id);
         }
         let which = if was_unknown || reported.len() > NAMED_MAX {
-            Some(Which::All)
+            Some(TaskSet::All)
         } else {
-            (!reported.is_empty()).then_some(Which::These(reported))
+            (!reported.is_empty()).then_some(TaskSet::These(reported))
         };
         (which, found)
     }
@@ -141,7 +141,7 @@ impl TaskFiles {
                 (false, false) => None,
             };
         };
-        let Some(fingerprint) = Print::of(&meta, now) else {
+        let Some(fingerprint) = FileFingerprint::of(&meta, now) else {
             // Its event may still arrive, so this does not count as a missed event.
             self.uncertain.insert(id);
             self.fingerprints.remove(&id);
@@ -171,8 +171,8 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn these(ids: &[u64]) -> Which {
-        Which::These(ids.iter().copied().map(TaskId).collect())
+    fn these(ids: &[u64]) -> TaskSet {
+        TaskSet::These(ids.iter().copied().map(TaskId).collect())
     }
 
     /// Returns a time at which the timestamps of all files are reliable.
@@ -189,7 +189,7 @@ mod tests {
         let mut files = TaskFiles::new(dir.path().to_path_buf());
         assert_eq!(
             files.poll(later(), PollScope::All),
-            (Some(Which::All), PollOutcome::Expected)
+            (Some(TaskSet::All), PollOutcome::Expected)
         );
         (dir, files)
     }
@@ -258,13 +258,13 @@ mod tests {
         fs::rename(dir.path(), &aside).unwrap();
         assert_eq!(
             files.poll(later(), PollScope::Uncertain),
-            (Some(Which::All), PollOutcome::Uncertain)
+            (Some(TaskSet::All), PollOutcome::Uncertain)
         );
         fs::create_dir(dir.path()).unwrap();
         write(&dir, 7, "{}");
         assert_eq!(
             files.poll(later(), PollScope::Uncertain),
-            (Some(Which::All), PollOutcome::Expected)
+            (Some(TaskSet::All), PollOutcome::Expected)
         );
         assert_eq!(
             files.poll(later(), PollScope::All),
@@ -279,7 +279,7 @@ mod tests {
         let mut files = TaskFiles::new(PathBuf::new());
         for (count, seconds) in [(0, 30), (100, 31), (10_000, 130)] {
             files.fingerprints = (0..count)
-                .map(|id| (TaskId(id), Print::default()))
+                .map(|id| (TaskId(id), FileFingerprint::default()))
                 .collect();
             assert_eq!(files.full_poll_interval().as_secs(), seconds);
             assert!(count <= FILES_PER_SECOND * seconds);

@@ -8,7 +8,7 @@ use notify::event::{AccessKind, Flag};
 
 use std::collections::BTreeSet;
 
-use super::super::board::Which;
+use super::super::board::TaskSet;
 use super::dirty::KINDS;
 use super::*;
 use crate::domain::ids::TaskId;
@@ -35,7 +35,7 @@ fn begin_git(root: &Path) {
 }
 
 fn these(ids: &[u64]) -> Dirty {
-    Dirty::Board(Which::These(ids.iter().copied().map(TaskId).collect()))
+    Dirty::Board(TaskSet::These(ids.iter().copied().map(TaskId).collect()))
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn every_kind_of_change_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     begin_git(dir.path());
     let (watch, reports) = watched(dir.path());
-    assert_eq!(watch.how(), &Watching::Native);
+    assert_eq!(watch.mode(), &WatchMode::Native);
     for (file, dirty) in [
         (".tasks/task_1.json", these(&[1])),
         (".tasks/task_7.json", these(&[7])),
@@ -109,7 +109,7 @@ fn recreated_folder_is_watched_again() {
             "no task in it was reported by number"
         );
         match reports.recv_timeout(WITHIN).unwrap() {
-            Dirty::Board(Which::These(ids)) if ids.contains(&TaskId(number)) => break,
+            Dirty::Board(TaskSet::These(ids)) if ids.contains(&TaskId(number)) => break,
             Dirty::Board(_) => {
                 number += 1;
                 fs::write(folder.join(format!("task_{number}.json")), b"{}").unwrap();
@@ -169,7 +169,7 @@ fn polling_finds_changes_and_gives_the_reason() {
     let report = move |d| report.send(d).unwrap_or_default();
     let watch = start_with(dir.path(), None, no_events, often, report).unwrap();
     let why = "no more watches".to_string();
-    assert_eq!(watch.how(), &Watching::Polling { why });
+    assert_eq!(watch.mode(), &WatchMode::Polling { why });
     // The first poll reports everything, because changes before it would be missed.
     let first = (0..KINDS).map(|_| reports.recv_timeout(WITHIN).map(|d| d.kind()));
     assert_eq!(
@@ -184,7 +184,7 @@ fn polling_finds_changes_and_gives_the_reason() {
     while all.len() < 2 {
         all.insert(reports.recv_timeout(WITHIN).unwrap().kind());
     }
-    let expected = [Dirty::Board(Which::All), Dirty::Roster].map(|d| d.kind());
+    let expected = [Dirty::Board(TaskSet::All), Dirty::Roster].map(|d| d.kind());
     assert_eq!(all, BTreeSet::from(expected));
 }
 
@@ -234,7 +234,7 @@ fn dropped_events_report_everything_and_access_nothing() {
         let reports = queue.pending().take();
         assert_eq!(
             (reports.len(), &reports[0]),
-            (KINDS, &Dirty::Board(Which::All))
+            (KINDS, &Dirty::Board(TaskSet::All))
         );
     }
 }

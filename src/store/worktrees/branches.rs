@@ -10,10 +10,10 @@ use std::time::SystemTime;
 
 use super::merge_status::{BaseHistory, BranchChanges, ScanBudget};
 use super::{OpenRegistry, Worktrees};
-use crate::domain::worktree::{Branch, BranchState, OnDisk, Worktree, WorktreeName};
+use crate::domain::worktree::{Branch, BranchState, FolderState, Worktree, WorktreeName};
 use crate::store::StoreError;
 use crate::store::git::{Git, is_hash};
-use crate::store::print::Print;
+use crate::store::file_fingerprint::FileFingerprint;
 use crate::store::refs::Refs;
 
 /// Most branches whose changes or content are computed in one scan: each takes several git commands.
@@ -27,14 +27,14 @@ const HEADS: &str = "refs/heads/";
 
 /// The result of a scan, from which the next one starts.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct BranchSnapshot {
     /// `None` before the first scan.
     file_states: Option<Vec<FileState>>,
     trees: BTreeMap<WorktreeName, BranchRecord>,
     is_partial: bool,
 }
 
-impl Seen {
+impl BranchSnapshot {
     /// Whether there was no scan yet.
     pub fn is_empty(&self) -> bool {
         self.file_states.is_none()
@@ -55,11 +55,11 @@ impl Seen {
 
 /// When to run a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum ScanMode {
     /// Only if the registry or a branch has changed since the last scan.
     IfChanged,
     /// Always.
-    Anew,
+    Always,
 }
 
 /// The state of a file, compared to detect changes.
@@ -68,7 +68,7 @@ enum FileState {
     Missing,
     /// Modified so recently that another change may not show in its time stamp.
     Recent,
-    Settled(Print),
+    Settled(FileFingerprint),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,15 +94,15 @@ impl Worktrees {
     /// When the root is not a repository, the registry cannot be read, or git fails.
     pub fn branches(
         &self,
-        seen: &mut Seen,
-        how: Look,
+        seen: &mut BranchSnapshot,
+        how: ScanMode,
         named: &[WorktreeName],
     ) -> Result<Vec<Branch>, StoreError> {
         let file_states = self.file_states();
         let is_settled = !file_states.contains(&FileState::Recent);
         let is_same =
             is_settled && !seen.is_partial && seen.file_states.as_ref() == Some(&file_states);
-        if how == Look::IfChanged && is_same {
+        if how == ScanMode::IfChanged && is_same {
             return Ok(Vec::new());
         }
         let is_first = seen.is_empty();
@@ -126,10 +126,10 @@ impl Worktrees {
     /// Returns the state of the files on which the merge status depends. Runs no git.
     fn file_states(&self) -> Vec<FileState> {
         let mut paths: Vec<PathBuf> = vec![self.root.join(".worktrees/index.json")];
-        paths.extend(Refs::of(&self.root).iter().flat_map(Refs::marks));
+        paths.extend(Refs::of(&self.root).iter().flat_map(Refs::ref_files));
         let now = SystemTime::now();
         let state = |path: &PathBuf| match fs::metadata(path) {
-            Ok(meta) => Print::of(&meta, now).map_or(FileState::Recent, FileState::Settled),
+            Ok(meta) => FileFingerprint::of(&meta, now).map_or(FileState::Recent, FileState::Settled),
             Err(_) => FileState::Missing,
         };
         paths.iter().map(state).collect()
@@ -150,7 +150,7 @@ impl OpenRegistry {
         budget: &mut ScanBudget,
     ) -> Result<BTreeMap<WorktreeName, BranchRecord>, StoreError> {
         let mut out = BTreeMap::new();
-        let standing = self.index.standing();
+        let standing = self.index.existing();
         if standing.is_empty() {
             return Ok(out);
         }
@@ -166,8 +166,8 @@ impl OpenRegistry {
             ) else {
                 // Without a branch there is nothing to merge. If the folder is missing too, the worktree is gone.
                 let state = match self.folder(&tree.name).on_disk {
-                    OnDisk::Missing => BranchState::Gone,
-                    OnDisk::Whole | OnDisk::Foreign => BranchState::Empty,
+                    FolderState::Missing => BranchState::Gone,
+                    FolderState::Whole | FolderState::Foreign => BranchState::Empty,
                 };
                 out.insert(
                     tree.name.clone(),

@@ -7,9 +7,9 @@ use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
 use super::nested_repos::scanned_by_merge;
 use super::{INITIALIZING, OpenRegistry, Worktrees};
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
-    Brought, Busy, Conflict, Created, FILES_MAX, OnDisk, Origin, Worktree, WorktreeError,
+    BranchMerges, GitOperation, Conflict, Created, FILES_MAX, FolderState, Origin, Worktree, WorktreeError,
     WorktreeName,
 };
 use crate::store::StoreError;
@@ -83,7 +83,7 @@ impl Worktrees {
                 Ok(Created {
                     worktree: tree,
                     origin,
-                    brought,
+                    branch_merges: brought,
                 })
             }
             Err(error) => {
@@ -99,12 +99,12 @@ impl Worktrees {
     ///
     /// # Errors
     /// When there is no such worktree, it has uncommitted files, or git fails.
-    pub fn bring(
+    pub fn merge_branches(
         &self,
         name: &WorktreeName,
         branches: &[String],
         now: Timestamp,
-    ) -> Result<Brought, StoreError> {
+    ) -> Result<BranchMerges, StoreError> {
         let work = self.begin_change()?;
         let name = work.index.find(name)?.name.clone();
         work.bring(&name, branches, now)
@@ -117,7 +117,7 @@ impl OpenRegistry {
         let head = self.repo.head()?;
         let Some(base) = &new.base else {
             // During a rebase or bisect a temporary commit is checked out.
-            if let Some(what @ (Busy::Rebase | Busy::Bisect)) = self.repo.busy() {
+            if let Some(what @ (GitOperation::Rebase | GitOperation::Bisect)) = self.repo.busy() {
                 let place = "the main work tree".into();
                 return Err(WorktreeError::Busy { what, place }.into());
             }
@@ -154,7 +154,7 @@ impl OpenRegistry {
         if known.is_some_and(|r| r.locked.as_deref() == Some(INITIALIZING)) {
             self.remove_incomplete(name)?;
         }
-        if self.folder(name).on_disk != OnDisk::Missing {
+        if self.folder(name).on_disk != FolderState::Missing {
             return Ok(NameStatus::Taken);
         }
         if known.is_some() {
@@ -185,7 +185,7 @@ impl OpenRegistry {
     /// Removes a worktree that `git worktree add` did not complete.
     fn remove_incomplete(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let tree = self.folder(name);
-        if tree.on_disk == OnDisk::Missing && tree.dir.exists() {
+        if tree.on_disk == FolderState::Missing && tree.dir.exists() {
             fs::remove_dir(&tree.dir).map_err(StoreError::at(&tree.dir))?;
         }
         let path = tree.dir.to_string_lossy();
@@ -244,8 +244,8 @@ impl OpenRegistry {
         name: &WorktreeName,
         branches: &[String],
         now: Timestamp,
-    ) -> Result<Brought, StoreError> {
-        let mut brought = Brought::default();
+    ) -> Result<BranchMerges, StoreError> {
+        let mut brought = BranchMerges::default();
         if branches.is_empty() {
             return Ok(brought);
         }

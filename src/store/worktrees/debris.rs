@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use super::log::EventLog;
 use super::{INITIALIZING, Worktrees, index_path, lock_path, read_index};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{WorktreeIndex, WorktreeName};
 use crate::store::atomic::Lock;
 use crate::store::git::locks;
-use crate::store::{StoreError, git_dirs, plain};
+use crate::store::{StoreError, git_dirs, regular_file};
 
 /// The event at the start of a creation.
 pub(super) const CREATE: &str = "worktree.create.before";
@@ -35,14 +35,14 @@ pub enum Debris {
     /// A lock file that no process holds. The path is relative to the root if the file is below it.
     Lock(PathBuf),
     /// A lock file that a git in another container or on another machine may hold. Removed once it is ten minutes old.
-    UnseenLock(PathBuf),
+    InvisibleLock(PathBuf),
     /// A worktree that git did not finish creating.
-    HalfMade(WorktreeName),
+    Incomplete(WorktreeName),
     /// An incomplete worktree with files in it but without a link to its repository. Only the user can tell whose files
     /// they are.
     Unlinked(WorktreeName),
     /// A worktree into which the blockers' branches were not all merged.
-    NotStarted(WorktreeName),
+    MissingWork(WorktreeName),
     /// An interrupted merge of this worktree's branch into its base.
     Merge(WorktreeName),
     /// An interrupted removal of this worktree.
@@ -57,12 +57,12 @@ impl fmt::Display for Debris {
             Debris::Lock(path) => {
                 write!(f, "{}: lock file of a killed git process", path.display())
             }
-            Debris::UnseenLock(path) => write!(
+            Debris::InvisibleLock(path) => write!(
                 f,
                 "{}: lock file that a git in another container or on another machine may hold",
                 path.display()
             ),
-            Debris::HalfMade(name) => write!(
+            Debris::Incomplete(name) => write!(
                 f,
                 ".worktrees/{name} is incomplete: git was killed while creating it"
             ),
@@ -70,7 +70,7 @@ impl fmt::Display for Debris {
                 f,
                 ".worktrees/{name} is incomplete and holds files that git does not track"
             ),
-            Debris::NotStarted(name) => write!(
+            Debris::MissingWork(name) => write!(
                 f,
                 "worktree {name} lacks work of the tasks it depends on: git was killed while merging it"
             ),
@@ -107,12 +107,12 @@ impl Worktrees {
         if Lock::is_held(&lock_path(&paths.dir)) {
             return Ok(Vec::new());
         }
-        let locks = locks::left_behind(&paths.root, &paths.common, &paths.interrupted_starts()?);
+        let locks = locks::previous_work(&paths.root, &paths.common, &paths.interrupted_starts()?);
         let mut found: Vec<Debris> = locks
             .into_iter()
             .map(|(lock, holder)| match holder {
                 None => Debris::Lock(paths.below(&lock)),
-                Some(_) => Debris::UnseenLock(paths.below(&lock)),
+                Some(_) => Debris::InvisibleLock(paths.below(&lock)),
             })
             .collect();
         found.extend(paths.debris_except_locks()?);
@@ -152,7 +152,7 @@ impl RepoPaths {
                 continue;
             };
             let is_incomplete = |found: &Debris| match found {
-                Debris::HalfMade(other) | Debris::Unlinked(other) => *other == name,
+                Debris::Incomplete(other) | Debris::Unlinked(other) => *other == name,
                 _ => false,
             };
             if found.iter().any(is_incomplete) {
@@ -162,7 +162,7 @@ impl RepoPaths {
             let is_there = self.dir.join(name.as_str()).exists();
             match last.event.as_str() {
                 CREATE | BRING if is_there && entries.contains_key(&name) => {
-                    found.push(Debris::NotStarted(name));
+                    found.push(Debris::MissingWork(name));
                 }
                 CREATE if !stands && !is_there && self.has_branch(&name) => {
                     found.push(Debris::Branch(name));
@@ -199,7 +199,7 @@ impl RepoPaths {
             if dir.exists() && !is_empty_worktree(&dir) && !dir.join(".git").is_file() {
                 Debris::Unlinked(name)
             } else {
-                Debris::HalfMade(name)
+                Debris::Incomplete(name)
             }
         };
         names.into_iter().map(debris).collect()
@@ -211,7 +211,7 @@ impl RepoPaths {
         let mut found = BTreeMap::new();
         for entry in all.into_iter().flatten().flatten() {
             let own = entry.path();
-            let text = |file: &str| plain::read_text(&own.join(file), LINK_MAX).unwrap_or_default();
+            let text = |file: &str| regular_file::read_text(&own.join(file), LINK_MAX).unwrap_or_default();
             let link = text("gitdir");
             let home = match Path::new(link.trim()).parent() {
                 Some(home) if !link.trim().is_empty() => home.to_path_buf(),
@@ -245,7 +245,7 @@ impl RepoPaths {
     fn has_branch(&self, name: &WorktreeName) -> bool {
         let full = format!("refs/heads/{}", name.branch());
         let packed =
-            || plain::read_text(&self.common.join("packed-refs"), PACKED_MAX).unwrap_or_default();
+            || regular_file::read_text(&self.common.join("packed-refs"), PACKED_MAX).unwrap_or_default();
         let ends = |line: &str| line.split_once(' ').is_some_and(|(_, name)| name == full);
         self.common.join(&full).exists() || packed().lines().any(ends)
     }

@@ -8,7 +8,7 @@ use super::nested_repos::{IGNORE_NESTED_FILES, nested_repos};
 use super::{OpenRegistry, WorktreeFolder, Worktrees};
 use crate::domain::text::{clip, one_line};
 use crate::domain::worktree::{
-    Content, DiskUse, FILES_MAX, SUBJECTS_MAX, Worktree, WorktreeName, WorktreeState,
+    ContentStatus, DiskUse, FILES_MAX, SUBJECTS_MAX, Worktree, WorktreeName, WorktreeState,
     WorktreeStatus,
 };
 use crate::store::StoreError;
@@ -60,13 +60,13 @@ impl OpenRegistry {
         let mut tips: Vec<String> = self.repo.branch(&tree.name.branch())?.into_iter().collect();
         let mut state = WorktreeState {
             on_disk: found.on_disk,
-            elsewhere: None,
-            loose: None,
+            other_checkout: None,
+            unreachable_commit: None,
             busy: None,
             dirty: 0,
             files: Vec::new(),
             ahead: 0,
-            content: Content::Nothing,
+            content: ContentStatus::Nothing,
             unmerged: Vec::new(),
             nested: Vec::new(),
         };
@@ -83,7 +83,7 @@ impl OpenRegistry {
                 if head.branch.is_none() {
                     alone = Some(head.commit.clone());
                 }
-                state.elsewhere = Some(head.branch.unwrap_or_else(|| format!("commit {commit}")));
+                state.other_checkout = Some(head.branch.unwrap_or_else(|| format!("commit {commit}")));
                 // Commits on another branch or a detached `HEAD` would be lost as well.
                 if !tips.contains(&head.commit) {
                     tips.push(head.commit);
@@ -93,10 +93,10 @@ impl OpenRegistry {
         self.inspect_commits(tree, &tips, &mut state)?;
         // During a rebase, the rebase itself is reported as the loss.
         if let Some(commit) = alone.filter(|_| state.busy.is_none())
-            && state.content == Content::Unmerged
+            && state.content == ContentStatus::Unmerged
             && !self.is_referenced(&commit)?
         {
-            state.loose = Some(commit.chars().take(8).collect());
+            state.unreachable_commit = Some(commit.chars().take(8).collect());
         }
         Ok(state)
     }
@@ -144,10 +144,10 @@ impl OpenRegistry {
             has_all = has_all && self.repo.contains(&base, tip)?;
         }
         if has_all {
-            state.content = Content::Merged;
+            state.content = ContentStatus::Merged;
             return Ok(());
         }
-        state.content = Content::Unmerged;
+        state.content = ContentStatus::Unmerged;
         let most = format!("--max-count={SUBJECTS_MAX}");
         let log = own(&[
             "log",

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Worktree;
-use crate::store::{StoreError, plain};
+use crate::store::{StoreError, regular_file};
 
 /// The log's size limit, in bytes. A longer log is renamed to `events.1.jsonl`, which replaces the previous one.
 const LOG_MAX: u64 = 4 * 1024 * 1024;
@@ -164,7 +164,7 @@ impl EventLog {
             .read(true)
             .append(true)
             .clone();
-        let mut file = plain::open_as(&options, &self.path)?;
+        let mut file = regular_file::open_with(&options, &self.path)?;
         let mut last = [b'\n'];
         let is_torn =
             file.seek(SeekFrom::End(-1)).is_ok() && file.read(&mut last).is_ok() && last != [b'\n'];

@@ -7,10 +7,10 @@ use super::log::LogEntry;
 use super::nested_repos::{add_all, scanned_by_merge, split_nul};
 use super::{OpenRegistry, Worktrees};
 use crate::domain::folders::STATE;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::text::one_line;
 use crate::domain::worktree::{
-    Busy, FILES_MAX, Leftovers, Merge, OnDisk, Worktree, WorktreeError, WorktreeName,
+    GitOperation, FILES_MAX, CommitOutcome, Merge, FolderState, Worktree, WorktreeError, WorktreeName,
 };
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head, is_hash};
@@ -36,7 +36,7 @@ impl Worktrees {
         &self,
         name: &WorktreeName,
         message: &str,
-    ) -> Result<Leftovers, StoreError> {
+    ) -> Result<CommitOutcome, StoreError> {
         let work = self.begin_change()?;
         let tree = work.index.find(name)?.clone();
         let name = tree.name.clone();
@@ -47,12 +47,12 @@ impl Worktrees {
         }
         if status_of(&git)?.count == 0 {
             work.check_no_other_commits(&tree, &git)?;
-            return Ok(Leftovers::None);
+            return Ok(CommitOutcome::None);
         }
         check_own_branch(&name, &git)?;
         add_all(&git, &work.folder(&name).dir)?;
         if git.succeeds(&["diff", "--cached", "--quiet"])? {
-            return Ok(Leftovers::None);
+            return Ok(CommitOutcome::None);
         }
         git.committer()?.ok(&[
             "commit",
@@ -64,7 +64,7 @@ impl Worktrees {
             message,
         ])?;
         let commit = head(&git)?.ok_or(GitError::NoCommits)?.commit;
-        Ok(Leftovers::Committed(commit))
+        Ok(CommitOutcome::Committed(commit))
     }
 
     /// Merges a worktree's branch into its base. The main worktree must have the base checked out, and both worktrees
@@ -93,7 +93,7 @@ impl Worktrees {
                     .succeeds(&["merge-base", "--is-ancestor", known, &commit])
                     .unwrap_or(false);
             let by = if is_there { known.as_str() } else { "" };
-            work.index.change(&tree.name, |tree| tree.merged(by, now))?;
+            work.index.change(&tree.name, |tree| tree.mark_merged(by, now))?;
             work.save()?;
             return Ok(Merge::AlreadyMerged { into });
         }
@@ -113,7 +113,7 @@ impl Worktrees {
             MergeOutcome::Merged => {
                 let head = work.repo.head();
                 let by = head.as_ref().map_or("", |head| head.commit.as_str());
-                let tree = work.index.change(&tree.name, |tree| tree.merged(by, now))?;
+                let tree = work.index.change(&tree.name, |tree| tree.mark_merged(by, now))?;
                 work.save()?;
                 work.log
                     .record(LogEntry::of("worktree.merge.after", &tree), now)?;
@@ -141,7 +141,7 @@ impl OpenRegistry {
     /// Checks that the worktree is clean and has no operation in progress. Passes if the folder is gone, since only the
     /// branch is left then.
     fn check_finished(&self, name: &WorktreeName) -> Result<(), StoreError> {
-        if self.folder(name).on_disk == OnDisk::Missing {
+        if self.folder(name).on_disk == FolderState::Missing {
             return Ok(());
         }
         let (git, own) = self.valid_folder(name)?;
@@ -174,7 +174,7 @@ impl OpenRegistry {
         if git.ok(&beside)?.is_empty() {
             return Ok(());
         }
-        Err(WorktreeError::Beside {
+        Err(WorktreeError::CommitsOnOtherBranch {
             name: tree.name.clone(),
             on: head.branch.unwrap_or_else(|| "no branch".into()),
             own,
@@ -250,7 +250,7 @@ pub fn check_own_branch(name: &WorktreeName, git: &Git) -> Result<(), StoreError
         None => "nothing".into(),
     };
     let name = name.clone();
-    Err(WorktreeError::Elsewhere { name, on, own }.into())
+    Err(WorktreeError::OtherBranch { name, on, own }.into())
 }
 
 /// Checks that the branch changes no file in crewdeck's state folders. Git ignores these files, so a merge would
@@ -317,7 +317,7 @@ pub fn try_merge(
         return Ok(MergeOutcome::Merged);
     }
     let mut files = Vec::new();
-    if busy_in(git_dir) == Some(Busy::Merge) {
+    if busy_in(git_dir) == Some(GitOperation::Merge) {
         let names = git.ok(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
         files = split_nul(&names)
             .take(FILES_MAX)

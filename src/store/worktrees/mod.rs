@@ -24,17 +24,17 @@ use std::path::{Path, PathBuf};
 use super::StoreError;
 use super::atomic::{self, Lock};
 use super::git::{Git, Repo};
-use super::settle::{self, Found};
+use super::read_stable::{self, StableRead};
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Timestamp;
-use crate::domain::worktree::{OnDisk, Worktree, WorktreeError, WorktreeIndex, WorktreeName};
+use crate::domain::timestamp::Timestamp;
+use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeIndex, WorktreeName};
 use log::{EventLog, LogEntry};
 
-pub use branches::{Look, Seen};
+pub use branches::{ScanMode, BranchSnapshot};
 pub use create::NewWorktree;
 pub use debris::Debris;
 pub(super) use inspect::size_of;
-pub use orphans::{Stray, StrayKind};
+pub use orphans::{OrphanWorktree, OrphanKind};
 
 /// The reason with which git locks a worktree while creating it.
 const INITIALIZING: &str = "initializing";
@@ -47,7 +47,7 @@ pub struct Worktrees {
 
 /// The result of [`Worktrees::list`].
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Listing {
+pub struct WorktreeList {
     /// The worktrees that have not been removed.
     pub worktrees: Vec<Worktree>,
     /// What could not be read or was moved away, one line each.
@@ -68,7 +68,7 @@ struct OpenRegistry {
 
 /// The folder of a worktree and its state on disk.
 struct WorktreeFolder {
-    on_disk: OnDisk,
+    on_disk: FolderState,
     dir: PathBuf,
     /// Git in the folder, and the worktree's git folder, if it is a valid worktree.
     git: Option<(Git, PathBuf)>,
@@ -95,10 +95,10 @@ impl Worktrees {
     ///
     /// # Errors
     /// When the root is not a repository, or the registry cannot be read.
-    pub fn list(&self) -> Result<Listing, StoreError> {
+    pub fn list(&self) -> Result<WorktreeList, StoreError> {
         let work = self.read()?;
-        Ok(Listing {
-            worktrees: work.index.standing().into_iter().cloned().collect(),
+        Ok(WorktreeList {
+            worktrees: work.index.existing().into_iter().cloned().collect(),
             notices: work.notices,
         })
     }
@@ -138,7 +138,7 @@ impl Worktrees {
     /// When there is no worktree with that name, or the registry cannot be written.
     pub fn keep(&self, name: &WorktreeName, now: Timestamp) -> Result<Worktree, StoreError> {
         let mut work = self.begin_change()?;
-        let tree = work.index.change(name, |tree| tree.keep(now))?;
+        let tree = work.index.change(name, |tree| tree.mark_kept(now))?;
         work.save()?;
         work.log.record(LogEntry::of("worktree.keep", &tree), now)?;
         Ok(tree)
@@ -274,8 +274,8 @@ impl OpenRegistry {
             git: None,
         };
         match fs::symlink_metadata(&dir) {
-            Err(_) => return on_disk(OnDisk::Missing),
-            Ok(meta) if !meta.is_dir() => return on_disk(OnDisk::Foreign),
+            Err(_) => return on_disk(FolderState::Missing),
+            Ok(meta) if !meta.is_dir() => return on_disk(FolderState::Foreign),
             Ok(_) => {}
         }
         if let Some(own) = self.repo.git_dir_of(&dir) {
@@ -285,14 +285,14 @@ impl OpenRegistry {
                 .in_worktree(&self.dir, &dir, &own, self.repo.common());
             return WorktreeFolder {
                 git: Some((git, own)),
-                ..on_disk(OnDisk::Whole)
+                ..on_disk(FolderState::Whole)
             };
         }
         let is_empty = fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_none());
         on_disk(if is_empty {
-            OnDisk::Missing
+            FolderState::Missing
         } else {
-            OnDisk::Foreign
+            FolderState::Foreign
         })
     }
 
@@ -300,11 +300,11 @@ impl OpenRegistry {
     fn valid_folder(&self, name: &WorktreeName) -> Result<(Git, PathBuf), StoreError> {
         let tree = self.folder(name);
         match (tree.on_disk, tree.git) {
-            (OnDisk::Whole, Some(found)) => Ok(found),
-            (OnDisk::Whole | OnDisk::Foreign, _) => {
+            (FolderState::Whole, Some(found)) => Ok(found),
+            (FolderState::Whole | FolderState::Foreign, _) => {
                 Err(WorktreeError::Foreign(name.clone()).into())
             }
-            (OnDisk::Missing, _) => Err(WorktreeError::Missing(name.clone()).into()),
+            (FolderState::Missing, _) => Err(WorktreeError::Missing(name.clone()).into()),
         }
     }
 
@@ -338,14 +338,14 @@ fn index_path(dir: &Path) -> PathBuf {
 /// Reads the registry; `None` if it is damaged.
 fn read_index(dir: &Path, notices: &mut Vec<String>) -> Result<Option<WorktreeIndex>, StoreError> {
     let path = index_path(dir);
-    match settle::read::<WorktreeIndex>(&path)? {
-        Found::Whole(index) => {
+    match read_stable::read::<WorktreeIndex>(&path)? {
+        StableRead::Valid(index) => {
             notices.extend(index.notices());
             Ok(Some(index))
         }
-        Found::Gone => Ok(Some(WorktreeIndex::default())),
-        Found::Damaged(_) => Ok(None),
-        Found::Foreign(why) => Err(StoreError::File {
+        StableRead::Missing => Ok(Some(WorktreeIndex::default())),
+        StableRead::Damaged(_) => Ok(None),
+        StableRead::Unsupported(why) => Err(StoreError::File {
             path,
             why: std::io::Error::other(format!("{why}: fix it or move it away")),
         }),

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::store::git::{Git, GitError};
-use crate::store::{StoreError, plain};
+use crate::store::{StoreError, regular_file};
 
 /// Most bytes of the index listing that are read: about 800,000 files.
 const INDEX_MAX: usize = 64 * 1024 * 1024;
@@ -87,7 +87,7 @@ pub fn scanned_by_merge(
 
 /// Returns the git folder that the `.git` file in `dir` names.
 fn git_folder(dir: &Path) -> Option<PathBuf> {
-    let text = plain::read_text(&dir.join(".git"), LINK_MAX).ok()?;
+    let text = regular_file::read_text(&dir.join(".git"), LINK_MAX).ok()?;
     fs::canonicalize(dir.join(text.strip_prefix("gitdir:")?.trim())).ok()
 }
 

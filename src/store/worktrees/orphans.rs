@@ -12,24 +12,24 @@ const STRAYS_MAX: usize = 200;
 
 /// Something in `.worktrees` that the registry does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stray {
+pub struct OrphanWorktree {
     /// The name of the folder.
     pub name: String,
     /// What was found there.
-    pub kind: StrayKind,
+    pub kind: OrphanKind,
 }
 
 /// The kinds of orphans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StrayKind {
+pub enum OrphanKind {
     /// An empty folder.
     Empty,
     /// A folder with content, and its size.
     Folder(DiskUse),
     /// A worktree in git's list that the registry lacks: it has another branch, or is incomplete.
-    Unentered,
+    Unregistered,
     /// A worktree in git's list whose folder is gone.
-    Forgotten,
+    FolderMissing,
 }
 
 impl Worktrees {
@@ -37,7 +37,7 @@ impl Worktrees {
     ///
     /// # Errors
     /// When the root is not a repository, or the registry or the folder cannot be read.
-    pub fn strays(&self) -> Result<Vec<Stray>, StoreError> {
+    pub fn orphans(&self) -> Result<Vec<OrphanWorktree>, StoreError> {
         self.read()?.strays()
     }
 
@@ -46,11 +46,11 @@ impl Worktrees {
     ///
     /// # Errors
     /// When it cannot be removed.
-    pub fn clear_stray(&self, name: &WorktreeName) -> Result<(), StoreError> {
+    pub fn remove_orphan(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let work = self.begin_change()?;
         let strays = work.strays()?;
-        let is_safe = |s: &Stray| {
-            s.name == name.as_str() && matches!(s.kind, StrayKind::Empty | StrayKind::Forgotten)
+        let is_safe = |s: &OrphanWorktree| {
+            s.name == name.as_str() && matches!(s.kind, OrphanKind::Empty | OrphanKind::FolderMissing)
         };
         if strays.iter().any(is_safe) {
             work.unregister(name)?;
@@ -60,7 +60,7 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
-    fn strays(&self) -> Result<Vec<Stray>, StoreError> {
+    fn strays(&self) -> Result<Vec<OrphanWorktree>, StoreError> {
         let registered = self.repo.registered()?;
         let is_registered =
             |name: &str| WorktreeName::new(name).is_ok_and(|name| self.index.get(&name).is_some());
@@ -75,11 +75,11 @@ impl OpenRegistry {
             let is_known = registered.iter().any(|r| r.path == entry.path());
             let is_empty = fs::read_dir(entry.path()).is_ok_and(|mut all| all.next().is_none());
             let kind = match (is_known, is_empty) {
-                (false, true) => StrayKind::Empty,
-                (false, false) => StrayKind::Folder(super::size_of(&entry.path())),
-                (true, _) => StrayKind::Unentered,
+                (false, true) => OrphanKind::Empty,
+                (false, false) => OrphanKind::Folder(super::size_of(&entry.path())),
+                (true, _) => OrphanKind::Unregistered,
             };
-            found.push(Stray { name, kind });
+            found.push(OrphanWorktree { name, kind });
         }
         for known in &registered {
             let Some(name) = self.name_of(&known.path) else {
@@ -88,9 +88,9 @@ impl OpenRegistry {
             // A worktree that is being created has no folder yet.
             let is_being_made = known.locked.as_deref() == Some(INITIALIZING);
             if !known.path.exists() && !is_registered(name.as_str()) && !is_being_made {
-                found.push(Stray {
+                found.push(OrphanWorktree {
                     name: name.as_str().into(),
-                    kind: StrayKind::Forgotten,
+                    kind: OrphanKind::FolderMissing,
                 });
             }
         }

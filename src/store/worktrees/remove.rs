@@ -8,17 +8,17 @@
 use super::log::LogEntry;
 use super::trash::{TrashCandidate, TrashedFolder};
 use super::{OpenRegistry, WorktreeFolder, Worktrees};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
-    BranchFate, Losses, OnDisk, Removal, Worktree, WorktreeError, WorktreeName, WorktreeState,
-    may_remove,
+    BranchOutcome, Losses, FolderState, RemovalMode, Worktree, WorktreeError, WorktreeName, WorktreeState,
+    check_removal,
 };
 use crate::store::StoreError;
 
 /// What the removal may lose.
 #[derive(Debug, Clone, Copy)]
 enum Allowed<'a> {
-    By(Removal),
+    By(RemovalMode),
     /// Only the losses that the user has confirmed.
     Confirmed(&'a Losses),
 }
@@ -27,12 +27,12 @@ impl Allowed<'_> {
     /// Checks that the worktree may be removed in this state.
     fn check(self, tree: &Worktree, state: &WorktreeState) -> Result<(), WorktreeError> {
         let confirmed = match self {
-            Allowed::By(removal) => return may_remove(tree, state, removal),
+            Allowed::By(removal) => return check_removal(tree, state, removal),
             Allowed::Confirmed(confirmed) => confirmed,
         };
         let losses = state.losses();
         if losses.is_empty() || confirmed.is_empty() {
-            return may_remove(tree, state, Removal::OnlyIfSafe);
+            return check_removal(tree, state, RemovalMode::OnlyIfSafe);
         }
         if losses != *confirmed {
             return Err(WorktreeError::Changed {
@@ -40,7 +40,7 @@ impl Allowed<'_> {
                 losses: Box::new(losses),
             });
         }
-        may_remove(tree, state, Removal::WhatIsLostIsKnown)
+        check_removal(tree, state, RemovalMode::Confirmed)
     }
 }
 
@@ -55,9 +55,9 @@ impl Worktrees {
     pub fn remove(
         &self,
         name: &WorktreeName,
-        removal: Removal,
+        removal: RemovalMode,
         now: Timestamp,
-    ) -> Result<BranchFate, StoreError> {
+    ) -> Result<BranchOutcome, StoreError> {
         self.remove_if(name, Allowed::By(removal), now)
     }
 
@@ -65,12 +65,12 @@ impl Worktrees {
     ///
     /// # Errors
     /// As [`Worktrees::remove`]; also when the losses differ from the confirmed ones.
-    pub fn remove_as_told(
+    pub fn remove_confirmed(
         &self,
         name: &WorktreeName,
         confirmed: &Losses,
         now: Timestamp,
-    ) -> Result<BranchFate, StoreError> {
+    ) -> Result<BranchOutcome, StoreError> {
         self.remove_if(name, Allowed::Confirmed(confirmed), now)
     }
 
@@ -79,7 +79,7 @@ impl Worktrees {
         name: &WorktreeName,
         allowed: Allowed<'_>,
         now: Timestamp,
-    ) -> Result<BranchFate, StoreError> {
+    ) -> Result<BranchOutcome, StoreError> {
         let mut work = self.begin_change()?;
         let tree = work.index.find(name)?.clone();
         let found = work.folder(name);
@@ -129,11 +129,11 @@ impl OpenRegistry {
         found: WorktreeFolder,
         allowed: Allowed<'_>,
         now: Timestamp,
-    ) -> Result<(BranchFate, Option<TrashedFolder>), StoreError> {
+    ) -> Result<(BranchOutcome, Option<TrashedFolder>), StoreError> {
         let name = &tree.name;
         let trash = match found.on_disk {
-            OnDisk::Missing | OnDisk::Foreign => None,
-            OnDisk::Whole => {
+            FolderState::Missing | FolderState::Foreign => None,
+            FolderState::Whole => {
                 let candidate = TrashCandidate::move_away(&self.dir, name)?;
                 let checked = self.check_again(tree, found, &candidate, allowed);
                 match checked.and_then(|()| candidate.mark_for_deletion()) {
@@ -149,9 +149,9 @@ impl OpenRegistry {
         self.unregister(name)?;
         let fate = match tip {
             Some(tip) => self.remove_branch(tree, &tip)?,
-            None => BranchFate::Deleted,
+            None => BranchOutcome::Deleted,
         };
-        self.index.change(name, |tree| tree.removed(now))?;
+        self.index.change(name, |tree| tree.mark_removed(now))?;
         self.save()?;
         Ok((fate, trash))
     }
@@ -177,7 +177,7 @@ impl OpenRegistry {
         Ok(allowed.check(tree, &state)?)
     }
 
-    fn remove_branch(&self, tree: &Worktree, tip: &str) -> Result<BranchFate, StoreError> {
+    fn remove_branch(&self, tree: &Worktree, tip: &str) -> Result<BranchOutcome, StoreError> {
         let branch = tree.name.branch();
         let is_used = self
             .repo
@@ -187,12 +187,12 @@ impl OpenRegistry {
         // Checked again, so that exactly the checked commit is deleted.
         let is_merged = self.repo.contains(&self.base_of(tree)?.1, tip)?;
         if is_used || !is_merged {
-            return Ok(BranchFate::Stays(branch));
+            return Ok(BranchOutcome::Kept(branch));
         }
         Ok(match self.delete_branch(&tree.name, tip) {
-            Ok(()) => BranchFate::Deleted,
+            Ok(()) => BranchOutcome::Deleted,
             // A new commit was added to the branch in the meantime.
-            Err(_) => BranchFate::Stays(branch),
+            Err(_) => BranchOutcome::Kept(branch),
         })
     }
 

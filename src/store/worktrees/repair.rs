@@ -9,12 +9,12 @@ use super::interrupted_merge::{self, is_prefix_of_blob};
 use super::log::LogEntry;
 use super::nested_repos::split_nul;
 use super::{OpenRegistry, Worktrees};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::text::one_line;
-use crate::domain::worktree::{Busy, Removal, Worktree, WorktreeError, WorktreeName};
+use crate::domain::worktree::{GitOperation, RemovalMode, Worktree, WorktreeError, WorktreeName};
 use crate::store::git::locks;
 use crate::store::git::{Git, busy_in, commit_of, is_hash};
-use crate::store::{StoreError, plain};
+use crate::store::{StoreError, regular_file};
 
 /// Most files that are listed in a message.
 const LISTED_MAX: usize = 5;
@@ -56,7 +56,7 @@ impl Worktrees {
             work.repair(&paths, now, &mut report)?
         };
         for name in removals {
-            match self.remove(&name, Removal::OnlyIfSafe, now) {
+            match self.remove(&name, RemovalMode::OnlyIfSafe, now) {
                 Ok(_) => report.push(format!("finished the removal of worktree {name}")),
                 Err(StoreError::Worktree(why)) => {
                     report.push(format!("worktree {name} was not removed: {why}"));
@@ -77,7 +77,7 @@ impl OpenRegistry {
         report: &mut Vec<String>,
     ) -> Result<Vec<WorktreeName>, StoreError> {
         for debris in paths.debris_except_locks()? {
-            if let Debris::HalfMade(name) = debris {
+            if let Debris::Incomplete(name) = debris {
                 report.extend(self.remove_or_complete(paths, &name)?);
             }
         }
@@ -85,11 +85,11 @@ impl OpenRegistry {
         let mut removals = Vec::new();
         for debris in paths.debris_except_locks()? {
             match debris {
-                Debris::Lock(_) | Debris::UnseenLock(_) | Debris::HalfMade(_) => {}
+                Debris::Lock(_) | Debris::InvisibleLock(_) | Debris::Incomplete(_) => {}
                 Debris::Unlinked(name) => report.push(format!(
                     ".worktrees/{name} was kept: it is incomplete and holds files that git does not track. Move it away, then run crewdeck doctor --mend"
                 )),
-                Debris::NotStarted(name) => report.extend(self.undo_interrupted_start(&name, now)?),
+                Debris::MissingWork(name) => report.extend(self.undo_interrupted_start(&name, now)?),
                 Debris::Merge(name) => report.extend(self.undo_interrupted_merge(&name, now)?),
                 Debris::Removal(name) => removals.push(name),
                 Debris::Branch(name) => report.extend(self.delete_unused_branch(&name, now)?),
@@ -158,12 +158,12 @@ impl OpenRegistry {
         let dir = self.dir.join(name.as_str());
         let is_changed = || -> Result<bool, StoreError> {
             let status = ["status", "--porcelain=v1", "-z", "--ignore-submodules=all"];
-            Ok(busy_in(&own) == Some(Busy::Merge) || !git.ok(&status)?.is_empty())
+            Ok(busy_in(&own) == Some(GitOperation::Merge) || !git.ok(&status)?.is_empty())
         };
         let was_changed = is_changed()?;
         let mut tips: Vec<String> = commit_of(&git, "MERGE_HEAD")?.into_iter().collect();
         if tips.is_empty() {
-            for other in self.index.standing() {
+            for other in self.index.existing() {
                 tips.extend(self.repo.branch(&other.name.branch())?);
             }
         }
@@ -175,7 +175,7 @@ impl OpenRegistry {
                 interrupted_merge::undo(&git, &dir, &own, &tip)?;
             }
         }
-        if busy_in(&own) == Some(Busy::Merge) {
+        if busy_in(&own) == Some(GitOperation::Merge) {
             // The merge commit exists; only the state files of the merge are left.
             git.ok(&["merge", "--quit"])?;
         }
@@ -204,7 +204,7 @@ impl OpenRegistry {
         let tip = self.repo.branch(&branch)?;
         let git = self.repo.git.clone();
         let merging = commit_of(&git, "MERGE_HEAD")?;
-        let is_other = self.repo.busy().is_some_and(|busy| busy != Busy::Merge)
+        let is_other = self.repo.busy().is_some_and(|busy| busy != GitOperation::Merge)
             || (merging.is_some() && merging != tip);
         let Some(tip) = tip.filter(|_| !is_other) else {
             // The operation in progress is the user's; the interrupted merge left nothing.
@@ -221,7 +221,7 @@ impl OpenRegistry {
                 git.ok(&["merge", "--quit"])?;
             }
             let by = head.filter(|h| is_hash(h)).unwrap_or_default();
-            let tree = self.index.change(name, |tree| tree.merged(&by, now))?;
+            let tree = self.index.change(name, |tree| tree.mark_merged(&by, now))?;
             self.save()?;
             self.log
                 .record(LogEntry::of("worktree.merge.after", &tree), now)?;
@@ -260,7 +260,7 @@ impl OpenRegistry {
     /// Whether crewdeck started the merge in progress in the main worktree.
     fn is_own_merge(&self, tree: &Worktree) -> bool {
         let text = |file: &str| {
-            plain::read_text(&self.repo.git_dir().join(file), STATE_MAX).unwrap_or_default()
+            regular_file::read_text(&self.repo.git_dir().join(file), STATE_MAX).unwrap_or_default()
         };
         text("MERGE_MSG").lines().next() == Some(&tree.message())
             && text("MERGE_MODE").split_whitespace().any(|w| w == "no-ff")
@@ -326,7 +326,7 @@ impl OpenRegistry {
         };
         let interrupted: Vec<WorktreeName> = self
             .index
-            .standing()
+            .existing()
             .into_iter()
             .map(|tree| tree.name.clone())
             .filter(is_interrupted)

@@ -20,7 +20,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{Access, Tool};
-use crate::domain::rule::Scope;
+use crate::domain::permission::PermissionScope;
 use crate::domain::sandbox::ASKS_FOR_NETWORK;
 use crate::process::confine::HistoryReach;
 
@@ -40,7 +40,7 @@ pub struct Rules {
     /// Commands that need no approval, by their first words, for example `docker compose`.
     pub allow: Vec<String>,
     /// Permissions that the user granted until crewdeck ends.
-    pub session: Vec<Scope>,
+    pub session: Vec<PermissionScope>,
 }
 
 /// Returns whether a command only changes the directory of its own shell.
@@ -102,7 +102,7 @@ pub fn decide(tool: &Tool, input: &Value, standing: &PolicyContext<'_>) -> Rulin
 }
 
 /// Returns the session permissions that the user can grant for a shell command; empty if it can only be allowed once.
-pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<Scope> {
+pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<PermissionScope> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
     };

@@ -3,7 +3,7 @@
 use std::path::{Component, Path};
 
 use super::words::Word;
-use crate::domain::folders::is_kept;
+use crate::domain::folders::is_reserved;
 
 /// The work directory of a command.
 pub struct CommandDir<'a> {
@@ -66,7 +66,7 @@ impl CommandDir<'_> {
                 return false;
             }
         }
-        depth > 0 && first.is_some_and(|f| !is_kept(&f))
+        depth > 0 && first.is_some_and(|f| !is_reserved(&f))
     }
 }
 

@@ -7,7 +7,7 @@
 use super::commands;
 use super::paths::CommandDir;
 use super::words::{SimpleCommand, Word, parse};
-use crate::domain::rule::Scope;
+use crate::domain::permission::PermissionScope;
 
 /// Builtins that can change what later words of the same command mean.
 const SHIFTS: &[&str] = &[
@@ -77,10 +77,10 @@ const WORDS_MAX: usize = 80;
 
 /// Returns the session permissions that can be offered for `command`; empty if it can only be allowed once. `asked` are
 /// its parts that need approval.
-pub fn offered(command: &str, all: &[SimpleCommand], asked: &[&SimpleCommand]) -> Vec<Scope> {
+pub fn offered(command: &str, all: &[SimpleCommand], asked: &[&SimpleCommand]) -> Vec<PermissionScope> {
     let mut out = Vec::new();
     if all.iter().all(is_known) && command.len() <= EXACT_MAX {
-        out.push(Scope::Exact {
+        out.push(PermissionScope::Exact {
             command: command.trim().into(),
         });
     }
@@ -94,30 +94,30 @@ pub fn offered(command: &str, all: &[SimpleCommand], asked: &[&SimpleCommand]) -
         && words.all(|w| w.as_ref() == Some(&first))
         && is_alone(all)
     {
-        out.push(Scope::Begins { words: first });
+        out.push(PermissionScope::Begins { words: first });
     }
     out
 }
 
 /// Returns whether `scopes` cover every part of `asked`, the parts of `command` that need approval.
 pub fn cover(
-    scopes: &[Scope],
+    scopes: &[PermissionScope],
     command: &str,
     all: &[SimpleCommand],
     asked: &[&SimpleCommand],
     dir: &CommandDir<'_>,
 ) -> bool {
-    let is_exact = |s: &Scope| match s {
-        Scope::Exact { command: allowed } => allowed == command.trim() && all.iter().all(is_known),
-        Scope::Begins { .. } => false,
+    let is_exact = |s: &PermissionScope| match s {
+        PermissionScope::Exact { command: allowed } => allowed == command.trim() && all.iter().all(is_known),
+        PermissionScope::Begins { .. } => false,
     };
     if scopes.iter().any(is_exact) {
         return true;
     }
     let begins = |simple: &SimpleCommand| {
         scopes.iter().any(|s| match s {
-            Scope::Begins { words } => has_first(simple, words),
-            Scope::Exact { .. } => false,
+            PermissionScope::Begins { words } => has_first(simple, words),
+            PermissionScope::Exact { .. } => false,
         })
     };
     is_alone(all)
@@ -186,12 +186,12 @@ fn has_first(simple: &SimpleCommand, words: &str) -> bool {
 }
 
 /// Returns whether a permission is valid, so that it can be granted.
-pub fn is_possible(scope: &Scope) -> bool {
+pub fn is_possible(scope: &PermissionScope) -> bool {
     match scope {
-        Scope::Exact { command } => {
+        PermissionScope::Exact { command } => {
             parse(command).is_ok_and(|all| !all.is_empty() && all.iter().all(is_known))
         }
-        Scope::Begins { words } => {
+        PermissionScope::Begins { words } => {
             parse(words).is_ok_and(|all| all.len() == 1 && all.iter().all(|s| has_first(s, words)))
         }
     }

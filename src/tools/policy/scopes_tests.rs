@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 
-fn ruling(command: &str, session: &[Scope]) -> Ruling {
+fn ruling(command: &str, session: &[PermissionScope]) -> Ruling {
     let rules = Rules {
         session: session.to_vec(),
         ..Rules::default()
@@ -22,21 +22,21 @@ fn standing(rules: &Rules) -> PolicyContext<'_> {
     }
 }
 
-fn exact(command: &str) -> Scope {
-    Scope::Exact {
+fn exact(command: &str) -> PermissionScope {
+    PermissionScope::Exact {
         command: command.into(),
     }
 }
 
-fn begins(words: &str) -> Scope {
-    Scope::Begins {
+fn begins(words: &str) -> PermissionScope {
+    PermissionScope::Begins {
         words: words.into(),
     }
 }
 
 #[test]
 fn offered_permissions_depend_on_the_command_text() {
-    let cases: Vec<(&str, Vec<Scope>)> = vec![
+    let cases: Vec<(&str, Vec<PermissionScope>)> = vec![
         (
             "cargo build --release",
             vec![exact("cargo build --release"), begins("cargo build")],
@@ -139,7 +139,7 @@ fn programs_that_start_others_get_no_first_words_permission() {
         let rules = Rules::default();
         let found = scopes(command, &standing(&rules));
         assert!(
-            found.iter().all(|s| matches!(s, Scope::Exact { .. })),
+            found.iter().all(|s| matches!(s, PermissionScope::Exact { .. })),
             "{command}: {found:?}"
         );
         // Nor is a hand-written permission for them valid.

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::domain::screen::ScreenChoice;
+use crate::domain::screen::ScreenSettings;
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context, KeyMap};
 
 impl App {
     /// Restores a saved layout.
-    pub fn set_screen(&mut self, screen: ScreenChoice) {
+    pub fn set_screen(&mut self, screen: ScreenSettings) {
         self.arrangement.screen = screen;
         self.dirty = true;
     }
@@ -33,20 +33,20 @@ impl App {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::screen::Arrangement;
+    use crate::domain::screen::PaneLayout;
     use crate::ui::ThemeName;
     use crate::ui::fixture::busy;
-    use crate::ui::keymap::Changes;
+    use crate::ui::keymap::KeyOverrides;
 
     #[test]
     fn user_choices_survive_session_end_and_replay_seek() {
         {
             let mut state = busy(160, 45);
-            let changes = Changes::from([("palette".to_string(), vec!["ctrl+g".to_string()])]);
-            let keymap = KeyMap::changed(&changes).unwrap();
-            let screen = ScreenChoice {
-                layout: Arrangement::Board,
-                ..ScreenChoice::default()
+            let changes = KeyOverrides::from([("palette".to_string(), vec!["ctrl+g".to_string()])]);
+            let keymap = KeyMap::with_overrides(&changes).unwrap();
+            let screen = ScreenSettings {
+                layout: PaneLayout::Board,
+                ..ScreenSettings::default()
             };
             state.set_keymap(keymap.clone());
             state.set_screen(screen);

@@ -1,9 +1,9 @@
 //! One draft per agent: the composer holds the draft of the open conversation, the others are stored here. No I/O.
 
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::input::Completion;
 use crate::ui::app::popup::Popup;
 use crate::ui::widgets::composer::Composer;
@@ -19,13 +19,13 @@ pub struct Drafts {
     /// Drafts of conversations that are not open, oldest first.
     others: Vec<(Name, Draft)>,
     /// The question that the draft in the composer answers; `None` if it is a message.
-    pub meant: Option<RequestId>,
+    pub answers_question: Option<RequestId>,
     /// When the user was last warned that Enter now does something else with the draft.
-    pub told_at: Option<Timestamp>,
+    pub warned_at: Option<Timestamp>,
     /// Answers and comments in delivery, oldest first.
-    sent: Vec<Sent>,
+    sent: Vec<SentText>,
     /// The request whose comment is open in `$EDITOR`, and the agent that asks.
-    pub edited: Option<(RequestId, Name)>,
+    pub in_editor: Option<(RequestId, Name)>,
 }
 
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ struct Draft {
 
 /// A comment or answer sent with a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentText {
     /// The request that it decides.
     pub request: RequestId,
     /// The agent that asks.
@@ -46,7 +46,7 @@ pub struct Sent {
 
 /// Where a text that could not be delivered was put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Returned {
+pub enum RestoredTo {
     Composer,
     /// In the draft of a conversation that is not open.
     Draft,
@@ -61,7 +61,7 @@ impl Drafts {
     }
 
     /// Stores the text of a decision until its result is known.
-    pub fn send(&mut self, sent: Sent) {
+    pub fn send(&mut self, sent: SentText) {
         self.sent.push(sent);
         if self.sent.len() > SENT_MAX {
             self.sent.remove(0);
@@ -69,12 +69,12 @@ impl Drafts {
     }
 
     /// Returns the text that was sent with the decision of `request`.
-    pub fn sent(&self, request: &RequestId) -> Option<&Sent> {
+    pub fn sent(&self, request: &RequestId) -> Option<&SentText> {
         self.sent.iter().find(|sent| sent.request == *request)
     }
 
     /// Removes and returns the text that was sent with the decision of `request`.
-    pub fn take_sent(&mut self, request: &RequestId) -> Option<Sent> {
+    pub fn take_sent(&mut self, request: &RequestId) -> Option<SentText> {
         let at = self.sent.iter().position(|s| s.request == *request)?;
         Some(self.sent.remove(at))
     }
@@ -104,27 +104,27 @@ impl App {
         next.composer.take_history(&mut self.input.composer);
         let before = Draft {
             composer: std::mem::replace(&mut self.input.composer, next.composer),
-            meant: std::mem::replace(&mut self.input.drafts.meant, next.meant),
+            meant: std::mem::replace(&mut self.input.drafts.answers_question, next.meant),
         };
         let shown = std::mem::replace(&mut self.shown, agent.clone());
         if let Some(oldest) = self.input.drafts.put(shown, before) {
-            self.input.composer.remember(&oldest.composer.text());
+            self.input.composer.add_to_history(&oldest.composer.text());
         }
-        self.input.drafts.told_at = None;
+        self.input.drafts.warned_at = None;
         self.input.completion = Completion::Fresh;
     }
 
     /// Restores a text whose delivery to `to` failed: as the draft to that agent, or in the message history if another
     /// draft exists.
-    pub(in crate::ui) fn return_words(&mut self, to: &Name, text: &str) -> Returned {
+    pub(in crate::ui) fn restore_text(&mut self, to: &Name, text: &str) -> RestoredTo {
         self.dirty = true;
         if self.shown.same(to) {
             if self.input.composer.is_empty() {
                 self.input.composer.set(text);
                 // The delivery failed once. An Enter that follows at once was not meant for it.
-                self.input.drafts.meant = None;
-                self.input.drafts.told_at = Some(self.now);
-                return Returned::Composer;
+                self.input.drafts.answers_question = None;
+                self.input.drafts.warned_at = Some(self.now);
+                return RestoredTo::Composer;
             }
         } else {
             let mut draft = self.input.drafts.take(to);
@@ -133,14 +133,14 @@ impl App {
                 draft.composer.set(text);
             }
             if let Some(oldest) = self.input.drafts.put(to.clone(), draft) {
-                self.input.composer.remember(&oldest.composer.text());
+                self.input.composer.add_to_history(&oldest.composer.text());
             }
             if is_free {
-                return Returned::Draft;
+                return RestoredTo::Draft;
             }
         }
-        self.input.composer.remember(text);
-        Returned::History
+        self.input.composer.add_to_history(text);
+        RestoredTo::History
     }
 
     /// Returns the text of the draft to `to`.
@@ -155,11 +155,11 @@ impl App {
 }
 
 /// Opens the text in `$EDITOR`. Remembers the request of a comment, which may be decided in the meantime.
-pub fn edit_outside(app: &mut App, out: &mut Vec<Do>) {
+pub fn edit_outside(app: &mut App, out: &mut Vec<Effect>) {
     let request = match app.popups.last() {
         Some(Popup::Comment(comment)) => app.model.requests.get(&comment.request),
         _ => None,
     };
-    app.input.drafts.edited = request.map(|r| (r.id.clone(), r.from.clone()));
-    out.push(Do::EditComposer);
+    app.input.drafts.in_editor = request.map(|r| (r.id.clone(), r.from.clone()));
+    out.push(Effect::EditComposer);
 }

@@ -1,13 +1,13 @@
 //! What is to be done outside the screen.
 
-use crate::domain::own_theme::ThemeChoice;
-use crate::domain::screen::ScreenChoice;
+use crate::domain::custom_theme::ThemeChoice;
+use crate::domain::screen::ScreenSettings;
 use crate::protocol::Command;
 use crate::ui::app::MouseOwner;
 
 /// A side effect requested by [`update`](crate::ui::update()).
 #[derive(Debug, Clone, PartialEq)]
-pub enum Do {
+pub enum Effect {
     /// Send a command to the crew.
     Command(Command),
     /// Quit crewdeck.
@@ -19,25 +19,25 @@ pub enum Do {
     /// Print the text to the terminal's scroll-back and wait until the user returns.
     Print(String),
     /// Open the text in `$EDITOR`; changes are discarded.
-    ReadOutside(String),
+    OpenInEditor(String),
     /// Start the demo.
     StartDemo,
     /// Reload the settings and look for a model again.
-    LookAgain,
+    Reload,
     /// Run `git init` if needed and create the first commit.
     MakeRepository,
     /// Record the approval of the project settings and start with them.
     ApproveSettings,
     /// Start without the project settings.
-    WithoutSettings,
+    StartWithoutSettings,
     /// Copy the text to the clipboard.
     Copy(String),
     /// Change who receives mouse events.
     Mouse(MouseOwner),
     /// Notify the user with this one-line reason; the terminal may not have focus.
-    Call(String),
+    Notify(String),
     /// Save the theme.
     SaveTheme(ThemeChoice),
     /// Save the pane layout of the project.
-    SaveScreen(ScreenChoice),
+    SaveScreen(ScreenSettings),
 }

@@ -42,7 +42,7 @@ impl Filters {
     }
 
     /// Returns the filter of a pane while it is being typed.
-    pub fn written(&mut self, pane: Pane) -> Option<&mut Filter> {
+    pub fn editing(&mut self, pane: Pane) -> Option<&mut Filter> {
         let filter = self.slot(pane)?.as_mut();
         filter.filter(|f| f.searching == Searching::Typing)
     }
@@ -53,7 +53,7 @@ impl Filters {
     }
 
     /// Starts typing the filter of a pane; an existing text is edited.
-    pub fn begin(&mut self, pane: Pane) {
+    pub fn start_editing(&mut self, pane: Pane) {
         if let Some(slot) = self.slot(pane) {
             let words = slot.take().map_or_else(LineInput::default, |f| f.words);
             *slot = Some(Filter {
@@ -64,7 +64,7 @@ impl Filters {
     }
 
     /// Finishes typing and keeps the filter of a pane; a blank filter is removed.
-    pub fn keep(&mut self, pane: Pane) {
+    pub fn finish_editing(&mut self, pane: Pane) {
         let Some(slot) = self.slot(pane) else { return };
         let filter = slot.take().filter(|f| !f.words.text().trim().is_empty());
         *slot = filter.map(|f| Filter {
@@ -74,13 +74,13 @@ impl Filters {
     }
 
     /// Removes the filter of a pane. Returns whether there was one.
-    pub fn end(&mut self, pane: Pane) -> bool {
+    pub fn remove(&mut self, pane: Pane) -> bool {
         self.slot(pane).is_some_and(|slot| slot.take().is_some())
     }
 }
 
 /// Returns a syntax hint for the filter of a pane; empty if the pane cannot be filtered.
-pub fn how(pane: Pane) -> &'static str {
+pub fn syntax_hint(pane: Pane) -> &'static str {
     match pane {
         Pane::Board => "words  owner:NAME  status:ready  tag:T  !word",
         Pane::Team => "name, role or task  !word",
@@ -128,21 +128,21 @@ mod tests {
     fn each_filterable_pane_has_its_own_filter() {
         let mut filters = Filters::default();
         for pane in Pane::ALL {
-            filters.begin(pane);
+            filters.start_editing(pane);
             let has_one = matches!(pane, Pane::Board | Pane::Team | Pane::Inbox);
-            assert_eq!(filters.written(pane).is_some(), has_one, "{pane:?}");
-            assert_eq!(how(pane).is_empty(), !has_one, "{pane:?}");
-            if let Some(filter) = filters.written(pane) {
+            assert_eq!(filters.editing(pane).is_some(), has_one, "{pane:?}");
+            assert_eq!(syntax_hint(pane).is_empty(), !has_one, "{pane:?}");
+            if let Some(filter) = filters.editing(pane) {
                 filter.words.insert(pane.title());
             }
         }
-        filters.keep(Pane::Team);
+        filters.finish_editing(Pane::Team);
         assert_eq!(filters.words(Pane::Team), "Team");
-        assert_eq!(filters.written(Pane::Team), None);
-        assert!(filters.written(Pane::Inbox).is_some());
-        assert!(filters.end(Pane::Inbox) && !filters.end(Pane::Inbox));
-        filters.begin(Pane::Inbox);
-        filters.keep(Pane::Inbox);
+        assert_eq!(filters.editing(Pane::Team), None);
+        assert!(filters.editing(Pane::Inbox).is_some());
+        assert!(filters.remove(Pane::Inbox) && !filters.remove(Pane::Inbox));
+        filters.start_editing(Pane::Inbox);
+        filters.finish_editing(Pane::Inbox);
         assert_eq!(filters.of(Pane::Inbox), None, "no words, no filter");
         assert_eq!(filters.words(Pane::Board), "Board");
     }

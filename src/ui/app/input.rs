@@ -21,10 +21,10 @@ pub struct UserInput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Completion {
     /// The list is offered with this row selected.
-    Offered(usize),
+    Selected(usize),
     /// The list is offered with the first row selected.
     #[default]
     Fresh,
     /// The user dismissed the list; the next typed character brings it back.
-    PutAway,
+    Dismissed,
 }

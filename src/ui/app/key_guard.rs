@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 
 /// How long keys are ignored after the focus or its content changed without a key press. A second press of a key meant
 /// for the previous content must not act on the new content.

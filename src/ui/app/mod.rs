@@ -22,9 +22,9 @@ use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
 use crate::domain::ids::{Name, RequestId, TaskId};
-use crate::domain::own_theme::{OwnTheme, ThemeChoice};
-use crate::domain::screen::ScreenChoice;
-use crate::domain::stamp::Timestamp;
+use crate::domain::custom_theme::{CustomTheme, ThemeChoice};
+use crate::domain::screen::ScreenSettings;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::protocol::event::SessionInfo;
@@ -34,8 +34,8 @@ use crate::ui::app::input::UserInput;
 use crate::ui::app::key_guard::KeyGuard;
 use crate::ui::app::onboarding::First;
 use crate::ui::app::popup::Popup;
-use crate::ui::app::role::Seat;
-use crate::ui::app::status_message::Flash;
+use crate::ui::app::role::SessionRole;
+use crate::ui::app::status_message::StatusMessage;
 use crate::ui::diff::Changes;
 use crate::ui::keymap::KeyMap;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -45,7 +45,7 @@ use crate::ui::replay::Player;
 use crate::ui::theme::motion::Motion;
 
 /// The time within which a second `Ctrl+c` quits.
-pub const TWICE: Duration = Duration::from_secs(2);
+pub const QUIT_WINDOW: Duration = Duration::from_secs(2);
 
 /// Who receives mouse events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -81,7 +81,7 @@ pub struct Selected {
 #[derive(Debug)]
 pub struct App {
     pub(in crate::ui) model: CrewModel,
-    pub(in crate::ui) seat: Seat,
+    pub(in crate::ui) seat: SessionRole,
     pub(in crate::ui) first: First,
     pub(in crate::ui) focus: Focus,
     pub(in crate::ui) shown: Name,
@@ -100,7 +100,7 @@ pub struct App {
     pub(in crate::ui) replay: Option<Box<Player>>,
     pub(in crate::ui) now: Timestamp,
     pub(crate) size: Rect,
-    pub(in crate::ui) flash: Option<Flash>,
+    pub(in crate::ui) flash: Option<StatusMessage>,
     pub(in crate::ui) dirty: bool,
 }
 
@@ -112,7 +112,7 @@ pub struct PaneArrangement {
     /// The pane shown where several share one place.
     pub tab: Pane,
     /// The layout and the sizes that the user chose.
-    pub screen: ScreenChoice,
+    pub screen: ScreenSettings,
 }
 
 /// The user's settings for the screen.
@@ -127,7 +127,7 @@ pub struct Preferences {
     /// The saved theme; the one in use: [`App::theme`] returns the one in effect.
     pub theme: ThemeChoice,
     /// The user's own themes.
-    pub own_themes: Vec<Arc<OwnTheme>>,
+    pub own_themes: Vec<Arc<CustomTheme>>,
     /// The time zone of times of day.
     pub zone: TimeZone,
 }
@@ -175,7 +175,7 @@ impl App {
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> App {
         App {
             model: CrewModel::new(zone.clone()),
-            seat: Seat::Crew,
+            seat: SessionRole::Crew,
             first: First::default(),
             focus: Focus::Composer,
             shown: Name::lead(),
@@ -184,7 +184,7 @@ impl App {
             arrangement: PaneArrangement {
                 zoom: None,
                 tab: Pane::Board,
-                screen: ScreenChoice::default(),
+                screen: ScreenSettings::default(),
             },
             popups: Vec::new(),
             diff: Changes::default(),
@@ -214,7 +214,7 @@ impl App {
         if let Some(Popup::Comment(comment)) = self.popups.last() {
             comment.text.text()
         } else if let Some(Popup::Task(form)) = self.popups.last() {
-            form.part(form.field).text()
+            form.input(form.field).text()
         } else {
             self.input.composer.text()
         }

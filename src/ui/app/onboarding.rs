@@ -2,12 +2,12 @@
 //! conversation pane while the conversation is empty, and disappears when its cause is solved. Pure.
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::ui::app::App;
-use crate::ui::app::drafts::Returned;
+use crate::ui::app::drafts::RestoredTo;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
@@ -93,9 +93,9 @@ impl App {
                     .extract_if(.., |q| q.to.same(&to))
                     .map(|q| q.text)
                     .collect();
-                self.return_words(&to, &own.join("\n"));
+                self.restore_text(&to, &own.join("\n"));
             }
-            self.input.task_forms.come_back();
+            self.input.task_forms.return_all_to_drafts();
             // Keep the focus if the user is typing: text must not become key commands.
             if self.input.composer.is_empty()
                 && self.focus == Focus::Composer
@@ -190,8 +190,8 @@ impl App {
             && !has_answered(self)
             && self.draft_to(&Name::lead()).is_empty()
         {
-            let returned = self.return_words(&Name::lead(), &asked);
-            if returned != Returned::Composer {
+            let returned = self.restore_text(&Name::lead(), &asked);
+            if returned != RestoredTo::Composer {
                 let text = "The lead did not answer. Your message is kept as a draft to it.";
                 self.say(NoticeLevel::Info, text);
                 return;

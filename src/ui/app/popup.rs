@@ -97,7 +97,7 @@ pub enum CommentStage {
 
 /// A comment on a request.
 #[derive(Debug)]
-pub struct CommentBox {
+pub struct CommentDialog {
     /// The request.
     pub request: RequestId,
     /// The comment.
@@ -115,7 +115,7 @@ pub enum Popup {
     /// A picker.
     Picker(Picker),
     /// A comment on a request.
-    Comment(Box<CommentBox>),
+    Comment(Box<CommentDialog>),
     /// The background jobs.
     Jobs {
         /// The selected row.
@@ -135,7 +135,7 @@ pub enum Popup {
 
 /// The text field of a popup.
 #[derive(Debug)]
-pub enum Written<'a> {
+pub enum TextField<'a> {
     /// The search of a pager, which scrolls to its matches.
     Search,
     /// The filter of the event log.
@@ -150,7 +150,7 @@ pub enum Written<'a> {
 
 /// The result of checking a worktree before its removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct WorktreeCheck {
     /// Its task.
     pub task: TaskId,
     /// The work that would be lost.
@@ -176,9 +176,9 @@ pub enum Question {
         from: Name,
     },
     /// Remove the worktree of a task?
-    RemoveTree(Judged),
+    RemoveWorktree(WorktreeCheck),
     /// Remove the worktree although work would be lost?
-    LoseTree(Judged),
+    LoseWork(WorktreeCheck),
     /// Complete a task without an owner?
     Complete(TaskId),
     /// Approve the project settings shown on the setup page?
@@ -222,20 +222,20 @@ impl Popup {
     }
 
     /// Returns the text field that receives typed characters, if there is one.
-    pub fn written(&mut self) -> Option<Written<'_>> {
+    pub fn written(&mut self) -> Option<TextField<'_>> {
         match self {
             Popup::Reader(reader) => {
-                (reader.searching == Searching::Typing).then_some(Written::Search)
+                (reader.searching == Searching::Typing).then_some(TextField::Search)
             }
-            Popup::Picker(picker) => Some(Written::Choice(picker)),
+            Popup::Picker(picker) => Some(TextField::Choice(picker)),
             Popup::EventLog(view) => {
-                (view.searching == Searching::Typing).then_some(Written::Filter(&mut view.filter))
+                (view.searching == Searching::Typing).then_some(TextField::Filter(&mut view.filter))
             }
             Popup::Comment(comment) => match comment.stage {
-                CommentStage::Writing => Some(Written::Comment(&mut comment.text)),
+                CommentStage::Writing => Some(TextField::Comment(&mut comment.text)),
                 CommentStage::Verdict => None,
             },
-            Popup::Task(form) => Some(Written::Task(form)),
+            Popup::Task(form) => Some(TextField::Task(form)),
             Popup::Jobs { .. } | Popup::Costs(_) | Popup::Peek(_) | Popup::Confirm(_) => None,
         }
     }
@@ -265,11 +265,11 @@ impl Popup {
             Popup::Confirm(
                 Question::Force(_)
                 | Question::Release { .. }
-                | Question::RemoveTree(_)
+                | Question::RemoveWorktree(_)
                 | Question::Complete(_)
                 | Question::ApproveSettings,
             ) => Context::Confirm,
-            Popup::Confirm(Question::LoseTree(_)) => Context::ConfirmLoss,
+            Popup::Confirm(Question::LoseWork(_)) => Context::ConfirmLoss,
             Popup::Confirm(Question::Merge(_)) => Context::ConfirmMerge,
         }
     }

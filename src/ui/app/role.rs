@@ -9,7 +9,7 @@ use crate::ui::text::width;
 
 /// The role of this dashboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Seat {
+pub enum SessionRole {
     /// The crew runs in this process.
     #[default]
     Crew,
@@ -25,19 +25,19 @@ pub enum Seat {
     Left,
 }
 
-impl Seat {
+impl SessionRole {
     /// Returns the status line's text in a long and a short form; `None` in the crew's own window.
     pub fn mark(self) -> Option<(String, String)> {
         let pair = |whole: &str, short: &str| Some((whole.to_string(), short.to_string()));
         match self {
-            Seat::Crew | Seat::Starting | Seat::Taken(_) => None,
-            Seat::Viewer(Some(id)) => Some((
+            SessionRole::Crew | SessionRole::Starting | SessionRole::Taken(_) => None,
+            SessionRole::Viewer(Some(id)) => Some((
                 format!("viewer · crew runs in process {id}"),
                 format!("viewer of {id}"),
             )),
-            Seat::Viewer(None) => pair("viewer · crew runs in another process", "viewer"),
-            Seat::Taking => pair("taking over the crew…", "taking over…"),
-            Seat::Left => pair("viewer · no crew runs", "viewer · no crew"),
+            SessionRole::Viewer(None) => pair("viewer · crew runs in another process", "viewer"),
+            SessionRole::Taking => pair("taking over the crew…", "taking over…"),
+            SessionRole::Left => pair("viewer · no crew runs", "viewer · no crew"),
         }
     }
 
@@ -52,13 +52,13 @@ impl Seat {
                 | Action::Force
         );
         match self {
-            Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => None,
-            Seat::Viewer(_) | Seat::Left if !is_the_crews => None,
-            Seat::Viewer(Some(id)) => Some(format!(
+            SessionRole::Crew | SessionRole::Starting | SessionRole::Taking | SessionRole::Taken(_) => None,
+            SessionRole::Viewer(_) | SessionRole::Left if !is_the_crews => None,
+            SessionRole::Viewer(Some(id)) => Some(format!(
                 "Only the crew's own window can do that (process {id})."
             )),
-            Seat::Viewer(None) => Some("Only the crew's own window can do that.".into()),
-            Seat::Left => Some("No crew is running. Start it with crewdeck --resume.".into()),
+            SessionRole::Viewer(None) => Some("Only the crew's own window can do that.".into()),
+            SessionRole::Left => Some("No crew is running. Start it with crewdeck --resume.".into()),
         }
     }
 
@@ -67,25 +67,25 @@ impl Seat {
     pub(in crate::ui) fn line(self, columns: usize) -> Option<String> {
         let own = |texts: &[&str]| texts.iter().map(|t| (*t).to_string()).collect();
         let texts: Vec<String> = match self {
-            Seat::Crew | Seat::Starting | Seat::Taking => return None,
-            Seat::Viewer(_) => own(&[
+            SessionRole::Crew | SessionRole::Starting | SessionRole::Taking => return None,
+            SessionRole::Viewer(_) => own(&[
                 "You can answer, write messages, change the board and merge here, but not stop agents or choose models. Takes over when that process ends",
                 "You can answer, write messages, change the board and merge, but not stop agents. Takes over when that process ends",
                 "You can answer, write, merge, but not stop agents; takes over when it ends",
                 "You can answer, write and merge, not stop agents",
                 "You can answer, write and merge",
             ]),
-            Seat::Taken(Some(id)) => vec![
+            SessionRole::Taken(Some(id)) => vec![
                 format!(
                     "Process {id} ended. The crew now runs in this window and continues where it was"
                 ),
                 format!("Process {id} ended. The crew now runs here"),
                 "The crew now runs here".into(),
             ],
-            Seat::Taken(None) => {
+            SessionRole::Taken(None) => {
                 own(&["The crew now runs in this window", "The crew now runs here"])
             }
-            Seat::Left => own(&[
+            SessionRole::Left => own(&[
                 "You can read, write messages, change the board and merge here. To continue the crew, quit and run crewdeck --resume",
                 "To continue: quit, then run crewdeck --resume",
                 "Run crewdeck --resume",
@@ -98,17 +98,17 @@ impl Seat {
     /// Returns the suffix of the quit confirmation; `None` if quitting ends the crew.
     pub(in crate::ui) fn leaves(self) -> Option<&'static str> {
         match self {
-            Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => None,
-            Seat::Viewer(_) => Some(" The crew keeps running."),
-            Seat::Left => Some(""),
+            SessionRole::Crew | SessionRole::Starting | SessionRole::Taking | SessionRole::Taken(_) => None,
+            SessionRole::Viewer(_) => Some(" The crew keeps running."),
+            SessionRole::Left => Some(""),
         }
     }
 
     /// Returns whether the crew runs in this process.
     pub(in crate::ui) fn is_crew(self) -> bool {
         match self {
-            Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => true,
-            Seat::Viewer(_) | Seat::Left => false,
+            SessionRole::Crew | SessionRole::Starting | SessionRole::Taking | SessionRole::Taken(_) => true,
+            SessionRole::Viewer(_) | SessionRole::Left => false,
         }
     }
 }
@@ -134,15 +134,15 @@ impl App {
     }
 
     /// Sets the role.
-    pub fn sit(&mut self, seat: Seat) {
+    pub fn set_role(&mut self, seat: SessionRole) {
         self.dirty |= self.seat != seat;
         self.seat = seat;
     }
 
     /// Removes the takeover message after the user's first action.
     pub fn settle(&mut self) {
-        if let Seat::Taken(_) = self.seat {
-            self.sit(Seat::Crew);
+        if let SessionRole::Taken(_) = self.seat {
+            self.set_role(SessionRole::Crew);
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::domain::ids::RequestId;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
@@ -19,7 +19,7 @@ const FLASH_LEAST: Duration = Duration::from_millis(1500);
 
 /// A status message in place of the key hints.
 #[derive(Debug)]
-pub struct Flash {
+pub struct StatusMessage {
     /// The severity.
     pub level: NoticeLevel,
     /// The text, on one line.
@@ -42,7 +42,7 @@ impl fmt::Debug for Holds {
     }
 }
 
-impl Flash {
+impl StatusMessage {
     /// Returns whether it was shown long enough that the next key may remove it.
     pub fn is_read(&self, now: Timestamp) -> bool {
         let least = match self.level {
@@ -56,7 +56,7 @@ impl Flash {
 impl App {
     /// Shows a status message about an event. For the current state use `say_while`.
     pub fn say(&mut self, level: NoticeLevel, text: impl Into<String>) {
-        self.flash = Some(Flash {
+        self.flash = Some(StatusMessage {
             level,
             text: one_line(&text.into()),
             until: self.now.after(FLASH),
@@ -107,7 +107,7 @@ impl App {
 
     /// Removes a message whose condition no longer holds.
     pub(in crate::ui) fn withdraw_stale(&mut self) {
-        let is_stale = |flash: &Flash| flash.holds.0.as_ref().is_some_and(|holds| !holds(self));
+        let is_stale = |flash: &StatusMessage| flash.holds.0.as_ref().is_some_and(|holds| !holds(self));
         if self.flash.as_ref().is_some_and(is_stale) {
             self.flash = None;
             self.dirty = true;
@@ -117,7 +117,7 @@ impl App {
     /// Shows a notice, which the event log also records. Since it is not caused by a key, it does not replace a more
     /// severe message that is still unread.
     pub(in crate::ui) fn note(&mut self, level: NoticeLevel, text: &str) {
-        let weighs_more = |flash: &Flash| flash.level > level && !flash.is_read(self.now);
+        let weighs_more = |flash: &StatusMessage| flash.level > level && !flash.is_read(self.now);
         if !self.flash.as_ref().is_some_and(weighs_more) {
             self.say(level, clip(&one_line(text), NOTICE_MAX));
         }

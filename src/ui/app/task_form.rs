@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::domain::graph::{NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{TaskId, TaskRef};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
 use crate::protocol::TaskCommand;
@@ -17,7 +17,7 @@ pub enum Field {
     Subject,
     Description,
     /// IDs of the tasks that block this one.
-    Waits,
+    BlockedBy,
     /// Tags a teammate must have to claim the task.
     Tags,
 }
@@ -26,7 +26,7 @@ impl Field {
     pub const ALL: [Field; 4] = [
         Field::Subject,
         Field::Description,
-        Field::Waits,
+        Field::BlockedBy,
         Field::Tags,
     ];
 
@@ -34,7 +34,7 @@ impl Field {
         match self {
             Field::Subject => "Subject",
             Field::Description => "Description",
-            Field::Waits => "Waits for",
+            Field::BlockedBy => "Waits for",
             Field::Tags => "Tags",
         }
     }
@@ -44,7 +44,7 @@ impl Field {
         match self {
             Field::Subject => "one line: what to do",
             Field::Description => "details, optional",
-            Field::Waits => "numbers, e.g. 3 5",
+            Field::BlockedBy => "numbers, e.g. 3 5",
             Field::Tags => "tags the owner must have, e.g. rust docs",
         }
     }
@@ -74,7 +74,7 @@ impl TaskForm {
     }
 
     /// Creates a form that edits an existing task.
-    pub fn of(task: &Task) -> TaskForm {
+    pub fn for_task(task: &Task) -> TaskForm {
         let mut form = TaskForm {
             id: Some(task.id),
             opened: Some(task.clone()),
@@ -95,11 +95,11 @@ impl TaskForm {
         }
     }
 
-    pub fn part(&self, field: Field) -> &Composer {
+    pub fn input(&self, field: Field) -> &Composer {
         match field {
             Field::Subject => &self.subject,
             Field::Description => &self.description,
-            Field::Waits => &self.waits,
+            Field::BlockedBy => &self.waits,
             Field::Tags => &self.tags,
         }
     }
@@ -107,24 +107,24 @@ impl TaskForm {
     /// Returns the focused field for editing and clears the error.
     pub fn writing(&mut self) -> &mut Composer {
         self.error.clear();
-        self.in_view()
+        self.focused_input()
     }
 
     /// Returns the focused field for a change that leaves its text as it is.
-    pub fn in_view(&mut self) -> &mut Composer {
+    pub fn focused_input(&mut self) -> &mut Composer {
         match self.field {
             Field::Subject => &mut self.subject,
             Field::Description => &mut self.description,
-            Field::Waits => &mut self.waits,
+            Field::BlockedBy => &mut self.waits,
             Field::Tags => &mut self.tags,
         }
     }
 
     /// Joins pasted lines if the focused field has a single line.
-    pub fn fitting(&self, text: &str) -> String {
+    pub fn fit_to_field(&self, text: &str) -> String {
         match self.field {
             Field::Description => text.into(),
-            Field::Subject | Field::Waits | Field::Tags => {
+            Field::Subject | Field::BlockedBy | Field::Tags => {
                 let words: Vec<&str> = text.lines().map(str::trim).collect();
                 words.join(" ").trim().into()
             }
@@ -132,7 +132,7 @@ impl TaskForm {
     }
 
     /// Moves the focus by `by` fields, wrapping around.
-    pub fn turn(&mut self, by: isize) {
+    pub fn cycle_focus(&mut self, by: isize) {
         let all = Field::ALL;
         let count = all.len().cast_signed();
         let at = all.iter().position(|f| *f == self.field).unwrap_or(0);
@@ -143,11 +143,11 @@ impl TaskForm {
     pub fn is_empty(&self) -> bool {
         Field::ALL
             .iter()
-            .all(|f| self.part(*f).text().trim().is_empty())
+            .all(|f| self.input(*f).text().trim().is_empty())
     }
 
     /// Adds a task to the blockers, or removes it if it is one.
-    pub fn turn_wait(&mut self, id: TaskId) {
+    pub fn toggle_blocker(&mut self, id: TaskId) {
         self.error.clear();
         let text = self.waits.text();
         let is_it = |word: &&str| matches!(word.parse(), Ok(TaskRef::Id(other)) if other == id);
@@ -166,7 +166,7 @@ impl TaskForm {
     ///
     /// # Errors
     /// Returns the reason if the form is invalid.
-    pub fn wish(&self, board: &TaskGraph) -> Result<Option<TaskCommand>, String> {
+    pub fn to_command(&self, board: &TaskGraph) -> Result<Option<TaskCommand>, String> {
         let blocked_by = task_numbers(&self.waits.text(), board)?;
         let tags: Vec<String> = list_words(&self.tags.text())
             .map(|tag| tag.trim_start_matches('#').to_string())
@@ -186,7 +186,7 @@ impl TaskForm {
             checked.map_err(|e| e.to_string())?;
             return Ok(Some(TaskCommand::Add { new }));
         };
-        let now = board.known(task).map_err(|e| e.to_string())?;
+        let now = board.require(task).map_err(|e| e.to_string())?;
         let before = self.opened.as_ref().unwrap_or(now);
         let is_other = |a: &[TaskId], b: &[TaskId]| -> Vec<TaskId> {
             a.iter().copied().filter(|id| !b.contains(id)).collect()
@@ -224,7 +224,7 @@ fn task_numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
         match TaskRef::from_str(word) {
             Ok(TaskRef::Id(id)) if out.contains(&id) => {}
             Ok(TaskRef::Id(id)) => out.push(id),
-            Ok(TaskRef::Words(_)) | Err(_) => return Err(board.no_number(word).to_string()),
+            Ok(TaskRef::Words(_)) | Err(_) => return Err(board.not_a_number_error(word).to_string()),
         }
     }
     Ok(out)
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn new_task_is_built_from_fields_or_rejected() {
         let state = hands(160, 45, None);
-        let made = |fields| filled(None, fields).wish(&state.model.board);
+        let made = |fields| filled(None, fields).to_command(&state.model.board);
         let new = NewTask {
             subject: "Draw it".into(),
             description: "With a pen.\nThen in ink.".into(),
@@ -299,9 +299,9 @@ mod tests {
     #[test]
     fn edit_contains_only_changed_fields() {
         let state = hands(160, 45, None);
-        let made = |id, fields| filled(Some(id), fields).wish(&state.model.board);
-        let form = TaskForm::of(state.model.board.get(TaskId(4)).unwrap());
-        assert_eq!(form.wish(&state.model.board), Ok(None));
+        let made = |id, fields| filled(Some(id), fields).to_command(&state.model.board);
+        let form = TaskForm::for_task(state.model.board.get(TaskId(4)).unwrap());
+        assert_eq!(form.to_command(&state.model.board), Ok(None));
         let edit = |edit| {
             Ok(Some(TaskCommand::Edit {
                 task: TaskId(4),
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn edit_keeps_concurrent_changes() {
         let mut board = (*hands(160, 45, None).board).clone();
-        let mut form = TaskForm::of(board.get(TaskId(4)).unwrap());
+        let mut form = TaskForm::for_task(board.get(TaskId(4)).unwrap());
         let now = Timestamp(1.0);
         let others = TaskEdit {
             subject: Some("Describe the format well".into()),
@@ -362,15 +362,15 @@ mod tests {
         board.edit(TaskId(4), &others, now).unwrap();
         let alice = Name::member("alice").unwrap();
         board.complete(TaskId(2), &alice, now).unwrap();
-        assert_eq!(form.wish(&board), Ok(None));
-        form.field = Field::Waits;
+        assert_eq!(form.to_command(&board), Ok(None));
+        form.field = Field::BlockedBy;
         form.writing().set("5");
         let edit = TaskEdit {
             block_on: vec![TaskId(5)],
             ..TaskEdit::default()
         };
         let task = TaskId(4);
-        assert_eq!(form.wish(&board), Ok(Some(TaskCommand::Edit { task, edit })));
+        assert_eq!(form.to_command(&board), Ok(Some(TaskCommand::Edit { task, edit })));
     }
 
     #[test]
@@ -378,7 +378,7 @@ mod tests {
         let mut form = TaskForm::new();
         let mut actual = Vec::new();
         for by in [1, 1, 1, 1, -1] {
-            form.turn(by);
+            form.cycle_focus(by);
             actual.push(form.field.title());
         }
         assert_eq!(
@@ -386,8 +386,8 @@ mod tests {
             ["Description", "Waits for", "Tags", "Subject", "Tags"]
         );
         for (id, expected) in [(3, "3"), (5, "3 5"), (3, "5"), (5, "")] {
-            form.turn_wait(TaskId(id));
-            assert_eq!(form.part(Field::Waits).text(), expected);
+            form.toggle_blocker(TaskId(id));
+            assert_eq!(form.input(Field::BlockedBy).text(), expected);
         }
     }
 }

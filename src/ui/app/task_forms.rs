@@ -15,7 +15,7 @@ pub struct TaskForms {
 
 impl TaskForms {
     /// Stores a form that was closed before it was saved. Beyond [`FORMS_MAX`] drafts, the oldest is dropped.
-    pub fn keep(&mut self, form: Box<TaskForm>) {
+    pub fn store_draft(&mut self, form: Box<TaskForm>) {
         self.drafts.push(*form);
         if self.drafts.len() > FORMS_MAX {
             self.drafts.remove(0);
@@ -23,7 +23,7 @@ impl TaskForms {
     }
 
     /// Removes and returns the newest draft of task `id`, or of a new task.
-    pub fn draft(&mut self, id: Option<TaskId>) -> Option<Box<TaskForm>> {
+    pub fn take_draft(&mut self, id: Option<TaskId>) -> Option<Box<TaskForm>> {
         let at = self.drafts.iter().rposition(|form| form.id == id)?;
         Some(Box::new(self.drafts.remove(at)))
     }
@@ -34,20 +34,20 @@ impl TaskForms {
     }
 
     /// Stores a form that was sent to the board.
-    pub fn sent(&mut self, form: Box<TaskForm>) {
+    pub fn add_sent(&mut self, form: Box<TaskForm>) {
         self.sent.push(*form);
     }
 
     /// Removes and returns the oldest sent form of task `id`, or of a new task, once the board has answered.
-    pub fn answered(&mut self, id: Option<TaskId>) -> Option<Box<TaskForm>> {
+    pub fn take_answered(&mut self, id: Option<TaskId>) -> Option<Box<TaskForm>> {
         let at = self.sent.iter().position(|form| form.id == id)?;
         Some(Box::new(self.sent.remove(at)))
     }
 
     /// Turns all sent forms into drafts, because no answer will come.
-    pub fn come_back(&mut self) {
+    pub fn return_all_to_drafts(&mut self) {
         for form in std::mem::take(&mut self.sent) {
-            self.keep(Box::new(form));
+            self.store_draft(Box::new(form));
         }
     }
 
@@ -74,21 +74,21 @@ mod tests {
     fn answers_match_oldest_form_and_drafts_return_newest_first() {
         let mut forms = TaskForms::default();
         for (id, name) in [(None, "a"), (Some(4), "b"), (None, "c")] {
-            forms.sent(form(id, name));
+            forms.add_sent(form(id, name));
         }
         let name = |form: Option<Box<TaskForm>>| form.map(|f| f.error);
-        assert_eq!(name(forms.answered(Some(TaskId(9)))), None);
-        assert_eq!(name(forms.answered(Some(TaskId(4)))), Some("b".into()));
-        assert_eq!(name(forms.answered(None)), Some("a".into()));
-        forms.keep(form(None, "d"));
-        forms.come_back();
-        assert_eq!(name(forms.draft(None)), Some("c".into()));
-        assert_eq!(name(forms.draft(None)), Some("d".into()));
+        assert_eq!(name(forms.take_answered(Some(TaskId(9)))), None);
+        assert_eq!(name(forms.take_answered(Some(TaskId(4)))), Some("b".into()));
+        assert_eq!(name(forms.take_answered(None)), Some("a".into()));
+        forms.store_draft(form(None, "d"));
+        forms.return_all_to_drafts();
+        assert_eq!(name(forms.take_draft(None)), Some("c".into()));
+        assert_eq!(name(forms.take_draft(None)), Some("d".into()));
         assert!(forms.is_clear());
         for n in 0..=FORMS_MAX {
-            forms.keep(form(None, &n.to_string()));
+            forms.store_draft(form(None, &n.to_string()));
         }
-        let left: Vec<_> = std::iter::from_fn(|| name(forms.draft(None))).collect();
+        let left: Vec<_> = std::iter::from_fn(|| name(forms.take_draft(None))).collect();
         assert_eq!((left.len(), left.last()), (FORMS_MAX, Some(&"1".into())));
     }
 }

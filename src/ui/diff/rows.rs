@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use crate::domain::text::{harmless, one_line};
+use crate::domain::text::{escape_control_chars, one_line};
 use crate::ui::diff::read::{File, Line};
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
@@ -79,11 +79,11 @@ pub fn rows(line: &Line<'_>, look: Look<'_>, ink: &mut usize) -> Vec<Row> {
         }
     };
     if text.is_empty() {
-        return vec![Row::ornament(first, *ink)];
+        return vec![Row::decoration(first, *ink)];
     }
     let rest = vec![Span::styled(format!("{}↳ ", look.blank()), theme.dim)];
     let margin = Margin::hanging(first, rest);
-    let words = [Span::styled(harmless(text), style)];
+    let words = [Span::styled(escape_control_chars(text), style)];
     wrap(&words, look.columns, &margin, Break::Anywhere, ink)
 }
 

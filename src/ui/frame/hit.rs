@@ -21,12 +21,12 @@ pub enum Held {
     Ground(Position),
     /// The position bar of a replay, in this line.
     Replay(Rect),
-    Scrollbar(Scrolls, Scrollbar),
+    Scrollbar(ScrollTarget, Scrollbar),
 }
 
 /// What a scrollbar scrolls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scrolls {
+pub enum ScrollTarget {
     /// A pane.
     Pane(Pane),
     /// The topmost popup.
@@ -37,7 +37,7 @@ pub enum Scrolls {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pointer {
     /// What is being dragged.
-    pub held: Held,
+    pub drag: Held,
     /// The last clicked target, until a key is pressed. A second click on it opens it.
     pub clicked: Option<Hit>,
 }
@@ -49,7 +49,7 @@ pub enum Hit {
     Nothing,
     /// The position bar of a replay.
     Replay(Rect),
-    Scrollbar(Scrolls, Scrollbar),
+    Scrollbar(ScrollTarget, Scrollbar),
     /// The border between two columns.
     Border,
     /// A tab, or a status line item that leads to a pane.

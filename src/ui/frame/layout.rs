@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Margin, Position, Rect};
 
-use crate::domain::screen::Arrangement;
+use crate::domain::screen::PaneLayout;
 use crate::ui::app::App;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::transcript::Viewport;
@@ -27,7 +27,7 @@ pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
 
 /// The size class of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum SizeClass {
     /// Too small for panes.
     Small,
     /// One pane at a time; from [`TALL`] rows on, two.
@@ -39,22 +39,22 @@ pub enum Class {
 }
 
 /// Returns the class of a screen of that size.
-pub fn class(area: Rect) -> Class {
+pub fn class(area: Rect) -> SizeClass {
     if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
-        Class::Small
+        SizeClass::Small
     } else if area.width < MIDDLE {
-        Class::Narrow
+        SizeClass::Narrow
     } else if area.width < WIDE {
-        Class::Middle
+        SizeClass::Middle
     } else {
-        Class::Wide
+        SizeClass::Wide
     }
 }
 
 /// The areas of everything on the screen. A part without an area is not drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    pub class: Class,
+    pub class: SizeClass,
     /// The line at the top.
     pub status: Rect,
     /// The line at the bottom.
@@ -151,6 +151,6 @@ pub fn shows_one(app: &App) -> bool {
     )
 }
 
-pub fn is_one(class: Class, height: u16, arrangement: Arrangement) -> bool {
-    arrangement == Arrangement::Focus || class == Class::Narrow && height < TALL
+pub fn is_one(class: SizeClass, height: u16, arrangement: PaneLayout) -> bool {
+    arrangement == PaneLayout::Focus || class == SizeClass::Narrow && height < TALL
 }

@@ -22,7 +22,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::text::{fit, width, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::widgets::composer::Beyond;
+use crate::ui::widgets::composer::Overflow;
 use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -145,7 +145,7 @@ pub fn filter(filter: &Filter, pane: Pane, theme: &Theme, row: Rect, buffer: &mu
         Span::styled(format!("{}{cursor}", fit(written, room)), theme.text),
     ];
     if written.is_empty() {
-        let how = format!("  {}", filters::how(pane));
+        let how = format!("  {}", filters::syntax_hint(pane));
         spans.push(Span::styled(fit(&how, room), theme.dim));
     }
     Line::from(spans).render(row, buffer);
@@ -263,8 +263,8 @@ pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<
 }
 
 /// Shows on the lower right border in which directions the typed text continues.
-pub fn text_beyond(beyond: Beyond, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    if beyond == Beyond::Nowhere {
+pub fn text_beyond(beyond: Overflow, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    if beyond == Overflow::Nowhere {
         return;
     }
     let words = format!(" {} ", beyond.words());

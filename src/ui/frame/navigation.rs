@@ -1,7 +1,7 @@
 //! Moves the keyboard focus between panes and conversations.
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::frame::layout as frame_layout;

@@ -1,15 +1,15 @@
 //! A row of a picker and what it does.
 
 use crate::domain::ids::Name;
-use crate::domain::own_theme::ThemeChoice;
-use crate::domain::rule::Scope;
+use crate::domain::custom_theme::ThemeChoice;
+use crate::domain::permission::PermissionScope;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::transcript::Portion;
 
 /// A row of a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pick {
+pub struct PickerRow {
     /// What it says.
     pub words: String,
     /// The indices of the characters in `words` that match the search, in order.
@@ -17,12 +17,12 @@ pub struct Pick {
     /// The text on the right: a key or a mark.
     pub aside: String,
     /// What it does.
-    pub does: Does,
+    pub does: PickEffect,
 }
 
 /// The effect of choosing a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Does {
+pub enum PickEffect {
     /// Runs an action.
     Action(Action),
     /// Focuses the pane and runs an action.
@@ -32,7 +32,7 @@ pub enum Does {
     /// Switches to a model.
     Model(String),
     /// Grants a permission in this scope.
-    Allow(Scope),
+    Allow(PermissionScope),
     /// Revokes the session permission with this number.
     TakeBack(u64),
     /// Switches to a theme.

@@ -30,7 +30,7 @@ pub fn open(
     } else {
         ""
     };
-    let inner = lay(title, below, theme, area, buffer);
+    let inner = draw_border(title, below, theme, area, buffer);
     let mark = area::close_mark(area).intersection(area);
     Line::styled(closes, theme.accent).render(mark, buffer);
     inner
@@ -74,7 +74,7 @@ pub fn clear_halves(area: Rect, buffer: &mut Buffer) {
 }
 
 /// Draws the border of a popup without a close button. Returns the area inside.
-pub fn lay(
+pub fn draw_border(
     title: &str,
     below: Vec<Span<'static>>,
     theme: &Theme,

@@ -5,18 +5,18 @@
 //! close to their neighbours ([`place`]), lines in channels between the columns ([`route`]), and cells in which passing
 //! lines are drawn behind turning ones ([`ink`]).
 
-mod heavy;
-mod ink;
+mod junctions;
+mod canvas;
 mod layers;
 pub(in crate::ui) mod navigation;
-mod order;
-mod place;
+mod crossing;
+mod coordinates;
 mod route;
 #[cfg(test)]
 mod tests;
 pub(in crate::ui) mod viewport;
 
-pub use crate::ui::graph::heavy::heavy;
+pub use crate::ui::graph::junctions::heavy;
 use crate::ui::graph::layers::LayeredGraph;
 pub use crate::ui::graph::layers::rank;
 use crate::ui::graph::route::Spacing;
@@ -32,7 +32,7 @@ pub const ROWS_MAX: usize = 3;
 
 /// A graph to draw. Nodes are identified by index.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Wanted {
+pub struct GraphInput {
     /// The preferred width of each node in columns.
     pub widths: Vec<usize>,
     /// The edges, from node to node.
@@ -40,14 +40,14 @@ pub struct Wanted {
     /// The width that the drawing should not exceed. It may exceed it if nodes of [`NODE_MIN`] columns do not fit.
     pub columns: usize,
     /// How nodes narrower than preferred are shown.
-    pub short: Short,
+    pub short: NodeOverflow,
     /// The minimum width of each wrapped node, if there is room for all; empty means [`NODE_MIN`].
     pub least: Vec<usize>,
 }
 
 /// How nodes narrower than preferred are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Short {
+pub enum NodeOverflow {
     /// Truncated to one row.
     #[default]
     Cut,
@@ -82,7 +82,7 @@ pub struct Node {
 
 /// A cell of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ink {
+pub struct LineCell {
     /// Column.
     pub x: usize,
     pub glyph: char,
@@ -104,7 +104,7 @@ pub struct Path {
 impl Path {
     /// Returns all cells of the path as column and row.
     pub fn cells(&self) -> impl Iterator<Item = (usize, usize)> {
-        ink::walk(&self.corners)
+        canvas::walk(&self.corners)
     }
 }
 
@@ -117,21 +117,21 @@ pub struct Drawing {
     pub height: usize,
     pub nodes: Vec<Node>,
     /// The cells of the lines, by row, from left to right.
-    pub lines: Vec<Vec<Ink>>,
+    pub lines: Vec<Vec<LineCell>>,
     pub paths: Vec<Path>,
     /// Number of layers of the longest connected component.
     pub layers: usize,
     /// Number of edges omitted because they close a cycle.
-    pub circular: usize,
+    pub omitted_edges: usize,
 }
 
 /// Draws a graph; `None` if it has more than [`POINTS_MAX`] nodes and bends.
-pub fn draw(wanted: &Wanted) -> Option<Drawing> {
+pub fn draw(wanted: &GraphInput) -> Option<Drawing> {
     let count = wanted.widths.len();
     let ranked = layers::rank(count, &wanted.edges);
     let mut out = Drawing {
         nodes: vec![Node::default(); count],
-        circular: ranked.circular,
+        omitted_edges: ranked.circular,
         ..Drawing::default()
     };
     let mut points = count;
@@ -139,8 +139,8 @@ pub fn draw(wanted: &Wanted) -> Option<Drawing> {
     for (part, members) in layers::parts(count, &ranked.edges).iter().enumerate() {
         let mut web = LayeredGraph::new(members, &ranked, POINTS_MAX.saturating_sub(points))?;
         points += web.points.len() - members.len();
-        order::reduce_crossings(&mut web);
-        let rows = place::rows(&web);
+        crossing::reduce_crossings(&mut web);
+        let rows = coordinates::rows(&web);
         let routed = match route::route(&web, &rows, Spacing::Tight) {
             Ok(routed) => routed,
             Err(route::Tangled) => route::route(&web, &rows, Spacing::Loose).ok()?,
@@ -151,7 +151,7 @@ pub fn draw(wanted: &Wanted) -> Option<Drawing> {
             out.height += 1;
         }
         above_has_lines = has_lines;
-        ink::add(&mut out, part, &web, &routed, wanted);
+        canvas::add(&mut out, part, &web, &routed, wanted);
         out.layers = out.layers.max(web.layers.len());
     }
     Some(out)

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proptest::prelude::*;
 
-use crate::ui::graph::ink::ARROW;
-use crate::ui::graph::{Drawing, Short, Wanted, draw};
+use crate::ui::graph::canvas::ARROW;
+use crate::ui::graph::{Drawing, NodeOverflow, GraphInput, draw};
 
 /// Renders the drawing as text, with each node as its number.
-pub fn text(wanted: &Wanted) -> String {
+pub fn text(wanted: &GraphInput) -> String {
     let drawing = draw(wanted).unwrap();
     let mut rows = vec![vec![' '; drawing.width]; drawing.height];
     for (y, line) in drawing.lines.iter().enumerate() {
@@ -26,12 +26,12 @@ pub fn text(wanted: &Wanted) -> String {
     rows.map(|r| r.trim_end().to_string() + "\n").collect()
 }
 
-pub fn wanted(count: usize, edges: &[(usize, usize)]) -> Wanted {
-    Wanted {
+pub fn wanted(count: usize, edges: &[(usize, usize)]) -> GraphInput {
+    GraphInput {
         widths: vec![6; count],
         edges: edges.to_vec(),
         columns: 84,
-        ..Wanted::default()
+        ..GraphInput::default()
     }
 }
 
@@ -61,15 +61,15 @@ fn pictures() {
 }
 
 /// Generates graphs like those of boards: usually later tasks depend on earlier ones.
-fn any_graph() -> impl Strategy<Value = Wanted> {
+fn any_graph() -> impl Strategy<Value = GraphInput> {
     (1_usize..28, 0_usize..60, 20_usize..160).prop_flat_map(|(count, edges, columns)| {
         let edge = (0..count, 0..count);
         let edges = prop::collection::vec(edge, 0..=edges);
         let widths = prop::collection::vec(1_usize..50, count);
         let short = prop_oneof![
-            Just(Short::Cut),
-            Just(Short::Wrapped(2)),
-            Just(Short::Wrapped(9))
+            Just(NodeOverflow::Cut),
+            Just(NodeOverflow::Wrapped(2)),
+            Just(NodeOverflow::Wrapped(9))
         ];
         (
             widths,
@@ -81,7 +81,7 @@ fn any_graph() -> impl Strategy<Value = Wanted> {
             .prop_map(|(widths, edges, columns, ordered, short)| {
                 let turned = |(a, b): (usize, usize)| (a.min(b), a.max(b));
                 let edges = edges.into_iter();
-                Wanted {
+                GraphInput {
                     least: widths.iter().map(|w| w / 2).collect(),
                     widths,
                     edges: if ordered {
@@ -205,7 +205,7 @@ proptest! {
             drawing.paths.iter().map(|p| (p.from, p.to)).collect();
         prop_assert_eq!(drawn.len(), drawing.paths.len());
         prop_assert!(drawn.is_subset(&asked));
-        prop_assert_eq!(asked.len(), drawn.len() + drawing.circular);
+        prop_assert_eq!(asked.len(), drawn.len() + drawing.omitted_edges);
         for path in &drawing.paths {
             let way: Vec<(usize, usize)> = path.cells().collect();
             let (from, to) = (drawing.nodes[path.from], drawing.nodes[path.to]);
@@ -242,11 +242,11 @@ proptest! {
 #[test]
 fn only_edges_that_close_a_cycle_are_omitted() {
     let edges: Vec<(usize, usize)> = (1..40).flat_map(|n| [(n / 2, n), (n / 3, n)]).collect();
-    assert_eq!(draw(&wanted(40, &edges)).unwrap().circular, 0);
+    assert_eq!(draw(&wanted(40, &edges)).unwrap().omitted_edges, 0);
     assert_eq!(
         draw(&wanted(3, &[(0, 1), (1, 2), (2, 0)]))
             .unwrap()
-            .circular,
+            .omitted_edges,
         1
     );
 }

@@ -134,15 +134,15 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::ui::graph::{Wanted, draw};
+    use crate::ui::graph::{GraphInput, draw};
 
     #[test]
     fn scrolling_stops_at_the_edge_of_the_drawing() {
-        let drawing = draw(&Wanted {
+        let drawing = draw(&GraphInput {
             widths: vec![20; 12],
             edges: (1..12).map(|n| (n - 1, n)).collect(),
             columns: 60,
-            ..Wanted::default()
+            ..GraphInput::default()
         })
         .unwrap();
         let room = Rect::new(0, 0, 60, 5);

@@ -8,7 +8,7 @@ const NO_KEY: &str = "no key";
 
 /// A row of the keymap.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bound {
+pub struct KeyBinding {
     pub context: Context,
     /// The keys in the syntax of `keys::parse`; the first one is shown. If empty, only the palette offers the action.
     pub keys: Vec<String>,
@@ -19,9 +19,9 @@ pub struct Bound {
     pub hint: &'static str,
 }
 
-impl Bound {
+impl KeyBinding {
     /// Returns the first key for display; empty if there is none.
-    pub fn shown(&self) -> String {
+    pub fn display_key(&self) -> String {
         self.keys
             .first()
             .map(|k| keys::shown(k))
@@ -31,7 +31,7 @@ impl Bound {
 
 /// The result of a key lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum KeyLookup {
     Action(Action),
     /// The first key of a sequence of two.
     Prefix,
@@ -42,13 +42,13 @@ pub enum Found {
 /// All bindings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyMap {
-    pub(super) bound: Vec<Bound>,
+    pub(super) bound: Vec<KeyBinding>,
 }
 
 impl Default for KeyMap {
     fn default() -> KeyMap {
         let own = |keys: &[&str]| keys.iter().map(|k| (*k).to_string()).collect();
-        let bound = TABLE.iter().map(|line| Bound {
+        let bound = TABLE.iter().map(|line| KeyBinding {
             context: line.context,
             keys: own(line.keys),
             action: line.action,
@@ -63,31 +63,31 @@ impl Default for KeyMap {
 
 impl KeyMap {
     /// Looks up `name`,one key or two separated by a space, in `contexts` in order.
-    pub fn lookup(&self, contexts: &[Context], name: &str) -> Found {
+    pub fn lookup(&self, contexts: &[Context], name: &str) -> KeyLookup {
         for context in contexts {
             for bound in self.in_context(*context) {
                 if bound.keys.iter().any(|key| key == name) {
-                    return Found::Action(bound.action);
+                    return KeyLookup::Action(bound.action);
                 }
                 let first = |key: &String| key.split_once(' ').is_some_and(|(a, _)| a == name);
                 if bound.keys.iter().any(first) {
-                    return Found::Prefix;
+                    return KeyLookup::Prefix;
                 }
             }
         }
-        Found::Nothing
+        KeyLookup::Nothing
     }
-    pub fn lines(&self) -> impl Iterator<Item = &Bound> {
+    pub fn lines(&self) -> impl Iterator<Item = &KeyBinding> {
         self.bound.iter()
     }
 
     /// Returns the rows of `context`.
-    pub fn in_context(&self, context: Context) -> impl Iterator<Item = &Bound> {
+    pub fn in_context(&self, context: Context) -> impl Iterator<Item = &KeyBinding> {
         self.bound.iter().filter(move |b| b.context == context)
     }
 
     /// Replaces placeholders with the current keys: `{board.merge}` becomes the key of that action in that context.
-    pub fn told(&self, text: &str) -> String {
+    pub fn expand_keys(&self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once('{') {
@@ -98,7 +98,7 @@ impl KeyMap {
                 .bound
                 .iter()
                 .filter(|b| b.name() == name)
-                .map(Bound::shown);
+                .map(KeyBinding::display_key);
             let key = shown.into_iter().find(|key| !key.is_empty());
             out.push_str(before);
             out.push_str(key.as_deref().unwrap_or(NO_KEY));
@@ -111,7 +111,7 @@ impl KeyMap {
     pub fn key(&self, context: Context, action: Action) -> String {
         self.in_context(context)
             .filter(|b| b.action == action)
-            .map(Bound::shown)
+            .map(KeyBinding::display_key)
             .find(|key| !key.is_empty())
             .unwrap_or_else(|| NO_KEY.into())
     }
@@ -158,18 +158,18 @@ mod tests {
         let lead = [Context::In(Pane::Lead), Context::Panes, Context::Everywhere];
         let bottom = Action::Move(Scroll::Bottom);
         let cases = [
-            (&composer[..], "w", Found::Nothing),
-            (&composer[..], "ctrl+x", Found::Prefix),
+            (&composer[..], "w", KeyLookup::Nothing),
+            (&composer[..], "ctrl+x", KeyLookup::Prefix),
             (
                 &composer[..],
                 "ctrl+x e",
-                Found::Action(Action::EditOutside),
+                KeyLookup::Action(Action::EditOutside),
             ),
-            (&board[..], "w", Found::Action(Action::Waiting)),
-            (&board[..], "enter", Found::Action(Action::Open)),
-            (&lead[..], "end", Found::Action(Action::Follow)),
-            (&board[..], "end", Found::Action(bottom)),
-            (&board[..], "Z", Found::Nothing),
+            (&board[..], "w", KeyLookup::Action(Action::Waiting)),
+            (&board[..], "enter", KeyLookup::Action(Action::Open)),
+            (&lead[..], "end", KeyLookup::Action(Action::Follow)),
+            (&board[..], "end", KeyLookup::Action(bottom)),
+            (&board[..], "Z", KeyLookup::Nothing),
         ];
         for (contexts, key, expected) in cases {
             assert_eq!(map.lookup(contexts, key), expected, "{key}");
@@ -189,7 +189,7 @@ mod tests {
             ("no keys", "no keys"),
         ];
         for (text, expected) in cases {
-            assert_eq!(map.told(text), expected);
+            assert_eq!(map.expand_keys(text), expected);
         }
     }
 

@@ -2,7 +2,7 @@
 //! hint line, palette and tour read.
 
 mod action;
-mod change;
+mod overrides;
 pub(in crate::ui) mod direction;
 mod map;
 pub(in crate::ui) mod pane;
@@ -10,9 +10,9 @@ pub(in crate::ui) mod pane;
 mod reference;
 
 pub use crate::ui::keymap::action::Action;
-pub use crate::ui::keymap::change::{ChangeError, Changes};
+pub use crate::ui::keymap::overrides::{KeyOverrideError, KeyOverrides};
 use crate::ui::keymap::direction::{Scroll, Toward};
-pub use crate::ui::keymap::map::{Bound, Found, KeyMap};
+pub use crate::ui::keymap::map::{KeyBinding, KeyLookup, KeyMap};
 use crate::ui::keymap::pane::Pane;
 
 /// Where a binding applies. A key is looked up in all active contexts, the most specific first.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Activity, MemberStatus, Team};
 use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::domain::todo::TodoList;
@@ -227,7 +227,7 @@ impl Agents {
         }
         let zone = &self.zone;
         self.known.entry(name.clone()).or_insert_with(|| AgentView {
-            transcript: Transcript::in_zone(zone.clone()),
+            transcript: Transcript::with_time_zone(zone.clone()),
             ..AgentView::default()
         })
     }
@@ -296,7 +296,7 @@ impl Agents {
     /// Marks the end of a session: the lead becomes idle, all others are gone.
     pub fn end_of_session(&mut self) {
         for (name, agent) in &mut self.known {
-            agent.transcript.end_of_session();
+            agent.transcript.close_open_entries();
             agent.in_turn = false;
             agent.activity = Some(if name.is_lead() {
                 Activity::Idle

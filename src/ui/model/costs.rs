@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::ceiling::payer;
+use crate::domain::budget::charged_agent;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::usage::Usage;
 use crate::ui::model::{CrewModel, board as model_board};
@@ -48,7 +48,7 @@ pub fn spent(model: &mut CrewModel, agent: &Name, more: Used) {
     if more.usage.total() == 0 || more.calls > 1 {
         return;
     }
-    let task = model_board::open_task(model, &payer(agent)).map(|task| task.id);
+    let task = model_board::open_task(model, &charged_agent(agent)).map(|task| task.id);
     if let Some(task) = task {
         model.costs.count(task, more);
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::domain::ids::JobId;
 use crate::domain::job::{Job, JobEnd};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 
 /// Maximum number of jobs kept.
 pub const JOBS_MAX: usize = 64;

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::mail::{MailMessage, MailKind};
 use crate::domain::team::{MemberStatus, Team};
 use crate::domain::text::head_and_tail;
-use crate::protocol::event::LetterStep;
+use crate::protocol::event::DeliveryState;
 use crate::ui::model::board::memo::Slot;
 use crate::ui::model::sentence;
 use crate::ui::text::terms::Words;
@@ -23,16 +23,16 @@ pub struct Traced {
     /// A sequential number that identifies the message, for the selection.
     pub number: u64,
     /// The message, its text limited to [`LETTER_SHOWN_MAX`].
-    pub letter: Letter,
+    pub letter: MailMessage,
     /// The last step reported for it.
-    pub step: LetterStep,
+    pub step: DeliveryState,
 }
 
 /// The delivery status of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// It reached this step.
-    At(LetterStep),
+    At(DeliveryState),
     /// Its recipient left without reading it.
     Unread,
 }
@@ -46,11 +46,11 @@ impl Traced {
             is_it && member.status == MemberStatus::Shutdown
         });
         match self.step {
-            LetterStep::Sent if has_left => Progress::Unread,
-            LetterStep::Delivered
-                if has_left && self.letter.kind == LetterKind::ShutdownRequest =>
+            DeliveryState::Sent if has_left => Progress::Unread,
+            DeliveryState::Delivered
+                if has_left && self.letter.kind == MailKind::ShutdownRequest =>
             {
-                Progress::At(LetterStep::ActedOn)
+                Progress::At(DeliveryState::ActedOn)
             }
             step => Progress::At(step),
         }
@@ -62,9 +62,9 @@ impl Progress {
     pub fn word(self) -> &'static str {
         match self {
             Progress::Unread => "not read",
-            Progress::At(LetterStep::Sent) => "sent",
-            Progress::At(LetterStep::Delivered) => "delivered",
-            Progress::At(LetterStep::ActedOn) => "acted on",
+            Progress::At(DeliveryState::Sent) => "sent",
+            Progress::At(DeliveryState::Delivered) => "delivered",
+            Progress::At(DeliveryState::ActedOn) => "acted on",
         }
     }
 }
@@ -80,7 +80,7 @@ pub struct LetterLog {
 
 impl LetterLog {
     /// Adds a message or advances its step. A message never goes back to an earlier step.
-    pub fn moved(&mut self, letter: &Letter, step: LetterStep) {
+    pub fn moved(&mut self, letter: &MailMessage, step: DeliveryState) {
         let mut all = self.letters.iter_mut().rev();
         if let Some(there) = all.find(|t| same(&t.letter, letter)) {
             if rank(step) > rank(there.step) {
@@ -151,7 +151,7 @@ impl LetterLog {
     }
 
     /// Returns the kept entry of `letter`. A message without an id is never found.
-    pub fn find(&self, letter: &Letter) -> Option<&Traced> {
+    pub fn find(&self, letter: &MailMessage) -> Option<&Traced> {
         let mut all = self.letters.iter().rev();
         all.find(|t| same(&t.letter, letter))
     }
@@ -165,34 +165,34 @@ impl LetterLog {
 
     /// Returns the number of unread messages, without those whose recipient has left.
     pub fn unread(&self, team: &Team) -> usize {
-        let waits = |t: &&Traced| t.progress(team) == Progress::At(LetterStep::Sent);
+        let waits = |t: &&Traced| t.progress(team) == Progress::At(DeliveryState::Sent);
         self.letters.iter().filter(waits).count()
     }
 }
 
 /// Whether both are the same message. A broadcast has one id for all recipients, so the recipient must match, too.
-fn same(a: &Letter, b: &Letter) -> bool {
+fn same(a: &MailMessage, b: &MailMessage) -> bool {
     !b.id.0.is_empty() && a.id == b.id && a.to == b.to
 }
 
-fn rank(step: LetterStep) -> u8 {
+fn rank(step: DeliveryState) -> u8 {
     match step {
-        LetterStep::Sent => 0,
-        LetterStep::Delivered => 1,
-        LetterStep::ActedOn => 2,
+        DeliveryState::Sent => 0,
+        DeliveryState::Delivered => 1,
+        DeliveryState::ActedOn => 2,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ids::{LetterId, Name};
-    use crate::domain::stamp::Timestamp;
+    use crate::domain::ids::{MessageId, Name};
+    use crate::domain::timestamp::Timestamp;
 
-    fn letter(id: &str) -> Letter {
-        Letter::new(
-            LetterId(id.into()),
-            LetterKind::Message,
+    fn letter(id: &str) -> MailMessage {
+        MailMessage::new(
+            MessageId(id.into()),
+            MailKind::Message,
             &Name::lead(),
             &Name::member("bob").unwrap(),
             "hello",
@@ -204,15 +204,15 @@ mod tests {
     fn message_steps_only_advance_and_are_kept_once() {
         let mut log = LetterLog::default();
         for step in [
-            LetterStep::Sent,
-            LetterStep::ActedOn,
-            LetterStep::Delivered,
-            LetterStep::Sent,
+            DeliveryState::Sent,
+            DeliveryState::ActedOn,
+            DeliveryState::Delivered,
+            DeliveryState::Sent,
         ] {
             log.moved(&letter("a"), step);
         }
-        let steps: Vec<LetterStep> = log.iter().map(|t| t.step).collect();
-        assert_eq!(steps, [LetterStep::ActedOn]);
+        let steps: Vec<DeliveryState> = log.iter().map(|t| t.step).collect();
+        assert_eq!(steps, [DeliveryState::ActedOn]);
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
         for (i, (from, to)) in ways.into_iter().enumerate() {
             let mut letter = letter(&i.to_string());
             (letter.from, letter.to) = (from.into(), to.into());
-            log.moved(&letter, LetterStep::Sent);
+            log.moved(&letter, DeliveryState::Sent);
         }
         let thread = |number| -> Vec<u64> {
             let traced = log.get(number).unwrap();
@@ -236,7 +236,7 @@ mod tests {
     fn newest_messages_are_kept_with_their_numbers() {
         let mut log = LetterLog::default();
         for i in 0..LETTERS_MAX + 10 {
-            log.moved(&letter(&i.to_string()), LetterStep::Sent);
+            log.moved(&letter(&i.to_string()), DeliveryState::Sent);
         }
         assert_eq!(log.len(), LETTERS_MAX);
         assert_eq!(log.get(9), None);

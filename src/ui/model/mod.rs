@@ -19,8 +19,8 @@ use jiff::tz::TimeZone;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::limits::Limits;
-use crate::domain::rule::SessionRule;
-use crate::domain::skill::SkillBook;
+use crate::domain::permission::SessionPermission;
+use crate::domain::skill::SkillCatalog;
 use crate::domain::team::Team;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::SessionInfo;
@@ -82,11 +82,11 @@ pub struct CrewModel {
     pub(in crate::ui) letters: LetterLog,
     pub(in crate::ui) requests: RequestBook,
     /// What the user allowed the whole team until crewdeck ends, the oldest first.
-    pub(in crate::ui) rules: Vec<SessionRule>,
+    pub(in crate::ui) rules: Vec<SessionPermission>,
     pub(in crate::ui) event_log: EventLog,
     pub(in crate::ui) models: Models,
     pub(in crate::ui) jobs: JobBook,
-    pub(in crate::ui) skills: SkillBook,
+    pub(in crate::ui) skills: SkillCatalog,
     pub(in crate::ui) queued: Vec<Queued>,
 }
 
@@ -110,7 +110,7 @@ impl CrewModel {
             event_log: EventLog::default(),
             models: Models::Unknown,
             jobs: JobBook::default(),
-            skills: SkillBook::default(),
+            skills: SkillCatalog::default(),
             queued: Vec::new(),
         }
     }

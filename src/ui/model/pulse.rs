@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 
 /// The length of a slice, in seconds.
 const SLICE: u64 = 10;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::domain::ids::RequestId;
-use crate::domain::request::{Decider, Request, RequestKind};
+use crate::domain::request::{Approver, Request, RequestKind};
 use crate::domain::text::{clip, head_and_tail};
 use crate::ui::model::plan_pages::PlanPages;
 
@@ -151,12 +151,12 @@ impl RequestBook {
 
 /// Whether the lead may decide it.
 pub fn is_the_leads(request: &Request) -> bool {
-    request.decider == Decider::Lead
+    request.decider == Approver::Lead
 }
 
 /// Whether the user has nothing to decide: a policy decides the request, or it is a shutdown that the user asked for.
 fn is_no_concern(request: &Request) -> bool {
-    let is_ruled = matches!(request.decider, Decider::Auto | Decider::Deny);
+    let is_ruled = matches!(request.decider, Approver::Auto | Approver::Deny);
     is_ruled
         || match request.kind {
             RequestKind::Shutdown => request.from.is_user(),
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::Name;
     use crate::domain::request::RequestStatus;
-    use crate::domain::stamp::Timestamp;
+    use crate::domain::timestamp::Timestamp;
 
     fn request(id: &str, kind: RequestKind, from: Name, at: f64) -> Request {
         let bob = Name::member("bob").unwrap();

@@ -3,38 +3,38 @@
 use serde_json::Value;
 
 use crate::domain::graph::TaskGraph;
-use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::mail::{MailMessage, MailKind};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::text::one_line;
-use crate::ui::text::longest;
+use crate::ui::text::longest_fitting;
 
 /// Describes a message in one line, without sender and recipient.
-pub fn letter(letter: &Letter) -> String {
+pub fn letter(letter: &MailMessage) -> String {
     let words = words(&letter.content);
     match &letter.kind {
-        LetterKind::Message => words,
-        LetterKind::Broadcast => with("to all", &words),
-        LetterKind::ShutdownRequest => with("please shut down", &words),
-        LetterKind::ShutdownResponse => match approved(letter) {
+        MailKind::Message => words,
+        MailKind::Broadcast => with("to all", &words),
+        MailKind::ShutdownRequest => with("please shut down", &words),
+        MailKind::ShutdownResponse => match approved(letter) {
             Some(true) => with("agrees to shut down", &words),
             Some(false) => with("does not shut down", &words),
             None => with("answers the shutdown request", &words),
         },
-        LetterKind::PlanRequest => with("asks for approval of a plan", &words),
-        LetterKind::PlanApprovalResponse | LetterKind::PlanResponse => match approved(letter) {
+        MailKind::PlanRequest => with("asks for approval of a plan", &words),
+        MailKind::PlanApprovalResponse | MailKind::PlanResponse => match approved(letter) {
             Some(true) => with("plan approved", &words),
             Some(false) => with("plan rejected", &words),
             None => with("answers the plan", &words),
         },
-        LetterKind::TaskAssignment => with("assigns this task", &words),
-        LetterKind::IdleNotification => with("has nothing to do", &words),
-        LetterKind::PermissionRequest => with("asks for permission", &words),
-        LetterKind::PermissionResponse => match approved(letter) {
+        MailKind::TaskAssignment => with("assigns this task", &words),
+        MailKind::IdleNotification => with("has nothing to do", &words),
+        MailKind::PermissionRequest => with("asks for permission", &words),
+        MailKind::PermissionResponse => match approved(letter) {
             Some(true) => with("permission granted", &words),
             Some(false) => with("permission denied", &words),
             None => with("answers the permission request", &words),
         },
-        LetterKind::Other(kind) => with(&one_line(kind).replace('_', " "), &words),
+        MailKind::Other(kind) => with(&one_line(kind).replace('_', " "), &words),
     }
 }
 
@@ -56,7 +56,7 @@ pub fn request(request: &Request) -> String {
 pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     let (whole, short) = (request(asked), brief(asked));
     let Some(id) = asked.task else {
-        return longest(&[&whole, &short], columns).to_string();
+        return longest_fitting(&[&whole, &short], columns).to_string();
     };
     let link = match asked.kind {
         RequestKind::Question => "about",
@@ -74,7 +74,7 @@ pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
         format!("{whole} {link} {task}"),
         format!("{short} {link} {task}"),
     ];
-    longest(&[&forms[0], &forms[1]], columns).to_string()
+    longest_fitting(&[&forms[0], &forms[1]], columns).to_string()
 }
 
 /// Returns the subject of a request in one line: the command or the question. `None` if the heading is sufficient.
@@ -121,7 +121,7 @@ fn with(sentence: &str, words: &str) -> String {
     }
 }
 
-fn approved(letter: &Letter) -> Option<bool> {
+fn approved(letter: &MailMessage) -> Option<bool> {
     ["approve", "approved"]
         .iter()
         .find_map(|field| letter.extra.get(*field))

@@ -4,15 +4,15 @@ use ratatui::style::Style;
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::domain::todo::TodoStatus;
-use crate::protocol::event::{LetterStep, NoticeLevel};
+use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::index;
-use crate::ui::model::board::index::Standing;
+use crate::ui::model::board::index::PolicyContext;
 use crate::ui::model::messages::Progress;
 use crate::ui::text::{called, fit};
 use crate::ui::theme::Theme;
@@ -22,12 +22,12 @@ use crate::ui::theme::motion::{Motion, SPIN};
 pub type Look = (&'static str, String, Style);
 
 /// The shape and style of a task status.
-pub fn standing(standing: Standing, theme: &Theme) -> (&'static str, Style) {
+pub fn standing(standing: PolicyContext, theme: &Theme) -> (&'static str, Style) {
     match standing {
-        Standing::InProgress => ("●", theme.working),
-        Standing::Ready | Standing::Assigned => ("○", theme.accent),
-        Standing::Blocked => ("◌", theme.dim),
-        Standing::Done => ("✓", theme.ok),
+        PolicyContext::InProgress => ("●", theme.working),
+        PolicyContext::Ready | PolicyContext::Assigned => ("○", theme.accent),
+        PolicyContext::Blocked => ("◌", theme.dim),
+        PolicyContext::Done => ("✓", theme.ok),
     }
 }
 
@@ -36,10 +36,10 @@ pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
     let owner = called(&task.owner);
     let here = index::standing(graph, task);
     let words = match here {
-        Standing::InProgress if owner.is_empty() => "in progress".into(),
-        Standing::InProgress => format!("in progress @{owner}"),
-        Standing::Assigned => format!("assigned @{owner}"),
-        Standing::Blocked => {
+        PolicyContext::InProgress if owner.is_empty() => "in progress".into(),
+        PolicyContext::InProgress => format!("in progress @{owner}"),
+        PolicyContext::Assigned => format!("assigned @{owner}"),
+        PolicyContext::Blocked => {
             let ids: Vec<String> = graph
                 .open_blockers(task)
                 .iter()
@@ -47,7 +47,7 @@ pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
                 .collect();
             format!("blocked by {}", ids.join(" "))
         }
-        Standing::Ready | Standing::Done => here.word().into(),
+        PolicyContext::Ready | PolicyContext::Done => here.word().into(),
     };
     let (shape, style) = standing(here, theme);
     (shape, words, style)
@@ -89,9 +89,9 @@ pub fn todo(status: TodoStatus, theme: &Theme) -> (&'static str, Style) {
 /// Returns symbol and style of a message's delivery status.
 pub fn progress(progress: Progress, theme: &Theme) -> (&'static str, Style) {
     match progress {
-        Progress::At(LetterStep::Sent) => ("·", theme.warn),
-        Progress::At(LetterStep::Delivered) => ("✓", theme.dim),
-        Progress::At(LetterStep::ActedOn) => ("✓✓", theme.ok),
+        Progress::At(DeliveryState::Sent) => ("·", theme.warn),
+        Progress::At(DeliveryState::Delivered) => ("✓", theme.dim),
+        Progress::At(DeliveryState::ActedOn) => ("✓✓", theme.ok),
         Progress::Unread => ("✗", theme.warn),
     }
 }

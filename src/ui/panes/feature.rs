@@ -16,7 +16,7 @@ use crate::ui::panes::needs::NeedsPane;
 use crate::ui::panes::team::TeamPane;
 use crate::ui::panes::todo::TodoListPane;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// The pane of each name: to add one, add its line.
@@ -44,10 +44,10 @@ pub trait PaneFeature: Sync {
     ) -> Option<Position>;
 
     /// Adds what the mouse can press inside it.
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Placed<Hit>>);
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>);
 
     /// Adds what else than its title and scrollbar the mouse can press on its frame.
-    fn frame_targets(&self, _app: &App, _area: Rect, _out: &mut Vec<Placed<Hit>>) {}
+    fn frame_targets(&self, _app: &App, _area: Rect, _out: &mut Vec<Target<Hit>>) {}
 
     /// Returns its scrollbar; `None` where all of it is in view.
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar>;
@@ -124,9 +124,9 @@ pub trait PaneFeature: Sync {
 }
 
 /// Returns the rows of a list of `len` rows as targets of `pane`.
-pub fn rows(pane: Pane, list: Rect, (len, first): (usize, usize)) -> Vec<Placed<Hit>> {
+pub fn rows(pane: Pane, list: Rect, (len, first): (usize, usize)) -> Vec<Target<Hit>> {
     let rows = listed(list, first, len);
-    rows.map(|(at, row)| Placed {
+    rows.map(|(at, row)| Target {
         at,
         what: Hit::Row(pane, row),
     })

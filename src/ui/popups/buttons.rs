@@ -13,10 +13,10 @@ use crate::ui::popups::buttons;
 use crate::ui::popups::feature::feature;
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::placed::{Placed, place};
+use crate::ui::widgets::placed::{Target, place};
 
 /// Returns the buttons of a dialog, in its last row.
-pub fn box_buttons(app: &App, popup: &Popup, row: Rect) -> Vec<Placed<Button>> {
+pub fn box_buttons(app: &App, popup: &Popup, row: Rect) -> Vec<Target<Button>> {
     let parts = feature(popup)
         .buttons(app, popup)
         .iter()

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Popup;
 use crate::ui::frame::buttons::Button;
 use crate::ui::frame::hit::{Hit, listed};
@@ -21,7 +21,7 @@ use crate::ui::popups::reader::ReaderPopup;
 use crate::ui::popups::task_form::TaskFormPopup;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::Place;
-use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// The popup of each kind: to add one, add its line.
@@ -50,7 +50,7 @@ pub struct Targets {
     /// The popup with its frame.
     pub area: Rect,
     /// Its buttons and rows.
-    pub inside: Vec<Placed<Hit>>,
+    pub inside: Vec<Target<Hit>>,
     /// Its scrollbar.
     pub bar: Option<Scrollbar>,
     /// What a click beside it does.
@@ -69,11 +69,11 @@ impl Targets {
     }
 
     /// Returns the targets of a dialog in `area` with `buttons`: a slip of the mouse beside it does not close it.
-    pub fn dialog(area: Rect, buttons: Vec<Placed<Button>>) -> Targets {
+    pub fn dialog(area: Rect, buttons: Vec<Target<Button>>) -> Targets {
         let pressed = buttons.into_iter().filter_map(|button| {
             let action = button.what.action?;
             let what = Hit::Button(action);
-            Some(Placed {
+            Some(Target {
                 at: button.at,
                 what,
             })
@@ -91,7 +91,7 @@ impl Targets {
         Targets {
             area: place.area,
             inside: rows
-                .map(|(at, row)| Placed {
+                .map(|(at, row)| Target {
                     at,
                     what: Hit::PopupRow(row),
                 })
@@ -153,7 +153,7 @@ pub trait PopupFeature: Sync {
     }
 
     /// Takes what is selected or written; returns an action to carry out then.
-    fn accept(&self, _app: &mut App, _out: &mut Vec<Do>) -> Option<Action> {
+    fn accept(&self, _app: &mut App, _out: &mut Vec<Effect>) -> Option<Action> {
         None
     }
 

@@ -32,12 +32,12 @@ pub struct Entry {
     /// The index among the shown entries, from 0.
     pub at: usize,
     /// What choosing it does.
-    pub means: Means,
+    pub means: EntryEffect,
 }
 
 /// What choosing an entry does in the context where the help was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Means {
+pub enum EntryEffect {
     /// Runs this action.
     Here(Action),
     /// Nothing; the key works in this other context. Includes the description.
@@ -66,9 +66,9 @@ pub fn rows(
             let keys = keys.join(", ");
             if search.matches(&format!("{keys} {}", binding.words)) {
                 let means = if contexts.contains(context) {
-                    Means::Here(binding.action)
+                    EntryEffect::Here(binding.action)
                 } else {
-                    Means::There(*context, binding.words)
+                    EntryEffect::There(*context, binding.words)
                 };
                 let entry = Entry { at, means };
                 at += 1;
@@ -81,8 +81,8 @@ pub fn rows(
     let mention = ("@name", "at the start of a message: write to a teammate");
     let slash = keymap::SLASH
         .iter()
-        .map(|(word, does, words)| ((*word, *words), Means::Here(*does)));
-    for ((word, words), means) in slash.chain([(mention, Means::Nothing)]) {
+        .map(|(word, does, words)| ((*word, *words), EntryEffect::Here(*does)));
+    for ((word, words), means) in slash.chain([(mention, EntryEffect::Nothing)]) {
         if search.matches(&format!("{word} {words}")) {
             let entry = Entry { at, means };
             at += 1;
@@ -110,8 +110,8 @@ fn help_row(
 ) {
     let column = if width < 70 { 16 } else { 30 };
     let (key, text) = match entry.means {
-        Means::Here(_) => (theme.accent, theme.text),
-        Means::There(..) | Means::Nothing => (theme.dim, theme.dim),
+        EntryEffect::Here(_) => (theme.accent, theme.text),
+        EntryEffect::There(..) | EntryEffect::Nothing => (theme.dim, theme.dim),
     };
     let mut push = |line| {
         out.push(Row {

@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::domain::skill::{BrokenSkill, Skill, SkillBook};
+use crate::domain::skill::{BrokenSkill, Skill, SkillCatalog};
 use crate::domain::text::one_line;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::model::style;
@@ -22,7 +22,7 @@ const EXAMPLE: [&str; 5] = [
 ];
 
 /// Returns the lines of the list, `width` columns wide.
-pub fn lines(book: &SkillBook, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+pub fn lines(book: &SkillCatalog, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut out = Vec::new();
     for broken in &book.broken {
         out.extend(broken_lines(broken, width, theme));
@@ -44,7 +44,7 @@ pub fn lines(book: &SkillBook, width: usize, theme: &Theme) -> Vec<Line<'static>
 }
 
 fn skill_lines(skill: &Skill, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let mut origin = vec![skill.source.words().to_string()];
+    let mut origin = vec![skill.source.label().to_string()];
     if !skill.path.is_empty() {
         origin.push(one_line(&skill.path));
     }
@@ -82,7 +82,7 @@ mod tests {
     use crate::domain::skill::SkillSource;
     use pretty_assertions::assert_eq;
 
-    fn text(book: &SkillBook, width: usize) -> Vec<String> {
+    fn text(book: &SkillCatalog, width: usize) -> Vec<String> {
         let lines = lines(book, width, &Theme::default());
         lines.iter().map(ToString::to_string).collect()
     }
@@ -97,7 +97,7 @@ mod tests {
             path: path.into(),
             version: 0,
         };
-        let book = SkillBook {
+        let book = SkillCatalog {
             skills: vec![
                 skill(
                     "pdf",
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn empty_list_explains_where_to_put_skills() {
-        let shown = text(&SkillBook::default(), 80).join(" ");
+        let shown = text(&SkillCatalog::default(), 80).join(" ");
         assert!(shown.starts_with("No skills yet.  To add a skill, create"));
     }
 }

@@ -4,11 +4,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
-use crate::ui::model::board::index::Standing;
+use crate::ui::model::board::index::PolicyContext;
 use crate::ui::model::board::{branches, index, unlocks};
 use crate::ui::model::{CrewModel, board as model_board};
 use crate::ui::panes::board as board_pane;
@@ -41,7 +41,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     };
     let here = index::standing(&app.model.board, task);
     let by = match (here, task.owner.is_empty()) {
-        (Standing::Done, false) => format!(" by {}", called(&task.owner)),
+        (PolicyContext::Done, false) => format!(" by {}", called(&task.owner)),
         _ => String::new(),
     };
     out.push(Line::from(vec![
@@ -50,7 +50,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
         Span::styled(
             match (board_pane::standing_for(app, task).as_str(), here) {
                 ("", _) => String::new(),
-                (passed, Standing::Done) => format!(", {passed} ago"),
+                (passed, PolicyContext::Done) => format!(", {passed} ago"),
                 (took, _) => format!(", for {took}"),
             },
             theme.dim,
@@ -216,7 +216,7 @@ fn edges(
 mod tests {
     use super::*;
     use crate::domain::graph::TaskGraph;
-    use crate::ui::fixture::{NOON, board, ready, told};
+    use crate::ui::fixture::{NOON, board, ready, after_events};
 
     #[test]
     fn page_shows_all_fields() {
@@ -229,8 +229,8 @@ mod tests {
         join.blocked_by.push(TaskId(99));
         join.blocks = vec![TaskId(5)];
         let graph = TaskGraph::new(tasks);
-        let board = crate::ui::fixture::board_told(&graph);
-        let state = told(160, 45, vec![ready(), board]);
+        let board = crate::ui::fixture::board_event(&graph);
+        let state = after_events(160, 45, vec![ready(), board]);
         let task = state.model.board.get(TaskId(4)).unwrap();
         let page = lines(&state, task, 60, &Theme::default());
         let text: Vec<String> = page.iter().map(|l| l.to_string() + "\n").collect();
@@ -248,7 +248,7 @@ mod tests {
             changed,
             removed: vec![],
         };
-        crate::ui::fixture::tell(&mut state, vec![event]);
+        crate::ui::fixture::apply_events(&mut state, vec![event]);
         let page = lines(&state, &task, 60, &Theme::default());
         let text: Vec<String> = page.iter().map(Line::to_string).collect();
         let at = |words: &str| text.iter().position(|line| line.contains(words));

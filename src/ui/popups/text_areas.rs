@@ -8,7 +8,7 @@ use crate::ui::app::task_form::{Field, TaskForm};
 use crate::ui::popups::confirm;
 use crate::ui::text::wrap;
 use crate::ui::widgets::area::inside;
-use crate::ui::widgets::composer::Room;
+use crate::ui::widgets::composer::TextAreaSize;
 use crate::ui::widgets::cut::{cut_left, cut_top};
 
 /// Width of the field names in a form, in columns.
@@ -39,9 +39,9 @@ pub fn comment(app: &App, popup: &Popup) -> Rect {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FormLayout {
     /// The fields and their areas, field names included.
-    pub each: Vec<(Field, Rect)>,
+    pub fields: Vec<(Field, Rect)>,
     /// The error text, wrapped into rows.
-    pub wrong: Vec<String>,
+    pub error_lines: Vec<String>,
     /// Area of the error text.
     pub error: Rect,
 }
@@ -58,14 +58,14 @@ pub fn fields(app: &App, popup: &Popup, form: &TaskForm) -> FormLayout {
     let (mut rest, below) = cut_top(inner, room - to_u16(wrong.len()));
     let others = to_u16(count - 1);
     let mut spare = rest.height.saturating_sub(others + DESCRIPTION_ROWS);
-    let room = Room {
+    let room = TextAreaSize {
         width: words(inner).width,
         height: LINE_ROWS,
     };
     let lines = Field::ALL.map(|field| match field {
         Field::Description => 0,
-        Field::Subject | Field::Waits | Field::Tags => {
-            let more = to_u16(form.part(field).window(room).rows.len().saturating_sub(1));
+        Field::Subject | Field::BlockedBy | Field::Tags => {
+            let more = to_u16(form.input(field).window(room).rows.len().saturating_sub(1));
             let more = more.min(spare);
             spare -= more;
             1 + more
@@ -86,9 +86,9 @@ pub fn fields(app: &App, popup: &Popup, form: &TaskForm) -> FormLayout {
         }
     }
     FormLayout {
-        each,
+        fields: each,
         error: cut_top(below, to_u16(wrong.len())).0,
-        wrong,
+        error_lines: wrong,
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
             let Popup::Task(form) = popup else {
                 panic!("{popup:?}");
             };
-            let places = fields(&state, popup, form).each;
+            let places = fields(&state, popup, form).fields;
             let rows: Vec<u16> = places.iter().map(|(_, area)| area.height).collect();
             assert_eq!(rows, expected, "{width}x{height}, {times} times");
         }

@@ -3,12 +3,12 @@
 use ratatui::text::{Line, Span};
 
 use crate::domain::text::one_line;
-use crate::protocol::event::LetterStep;
+use crate::protocol::event::DeliveryState;
 use crate::ui::app::App;
 use crate::ui::model::messages::{Progress, Traced};
 use crate::ui::model::{CrewModel, sentence, style};
-use crate::ui::text::aging::Aging;
-use crate::ui::text::{age, clock_to_the_second, fit, width as columns, wrap};
+use crate::ui::text::aging::ShownAge;
+use crate::ui::text::{age, format_time_with_seconds, fit, width as columns, wrap};
 use crate::ui::theme::Theme;
 
 /// Maximum number of messages shown, around the one that was opened.
@@ -32,16 +32,16 @@ pub fn title(model: &CrewModel, traced: &Traced) -> String {
 }
 
 /// Returns the times of unread messages in the thread of message ` number`; their age is on the screen.
-pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<Aging> {
+pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<ShownAge> {
     let Some(traced) = model.letters.get(number) else {
         return Vec::new();
     };
     let (_, shown) = around(model, traced);
     let waiting = shown
         .into_iter()
-        .filter(|t| t.progress(&model.team) == Progress::At(LetterStep::Sent));
+        .filter(|t| t.progress(&model.team) == Progress::At(DeliveryState::Sent));
     waiting
-        .map(|t| Aging::at_once(t.letter.timestamp))
+        .map(|t| ShownAge::at_once(t.letter.timestamp))
         .collect()
 }
 
@@ -113,7 +113,7 @@ fn one(
     let progress = traced.progress(&app.model.team);
     let (shape, style) = style::progress(progress, theme);
     let step = match progress {
-        Progress::At(LetterStep::Sent) if letter.timestamp.0 > 0.0 => {
+        Progress::At(DeliveryState::Sent) if letter.timestamp.0 > 0.0 => {
             let passed = app.now.since(letter.timestamp);
             format!("{shape} not read yet, for {}", age(passed))
         }
@@ -124,7 +124,7 @@ fn one(
         Opened::Yes => "› ",
         Opened::No => "  ",
     };
-    let time = clock_to_the_second(letter.timestamp, &app.prefs.zone);
+    let time = format_time_with_seconds(letter.timestamp, &app.prefs.zone);
     let kind = format!("  {}", one_line(&letter.kind.to_string()).replace('_', " "));
     let step = fit(&step, width / 2);
     let room = width.saturating_sub(columns(mark) + columns(&time) + columns(&step) + 3);

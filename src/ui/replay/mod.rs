@@ -5,7 +5,7 @@ mod tests;
 
 use std::time::Duration;
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
 
 /// Most events that are played; of a longer recording, the newest.
@@ -127,7 +127,7 @@ impl Player {
     }
 
     /// Advances the position to the wall-clock time `now`. Returns the events passed.
-    pub fn go(&mut self, now: Timestamp) -> &[Event] {
+    pub fn advance(&mut self, now: Timestamp) -> &[Event] {
         let before = self.happened;
         let passed = self.looked.map_or(Duration::ZERO, |at| now.since(at));
         self.looked = Some(now);
@@ -148,7 +148,7 @@ impl Player {
             Motion::Playing => Motion::Paused,
             Motion::Paused => Motion::Playing,
         };
-        Seek::On(0)
+        Seek::Forward(0)
     }
 
     /// Goes one event forward and pauses.
@@ -213,16 +213,16 @@ impl Player {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seek {
     /// Forward: apply this many of the newest events of [`Player::past`].
-    On(usize),
+    Forward(usize),
     /// Backward: apply all events of [`Player::past`] to an empty screen.
-    Back,
+    Rebuild,
 }
 
 impl Seek {
     fn between(before: usize, after: usize) -> Seek {
         match after.checked_sub(before) {
-            Some(more) => Seek::On(more),
-            None => Seek::Back,
+            Some(more) => Seek::Forward(more),
+            None => Seek::Rebuild,
         }
     }
 }

@@ -28,7 +28,7 @@ fn passing_time_returns_the_passed_events() {
         (61.0, 0),
     ];
     for (now, expected) in cases {
-        assert_eq!(player.go(Timestamp(now)).len(), expected, "{now}");
+        assert_eq!(player.advance(Timestamp(now)).len(), expected, "{now}");
     }
     assert_eq!(player.motion(), Motion::Paused, "it is over");
     assert_eq!(player.next_in(), None);
@@ -38,10 +38,10 @@ fn passing_time_returns_the_passed_events() {
 fn long_pauses_are_shortened_and_the_clock_is_recorded() {
     let mut player = player(&[0.0, 3600.0, 3601.0]);
     assert_eq!(player.length(), GAP_MAX + Duration::from_secs(1));
-    player.go(Timestamp(0.0));
-    player.go(Timestamp(1.0));
+    player.advance(Timestamp(0.0));
+    player.advance(Timestamp(1.0));
     assert_eq!(player.clock(), Timestamp(1001.0));
-    player.go(Timestamp(3.5));
+    player.advance(Timestamp(3.5));
     assert_eq!(player.clock(), Timestamp(4600.5));
     assert_eq!(player.next_in(), Some(Duration::from_millis(500)));
     player.faster();
@@ -51,21 +51,21 @@ fn long_pauses_are_shortened_and_the_clock_is_recorded() {
 #[test]
 fn steps_and_jumps_return_the_events_to_apply() {
     let mut player = player(&[0.0, 1.0, 1.0, 2.0, 13.0]);
-    assert_eq!(player.step(), Seek::On(1));
-    assert_eq!(player.step(), Seek::On(1));
-    assert_eq!(player.go(Timestamp(99.0)).len(), 0, "no more events");
-    assert_eq!(player.step_back(), Seek::Back);
+    assert_eq!(player.step(), Seek::Forward(1));
+    assert_eq!(player.step(), Seek::Forward(1));
+    assert_eq!(player.advance(Timestamp(99.0)).len(), 0, "no more events");
+    assert_eq!(player.step_back(), Seek::Rebuild);
     assert_eq!((player.happened(), player.time()), (1, Duration::ZERO));
-    assert_eq!(player.step_back(), Seek::Back);
-    assert_eq!(player.step_back(), Seek::On(0), "there is nothing before");
-    assert_eq!(player.jump(), Seek::On(5));
-    assert_eq!(player.jump_back(), Seek::Back);
+    assert_eq!(player.step_back(), Seek::Rebuild);
+    assert_eq!(player.step_back(), Seek::Forward(0), "there is nothing before");
+    assert_eq!(player.jump(), Seek::Forward(5));
+    assert_eq!(player.jump_back(), Seek::Rebuild);
     assert_eq!(player.happened(), 1);
-    assert_eq!(player.seek_share(0.5), Seek::On(3));
-    assert_eq!(player.seek_share(2.0), Seek::On(1));
+    assert_eq!(player.seek_share(0.5), Seek::Forward(3));
+    assert_eq!(player.seek_share(2.0), Seek::Forward(1));
     assert_eq!(
         player.pause_or_play(),
-        Seek::Back,
+        Seek::Rebuild,
         "at the end it begins again"
     );
     assert_eq!((player.happened(), player.motion()), (1, Motion::Playing));
@@ -91,7 +91,7 @@ fn speed_is_bounded_and_an_empty_recording_works() {
         player.seek_share(0.3),
         player.pause_or_play(),
     ] {
-        assert_eq!(seek, Seek::On(0));
+        assert_eq!(seek, Seek::Forward(0));
     }
 }
 
@@ -100,7 +100,7 @@ fn clock_going_back_repeats_no_event() {
     let mut player = player(&[0.0, 1.0, 0.5, 2.0]);
     let mut passed = 0;
     for now in [10.0, 11.0, 10.0, 12.0, 9.0, 15.0] {
-        passed += player.go(Timestamp(now)).len();
+        passed += player.advance(Timestamp(now)).len();
     }
     assert_eq!(passed, 4);
 }

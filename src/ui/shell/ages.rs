@@ -3,27 +3,27 @@
 use std::time::Duration;
 
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::board as model_board;
 use crate::ui::panes::{board, inbox};
 use crate::ui::popups::{problems, thread};
-use crate::ui::text::aging::Aging;
+use crate::ui::text::aging::ShownAge;
 
 /// Returns the ages that may be on the screen.
-fn shown(app: &App) -> Vec<Aging> {
-    let mut all: Vec<Aging> = model_board::under_way(app)
+fn shown(app: &App) -> Vec<ShownAge> {
+    let mut all: Vec<ShownAge> = model_board::under_way(app)
         .iter()
         .copied()
-        .map(Aging::at_once)
+        .map(ShownAge::at_once)
         .collect();
-    let of_task = |id: TaskId, all: &mut Vec<Aging>| {
+    let of_task = |id: TaskId, all: &mut Vec<ShownAge>| {
         if let Some(task) = app.model.board.get(id) {
             let times = [task.created_at, task.updated_at];
             let times = times.into_iter().chain(app.model.history.since(task));
-            all.extend(times.map(Aging::at_once));
+            all.extend(times.map(ShownAge::at_once));
         }
     };
     if let Some(Popup::Reader(reader)) = app.popups.last() {
@@ -50,13 +50,13 @@ fn shown(app: &App) -> Vec<Aging> {
 
 /// Returns the time until the next age changes; `None` if there are no ages.
 pub(in crate::ui) fn last_for(app: &App) -> Option<Duration> {
-    let left = |age: &Aging| age.lasts(app.now);
+    let left = |age: &ShownAge| age.lasts(app.now);
     shown(app).iter().map(left).min()
 }
 
 /// Returns whether any age had a different text at `before`.
 pub(in crate::ui) fn read_otherwise(app: &App, before: Timestamp) -> bool {
-    let is_other = |age: &Aging| age.reads(before) != age.reads(app.now);
+    let is_other = |age: &ShownAge| age.reads(before) != age.reads(app.now);
     shown(app).iter().any(is_other)
 }
 
@@ -67,8 +67,8 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::domain::mail::LetterKind;
-    use crate::protocol::event::LetterStep;
+    use crate::domain::mail::MailKind;
+    use crate::protocol::event::DeliveryState;
     use crate::protocol::{Event, EventKind};
     use crate::ui::fixture::letter;
     use crate::ui::update;
@@ -129,9 +129,9 @@ mod tests {
     }
 
     /// The same with a message to the lead at the given step, and an open popup.
-    fn letter_read(text: Text, step: LetterStep, passed: f64) -> UiState {
+    fn letter_read(text: Text, step: DeliveryState, passed: f64) -> UiState {
         let mut state = at_rest(TaskStatus::Completed, 0.0);
-        let mut one = letter("1", LetterKind::Message, "bob", "lead", "hello");
+        let mut one = letter("1", MailKind::Message, "bob", "lead", "hello");
         one.timestamp = Timestamp(BEGUN);
         let kind = EventKind::LetterMoved { letter: one, step };
         let (seq, at) = (2, Timestamp(BEGUN));
@@ -149,11 +149,11 @@ mod tests {
             let state = letter_read(Text::Letter(0), step, passed);
             next_tick(&state).map(|wait| wait.as_secs_f64())
         };
-        assert_eq!(wait(LetterStep::Sent, 5.25), Some(0.75));
-        assert_eq!(wait(LetterStep::Sent, 150.0), Some(30.0));
-        assert_eq!(wait(LetterStep::ActedOn, 5.25), None);
+        assert_eq!(wait(DeliveryState::Sent, 5.25), Some(0.75));
+        assert_eq!(wait(DeliveryState::Sent, 150.0), Some(30.0));
+        assert_eq!(wait(DeliveryState::ActedOn, 5.25), None);
 
-        let mut state = letter_read(Text::Letter(0), LetterStep::Sent, 150.0);
+        let mut state = letter_read(Text::Letter(0), DeliveryState::Sent, 150.0);
         let at = |passed| Msg::Tick {
             now: Timestamp(BEGUN + passed),
         };
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn problem_appears_on_time_and_its_age_updates() {
-        let mut state = letter_read(Text::Problems, LetterStep::Sent, 10.0);
+        let mut state = letter_read(Text::Problems, DeliveryState::Sent, 10.0);
         let mut seen = Vec::new();
         for _ in 0..4 {
             let wait = next_tick(&state).unwrap();

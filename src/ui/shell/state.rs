@@ -4,12 +4,12 @@ use std::ops::{Deref, DerefMut};
 
 use jiff::tz::TimeZone;
 
-use crate::domain::attention::Matter;
-use crate::domain::stamp::Timestamp;
+use crate::domain::notification::NotifyKind;
+use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::app::key_guard::KeyGuard;
 use crate::ui::app::popup::Popup;
-use crate::ui::attention::Attention;
+use crate::ui::notifier::Notifier;
 use crate::ui::frame::hit::Pointer;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::requests::RequestBook;
@@ -26,7 +26,7 @@ pub struct UiState {
     /// How far the peeked item is scrolled.
     pub(in crate::ui) reading: Reading,
     pub(in crate::ui) tour: Tour,
-    pub(in crate::ui) attention: Attention,
+    pub(in crate::ui) attention: Notifier,
 }
 
 impl UiState {
@@ -37,7 +37,7 @@ impl UiState {
             pointer: Pointer::default(),
             reading: Reading::default(),
             tour: Tour::Shown,
-            attention: Attention::wanting(&Matter::ALL),
+            attention: Notifier::with_kinds(&NotifyKind::ALL),
         }
     }
 }
@@ -67,7 +67,7 @@ impl UiState {
         self.model.queued.clear();
         self.keys.interrupted = None;
         self.flash = None;
-        self.attention.forget();
+        self.attention.clear();
         self.keys.guard = KeyGuard {
             moved_at: (self.focus != Focus::Composer).then_some(now),
             hold: None,
@@ -77,22 +77,22 @@ impl UiState {
     }
 
     /// Sets the kinds of events that notify the user.
-    pub fn call_for(&mut self, matters: &[Matter]) {
-        self.attention.want(matters);
+    pub fn call_for(&mut self, matters: &[NotifyKind]) {
+        self.attention.set_kinds(matters);
     }
 }
 
 impl UiState {
     /// Marks all earlier events as seen, so that none of them notifies the user.
-    pub fn caught_up(&mut self, now: Timestamp) {
+    pub fn mark_seen(&mut self, now: Timestamp) {
         self.now = now;
         self.flash = None;
-        self.attention.forget();
+        self.attention.clear();
         self.dirty = true;
     }
 
     /// Handles the end of the process that ran the crew: its agents stop; the user's focus stays.
-    pub fn end_of_run(&mut self, now: Timestamp) {
+    pub fn end_crew(&mut self, now: Timestamp) {
         let focus = self.focus;
         self.end_of_session(now);
         if focus == Focus::Pane(Pane::Needs) {

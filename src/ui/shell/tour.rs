@@ -2,7 +2,7 @@
 //! Pure.
 
 use crate::domain::ids::Name;
-use crate::domain::request::{Decider, Request, RequestKind};
+use crate::domain::request::{Approver, Request, RequestKind};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::clip;
@@ -76,7 +76,7 @@ pub fn line(state: &UiState) -> Option<String> {
         return Some(feature(popup).tip(state, popup));
     }
     let request = needs::selected_request(state).map(|(_, request)| request);
-    if let Some(request) = request.filter(|r| r.decider != Decider::Lead) {
+    if let Some(request) = request.filter(|r| r.decider != Approver::Lead) {
         return Some(waiting(state, request));
     }
     if !state.shown.is_lead() {
@@ -186,7 +186,7 @@ fn stage(app: &App) -> String {
         .keymap
         .key(Context::In(Pane::Board), Action::TurnBoard);
     let (done, all) = (
-        index(app).count(index::Standing::Done),
+        index(app).count(index::PolicyContext::Done),
         app.model.board.len(),
     );
     let is_lead_busy = app.activity(&Name::lead()).is_busy();

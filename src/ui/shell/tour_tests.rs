@@ -4,15 +4,15 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
-use crate::domain::mail::LetterKind;
+use crate::domain::mail::MailKind;
 use crate::domain::request::RequestKind;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Activity, MemberStatus};
 use crate::domain::worktree::{Branch, BranchState, WorktreeName};
-use crate::protocol::event::{LetterStep, SessionInfo};
+use crate::protocol::event::{DeliveryState, SessionInfo};
 use crate::protocol::{Command, EventKind};
-use crate::ui::Do;
-use crate::ui::fixture::{board_told, letter, name, picture, plan, press, ready, team, tell, told};
+use crate::ui::Effect;
+use crate::ui::fixture::{board_event, letter, name, picture, plan, press, ready, team, apply_events, after_events};
 use crate::ui::shell::tour::tests::tips::{DidIt, at_teammate, on_board, tips};
 use crate::ui::shell::tour::*;
 
@@ -50,7 +50,7 @@ fn six(done: u64) -> EventKind {
             board.complete(TaskId(id), &who, Timestamp(3.0)).unwrap();
         }
     }
-    board_told(&board)
+    board_event(&board)
 }
 
 fn without_conflict(done: u64) -> Vec<EventKind> {
@@ -64,7 +64,7 @@ fn renamed(id: u64) -> EventKind {
         ..NewTask::default()
     };
     board.create(TaskId(id), new, Timestamp(4.0)).unwrap();
-    board_told(&board)
+    board_event(&board)
 }
 
 fn removed(id: u64) -> EventKind {
@@ -99,8 +99,8 @@ fn all_gone() -> EventKind {
 
 fn two_letters() -> Vec<EventKind> {
     let moved = |id| EventKind::LetterMoved {
-        letter: letter(id, LetterKind::Message, "alice", "bob", "hello"),
-        step: LetterStep::Sent,
+        letter: letter(id, MailKind::Message, "alice", "bob", "hello"),
+        step: DeliveryState::Sent,
     };
     vec![moved("a"), moved("b")]
 }
@@ -158,7 +158,7 @@ fn branches(unmerged: &[u64]) -> Vec<EventKind> {
     let branches = (1..=5).map(branch).collect();
     vec![
         demo(),
-        board_told(&board),
+        board_event(&board),
         has_team(),
         EventKind::BranchesChanged { branches },
     ]
@@ -167,7 +167,7 @@ fn branches(unmerged: &[u64]) -> Vec<EventKind> {
 #[test]
 fn tips_follow_the_state_and_fit_the_line() {
     for tip in tips() {
-        let mut state = told(70, 20, tip.events);
+        let mut state = after_events(70, 20, tip.events);
         press(&mut state, tip.before);
         assert_eq!(line(&state).as_deref(), Some(tip.says), "{}", tip.before);
         let columns = width(tip.says);
@@ -180,7 +180,7 @@ fn keys_named_in_tips_do_what_the_tip_says() {
     for tip in tips() {
         let mut all = String::new();
         for (keys, does) in &tip.ways {
-            let mut state = told(70, 20, tip.events.clone());
+            let mut state = after_events(70, 20, tip.events.clone());
             press(&mut state, tip.before);
             assert_eq!(line(&state).as_deref(), Some(tip.says));
             let done = press(&mut state, keys);
@@ -226,7 +226,7 @@ fn keys_in_the_demo_script_work_from_everywhere() {
     let tried: [(&str, &str, DidIt); 4] = [
         ("`Alt+3`", "alt+3", on_board),
         ("`D`", "alt+3 D", |_, done| {
-            matches!(done, [Do::Command(Command::ShowDiff { .. })])
+            matches!(done, [Effect::Command(Command::ShowDiff { .. })])
         }),
         ("`Alt+4`", "alt+4", |state, _| {
             state.focus == Focus::Pane(Pane::Team)
@@ -246,7 +246,7 @@ fn keys_in_the_demo_script_work_from_everywhere() {
     }
     for before in ["", "esc", "alt+5", "alt+4 enter", "alt+4 enter i"] {
         for (name, keys, does) in tried {
-            let mut state = told(160, 45, branches(&[]));
+            let mut state = after_events(160, 45, branches(&[]));
             press(&mut state, before);
             let done = press(&mut state, keys);
             assert!(does(&state, &done), "{name} after {before:?}: {done:?}");
@@ -256,13 +256,13 @@ fn keys_in_the_demo_script_work_from_everywhere() {
 
 #[test]
 fn line_is_only_in_the_demo_and_a_key_toggles_it() {
-    let state = told(70, 20, vec![ready()]);
+    let state = after_events(70, 20, vec![ready()]);
     assert_eq!(line(&state), None);
-    let mut state = told(70, 20, without_conflict(0));
+    let mut state = after_events(70, 20, without_conflict(0));
     assert!(picture(&state).contains("watch a teammate"));
     press(&mut state, "alt+h");
     assert_eq!(line(&state), None);
-    tell(&mut state, vec![asks(RequestKind::Plan), six(2)]);
+    apply_events(&mut state, vec![asks(RequestKind::Plan), six(2)]);
     press(&mut state, "esc 4");
     assert_eq!(line(&state), None);
     assert!(!picture(&state).contains(&dismissed_by(&state.prefs)));

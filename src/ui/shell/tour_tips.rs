@@ -5,7 +5,7 @@ use crate::ui::app::popup::Popup;
 use crate::ui::shell::tour::tests::*;
 
 /// Checks whether the keys of a tip did what it says.
-pub type DidIt = fn(&UiState, &[Do]) -> bool;
+pub type DidIt = fn(&UiState, &[Effect]) -> bool;
 
 /// A tip: the events and keys before it, its text, and for each key sequence that it names a check of the effect.
 pub struct Tip {
@@ -25,29 +25,29 @@ fn tip(events: Vec<EventKind>, before: &'static str, says: &'static str) -> Tip 
 }
 
 impl Tip {
-    fn does(mut self, keys: &'static str, check: fn(&UiState, &[Do]) -> bool) -> Tip {
+    fn does(mut self, keys: &'static str, check: fn(&UiState, &[Effect]) -> bool) -> Tip {
         self.ways.push((keys, check));
         self
     }
 }
 
-pub fn on_board(state: &UiState, _: &[Do]) -> bool {
+pub fn on_board(state: &UiState, _: &[Effect]) -> bool {
     state.focus == Focus::Pane(Pane::Board)
 }
 
-fn at_lead(state: &UiState, _: &[Do]) -> bool {
+fn at_lead(state: &UiState, _: &[Effect]) -> bool {
     state.shown.is_lead()
 }
 
-pub fn at_teammate(state: &UiState, _: &[Do]) -> bool {
+pub fn at_teammate(state: &UiState, _: &[Effect]) -> bool {
     !state.shown.is_lead()
 }
 
-fn decided(_: &UiState, done: &[Do]) -> bool {
-    matches!(done, [Do::Command(Command::Decide { .. })])
+fn decided(_: &UiState, done: &[Effect]) -> bool {
+    matches!(done, [Effect::Command(Command::Decide { .. })])
 }
 
-fn comments(state: &UiState, _: &[Do]) -> bool {
+fn comments(state: &UiState, _: &[Effect]) -> bool {
     matches!(state.popups.last(), Some(Popup::Comment(_)))
 }
 
@@ -73,7 +73,7 @@ pub fn tips() -> Vec<Tip> {
             "The lead is idle: write to it, Enter sends",
         )
         .does("\"hello\" enter", |_, done| {
-            matches!(done, [Do::Command(Command::Prompt { .. })])
+            matches!(done, [Effect::Command(Command::Prompt { .. })])
         }),
         tip(
             vec![demo(), idle_lead()],
@@ -146,13 +146,13 @@ pub fn tips() -> Vec<Tip> {
             "",
             "Next: /quit, then run crewdeck in your own project",
         )
-        .does("\"/quit\" enter", |_, done| done == [Do::Quit]),
+        .does("\"/quit\" enter", |_, done| done == [Effect::Quit]),
         tip(
             with(branches(&[]), vec![idle_lead(), at_rest()]),
             "esc",
             "Next: q, then run crewdeck in your own project",
         )
-        .does("q", |_, done| done == [Do::Quit]),
+        .does("q", |_, done| done == [Effect::Quit]),
         // Requests that wait for the user.
         tip(
             asked(RequestKind::Plan),
@@ -213,7 +213,7 @@ pub fn tips() -> Vec<Tip> {
         })
         .does("enter", |state, _| !state.popups.is_empty())
         .does("D", |_, done| {
-            matches!(done, [Do::Command(Command::ShowDiff { .. })])
+            matches!(done, [Effect::Command(Command::ShowDiff { .. })])
         }),
         tip(
             without_conflict(0),

@@ -4,11 +4,11 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::domain::request::{Decision, Request, RequestStatus, Verdict};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::MemberStatus;
 use crate::protocol::{CommandRef, Command, EventKind};
-use crate::ui::fixture::{busy, name, picture, press, question, started, tell};
-use crate::ui::{Do, Msg, Seat, UiState, keys, update};
+use crate::ui::fixture::{busy, name, picture, press, question, started, apply_events};
+use crate::ui::{Effect, Msg, SessionRole, UiState, keys, update};
 
 /// A question from the lead.
 fn asked(id: &str, choices: &[&str]) -> Request {
@@ -36,12 +36,12 @@ fn decided(request: &Request, status: RequestStatus, by: &str, comment: &str) ->
 
 fn waiting(requests: &[Request]) -> UiState {
     let mut state = started(160, 45);
-    tell(&mut state, requests.iter().map(changed).collect());
+    apply_events(&mut state, requests.iter().map(changed).collect());
     state
 }
 
-fn answers(request: &Request, words: &str) -> Do {
-    Do::Command(Command::Decide(Decision {
+fn answers(request: &Request, words: &str) -> Effect {
+    Effect::Command(Command::Decide(Decision {
         id: request.id.clone(),
         kind: request.kind,
         target: request.target.clone(),
@@ -51,8 +51,8 @@ fn answers(request: &Request, words: &str) -> Do {
     }))
 }
 
-fn message(to: &str, text: &str) -> Do {
-    Do::Command(Command::Prompt {
+fn message(to: &str, text: &str) -> Effect {
+    Effect::Command(Command::Prompt {
         to: name(to),
         text: text.into(),
     })
@@ -75,7 +75,7 @@ fn enter_answers_open_question() {
     assert_eq!(state.input.composer.text(), "");
     assert!(state.model.queued.is_empty());
     let approved = decided(&asked, RequestStatus::Approved, "user", "SQLite it is");
-    tell(&mut state, vec![approved]);
+    apply_events(&mut state, vec![approved]);
     let text = picture(&state);
     assert!(
         text.contains("lead received your answer: SQLite it is"),
@@ -151,7 +151,7 @@ fn open_questions_are_answered_oldest_first() {
 fn message_to_shown_agent_does_not_answer_other_agent() {
     let alices = question("q1", &[]);
     let mut state = busy(160, 45);
-    tell(&mut state, vec![changed(&alices)]);
+    apply_events(&mut state, vec![changed(&alices)]);
     assert_eq!(
         press(&mut state, "\"go on\" enter"),
         [message("lead", "go on")]
@@ -178,7 +178,7 @@ fn draft_started_before_question_is_not_sent_as_answer() {
     let asked = asked("q1", &[]);
     let mut state = waiting(&[]);
     press(&mut state, "\"add a test\"");
-    tell(&mut state, vec![changed(&asked)]);
+    apply_events(&mut state, vec![changed(&asked)]);
     assert_eq!(press(&mut state, "enter"), []);
     let text = picture(&state);
     assert!(
@@ -199,7 +199,7 @@ fn withdrawn_question_keeps_typed_answer_as_draft() {
     let mut state = waiting(std::slice::from_ref(&asked));
     press(&mut state, "\"SQLite\"");
     let withdrawn = decided(&asked, RequestStatus::Withdrawn, "lead", "");
-    tell(&mut state, vec![withdrawn]);
+    apply_events(&mut state, vec![withdrawn]);
     let text = picture(&state);
     assert!(text.contains("lead's question was withdrawn"), "{text}");
     assert_eq!(state.input.composer.text(), "SQLite");
@@ -230,7 +230,7 @@ fn late_answer_returns_as_draft() {
         let mut state = waiting(std::slice::from_ref(&asked));
         press(&mut state, "\"SQLite\" enter");
         assert_eq!(state.input.composer.text(), "");
-        tell(&mut state, events.clone());
+        apply_events(&mut state, events.clone());
         assert_eq!(state.input.composer.text(), "SQLite", "{events:?}");
         let text = picture(&state);
         assert!(!text.contains("received your answer"), "{text}");
@@ -243,14 +243,14 @@ fn answer_in_popup_survives_closed_question() {
     let mut state = waiting(std::slice::from_ref(&asked));
     press(&mut state, "alt+w c \"SQLite\"");
     let withdrawn = decided(&asked, RequestStatus::Withdrawn, "lead", "");
-    tell(&mut state, vec![withdrawn.clone()]);
+    apply_events(&mut state, vec![withdrawn.clone()]);
     assert!(state.popups.is_empty());
     assert_eq!(state.input.composer.text(), "SQLite");
     assert!(picture(&state).contains("What you wrote is back in the composer."));
     // Also while the text was open in an editor.
     let mut state = waiting(std::slice::from_ref(&asked));
     press(&mut state, "alt+w e");
-    tell(&mut state, vec![withdrawn]);
+    apply_events(&mut state, vec![withdrawn]);
     update(&mut state, Msg::Edited("Postgres\n".into()));
     assert_eq!(state.input.composer.text(), "Postgres");
     assert!(picture(&state).contains("What you wrote is back in the composer."));
@@ -260,14 +260,14 @@ fn answer_in_popup_survives_closed_question() {
 fn viewer_answers_from_composer_while_crew_runs() {
     let asked = asked("q1", &[]);
     let mut state = waiting(std::slice::from_ref(&asked));
-    state.sit(Seat::Viewer(Some(4711)));
+    state.set_role(SessionRole::Viewer(Some(4711)));
     assert_eq!(
         press(&mut state, "\"SQLite\" enter"),
         [answers(&asked, "SQLite")]
     );
     // Without a crew, text only goes to the inbox.
     let mut state = waiting(std::slice::from_ref(&asked));
-    state.sit(Seat::Left);
+    state.set_role(SessionRole::Left);
     assert!(!picture(&state).contains("answer to lead"));
     press(&mut state, "x backspace");
     assert_eq!(
@@ -282,7 +282,7 @@ fn answering_title_fits_every_width() {
         let mut state = started(width, height);
         let mut asked = asked("q1", &["SQLite", "Postgres"]);
         asked.body = "Which database shall it use? ".repeat(20);
-        tell(&mut state, vec![changed(&asked)]);
+        apply_events(&mut state, vec![changed(&asked)]);
         let text = picture(&state);
         let title = text.lines().find(|l| l.contains("answer to lead"));
         let title = title.unwrap_or_else(|| panic!("{width}x{height}: {text}"));

@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::Name;
 use crate::protocol::EventKind;
-use crate::ui::fixture::{cells, tell};
+use crate::ui::fixture::{cells, apply_events};
 use crate::ui::tests::scenes;
 use crate::ui::tests::scenes::Shows;
 use crate::ui::text::width;
-use crate::ui::theme::roles;
+use crate::ui::theme::test_theme;
 
 /// Maximum columns beside a popup that are too few to be readable.
 const FEW: u16 = 4;
@@ -18,7 +18,7 @@ fn over(buffer: &Buffer) -> Option<Rect> {
     let mut over = buffer
         .area
         .positions()
-        .filter(|at| roles::lies_over(&buffer[*at]));
+        .filter(|at| test_theme::is_popup(&buffer[*at]));
     let one = |x, y| Rect::new(x, y, 1, 1);
     let first = over.next()?;
     Some(over.fold(one(first.x, first.y), |all, at| all.union(one(at.x, at.y))))
@@ -40,8 +40,8 @@ fn popups_leave_no_partial_text_beside_them() {
                     thinking: String::new(),
                     thought_ms: 0,
                 };
-                tell(&mut state, vec![said]);
-                let buffer = cells(&state, &roles::theme());
+                apply_events(&mut state, vec![said]);
+                let buffer = cells(&state, &test_theme::theme());
                 let Some(area) = over(&buffer) else { continue };
                 looked_at += 1;
                 let (left, right) = (area.x, columns - area.right());

@@ -8,12 +8,12 @@ use crate::ui::app::input::Completion;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{busy, name, picture, press, started};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::lead::complete::{offers, selected};
+use crate::ui::panes::lead::complete::{candidates, selected};
 use crate::ui::shell::hints::hints;
-use crate::ui::{Do, Msg, UiState, update};
+use crate::ui::{Effect, Msg, UiState, update};
 
 fn words(state: &UiState) -> Vec<String> {
-    offers(state).into_iter().map(|o| o.words).collect()
+    candidates(state).into_iter().map(|o| o.words).collect()
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn accepting_runs_command_or_inserts_name() {
     let asked = press(&mut state, "\"the tests\" enter");
     assert_eq!(
         asked,
-        [Do::Command(Command::Compact {
+        [Effect::Command(Command::Compact {
             agent: name("lead"),
             focus: "the tests".into(),
         })]
@@ -75,7 +75,7 @@ fn accepting_runs_command_or_inserts_name() {
         assert_eq!(state.input.composer.text(), "@bob ");
         assert_eq!(
             press(&mut state, "\"go on\" enter"),
-            [Do::Command(Command::Prompt {
+            [Effect::Command(Command::Prompt {
                 to: name("bob"),
                 text: "go on".into(),
             })]
@@ -89,7 +89,7 @@ fn arrows_select_and_escape_hides_list() {
     press(&mut state, "\"/\" down down");
     assert_eq!(selected(&state).map(|(row, _)| row), Some(2));
     press(&mut state, "up");
-    assert_eq!(state.input.completion, Completion::Offered(1));
+    assert_eq!(state.input.completion, Completion::Selected(1));
     press(&mut state, "esc");
     assert_eq!(state.focus, Focus::Composer);
     assert_eq!(state.input.composer.text(), "/");

@@ -4,8 +4,8 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::protocol::EventKind;
-use crate::ui::Do;
-use crate::ui::fixture::{busy, picture, press, tell};
+use crate::ui::Effect;
+use crate::ui::fixture::{busy, picture, press, apply_events};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::transcript::Portion;
 
@@ -38,10 +38,10 @@ fn search_is_typed_navigated_and_ended() {
 #[test]
 fn copy_takes_selection_or_menu_choice() {
     let answer = "I split this into five tasks and spawn three teammates.";
-    let copy = |text: &str| vec![Do::Copy(text.into())];
+    let copy = |text: &str| vec![Effect::Copy(text.into())];
     let mut state = busy(160, 45);
     let prompt = state.model.agents.get(&state.shown).map(|a| {
-        let whole = a.transcript.text_of(&Portion::Whole).unwrap();
+        let whole = a.transcript.portion_text(&Portion::Whole).unwrap();
         whole.lines().next().unwrap()[2..].to_string()
     });
     let prompt = prompt.unwrap();
@@ -53,7 +53,7 @@ fn copy_takes_selection_or_menu_choice() {
     assert!(state.popups.is_empty());
     // A replay uses the brackets for its speed, so prompts have other keys.
     assert_eq!(press(&mut state, "f ( y"), copy(&prompt));
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::Said {
             agent: Name::lead(),
@@ -71,7 +71,7 @@ fn copy_takes_selection_or_menu_choice() {
         copy("fn main() {}\n")
     );
     let done = press(&mut state, "Y \"whole\" enter");
-    let [Do::Copy(whole)] = done.as_slice() else {
+    let [Effect::Copy(whole)] = done.as_slice() else {
         panic!("{done:?}");
     };
     assert!(whole.starts_with(&format!("> {prompt}")) && whole.ends_with("fn main() {}\n```"));

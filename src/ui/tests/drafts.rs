@@ -6,11 +6,11 @@ use crate::domain::ids::Name;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{CommandRef, Command, EventKind};
 use crate::ui::app::onboarding::Weight;
-use crate::ui::fixture::{blank, busy, first_page, name, picture, press, ready, tell};
-use crate::ui::{Do, UiState};
+use crate::ui::fixture::{blank, busy, first_page, name, picture, press, ready, apply_events};
+use crate::ui::{Effect, UiState};
 
-fn message(to: &str, text: &str) -> Do {
-    Do::Command(Command::Prompt {
+fn message(to: &str, text: &str) -> Effect {
+    Effect::Command(Command::Prompt {
         to: name(to),
         text: text.into(),
     })
@@ -67,7 +67,7 @@ fn rejected_message_becomes_draft_of_recipient() {
     ] {
         let mut state = busy(160, 45);
         assert_eq!(press(&mut state, keys), [message("alice", "hello")]);
-        tell(&mut state, vec![refused("alice")]);
+        apply_events(&mut state, vec![refused("alice")]);
         assert_eq!(shown(&state), ("lead", String::new()), "{keys}");
         let text = picture(&state);
         assert!(
@@ -85,7 +85,7 @@ fn rejected_message_does_not_replace_draft() {
     let mut state = busy(160, 45);
     press(&mut state, ALICE);
     press(&mut state, "\"one\" enter \"two\"");
-    tell(&mut state, vec![refused("alice")]);
+    apply_events(&mut state, vec![refused("alice")]);
     assert_eq!(shown(&state), ("alice", "two".into()));
     assert!(picture(&state).contains("composer's history"));
     press(&mut state, "up");
@@ -110,11 +110,11 @@ fn messages_to_unstarted_crew_become_drafts() {
 #[test]
 fn unanswered_prompt_becomes_draft_to_lead() {
     let mut state = blank(160, 45);
-    tell(&mut state, vec![ready()]);
+    apply_events(&mut state, vec![ready()]);
     press(&mut state, "\"build it\" enter");
     let agent = Name::lead();
     let text = "build it".to_string();
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::Prompted {
             agent: agent.clone(),

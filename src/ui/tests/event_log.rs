@@ -6,19 +6,19 @@ use std::time::Duration;
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::ui::app::popup::{LogView, Popup, Text};
 use crate::ui::fixture::{
-    NOON, blank, busy, busy_events, decided, name, picture, plan, press, tell,
+    NOON, blank, busy, busy_events, decided, name, picture, plan, press, apply_events,
 };
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::event_log::LINES_MAX;
 use crate::ui::widgets::line_input::Searching;
-use crate::ui::{Do, UiState};
+use crate::ui::{Effect, UiState};
 
 /// A crew with events of several kinds, including failures.
 pub fn eventful(width: u16, height: u16) -> UiState {
@@ -35,7 +35,7 @@ pub fn eventful(width: u16, height: u16) -> UiState {
         error: "no such model".into(),
         hint: "Choose another with m.".into(),
     };
-    tell(
+    apply_events(
         &mut state,
         vec![
             EventKind::ActivityChanged {
@@ -80,7 +80,7 @@ fn keys_select_filter_and_close() {
     let failed = "bob's call failed: no such model. Choose another with m.";
     assert_eq!(selected(&state), failed);
     // New events do not move the selection, except on the newest line.
-    tell(&mut state, vec![EventKind::CrewAtRest]);
+    apply_events(&mut state, vec![EventKind::CrewAtRest]);
     assert_eq!(selected(&state), failed);
     press(&mut state, "f");
     assert_eq!(selected(&state), "all idle, 1/5 done");
@@ -129,7 +129,7 @@ fn copied_line_has_time_and_kind() {
     let mut state = eventful(100, 30);
     let done = press(&mut state, "esc @ y");
     let text = "12:00:27 request you approved bob's plan for #2";
-    assert_eq!(done, [Do::Copy(text.into())]);
+    assert_eq!(done, [Effect::Copy(text.into())]);
 }
 
 /// Opens the first line with ` words`.
@@ -168,7 +168,7 @@ fn enter_opens_subject_of_line() {
     assert_eq!(state.focus, Focus::Pane(Pane::Needs));
     // A missing subject is reported.
     enter(&mut state, "asks you to approve");
-    tell(&mut state, vec![EventKind::notice(NoticeLevel::Info, "a notice")]);
+    apply_events(&mut state, vec![EventKind::notice(NoticeLevel::Info, "a notice")]);
     press(&mut state, "esc @ enter");
     assert!(picture(&state).contains("This event has no details."));
 }
@@ -200,7 +200,7 @@ fn long_log_says_where_older_events_are() {
     let mut state = busy(100, 30);
     for i in 0..LINES_MAX {
         let text = format!("notice number {i}");
-        tell(&mut state, vec![EventKind::notice(NoticeLevel::Info, text)]);
+        apply_events(&mut state, vec![EventKind::notice(NoticeLevel::Info, text)]);
     }
     press(&mut state, "esc @");
     let picture = picture(&state);

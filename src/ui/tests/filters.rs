@@ -2,11 +2,11 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::mail::LetterKind;
+use crate::domain::mail::MailKind;
 use crate::protocol::EventKind;
-use crate::protocol::event::LetterStep;
+use crate::protocol::event::DeliveryState;
 use crate::ui::app::popup::{Popup, Text};
-use crate::ui::fixture::{busy, letter, name, picture, press, tell};
+use crate::ui::fixture::{busy, letter, name, picture, press, apply_events};
 use crate::ui::frame::hit::Hit;
 use crate::ui::panes::{inbox, team};
 use crate::ui::shell::hit_test;
@@ -53,9 +53,9 @@ fn inbox_is_filtered_by_sender_recipient_and_text() {
         ("x1", "carol", "dave", "Shall I wait?"),
         ("x2", "dave", "carol", "No: begin."),
     ] {
-        let letter = letter(id, LetterKind::Message, from, to, words);
-        let step = LetterStep::Sent;
-        tell(&mut state, vec![EventKind::LetterMoved { letter, step }]);
+        let letter = letter(id, MailKind::Message, from, to, words);
+        let step = DeliveryState::Sent;
+        apply_events(&mut state, vec![EventKind::LetterMoved { letter, step }]);
     }
     let cases: [(&str, &[&str]); 5] = [
         ("carol", &["lead carol", "carol dave", "dave carol"]),
@@ -87,7 +87,7 @@ fn keys_act_on_filtered_rows_and_selection_is_kept() {
     assert!(!picture(&state).contains("1 of 4"));
     assert_eq!(team::selected_member(&state), Some((2, name("carol"))));
 
-    tell(&mut state, cast::many_letters());
+    apply_events(&mut state, cast::many_letters());
     press(&mut state, "5 / \"from:bob\" enter k");
     let (at, found) = inbox::selected_letter(&state).unwrap();
     let (number, from) = (found.number, found.letter.from.clone());
@@ -107,9 +107,9 @@ fn new_message_is_filtered_and_each_pane_keeps_its_filter() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 5 / \"from:carol\" enter 4 / \"bob\" enter");
     for from in ["alice", "carol"] {
-        let letter = letter(from, LetterKind::Message, from, "dave", "news");
-        let step = LetterStep::Sent;
-        tell(&mut state, vec![EventKind::LetterMoved { letter, step }]);
+        let letter = letter(from, MailKind::Message, from, "dave", "news");
+        let step = DeliveryState::Sent;
+        apply_events(&mut state, vec![EventKind::LetterMoved { letter, step }]);
     }
     assert_eq!(letters(&state), ["carol dave"]);
     assert_eq!(team(&state), ["bob"]);

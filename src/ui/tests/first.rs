@@ -7,10 +7,10 @@ use pretty_assertions::assert_eq;
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
 use crate::ui::app::onboarding::{Offer, Weight};
-use crate::ui::fixture::{picture, press, started, tell};
+use crate::ui::fixture::{picture, press, started, apply_events};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Focus;
-use crate::ui::{Do, Msg, SETTLE, Seat, UiState, fixture, keys, update};
+use crate::ui::{Effect, Msg, SETTLE, SessionRole, UiState, fixture, keys, update};
 
 #[test]
 fn setup_page_runs_only_offered_actions() {
@@ -18,15 +18,15 @@ fn setup_page_runs_only_offered_actions() {
     state.show_first(fixture::first_page(Weight::Missing));
     assert_eq!(press(&mut state, "enter g m x"), []);
     assert!(state.popups.is_empty());
-    assert_eq!(press(&mut state, "d"), [Do::StartDemo]);
-    assert_eq!(press(&mut state, "r"), [Do::LookAgain]);
-    assert_eq!(press(&mut state, "q"), [Do::Quit]);
+    assert_eq!(press(&mut state, "d"), [Effect::StartDemo]);
+    assert_eq!(press(&mut state, "r"), [Effect::Reload]);
+    assert_eq!(press(&mut state, "q"), [Effect::Quit]);
 }
 
 #[test]
 fn board_is_not_loading_behind_setup_page() {
     let mut state = fixture::blank(160, 45);
-    state.sit(Seat::Starting);
+    state.set_role(SessionRole::Starting);
     assert!(picture(&state).contains("Loading the board"));
     state.show_first(fixture::first_page(Weight::Missing));
     let text = picture(&state);
@@ -66,12 +66,12 @@ fn early_keys_on_approval_page_are_ignored() {
     // A single key does not approve.
     assert_eq!(key(&mut state, SETTLE, "a"), []);
     assert_eq!(key(&mut state, SETTLE, "d"), []);
-    assert_eq!(key(&mut state, SETTLE, "y"), [Do::ApproveSettings]);
+    assert_eq!(key(&mut state, SETTLE, "y"), [Effect::ApproveSettings]);
     // The page reopens after the file has changed.
     let now = state.now;
     state.show_approval(approval(), now);
     assert_eq!(key(&mut state, soon, "a"), []);
-    assert_eq!(key(&mut state, SETTLE, "w"), [Do::WithoutSettings]);
+    assert_eq!(key(&mut state, SETTLE, "w"), [Effect::StartWithoutSettings]);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn text_typed_without_crew_stays_in_composer() {
     assert_eq!(press(&mut state, "\"d dr\" enter"), []);
     assert_eq!(state.composer_text(), "gred dr");
     assert!(picture(&state).contains("the message stays here. Esc r: check again"));
-    assert_eq!(press(&mut state, "esc r"), [Do::LookAgain]);
+    assert_eq!(press(&mut state, "esc r"), [Effect::Reload]);
     // Text sent before the setup page was known returns.
     let mut state = fixture::blank(100, 30);
     press(&mut state, "\"do it\" enter");
@@ -117,7 +117,7 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
         press(&mut state, "\"hello\" enter");
         let agent = fixture::name("lead");
         let text = "hello".into();
-        tell(&mut state, vec![EventKind::Prompted { agent, text }]);
+        apply_events(&mut state, vec![EventKind::Prompted { agent, text }]);
         assert!(!picture(&state).contains(headline));
         assert!(!state.is_at_the_beginning());
         assert_eq!(press(&mut state, "esc 1 d r"), []);
@@ -131,7 +131,7 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
     if let EventKind::CrewReady(setup) = &mut other {
         setup.model = "another".into();
     }
-    tell(&mut state, vec![other]);
+    apply_events(&mut state, vec![other]);
     assert_eq!(state.first_page().map(|p| p.weight), Some(Weight::Advice));
     assert_eq!(state.focus, Focus::Composer);
 }
@@ -163,7 +163,7 @@ fn unanswered_first_prompt_returns_to_composer() {
     ] {
         let mut state = started(100, 30);
         press(&mut state, typed);
-        tell(&mut state, events);
+        apply_events(&mut state, events);
         assert_eq!(state.composer_text(), expected);
     }
 }

@@ -4,15 +4,15 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, Request, RequestStatus, Verdict};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{Command, Event, EventKind};
 use crate::ui::app::key_guard::{HOLD, SETTLE};
-use crate::ui::fixture::{busy, permission, picture, press, question, started, tell};
+use crate::ui::fixture::{busy, permission, picture, press, question, started, apply_events};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::tick::next_tick;
-use crate::ui::{Do, Msg, UiState, keys, update};
+use crate::ui::{Effect, Msg, UiState, keys, update};
 
 const NEEDS: Focus = Focus::Pane(Pane::Needs);
 
@@ -40,8 +40,8 @@ fn decided(request: &Request) -> EventKind {
     EventKind::RequestChanged { request }
 }
 
-fn decision(request: &Request, verdict: Verdict) -> Do {
-    Do::Command(Command::Decide(Decision::on(
+fn decision(request: &Request, verdict: Verdict) -> Effect {
+    Effect::Command(Command::Decide(Decision::on(
         request,
         verdict,
         Name::user(),
@@ -53,7 +53,7 @@ fn decision(request: &Request, verdict: Verdict) -> Do {
 fn asking(request: &Request) -> UiState {
     let mut state = started(160, 45);
     let agent = Name::lead();
-    tell(
+    apply_events(
         &mut state,
         vec![
             EventKind::TurnStarted {
@@ -76,7 +76,7 @@ fn event(state: &mut UiState, after: f64, kind: EventKind) {
 }
 
 /// Presses a key `after` seconds after the previous input.
-fn key(state: &mut UiState, after: f64, name: &str) -> Vec<Do> {
+fn key(state: &mut UiState, after: f64, name: &str) -> Vec<Effect> {
     let at = Timestamp(state.now.0 + after);
     update(state, Msg::Key(keys::parse(name).unwrap(), at))
 }
@@ -219,7 +219,7 @@ fn user_can_leave_needs_you_during_hold() {
 fn keys_for_auto_closed_dialog_are_ignored() {
     let (one, two) = (question("q1", &[]), asked("two", 9.0));
     let mut state = asking(&two);
-    tell(&mut state, vec![changed(&one)]);
+    apply_events(&mut state, vec![changed(&one)]);
     press(&mut state, "alt+w c \"1\"");
     assert_eq!(state.popups.len(), 1);
     let mut withdrawn = one;
@@ -261,7 +261,7 @@ fn ctrl_c_clears_draft_without_arming_quit() {
     // The lead is idle, two teammates are working.
     let agent = Name::lead();
     let activity = Activity::Idle;
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::ActivityChanged { agent, activity }],
     );
@@ -288,7 +288,7 @@ fn ctrl_c_clears_draft_without_arming_quit() {
 fn ctrl_c_interrupts_agent_without_arming_quit() {
     let mut state = asking(&asked("one", 0.0));
     press(&mut state, "\"half a thought\"");
-    let stop = Do::Command(Command::Interrupt {
+    let stop = Effect::Command(Command::Interrupt {
         agent: Name::lead(),
     });
     assert_eq!(key(&mut state, 1.0, "ctrl+c"), [stop]);

@@ -8,12 +8,12 @@ use crate::domain::ids::Name;
 use crate::domain::screen::TodoPane;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::popup::{Popup, Text};
-use crate::ui::fixture::{blank, busy, busy_events, cells, name, picture, press, started, tell};
+use crate::ui::fixture::{blank, busy, busy_events, cells, name, picture, press, started, apply_events};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::popups::costs;
 use crate::ui::shell::layout;
 use crate::ui::tests::scenes::work;
-use crate::ui::{Do, Msg, Theme, UiState, update};
+use crate::ui::{Effect, Msg, Theme, UiState, update};
 
 fn spending() -> Vec<EventKind> {
     let mut all = busy_events();
@@ -27,7 +27,7 @@ fn costs_from_journal_equal_live_costs() {
     for (seq, kind) in (1..).zip(spending()) {
         let event = Event {
             seq,
-            at: crate::domain::stamp::Timestamp(1.0),
+            at: crate::domain::timestamp::Timestamp(1.0),
             kind,
         };
         let line = serde_json::to_string(&event).unwrap();
@@ -77,7 +77,7 @@ fn older_journal_without_calls_is_readable() {
 #[test]
 fn cost_panel_opens_agent_and_task() {
     let mut state = busy(160, 45);
-    tell(&mut state, work::spending());
+    apply_events(&mut state, work::spending());
     press(&mut state, "esc $ j enter");
     assert!(state.popups.is_empty());
     assert_eq!(
@@ -98,7 +98,7 @@ fn cost_panel_opens_agent_and_task() {
     press(&mut state, "esc");
     assert!(matches!(state.popups.last(), Some(Popup::Costs(_))));
     let done = press(&mut state, "y");
-    assert_eq!(done, [Do::Copy(costs::text(&state))]);
+    assert_eq!(done, [Effect::Copy(costs::text(&state))]);
     press(&mut state, "$");
     assert!(state.popups.is_empty());
 }
@@ -146,7 +146,7 @@ fn peeked_plan(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let steps: Vec<String> = (1..=90).map(|n| format!("{n}. Step {n} ends.")).collect();
     let request = crate::ui::fixture::plan("r0", &steps.join("\n"));
-    tell(&mut state, vec![EventKind::RequestChanged { request }]);
+    apply_events(&mut state, vec![EventKind::RequestChanged { request }]);
     press(&mut state, "alt+w");
     while !picture(&state).contains("Step 1 ends") {
         press(&mut state, "n");
@@ -223,7 +223,7 @@ fn permission_read_to_end_in_preview_can_be_approved() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = crate::ui::fixture::started(width, height);
         let request = long_permission("r0");
-        tell(&mut state, vec![EventKind::RequestChanged { request }]);
+        apply_events(&mut state, vec![EventKind::RequestChanged { request }]);
         assert_eq!(press(&mut state, "alt+w space a"), [], "{width}");
         assert!(picture(&state).contains("Not all of it was visible"));
         assert_eq!(press(&mut state, "pgdn a"), [], "{width}");
@@ -238,7 +238,7 @@ fn previewed_conversation_scrolls_independently() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = busy(width, height);
         let alice = name("alice");
-        tell(&mut state, work::conversation_of(&alice));
+        apply_events(&mut state, work::conversation_of(&alice));
         press(&mut state, "esc 4 g space");
         let newest = peeked(&state);
         press(&mut state, "pgup");
@@ -251,7 +251,7 @@ fn previewed_conversation_scrolls_independently() {
             thinking: String::new(),
             thought_ms: 0,
         };
-        tell(&mut state, vec![said]);
+        apply_events(&mut state, vec![said]);
         assert_eq!(older, peeked(&state), "{width}");
         let agent = state.model.agents.get(&alice).unwrap();
         assert!(agent.transcript.is_following());
@@ -270,7 +270,7 @@ fn preview_accepts_actions_and_closes_when_empty() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4 g space");
     let done = press(&mut state, "n");
-    let nudged = matches!(done.as_slice(), [Do::Command(crate::protocol::Command::Nudge { member })] if *member == name("alice"));
+    let nudged = matches!(done.as_slice(), [Effect::Command(crate::protocol::Command::Nudge { member })] if *member == name("alice"));
     assert!(nudged, "{done:?}");
     press(&mut state, "space alt+w space");
     assert_eq!(title(&state), "╭ Request 1 ");
@@ -279,7 +279,7 @@ fn preview_accepts_actions_and_closes_when_empty() {
         id,
         ..crate::ui::fixture::plan("r0", "")
     };
-    tell(
+    apply_events(
         &mut state,
         vec![crate::ui::fixture::decided(request, "lead")],
     );
@@ -287,7 +287,7 @@ fn preview_accepts_actions_and_closes_when_empty() {
     // The same when another process's crew ends: no key may reach a hidden preview.
     let mut state = busy(160, 45);
     press(&mut state, "alt+w space");
-    state.end_of_run(state.now);
+    state.end_crew(state.now);
     assert!(state.popups.is_empty(), "{:?}", state.popups);
 }
 
@@ -313,7 +313,7 @@ fn pane_keys_work_during_preview() {
     press(&mut state, "space");
     assert_eq!(press(&mut state, "W").len(), 1);
     let judged = crate::ui::tests::hands::judged(2, crate::domain::worktree::Losses::default());
-    tell(&mut state, vec![judged]);
+    apply_events(&mut state, vec![judged]);
     let asks = matches!(state.popups.as_slice(), [Popup::Peek(_), Popup::Confirm(_)]);
     assert!(asks, "{:?}", state.popups);
 }
@@ -334,22 +334,22 @@ fn empty_pane_has_no_preview() {
 #[test]
 fn printed_conversation_is_complete_and_escaped() {
     let mut state = busy(160, 45);
-    tell(&mut state, work::long_conversation());
+    apply_events(&mut state, work::long_conversation());
     let evil = EventKind::Said {
         agent: Name::lead(),
         text: "a \u{1b}]0;title\u{7} b\u{9b}2J".into(),
         thinking: String::new(),
         thought_ms: 0,
     };
-    tell(&mut state, vec![evil]);
+    apply_events(&mut state, vec![evil]);
     let done = press(&mut state, "esc 1 s");
-    let [Do::Print(text)] = done.as_slice() else {
+    let [Effect::Print(text)] = done.as_slice() else {
         panic!("{done:?}");
     };
-    assert_eq!(press(&mut state, "v"), [Do::ReadOutside(text.clone())]);
+    assert_eq!(press(&mut state, "v"), [Effect::OpenInEditor(text.clone())]);
     assert_eq!(
         press(&mut state, "Y \"whole\" enter"),
-        [Do::Copy(text.clone())]
+        [Effect::Copy(text.clone())]
     );
     for words in [
         "> And the others?",
@@ -369,7 +369,7 @@ fn printed_conversation_is_complete_and_escaped() {
 fn after(state: &mut UiState, keys: &str) -> (bool, Focus, Option<TodoPane>) {
     let done = press(state, keys);
     let kept = done.iter().find_map(|d| {
-        if let Do::SaveScreen(choice) = d {
+        if let Effect::SaveScreen(choice) = d {
             Some(choice.todo)
         } else {
             None
@@ -434,7 +434,7 @@ fn assumed_context_window_is_marked_in_usage() {
                 cost: None,
                 calls: 1,
             };
-            tell(&mut state, vec![used]);
+            apply_events(&mut state, vec![used]);
         }
         let text = picture(&state);
         let first = text.lines().next().unwrap_or_default();

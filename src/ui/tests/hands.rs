@@ -4,14 +4,14 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::graph::{Claimer, NewTask, TaskEdit};
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::UserAction;
 use crate::protocol::{CommandRef, Command, EventKind, TaskCommand};
 use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{NOON, board_told, hands, name, picture, press, tell};
+use crate::ui::fixture::{NOON, board_event, hands, name, picture, press, apply_events};
 use crate::ui::tests::merging::on as merging_on;
-use crate::ui::{Do, UiState};
+use crate::ui::{Effect, UiState};
 
 /// A state with a task selected on the board. `own` is claimed by the user.
 pub fn at(width: u16, height: u16, own: Option<u64>, id: u64) -> UiState {
@@ -21,19 +21,19 @@ pub fn at(width: u16, height: u16, own: Option<u64>, id: u64) -> UiState {
     state
 }
 
-fn wish(wish: TaskCommand) -> Do {
-    Do::Command(Command::Task(Box::new(wish)))
+fn wish(wish: TaskCommand) -> Effect {
+    Effect::Command(Command::Task(Box::new(wish)))
 }
 
-fn claim(id: u64) -> Do {
+fn claim(id: u64) -> Effect {
     wish(TaskCommand::Claim { task: TaskId(id) })
 }
 
-fn complete(id: u64) -> Do {
+fn complete(id: u64) -> Effect {
     wish(TaskCommand::Complete { task: TaskId(id) })
 }
 
-fn release(id: u64, from: &str) -> Do {
+fn release(id: u64, from: &str) -> Effect {
     let (task, from) = (TaskId(id), Name::party(from).unwrap());
     wish(TaskCommand::Release { task, from })
 }
@@ -128,13 +128,13 @@ fn dialog_closes_when_task_owner_changes() {
     press(&mut state, "u");
     assert!(picture(&state).contains("Release #2 (Write the parser), the task of alice?"));
     let mut board = (*state.model.board).clone();
-    board.take(TaskId(2), &name("alice"), Timestamp(NOON)).unwrap();
+    board.take_from_owner(TaskId(2), &name("alice"), Timestamp(NOON)).unwrap();
     let bob = Claimer {
         name: name("bob"),
         tags: vec![],
     };
     board.claim(TaskId(2), &bob, Timestamp(NOON)).unwrap();
-    tell(&mut state, vec![board_told(&board)]);
+    apply_events(&mut state, vec![board_event(&board)]);
     assert!(state.popups.is_empty());
     assert!(picture(&state).contains("#2 now has another owner."));
     // A task claimed in the meantime is not completed.
@@ -150,14 +150,14 @@ fn dialog_closes_when_task_owner_changes() {
             Timestamp(NOON),
         )
         .unwrap();
-    tell(&mut state, vec![board_told(&board)]);
+    apply_events(&mut state, vec![board_event(&board)]);
     assert!(state.popups.is_empty());
 }
 
 #[test]
 fn worktree_path_is_copied() {
     let mut state = at(160, 45, Some(6), 6);
-    let path = Do::Copy("~/src/parser/.worktrees/task-6".into());
+    let path = Effect::Copy("~/src/parser/.worktrees/task-6".into());
     assert_eq!(press(&mut state, "Y"), [path]);
     state.selected.task = Some(TaskId(4));
     assert_eq!(press(&mut state, "Y"), []);
@@ -174,17 +174,17 @@ fn event_log_names_user() {
                act: UserAction,
                board: &crate::domain::graph::TaskGraph| {
         let task = TaskId(task);
-        tell(
+        apply_events(
             state,
-            vec![EventKind::PersonActed { task, act }, board_told(board)],
+            vec![EventKind::PersonActed { task, act }, board_event(board)],
         );
     };
-    board.claim(TaskId(6), &Claimer::person(), now).unwrap();
+    board.claim(TaskId(6), &Claimer::user(), now).unwrap();
     act(&mut state, 6, UserAction::Claimed, &board);
     board.complete(TaskId(6), &Name::user(), now).unwrap();
     act(&mut state, 6, UserAction::Completed, &board);
     let from = name("alice");
-    board.take(TaskId(2), &from, now).unwrap();
+    board.take_from_owner(TaskId(2), &from, now).unwrap();
     act(&mut state, 2, UserAction::Released { from }, &board);
     press(&mut state, "@");
     let log = picture(&state);
@@ -246,7 +246,7 @@ fn task_form_submits_and_shows_errors() {
             vec![add("It", &[])],
             false,
         ),
-        ("a \"Draw\" ctrl+x e", vec![Do::EditComposer], true),
+        ("a \"Draw\" ctrl+x e", vec![Effect::EditComposer], true),
         ("e enter", vec![], false),
         (
             "e \"s\" enter",
@@ -280,21 +280,21 @@ fn rejected_form_reopens_with_reason() {
     let refused = |asked| EventKind::refused(asked, why.clone());
     let edit = CommandRef::EditTask { task: TaskId(4) };
     for other in [CommandRef::Merge { task: TaskId(2) }, CommandRef::ListModels, edit] {
-        tell(&mut state, vec![refused(other)]);
+        apply_events(&mut state, vec![refused(other)]);
         assert!(state.popups.is_empty(), "it is not about the form");
     }
     let of_old = EventKind::Refused {
         asked: None,
         why: why.clone(),
     };
-    tell(&mut state, vec![of_old, refused(CommandRef::AddTask)]);
+    apply_events(&mut state, vec![of_old, refused(CommandRef::AddTask)]);
     let shown = picture(&state);
     assert!(shown.contains("New task") && shown.contains("Draw") && shown.contains(&why));
     // An accepted form does not return; a rejection of something else changes nothing.
     press(&mut state, "enter");
     let task = TaskId(7);
     let act = UserAction::Added;
-    tell(
+    apply_events(
         &mut state,
         vec![
             EventKind::PersonActed { task, act },
@@ -318,7 +318,7 @@ fn rejected_form_stays_draft_while_user_is_busy() {
         press(&mut state, "a \"Draw\" enter a \"Paint\" esc");
         press(&mut state, keys);
         let popups = state.popups.len();
-        tell(
+        apply_events(
             &mut state,
             vec![EventKind::refused(CommandRef::AddTask, "the disk is full.")],
         );
@@ -347,7 +347,7 @@ fn unconfirmed_forms_are_bounded() {
     assert!(picture(&state).contains("the board has not confirmed"));
     let act = UserAction::Added;
     let task = TaskId(7);
-    tell(&mut state, vec![EventKind::PersonActed { task, act }]);
+    apply_events(&mut state, vec![EventKind::PersonActed { task, act }]);
     assert_eq!(press(&mut state, "enter").len(), 1);
 }
 
@@ -375,7 +375,7 @@ pub fn judged(id: u64, losses: Losses) -> EventKind {
 fn removing_worktree_with_work_asks_twice() {
     let remove = |told: Losses| {
         let task = TaskId(2);
-        Do::Command(Command::RemoveWorktree { task, told })
+        Effect::Command(Command::RemoveWorktree { task, told })
     };
     let none = Losses::default;
     for (would_go, keys, expected, asks) in [
@@ -390,15 +390,15 @@ fn removing_worktree_with_work_asks_twice() {
         (losses(), "y X", vec![remove(losses())], false),
     ] {
         let mut state = merging_on(160, 45, 2);
-        let judge = Do::Command(Command::JudgeWorktree { task: TaskId(2) });
+        let judge = Effect::Command(Command::JudgeWorktree { task: TaskId(2) });
         assert_eq!(press(&mut state, "W"), [judge]);
-        tell(&mut state, vec![judged(2, would_go)]);
+        apply_events(&mut state, vec![judged(2, would_go)]);
         assert_eq!(press(&mut state, keys), expected, "{keys}");
         assert_eq!(!state.popups.is_empty(), asks, "{keys}");
     }
     // Permanent losses are listed separately from what is kept.
     let mut state = merging_on(160, 45, 2);
-    tell(&mut state, vec![judged(2, losses())]);
+    apply_events(&mut state, vec![judged(2, losses())]);
     press(&mut state, "y");
     let shown = picture(&state);
     for words in [
@@ -420,6 +420,6 @@ fn removing_worktree_with_work_asks_twice() {
     // A result that arrives while the user is busy opens no dialog.
     let mut state = merging_on(160, 45, 2);
     press(&mut state, "W a");
-    tell(&mut state, vec![judged(2, losses())]);
+    apply_events(&mut state, vec![judged(2, losses())]);
     assert!(picture(&state).contains("New task"));
 }

@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::ui::app::popup::{Popup, Reader, Text};
 use crate::ui::fixture::{NOON, busy, picture, press, started};
 use crate::ui::popups::reader;

@@ -6,15 +6,15 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{JobId, Name};
 use crate::domain::job::{Job, JobEnd};
-use crate::domain::rule::{Scope, SessionRule};
-use crate::domain::stamp::Timestamp;
+use crate::domain::permission::{PermissionScope, SessionPermission};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::TaskStatus;
 use crate::domain::team::MemberStatus;
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::protocol::{Command, EventKind};
-use crate::ui::Do;
+use crate::ui::Effect;
 use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{NOON, board, busy, name, picture, press, started, team, tell};
+use crate::ui::fixture::{NOON, board, busy, name, picture, press, started, team, apply_events};
 use crate::ui::panes::team as panes_team;
 
 #[test]
@@ -29,7 +29,7 @@ fn team_selection_follows_agent_that_moves_down() {
         let mut gone = team();
         gone.members[0].status = MemberStatus::Shutdown;
         let team = Arc::new(gone);
-        tell(&mut state, vec![EventKind::TeamChanged { team }]);
+        apply_events(&mut state, vec![EventKind::TeamChanged { team }]);
         assert_eq!(
             panes_team::selected_member(&state),
             Some((2, name("alice")))
@@ -37,7 +37,7 @@ fn team_selection_follows_agent_that_moves_down() {
         // The action does not go to the agent now in that row.
         let asked = press(&mut state, "n");
         let is_bobs =
-            |d: &Do| matches!(d, Do::Command(Command::Nudge { member }) if *member == name("bob"));
+            |d: &Effect| matches!(d, Effect::Command(Command::Nudge { member }) if *member == name("bob"));
         assert!(!asked.iter().any(is_bobs), "{asked:?}");
     }
 }
@@ -63,7 +63,7 @@ fn board_selection_keeps_task_then_row() {
     let mut done = graph.get(first).unwrap().clone();
     done.status = TaskStatus::Completed;
     let changed = vec![Arc::new(done)];
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::BoardChanged {
             changed,
@@ -75,7 +75,7 @@ fn board_selection_keeps_task_then_row() {
     press(&mut state, "j j");
     let (row, gone) = crate::ui::panes::board::selected(&state).unwrap();
     assert!(row > 0);
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::BoardChanged {
             changed: vec![],
@@ -102,12 +102,12 @@ fn job(id: &str, ended: bool) -> EventKind {
 #[test]
 fn job_selection_follows_ended_job() {
     let mut state = started(120, 40);
-    tell(
+    apply_events(
         &mut state,
         vec![job("one", false), job("two", false), job("three", false)],
     );
     press(&mut state, "\"/jobs\" enter");
-    tell(&mut state, vec![job("one", true)]);
+    apply_events(&mut state, vec![job("one", true)]);
     let selected = |state: &crate::ui::UiState| {
         let Some(Popup::Jobs { row }) = state.popups.last() else {
             panic!("no jobs")
@@ -115,14 +115,14 @@ fn job_selection_follows_ended_job() {
         state.model.jobs.listed()[*row].id.0.clone()
     };
     assert_eq!(selected(&state), "one");
-    tell(&mut state, vec![job("four", false)]);
+    apply_events(&mut state, vec![job("four", false)]);
     assert_eq!(selected(&state), "one");
 }
 
-fn rule(number: u64, command: &str) -> SessionRule {
-    SessionRule {
+fn rule(number: u64, command: &str) -> SessionPermission {
+    SessionPermission {
         number,
-        scope: Scope::Exact {
+        scope: PermissionScope::Exact {
             command: command.into(),
         },
         by: Name::user(),
@@ -135,12 +135,12 @@ fn rule(number: u64, command: &str) -> SessionRule {
 fn enter_revokes_selected_permission() {
     let mut state = busy(120, 40);
     let rules = vec![rule(1, "make"), rule(2, "make test"), rule(3, "ls")];
-    tell(&mut state, vec![EventKind::RulesChanged { rules }]);
+    apply_events(&mut state, vec![EventKind::RulesChanged { rules }]);
     press(&mut state, "esc R down");
     let rules = vec![rule(2, "make test"), rule(3, "ls")];
-    tell(&mut state, vec![EventKind::RulesChanged { rules }]);
+    apply_events(&mut state, vec![EventKind::RulesChanged { rules }]);
     let done = press(&mut state, "enter");
-    assert_eq!(done, [Do::Command(Command::TakeBack { rule: 2 })]);
+    assert_eq!(done, [Effect::Command(Command::TakeBack { rule: 2 })]);
 }
 
 #[test]
@@ -156,10 +156,10 @@ fn todo_selection_follows_its_item() {
         let agent = Name::lead();
         EventKind::TodoChanged { agent, list }
     };
-    tell(&mut state, vec![list(&["first", "second", "third"])]);
+    apply_events(&mut state, vec![list(&["first", "second", "third"])]);
     press(&mut state, "esc 2 g j");
     assert_eq!(state.selected.todo, Some(1));
-    tell(&mut state, vec![list(&["new", "first", "second", "third"])]);
+    apply_events(&mut state, vec![list(&["new", "first", "second", "third"])]);
     assert_eq!(state.selected.todo, Some(2));
 }
 
@@ -189,11 +189,11 @@ fn model_list_opens_on_current_model() {
     // The list arrives after the popup opens; then it is already known; then a search is typed.
     let mut state = started(100, 30);
     press(&mut state, "\"/model\" enter");
-    tell(&mut state, vec![listed()]);
+    apply_events(&mut state, vec![listed()]);
     assert_eq!(opened(&state), (23, true));
     press(&mut state, "down");
     let (agent, text) = (Name::lead(), "part of an answer".to_string());
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::TextDelta { agent, text }, listed()],
     );

@@ -7,20 +7,20 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, RequestKind, Verdict};
 use crate::protocol::{Command, EventKind};
 use crate::ui::app::MouseOwner;
-use crate::ui::fixture::{busy, decided, name, permission, picture, plan, press, started, tell};
+use crate::ui::fixture::{busy, decided, name, permission, picture, plan, press, started, apply_events};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::layout::layout;
-use crate::ui::{Do, Msg, UiState, update};
+use crate::ui::{Effect, Msg, UiState, update};
 
-fn prompt(to: &str, text: &str) -> Do {
-    Do::Command(Command::Prompt {
+fn prompt(to: &str, text: &str) -> Effect {
+    Effect::Command(Command::Prompt {
         to: name(to),
         text: text.into(),
     })
 }
 
-fn decision(id: &str, kind: RequestKind, target: &str, verdict: Verdict, comment: &str) -> Do {
-    Do::Command(Command::Decide(Decision {
+fn decision(id: &str, kind: RequestKind, target: &str, verdict: Verdict, comment: &str) -> Effect {
+    Effect::Command(Command::Decide(Decision {
         id: RequestId(id.into()),
         kind,
         target: name(target),
@@ -65,11 +65,11 @@ fn keys_move_the_focus() {
 
 #[test]
 fn keys_send_commands_to_crew() {
-    let shutdown = |who: &str| Do::Command(Command::AskShutdown { member: name(who) });
+    let shutdown = |who: &str| Effect::Command(Command::AskShutdown { member: name(who) });
     let yes = Verdict::Approve;
     let no = Verdict::Reject;
     let by = |verdict, comment| decision("r1", RequestKind::Plan, "bob", verdict, comment);
-    let cases: Vec<(&str, Vec<Do>)> = vec![
+    let cases: Vec<(&str, Vec<Effect>)> = vec![
         ("\"do it\" enter", vec![prompt("lead", "do it")]),
         (
             "\"one\" ctrl+j \"two\" enter",
@@ -113,51 +113,51 @@ fn keys_send_commands_to_crew() {
         ("esc 4 X n", vec![]),
         (
             "esc 4 j X y",
-            vec![Do::Command(Command::Force {
+            vec![Effect::Command(Command::Force {
                 member: name("bob"),
             })],
         ),
         (
             "esc 4 n",
-            vec![Do::Command(Command::Nudge {
+            vec![Effect::Command(Command::Nudge {
                 member: name("alice"),
             })],
         ),
         ("esc q", vec![]),
-        ("esc q y", vec![Do::Quit]),
+        ("esc q y", vec![Effect::Quit]),
         ("esc q n", vec![]),
-        ("\"/quit\" enter enter", vec![Do::Quit]),
-        ("ctrl+c ctrl+c", vec![Do::Quit]),
+        ("\"/quit\" enter enter", vec![Effect::Quit]),
+        ("ctrl+c ctrl+c", vec![Effect::Quit]),
         ("ctrl+c esc ctrl+c", vec![]),
         ("\"text\" ctrl+c up enter", vec![prompt("lead", "text")]),
-        ("ctrl+z", vec![Do::Suspend]),
-        ("ctrl+x e", vec![Do::EditComposer]),
+        ("ctrl+z", vec![Effect::Suspend]),
+        ("ctrl+x e", vec![Effect::EditComposer]),
         ("ctrl+x q", vec![]),
-        ("esc M", vec![Do::Mouse(MouseOwner::Crewdeck)]),
-        ("esc 4 y", vec![Do::Copy("alice".into())]),
+        ("esc M", vec![Effect::Mouse(MouseOwner::Crewdeck)]),
+        ("esc 4 y", vec![Effect::Copy("alice".into())]),
         (
             "esc 1 y",
-            vec![Do::Copy(
+            vec![Effect::Copy(
                 "I split this into five tasks and spawn three teammates.".into(),
             )],
         ),
         (
             "esc 4 enter ctrl+c",
-            vec![Do::Command(Command::Interrupt {
+            vec![Effect::Command(Command::Interrupt {
                 agent: name("alice"),
             })],
         ),
-        ("\"/model\" enter", vec![Do::Command(Command::ListModels)]),
+        ("\"/model\" enter", vec![Effect::Command(Command::ListModels)]),
         (
             "esc 1 m \"gpt-x\" enter",
             vec![
-                Do::Command(Command::ListModels),
-                Do::Command(Command::UseModel {
+                Effect::Command(Command::ListModels),
+                Effect::Command(Command::UseModel {
                     name: "gpt-x".into(),
                 }),
             ],
         ),
-        ("ctrl+p \"suspend\" enter", vec![Do::Suspend]),
+        ("ctrl+p \"suspend\" enter", vec![Effect::Suspend]),
         ("esc : \"yes\" esc", vec![]),
         ("esc 4 : \"shut down\" enter", vec![shutdown("alice")]),
     ];
@@ -170,14 +170,14 @@ fn keys_send_commands_to_crew() {
 #[test]
 fn dialog_needs_its_own_key_and_closes_by_any_cancel_key() {
     let member = name("bob");
-    let force = Do::Command(Command::Force { member });
+    let force = Effect::Command(Command::Force { member });
     for (keys, expected) in [
         ("esc 4 j X ctrl+c", vec![]),
         ("esc 4 j X enter", vec![]),
         ("esc 4 j X enter y", vec![force]),
-        ("esc 4 j X ctrl+c ctrl+c ctrl+c", vec![Do::Quit]),
-        ("esc q enter", vec![Do::Quit]),
-        ("esc q ctrl+c", vec![Do::Quit]),
+        ("esc 4 j X ctrl+c ctrl+c ctrl+c", vec![Effect::Quit]),
+        ("esc q enter", vec![Effect::Quit]),
+        ("esc q ctrl+c", vec![Effect::Quit]),
     ] {
         let mut state = busy(160, 45);
         assert_eq!(press(&mut state, keys), expected, "{keys}");
@@ -187,18 +187,18 @@ fn dialog_needs_its_own_key_and_closes_by_any_cancel_key() {
 #[test]
 fn interrupt_is_sent_once_then_offers_quit() {
     let mut state = busy(160, 45);
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::TurnStarted {
             agent: Name::lead(),
         }],
     );
-    let interrupt = Do::Command(Command::Interrupt {
+    let interrupt = Effect::Command(Command::Interrupt {
         agent: Name::lead(),
     });
     assert_eq!(press(&mut state, "ctrl+c"), [interrupt]);
     assert_eq!(press(&mut state, "ctrl+c"), []);
-    assert_eq!(press(&mut state, "ctrl+c"), [Do::Quit]);
+    assert_eq!(press(&mut state, "ctrl+c"), [Effect::Quit]);
 }
 
 #[test]
@@ -209,27 +209,27 @@ fn second_press_quits_within_two_seconds() {
     update(
         &mut state,
         Msg::Tick {
-            now: crate::domain::stamp::Timestamp(later),
+            now: crate::domain::timestamp::Timestamp(later),
         },
     );
     assert_eq!(press(&mut state, "ctrl+c"), []);
-    assert_eq!(press(&mut state, "ctrl+c"), [Do::Quit]);
-    assert_eq!(press(&mut started(160, 45), "esc q"), [Do::Quit]);
+    assert_eq!(press(&mut state, "ctrl+c"), [Effect::Quit]);
+    assert_eq!(press(&mut started(160, 45), "esc q"), [Effect::Quit]);
 }
 
 #[test]
 fn replacing_request_is_not_decided_by_same_press() {
     let mut state = busy(160, 45);
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::RequestChanged {
             request: permission("r2"),
         }],
     );
     assert_eq!(press(&mut state, "alt+w a").len(), 1);
-    tell(&mut state, vec![decided(plan("r1", ""), "user")]);
+    apply_events(&mut state, vec![decided(plan("r1", ""), "user")]);
     let key = crate::ui::keys::parse("a").unwrap();
-    let soon = crate::domain::stamp::Timestamp(state.now.0 + 0.1);
+    let soon = crate::domain::timestamp::Timestamp(state.now.0 + 0.1);
     assert_eq!(update(&mut state, Msg::Key(key, soon)), []);
     let expected = decision("r2", RequestKind::Permission, "alice", Verdict::Approve, "");
     assert_eq!(press(&mut state, "a"), [expected]);
@@ -239,7 +239,7 @@ fn replacing_request_is_not_decided_by_same_press() {
 fn first_request_is_decidable_once_focused() {
     let mut state = started(160, 45);
     let request = plan("r1", "");
-    tell(&mut state, vec![EventKind::RequestChanged { request }]);
+    apply_events(&mut state, vec![EventKind::RequestChanged { request }]);
     let at = state.now;
     let mut soon = |key: &str| {
         update(
@@ -257,8 +257,8 @@ fn new_request_keeps_selection_and_last_one_returns_focus() {
     let mut state = busy(160, 45);
     press(&mut state, "\"draft\" alt+w");
     let mut older = permission("r0");
-    older.created_at = crate::domain::stamp::Timestamp(1.0);
-    tell(
+    older.created_at = crate::domain::timestamp::Timestamp(1.0);
+    apply_events(
         &mut state,
         vec![EventKind::RequestChanged {
             request: older.clone(),
@@ -266,7 +266,7 @@ fn new_request_keeps_selection_and_last_one_returns_focus() {
     );
     let expected = decision("r1", RequestKind::Plan, "bob", Verdict::Reject, "");
     assert_eq!(press(&mut state, "r"), [expected]);
-    tell(
+    apply_events(
         &mut state,
         vec![decided(plan("r1", ""), "user"), decided(older, "lead")],
     );
@@ -278,7 +278,7 @@ fn new_request_keeps_selection_and_last_one_returns_focus() {
 fn comment_closes_when_decided_elsewhere() {
     let mut state = busy(160, 45);
     press(&mut state, "alt+w c \"hm\"");
-    tell(&mut state, vec![decided(plan("r1", ""), "lead")]);
+    apply_events(&mut state, vec![decided(plan("r1", ""), "lead")]);
     assert!(state.popups.is_empty());
     assert!(picture(&state).contains("already approved by lead"));
 }
@@ -327,7 +327,7 @@ fn model_is_chosen_from_server_list() {
     let mut state = started(100, 30);
     press(&mut state, "\"/model\" enter");
     assert!(picture(&state).contains("Loading models"));
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::ModelsListed {
             names: vec!["big-1".into(), "small-2".into(), "small-3".into()],
@@ -336,7 +336,7 @@ fn model_is_chosen_from_server_list() {
     let done = press(&mut state, "\"small\" down enter");
     assert_eq!(
         done,
-        [Do::Command(Command::UseModel {
+        [Effect::Command(Command::UseModel {
             name: "small-3".into()
         })]
     );
@@ -360,7 +360,7 @@ fn paste_is_text_and_never_runs_actions() {
 fn interrupt_says_what_happens_to_queued_messages() {
     let mut state = busy(160, 45);
     let agent = Name::lead();
-    tell(&mut state, vec![EventKind::TurnStarted { agent }]);
+    apply_events(&mut state, vec![EventKind::TurnStarted { agent }]);
     press(&mut state, "\"and this\" enter ctrl+c");
     let text = picture(&state);
     assert!(text.contains("Your queued message is sent next."), "{text}");
@@ -372,7 +372,7 @@ fn sent_message_is_shown_until_read() {
     let mut state = busy(160, 45);
     press(&mut state, "\"next thing\" enter");
     assert!(picture(&state).contains("queued: next thing"));
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::Prompted {
             agent: Name::lead(),

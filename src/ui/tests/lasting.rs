@@ -5,14 +5,14 @@ use pretty_assertions::assert_eq;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name};
 use crate::domain::job::{Job, JobEnd};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::protocol::{Command, EventKind};
-use crate::ui::fixture::{name, picture, press, started, tell};
+use crate::ui::fixture::{name, picture, press, started, apply_events};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::{Do, UiState};
+use crate::ui::{Effect, UiState};
 
 fn job(id: &str, command: &str, ended: Option<JobEnd>) -> EventKind {
     EventKind::JobChanged {
@@ -37,7 +37,7 @@ fn heard(id: &str, chunk: &str) -> EventKind {
 fn with_jobs(width: u16, height: u16) -> UiState {
     let mut state = started(width, height);
     state.now = Timestamp(190.0);
-    tell(
+    apply_events(
         &mut state,
         vec![
             job("j1", "cargo test --workspace", None),
@@ -68,7 +68,7 @@ fn jobs_are_listed_with_output_of_selected_one() {
 fn selected_job_is_killed_by_key() {
     let mut state = with_jobs(100, 30);
     let kill = |id: &str| {
-        Do::Command(Command::KillJob {
+        Effect::Command(Command::KillJob {
             job: JobId(id.into()),
         })
     };
@@ -77,7 +77,7 @@ fn selected_job_is_killed_by_key() {
     assert_eq!(press(&mut state, "G x"), []);
     assert_eq!(press(&mut state, "g y").len(), 1, "what it wrote is copied");
     // The list keeps the focus while jobs end.
-    tell(
+    apply_events(
         &mut state,
         vec![job("j1", "cargo test", Some(JobEnd::Exited { code: 0 }))],
     );
@@ -93,14 +93,14 @@ fn selected_job_is_killed_by_key() {
 fn job_selection_is_kept_when_others_start_and_end() {
     let mut state = started(100, 30);
     let running = |id| job(id, "make", None);
-    tell(&mut state, ["a", "b", "c"].map(running).to_vec());
+    apply_events(&mut state, ["a", "b", "c"].map(running).to_vec());
     press(&mut state, "esc b j");
     let ended = job("a", "make", Some(JobEnd::Exited { code: 0 }));
-    tell(&mut state, vec![ended, running("d")]);
+    apply_events(&mut state, vec![ended, running("d")]);
     let kill = Command::KillJob {
         job: JobId("b".into()),
     };
-    assert_eq!(press(&mut state, "x"), [Do::Command(kill)]);
+    assert_eq!(press(&mut state, "x"), [Effect::Command(kill)]);
 }
 
 pub fn sent(agent: &Name, call: &str, kind: SubagentKind, prompt: &str) -> Vec<EventKind> {
@@ -136,11 +136,11 @@ fn subagent_is_listed_below_parent_and_can_be_opened() {
         Name::subagent(&Name::lead(), 1),
         Name::subagent(&Name::lead(), 2),
     );
-    tell(
+    apply_events(
         &mut state,
         sent(&one, "c1", SubagentKind::Explore, "find the tests"),
     );
-    tell(
+    apply_events(
         &mut state,
         sent(&two, "c2", SubagentKind::General, "count the lines"),
     );
@@ -156,7 +156,7 @@ fn subagent_is_listed_below_parent_and_can_be_opened() {
     assert_eq!(press(&mut state, "i \"hello\" enter"), []);
     assert_eq!(press(&mut state, "ctrl+u \"@lead hello\" enter").len(), 1);
     // After it ends it leaves the team, and its conversation is still readable.
-    tell(
+    apply_events(
         &mut state,
         vec![
             EventKind::ActivityChanged {
@@ -183,7 +183,7 @@ fn subagent_is_listed_below_parent_and_can_be_opened() {
 #[test]
 fn compact_command_takes_optional_focus() {
     let compact = |agent: &str, focus: &str| {
-        Do::Command(Command::Compact {
+        Effect::Command(Command::Compact {
             agent: name(agent),
             focus: focus.into(),
         })
@@ -202,7 +202,7 @@ fn compact_command_takes_optional_focus() {
         compaction: Compaction { how, before, after },
     };
     let transcript = ".transcripts/s-lead.whole-1.jsonl".to_string();
-    tell(
+    apply_events(
         &mut state,
         vec![
             told(CompactionMethod::Results { count: 12 }, 160_000, 90_400),
@@ -222,7 +222,7 @@ fn compact_command_takes_optional_focus() {
 fn restart_ends_everything_in_progress() {
     let mut state = with_jobs(100, 30);
     let one = Name::subagent(&Name::lead(), 1);
-    tell(
+    apply_events(
         &mut state,
         sent(&one, "c1", SubagentKind::Explore, "find the tests"),
     );

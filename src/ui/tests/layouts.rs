@@ -2,19 +2,19 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::screen::{Arrangement, ScreenChoice};
-use crate::ui::fixture::{board_told, busy, picture, press, tell};
+use crate::domain::screen::{PaneLayout, ScreenSettings};
+use crate::ui::fixture::{board_event, busy, picture, press, apply_events};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::board::tests::board;
 use crate::ui::shell::layout::layout;
 use crate::ui::tests::scenes::cast;
-use crate::ui::{Do, UiState};
+use crate::ui::{Effect, UiState};
 
-fn with(arrangement: Arrangement, width: u16, height: u16) -> UiState {
+fn with(arrangement: PaneLayout, width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
-    state.set_screen(ScreenChoice {
+    state.set_screen(ScreenSettings {
         layout: arrangement,
-        ..ScreenChoice::default()
+        ..ScreenSettings::default()
     });
     state
 }
@@ -23,10 +23,10 @@ fn with(arrangement: Arrangement, width: u16, height: u16) -> UiState {
 fn layout_key_cycles_and_saves() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3");
-    for expected in [Arrangement::Board, Arrangement::Focus, Arrangement::Wall] {
+    for expected in [PaneLayout::Board, PaneLayout::Focus, PaneLayout::Wall] {
         let done = press(&mut state, "=");
         assert_eq!(state.arrangement.screen.layout, expected);
-        assert_eq!(done, [Do::SaveScreen(state.arrangement.screen)]);
+        assert_eq!(done, [Effect::SaveScreen(state.arrangement.screen)]);
         let seen = layout(&state, state.size).pane(Pane::Board);
         assert!(seen.is_some(), "{expected:?} loses the pane with the keys");
     }
@@ -34,7 +34,7 @@ fn layout_key_cycles_and_saves() {
 
 #[test]
 fn focused_pane_is_visible_in_every_layout() {
-    for arrangement in Arrangement::ALL {
+    for arrangement in PaneLayout::ALL {
         for (width, height) in [(160, 45), (100, 30), (70, 20), (60, 16)] {
             let mut state = with(arrangement, width, height);
             press(&mut state, "esc 1");
@@ -54,7 +54,7 @@ fn focused_pane_is_visible_in_every_layout() {
 #[test]
 fn board_layout_gives_room_to_board() {
     for (width, height) in [(240, 60), (160, 45), (100, 30), (100, 16)] {
-        let mut state = with(Arrangement::Board, width, height);
+        let mut state = with(PaneLayout::Board, width, height);
         press(&mut state, "esc 3");
         let room = |state: &UiState| layout(state, state.size).pane(Pane::Board);
         let before = room(&state);
@@ -85,10 +85,10 @@ fn small_screen_alternates_two_layouts() {
         let (wall, has_tabs) = rows(&state);
         assert!(has_tabs);
         press(&mut state, "=");
-        assert_eq!(state.arrangement.screen.layout, Arrangement::Focus);
+        assert_eq!(state.arrangement.screen.layout, PaneLayout::Focus);
         assert_eq!(rows(&state), (wall + 1, false));
         press(&mut state, "=");
-        assert_eq!(state.arrangement.screen.layout, Arrangement::Wall);
+        assert_eq!(state.arrangement.screen.layout, PaneLayout::Wall);
         assert_eq!(rows(&state), (wall, true));
         // The focused composer is shown; a draft keeps it visible.
         let composer = |state: &UiState| layout(state, state.size).composer.unwrap().height;
@@ -120,18 +120,18 @@ fn narrow_tall_screen_shows_two_panes_or_one() {
 #[test]
 fn row_layout_changes_by_keys_not_by_events() {
     let places = |state: &UiState| layout(state, state.size).panes;
-    for arrangement in [Arrangement::Wall, Arrangement::Board] {
+    for arrangement in [PaneLayout::Wall, PaneLayout::Board] {
         let mut state = with(arrangement, 160, 45);
         press(&mut state, "esc 3");
         let before = places(&state);
-        tell(&mut state, cast::many_letters());
+        apply_events(&mut state, cast::many_letters());
         assert_eq!(places(&state), before, "messages: {arrangement:?}");
-        tell(&mut state, vec![board_told(&board(30, &[], 3))]);
+        apply_events(&mut state, vec![board_event(&board(30, &[], 3))]);
         assert_eq!(places(&state), before, "tasks: {arrangement:?}");
     }
     // A list longer than its pane grows by keys and shrinks again.
     let mut state = busy(160, 45);
-    tell(&mut state, cast::many_letters());
+    apply_events(&mut state, cast::many_letters());
     press(&mut state, "esc 3");
     let inbox = |state: &UiState| layout(state, state.size).pane(Pane::Inbox).unwrap().height;
     let before = inbox(&state);
@@ -147,7 +147,7 @@ fn completed_todo_list_collapses_unless_focused() {
     press(&mut state, "esc 3");
     let todo = |state: &UiState| layout(state, state.size).pane(Pane::Todo).unwrap().height;
     assert_eq!(todo(&state), 5);
-    tell(&mut state, vec![cast::done_todo()]);
+    apply_events(&mut state, vec![cast::done_todo()]);
     assert_eq!(todo(&state), 1);
     assert!(
         picture(&state).contains(" 2 Todo ──"),

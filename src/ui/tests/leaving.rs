@@ -5,14 +5,14 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{JobId, Name};
 use crate::domain::job::Job;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Event, EventKind};
-use crate::ui::app::TWICE;
-use crate::ui::fixture::{NOON, blank, busy, busy_events, picture, press, started, tell};
+use crate::ui::app::QUIT_WINDOW;
+use crate::ui::fixture::{NOON, blank, busy, busy_events, picture, press, started, apply_events};
 use crate::ui::keymap::KeyMap;
 use crate::ui::replay::Player;
-use crate::ui::{Do, Msg, Seat, UiState, begin_replay, keys, update};
+use crate::ui::{Effect, Msg, SessionRole, UiState, begin_replay, keys, update};
 
 #[test]
 fn key_between_presses_cancels_quit() {
@@ -24,7 +24,7 @@ fn key_between_presses_cancels_quit() {
         modifiers: KeyModifiers::NONE,
     });
     let second = |state: &UiState| Msg::Tick {
-        now: state.now.after(TWICE),
+        now: state.now.after(QUIT_WINDOW),
     };
     for between in [
         |_: &UiState| Msg::Paste("three pages".into()),
@@ -60,8 +60,8 @@ fn custom_interrupt_key_quits_on_second_press() {
     ] {
         let changes = [("interrupt".to_owned(), vec![key.to_owned()])].into();
         let mut state = started(160, 45);
-        state.prefs.keymap = KeyMap::changed(&changes).unwrap().into();
-        assert_eq!(press(&mut state, keys), [Do::Quit], "{key}");
+        state.prefs.keymap = KeyMap::with_overrides(&changes).unwrap().into();
+        assert_eq!(press(&mut state, keys), [Effect::Quit], "{key}");
     }
 }
 
@@ -82,7 +82,7 @@ fn recording() -> UiState {
 
 fn viewer() -> UiState {
     let mut state = busy(160, 45);
-    state.sit(Seat::Viewer(Some(4711)));
+    state.set_role(SessionRole::Viewer(Some(4711)));
     press(&mut state, "esc");
     state
 }
@@ -95,11 +95,11 @@ fn quit_without_running_agents_needs_no_confirmation() {
     ] {
         let mut state = start();
         assert!(state.busy() > 0, "{what}");
-        assert_eq!(press(&mut state, "q"), [Do::Quit], "{what}");
+        assert_eq!(press(&mut state, "q"), [Effect::Quit], "{what}");
         let mut state = start();
         assert_eq!(press(&mut state, "ctrl+c"), [], "{what}");
         assert!(!picture(&state).contains("at work"), "{what}");
-        assert_eq!(press(&mut state, "ctrl+c"), [Do::Quit], "{what}");
+        assert_eq!(press(&mut state, "ctrl+c"), [Effect::Quit], "{what}");
     }
     let mut crew = busy(160, 45);
     assert_eq!(press(&mut crew, "esc q"), []);
@@ -151,7 +151,7 @@ fn quit_dialog_names_what_it_stops() {
             "One agent is still working, one background job is",
         ),
     ] {
-        tell(&mut state, jobs);
+        apply_events(&mut state, jobs);
         assert_eq!(press(&mut state, "esc q"), []);
         let said = picture(&state).replace("│", " ");
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");

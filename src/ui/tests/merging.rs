@@ -4,14 +4,14 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::BranchState;
 use crate::protocol::Command;
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
-    NOON, board_told, branches_told, busy, cells, merging, name, picture, press, tell,
+    NOON, board_event, apply_branches, busy, cells, merging, name, picture, press, apply_events,
 };
-use crate::ui::{ColorDepth, Do, Theme, ThemeName, UiState};
+use crate::ui::{ColorDepth, Effect, Theme, ThemeName, UiState};
 
 pub fn on(width: u16, height: u16, id: u64) -> UiState {
     let mut state = merging(width, height);
@@ -20,22 +20,22 @@ pub fn on(width: u16, height: u16, id: u64) -> UiState {
     state
 }
 
-fn merge(id: u64) -> Do {
+fn merge(id: u64) -> Effect {
     let task = TaskId(id);
-    Do::Command(Command::Merge { task })
+    Effect::Command(Command::Merge { task })
 }
 
 #[test]
 fn merge_needs_confirmation() {
     let all = || {
         let tasks = [2, 6, 1].map(TaskId).to_vec();
-        Do::Command(Command::MergeAll { tasks })
+        Effect::Command(Command::MergeAll { tasks })
     };
-    let diff = || Do::Command(Command::ShowDiff { task: TaskId(2) });
+    let diff = || Effect::Command(Command::ShowDiff { task: TaskId(2) });
     for (keys, expected) in [
         ("m", vec![]),
         ("m y", vec![merge(2)]),
-        ("m y y", vec![merge(2), Do::Copy("task".into())]),
+        ("m y y", vec![merge(2), Effect::Copy("task".into())]),
         ("m A", vec![all()]),
         ("m D", vec![diff()]),
         ("m D y", vec![diff(), merge(2)]),
@@ -44,13 +44,13 @@ fn merge_needs_confirmation() {
         ("m n", vec![]),
         ("m esc", vec![]),
         ("m ctrl+c", vec![]),
-        ("m ctrl+c ctrl+c ctrl+c", vec![Do::Quit]),
+        ("m ctrl+c ctrl+c ctrl+c", vec![Effect::Quit]),
     ] {
         let mut state = on(160, 45, 2);
         let done = press(&mut state, keys).into_iter();
-        let done: Vec<Do> = done
+        let done: Vec<Effect> = done
             .map(|d| match d {
-                Do::Copy(_) => Do::Copy("task".into()),
+                Effect::Copy(_) => Effect::Copy("task".into()),
                 other => other,
             })
             .collect();
@@ -68,7 +68,7 @@ fn merge_needs_confirmation() {
 fn single_branch_has_no_merge_all() {
     let mut state = on(160, 45, 2);
     let gone = || BranchState::Gone;
-    branches_told(&mut state, &[("task-1", gone()), ("task-6", gone())]);
+    apply_branches(&mut state, &[("task-1", gone()), ("task-6", gone())]);
     press(&mut state, "m");
     assert!(!picture(&state).contains("A all"));
     assert_eq!(press(&mut state, "A"), []);
@@ -105,9 +105,9 @@ fn merge_dialog_closes_when_merged_elsewhere() {
     let into = "main".to_string();
     let commit = "99aabbcc11".to_string();
     let merged = BranchState::Merged { into, commit };
-    branches_told(&mut state, &[("task-6", merged.clone())]);
+    apply_branches(&mut state, &[("task-6", merged.clone())]);
     assert!(picture(&state).contains("2 tasks are done and not merged"));
-    branches_told(&mut state, &[("task-2", merged)]);
+    apply_branches(&mut state, &[("task-2", merged)]);
     assert!(state.popups.is_empty());
     assert!(picture(&state).contains("#2 is already merged (commit 99aabbcc11)."));
 }
@@ -161,7 +161,7 @@ fn unmerged_count_equals_marked_tasks() {
     board
         .complete(TaskId(8), &claimer.name, Timestamp(NOON))
         .unwrap();
-    tell(&mut state, vec![board_told(&board)]);
+    apply_events(&mut state, vec![board_event(&board)]);
     assert_eq!(marks(&state), (6, Some(5)));
     // It can be merged from either task.
     for id in [7, 8] {

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 
-use crate::domain::screen::{Arrangement, SHARE_MAX, SHARE_MIN};
+use crate::domain::screen::{PaneLayout, SHARE_MAX, SHARE_MIN};
 use crate::protocol::Command;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::app::task_form::Field;
@@ -12,13 +12,13 @@ use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::team;
 use crate::ui::shell::hit_test;
-use crate::ui::{Do, Msg, UiState, update};
+use crate::ui::{Effect, Msg, UiState, update};
 
 const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
 const PULL: MouseEventKind = MouseEventKind::Drag(MouseButton::Left);
 const UP: MouseEventKind = MouseEventKind::Up(MouseButton::Left);
 
-fn mouse(state: &mut UiState, kind: MouseEventKind, (column, row): (u16, u16)) -> Vec<Do> {
+fn mouse(state: &mut UiState, kind: MouseEventKind, (column, row): (u16, u16)) -> Vec<Effect> {
     let modifiers = KeyModifiers::NONE;
     update(
         state,
@@ -44,14 +44,14 @@ fn find(state: &UiState, words: &str) -> (u16, u16) {
     panic!("{words} is not on the screen:\n{picture}");
 }
 
-fn click(state: &mut UiState, words: &str) -> Vec<Do> {
+fn click(state: &mut UiState, words: &str) -> Vec<Effect> {
     let at = find(state, words);
     mouse(state, DOWN, at)
 }
 
 #[test]
 fn hit_test_matches_drawing() {
-    for layout in Arrangement::ALL {
+    for layout in PaneLayout::ALL {
         let mut state = busy(160, 45);
         state.arrangement.screen.layout = layout;
         press(&mut state, "esc 4");
@@ -114,7 +114,7 @@ fn buttons_hints_tabs_and_banner_are_clickable() {
     assert_eq!(state.focus, Focus::Pane(Pane::Needs));
     press(&mut state, "h");
     let done = click(&mut state, "a approve");
-    let is_answer = |d: &Do| matches!(d, Do::Command(Command::Decide { .. }));
+    let is_answer = |d: &Effect| matches!(d, Effect::Command(Command::Decide { .. }));
     assert!(done.iter().any(is_answer), "{done:?}");
 
     let mut state = busy(100, 30);
@@ -134,7 +134,7 @@ fn buttons_hints_tabs_and_banner_are_clickable() {
 fn second_click_accepts_popup_row() {
     let mut state = busy(160, 45);
     press(&mut state, "esc T");
-    let taken = |done: &[Do]| done.iter().any(|d| matches!(d, Do::SaveTheme(_)));
+    let taken = |done: &[Effect]| done.iter().any(|d| matches!(d, Effect::SaveTheme(_)));
     let first = click(&mut state, "white background");
     assert!(!taken(&first), "{first:?}");
     // A key press in between makes the next click a first click.
@@ -162,7 +162,7 @@ fn column_border_follows_drag_and_is_saved() {
     mouse(&mut state, PULL, (159, 30));
     assert_eq!(state.arrangement.screen.wall_left, Some(SHARE_MAX));
     let done = mouse(&mut state, UP, (159, 30));
-    assert_eq!(done, [Do::SaveScreen(state.arrangement.screen)]);
+    assert_eq!(done, [Effect::SaveScreen(state.arrangement.screen)]);
     let before = border(&state);
     assert_eq!(mouse(&mut state, PULL, (80, 30)), []);
     assert_eq!(border(&state), before, "let go is let go");
@@ -209,7 +209,7 @@ fn click_in_text_places_cursor() {
     let Some(Popup::Task(form)) = state.popups.last() else {
         panic!("the form is closed");
     };
-    let texts: Vec<String> = Field::ALL.map(|field| form.part(field).text()).into();
+    let texts: Vec<String> = Field::ALL.map(|field| form.input(field).text()).into();
     assert_eq!(
         texts,
         ["Draw all of the plan", "once and more", "3", "rust"]

@@ -3,25 +3,25 @@
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::request::{Decider, Decision, Request, RequestStatus, Verdict};
-use crate::domain::rule::Scope;
+use crate::domain::request::{Approver, Decision, Request, RequestStatus, Verdict};
+use crate::domain::permission::PermissionScope;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, EventKind};
-use crate::ui::attention::Window;
-use crate::ui::fixture::{busy, cells, permission, picture, plan, press, question, started, tell};
+use crate::ui::notifier::Window;
+use crate::ui::fixture::{busy, cells, permission, picture, plan, press, question, started, apply_events};
 use crate::ui::tests::scenes::cast::{asked, rules};
-use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, UiState, update};
+use crate::ui::{ColorDepth, Effect, Msg, Theme, ThemeName, UiState, update};
 
 fn waiting(width: u16, height: u16, requests: Vec<Request>) -> UiState {
     let mut state = started(width, height);
     let told = requests.into_iter();
     let told = told.map(|request| EventKind::RequestChanged { request });
-    tell(&mut state, told.collect());
+    apply_events(&mut state, told.collect());
     state
 }
 
-fn decision(request: &Request, verdict: Verdict, comment: &str) -> Do {
-    Do::Command(Command::Decide(Decision {
+fn decision(request: &Request, verdict: Verdict, comment: &str) -> Effect {
+    Effect::Command(Command::Decide(Decision {
         id: request.id.clone(),
         kind: request.kind,
         target: request.target.clone(),
@@ -35,7 +35,7 @@ fn decision(request: &Request, verdict: Verdict, comment: &str) -> Do {
 fn question_is_answered_by_number_text_or_declined() {
     let (yes, no) = (Verdict::Approve, Verdict::Reject);
     let asked = question("q1", &["version 1", "version 2"]);
-    let cases: Vec<(&str, Vec<Do>)> = vec![
+    let cases: Vec<(&str, Vec<Effect>)> = vec![
         ("alt+w 2", vec![decision(&asked, yes, "version 2")]),
         ("alt+w 1 2", vec![decision(&asked, yes, "version 1")]),
         ("alt+w 3", vec![]),
@@ -83,7 +83,7 @@ fn double_press_keeps_notice_of_folded_text() {
     let key = crate::ui::keys::parse("a").unwrap();
     let now = state.now;
     for after in [0.0, 0.1] {
-        let at = crate::domain::stamp::Timestamp(now.0 + after);
+        let at = crate::domain::timestamp::Timestamp(now.0 + after);
         assert_eq!(update(&mut state, Msg::Key(key, at)), []);
         let text = picture(&state);
         assert!(text.contains("of comments are folded"), "{text}");
@@ -105,7 +105,7 @@ fn double_press_keeps_notice_of_hidden_request() {
     let key = crate::ui::keys::parse("a").unwrap();
     let now = state.now;
     for after in [0.0, 0.1] {
-        let at = crate::domain::stamp::Timestamp(now.0 + after);
+        let at = crate::domain::timestamp::Timestamp(now.0 + after);
         assert_eq!(update(&mut state, Msg::Key(key, at)), []);
         let text = picture(&state);
         assert!(text.contains("was not visible"), "{text}");
@@ -119,7 +119,7 @@ fn unrelated_warning_does_not_hide_new_request_notice() {
     state.selected.request_since = state.now;
     state.say(NoticeLevel::Warn, "The journal cannot be written.");
     let key = crate::ui::keys::parse("a").unwrap();
-    let at = crate::domain::stamp::Timestamp(state.now.0 + 0.1);
+    let at = crate::domain::timestamp::Timestamp(state.now.0 + 0.1);
     assert_eq!(update(&mut state, Msg::Key(key, at)), []);
     let text = picture(&state);
     assert!(text.contains("A new request from"), "{text}");
@@ -177,7 +177,7 @@ fn number_keys_focus_panes_without_choices() {
 fn plan_is_edited_and_returned_as_comment() {
     let asked = plan("r1", "1. read\n2. write");
     let mut state = waiting(100, 30, vec![asked.clone()]);
-    assert_eq!(press(&mut state, "alt+w e"), [Do::EditComposer]);
+    assert_eq!(press(&mut state, "alt+w e"), [Effect::EditComposer]);
     assert_eq!(
         state.composer_text(),
         "The plan as I want it:\n\n1. read\n2. write"
@@ -196,12 +196,12 @@ fn answer_goes_to_its_own_question() {
     press(&mut state, "alt+w 2");
     let mut done = one;
     done.status = crate::domain::request::RequestStatus::Approved;
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::RequestChanged { request: done }],
     );
     let key = crate::ui::keys::parse("2").unwrap();
-    let soon = crate::domain::stamp::Timestamp(state.now.0 + 0.1);
+    let soon = crate::domain::timestamp::Timestamp(state.now.0 + 0.1);
     assert_eq!(update(&mut state, Msg::Key(key, soon)), []);
     assert_eq!(
         press(&mut state, "2"),
@@ -235,9 +235,9 @@ fn identical_requests_share_card_and_decision() {
         [decision(&one, Verdict::Approve, "")]
     );
     // The second request is also being answered: no key decides it again.
-    tell(&mut state, vec![done(one)]);
+    apply_events(&mut state, vec![done(one)]);
     assert_eq!(press(&mut state, "a r A"), []);
-    tell(&mut state, vec![done(two)]);
+    apply_events(&mut state, vec![done(two)]);
     assert_eq!(
         press(&mut state, "r"),
         [decision(&other, Verdict::Reject, "")]
@@ -247,15 +247,15 @@ fn identical_requests_share_card_and_decision() {
 #[test]
 fn team_permission_uses_chosen_scope() {
     let allow = |scope| {
-        Do::Command(Command::Allow {
+        Effect::Command(Command::Allow {
             request: RequestId("r1".into()),
             scope,
         })
     };
-    let exact = allow(Scope::Exact {
+    let exact = allow(PermissionScope::Exact {
         command: PUSH.into(),
     });
-    let begins = allow(Scope::Begins {
+    let begins = allow(PermissionScope::Begins {
         words: "git push".into(),
     });
     let cases = [
@@ -299,7 +299,7 @@ fn scope_picker_closes_when_decided_elsewhere() {
     let mut decided = request;
     decided.status = RequestStatus::Rejected;
     decided.decided_by = "lead".into();
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::RequestChanged { request: decided }],
     );
@@ -313,10 +313,10 @@ fn permission_is_revoked_by_key() {
     press(&mut state, "\"/rules\" enter");
     assert!(picture(&state).contains("No permissions yet."));
     press(&mut state, "esc");
-    tell(&mut state, vec![rules()]);
+    apply_events(&mut state, vec![rules()]);
     assert_eq!(
         press(&mut state, "esc R down enter"),
-        [Do::Command(Command::TakeBack { rule: 4 })]
+        [Effect::Command(Command::TakeBack { rule: 4 })]
     );
     assert!(state.popups.is_empty());
 }
@@ -324,7 +324,7 @@ fn permission_is_revoked_by_key() {
 #[test]
 fn lead_requests_are_last_and_not_counted() {
     let mut leads = plan("r1", "1. go");
-    leads.decider = Decider::Lead;
+    leads.decider = Approver::Lead;
     leads.created_at.0 -= 100.0;
     let mut state = waiting(160, 45, vec![leads.clone()]);
     assert_eq!(state.title(), "crewdeck · parser");
@@ -343,15 +343,15 @@ fn lead_requests_are_last_and_not_counted() {
     let told = vec![EventKind::RequestChanged {
         request: own.clone(),
     }];
-    assert!(tell(&mut state, told).contains(&Do::Call("alice asks for permission".into())));
+    assert!(apply_events(&mut state, told).contains(&Effect::Notify("alice asks for permission".into())));
     assert_eq!(state.title(), "crewdeck (1 needs you) · parser");
     press(&mut state, "esc w");
     assert_eq!(state.selected.request, Some(own.id));
     // A rule decides at once, without the user.
     let mut ruled = plan("r3", "1. go");
-    ruled.decider = Decider::Auto;
+    ruled.decider = Approver::Auto;
     let told = vec![EventKind::RequestChanged { request: ruled }];
-    assert_eq!(tell(&mut state, told), []);
+    assert_eq!(apply_events(&mut state, told), []);
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! Status messages about the current state are removed once they are no longer true.
 
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::domain::worktree::BranchState;
 use crate::protocol::EventKind;
 use crate::protocol::event::{Compaction, NoticeLevel, CompactionMethod, TurnEnd};
 use crate::ui::UiState;
 use crate::ui::fixture::{
-    board_told, branches_told, busy, merging, name, picture, plan, press, started, tell,
+    board_event, apply_branches, busy, merging, name, picture, plan, press, started, apply_events,
 };
 
 /// A message: how it is produced, its text, and what makes it outdated.
@@ -35,7 +35,7 @@ fn merged() -> BranchState {
 
 fn turn_ends(state: &mut UiState) {
     let (agent, end) = (name("lead"), TurnEnd::Done);
-    tell(state, vec![EventKind::TurnEnded { agent, end }]);
+    apply_events(state, vec![EventKind::TurnEnded { agent, end }]);
 }
 
 fn is_compacted(state: &mut UiState) {
@@ -47,13 +47,13 @@ fn is_compacted(state: &mut UiState) {
         after: 200,
     };
     let agent = name("lead");
-    tell(state, vec![EventKind::Compacted { agent, compaction }]);
+    apply_events(state, vec![EventKind::Compacted { agent, compaction }]);
 }
 
 fn working() -> UiState {
     let mut state = busy(160, 45);
     let (agent, activity) = (name("lead"), Activity::Thinking);
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::ActivityChanged { agent, activity }],
     );
@@ -67,7 +67,7 @@ const CASES: &[Case] = &[
         "No open requests.",
         |state| {
             let request = plan("r1", "1. Look");
-            tell(state, vec![EventKind::RequestChanged { request }]);
+            apply_events(state, vec![EventKind::RequestChanged { request }]);
         },
     ),
     (
@@ -89,7 +89,7 @@ const CASES: &[Case] = &[
         "No tasks yet.",
         |state| {
             let board = merging(160, 45).board.as_ref().clone();
-            tell(state, vec![board_told(&board)]);
+            apply_events(state, vec![board_event(&board)]);
         },
     ),
     (
@@ -101,14 +101,14 @@ const CASES: &[Case] = &[
             board
                 .complete(TaskId(4), &name("alice"), Timestamp(1.0))
                 .unwrap();
-            tell(state, vec![board_told(&board)]);
+            apply_events(state, vec![board_event(&board)]);
         },
     ),
     (
         || on_board(2),
         "m y",
         "Merging the branch of #2…",
-        |state| branches_told(state, &[("task-2", merged())]),
+        |state| apply_branches(state, &[("task-2", merged())]),
     ),
     (
         || on_board(2),
@@ -116,7 +116,7 @@ const CASES: &[Case] = &[
         "Merging 3 branches…",
         |state| {
             let all = ["task-2", "task-6", "task-1"].map(|tree| (tree, merged()));
-            branches_told(state, &all);
+            apply_branches(state, &all);
         },
     ),
     (
@@ -126,7 +126,7 @@ const CASES: &[Case] = &[
         |state| {
             let into = "main".to_string();
             let unmerged = BranchState::Unmerged { into, size: None };
-            branches_told(state, &[("task-3", unmerged)]);
+            apply_branches(state, &[("task-3", unmerged)]);
         },
     ),
 ];
@@ -139,7 +139,7 @@ fn status_message_is_removed_when_outdated() {
         assert!(picture(&state).contains(says), "{keys}: {says}");
         // An unrelated event does not remove it.
         let (agent, text) = (name("carol"), "x".to_string());
-        tell(&mut state, vec![EventKind::TextDelta { agent, text }]);
+        apply_events(&mut state, vec![EventKind::TextDelta { agent, text }]);
         let flash = state.flash.as_ref().map(|flash| flash.text.as_str());
         assert!(flash.is_some_and(|text| text.starts_with(says)), "{says}");
         change(&mut state);

@@ -3,8 +3,8 @@
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
 use crate::ui::app::onboarding::Weight;
-use crate::ui::fixture::{blank, first_page, name, picture, press, started, tell};
-use crate::ui::keymap::{Changes, KeyMap, TABLE};
+use crate::ui::fixture::{blank, first_page, name, picture, press, started, apply_events};
+use crate::ui::keymap::{KeyOverrides, KeyMap, TABLE};
 use crate::ui::tests::pressed::{LOOKS, SIZES, crew};
 use crate::ui::{UiState, keys};
 
@@ -15,7 +15,7 @@ const NAMED: &[&str] = &[
 
 /// A key map in which each action shows its own key, an accented character; the old keys still work.
 fn own() -> KeyMap {
-    let mut changes = Changes::new();
+    let mut changes = KeyOverrides::new();
     for bound in KeyMap::default().lines() {
         let place = u32::try_from(changes.len()).unwrap();
         let letter = char::from_u32(0x1e00 + place * 2 + 1).unwrap();
@@ -23,7 +23,7 @@ fn own() -> KeyMap {
         keys.extend(bound.keys.iter().cloned());
         changes.entry(bound.name()).or_insert(keys);
     }
-    KeyMap::changed(&changes).unwrap()
+    KeyMap::with_overrides(&changes).unwrap()
 }
 
 /// Returns the words that name an old key.
@@ -168,7 +168,7 @@ fn unanswered_and_filter_messages_show_custom_keys() {
             end: TurnEnd::Failed { error, hint },
         },
     ];
-    tell(&mut state, events);
+    apply_events(&mut state, events);
     let said = state.flash.as_ref().map(|f| f.text.clone()).unwrap();
     assert!(said.starts_with("The lead did not answer"), "{said}");
     assert_eq!(old_keys(&said), Vec::<String>::new(), "{said}");

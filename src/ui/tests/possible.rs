@@ -4,12 +4,12 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::TaskStatus;
 use crate::domain::worktree::BranchState;
 use crate::ui::UiState;
 use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{NOON, board_told, branches_told, hands, merging, name, press, tell};
+use crate::ui::fixture::{NOON, board_event, apply_branches, hands, merging, name, press, apply_events};
 use crate::ui::keymap::Action;
 use crate::ui::shell::hints::hints;
 
@@ -60,12 +60,12 @@ fn pressed(mut state: UiState, key: &str) -> Outcome {
 fn board_does(board: &TaskGraph, id: TaskId, action: Action) -> Option<bool> {
     let (mut board, now) = (board.clone(), Timestamp(NOON));
     if action == Action::Claim {
-        Some(board.claim(id, &Claimer::person(), now).is_ok())
+        Some(board.claim(id, &Claimer::user(), now).is_ok())
     } else if action == Action::CompleteTask {
         Some(board.complete(id, &Name::user(), now).is_ok())
     } else if action == Action::Release {
         let owner = board.get(id).and_then(|t| Name::party(&t.owner).ok());
-        Some(owner.is_some_and(|owner| board.take(id, &owner, now).is_ok()))
+        Some(owner.is_some_and(|owner| board.take_from_owner(id, &owner, now).is_ok()))
     } else {
         None
     }
@@ -75,7 +75,7 @@ fn board_does(board: &TaskGraph, id: TaskId, action: Action) -> Option<bool> {
 fn removed() -> UiState {
     let mut state = merging(160, 45);
     let gone = ["task-1", "task-3", "task-4", "task-9"].map(|tree| (tree, BranchState::Gone));
-    branches_told(&mut state, &gone);
+    apply_branches(&mut state, &gone);
     state
 }
 
@@ -98,18 +98,18 @@ fn strange() -> UiState {
         board.put(std::sync::Arc::new(task));
     }
     let mut state = hands(160, 45, Some(6));
-    tell(&mut state, vec![board_told(&board)]);
+    apply_events(&mut state, vec![board_event(&board)]);
     state
 }
 
 /// The state before the crew has reported its branches.
-fn untold() -> UiState {
+fn unreported_jobs() -> UiState {
     let mut board = (*merging(160, 45).board).clone();
-    board.take(TaskId(4), &name("alice"), Timestamp(NOON)).unwrap();
-    crate::ui::fixture::told(
+    board.take_from_owner(TaskId(4), &name("alice"), Timestamp(NOON)).unwrap();
+    crate::ui::fixture::after_events(
         160,
         45,
-        vec![crate::ui::fixture::ready(), board_told(&board)],
+        vec![crate::ui::fixture::ready(), board_event(&board)],
     )
 }
 
@@ -121,7 +121,7 @@ fn hints_offer_exactly_allowed_actions() {
         ("without owner", &|| hands(160, 45, None)),
         ("own", &|| hands(160, 45, Some(6))),
         ("strange", &strange),
-        ("untold", &untold),
+        ("untold", &unreported_jobs),
     ];
     for (scene, make) in scenes {
         let ids: Vec<TaskId> = make().board.tasks().map(|t| t.id).collect();
@@ -165,6 +165,6 @@ fn removed_worktree_offers_no_actions() {
     // A worktree recreated under the same name exists again.
     let mut state = on(&removed, TaskId(9));
     assert!(!offers(&state, Action::RemoveTree));
-    branches_told(&mut state, &[("task-9", BranchState::Empty)]);
+    apply_branches(&mut state, &[("task-9", BranchState::Empty)]);
     assert!(offers(&state, Action::RemoveTree));
 }

@@ -7,25 +7,25 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::JobId;
 use crate::domain::job::Job;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
-    NOON, blank, busy, busy_events, name, permission, picture, press, question, tell,
+    NOON, blank, busy, busy_events, name, permission, picture, press, question, apply_events,
 };
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Action, Context, Found, TABLE};
+use crate::ui::keymap::{Action, Context, KeyLookup, TABLE};
 use crate::ui::panes::{board, inbox, needs, team, todo};
 use crate::ui::replay::Player;
 use crate::ui::shell::hit_test;
-use crate::ui::widgets::placed::Placed;
-use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay, update};
+use crate::ui::widgets::placed::Target;
+use crate::ui::{Effect, MouseOwner, Msg, UiState, begin_replay, update};
 
 pub const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 
-fn click(state: &mut UiState, (column, row): (u16, u16)) -> Vec<Do> {
+fn click(state: &mut UiState, (column, row): (u16, u16)) -> Vec<Effect> {
     update(
         state,
         Msg::Mouse(MouseEvent {
@@ -41,7 +41,7 @@ fn click(state: &mut UiState, (column, row): (u16, u16)) -> Vec<Do> {
 pub fn crew(size: (u16, u16), keys: &str) -> UiState {
     let mut state = busy(size.0, size.1);
     let asks = |request| EventKind::RequestChanged { request };
-    tell(
+    apply_events(
         &mut state,
         vec![
             asks(permission("p1")),
@@ -125,7 +125,7 @@ const TYPED: &[&str] = &["\"/\"", "\"@\""];
 fn cells(state: &UiState) -> Vec<((u16, u16), Hit)> {
     let all = hit_test::targets(state);
     let mut out = Vec::new();
-    for (i, Placed { at, what }) in all.iter().enumerate() {
+    for (i, Target { at, what }) in all.iter().enumerate() {
         assert_eq!(at.intersection(state.size), *at, "{what:?} is outside");
         let is_free = |here| !all[..i].iter().any(|above| above.at.contains(here));
         if let Some(here) = at.positions().find(|here| is_free(*here)) {
@@ -143,7 +143,7 @@ fn key_of(state: &UiState, action: Action) -> Option<String> {
         .flat_map(|c| state.prefs.keymap.in_context(*c));
     let keys = bound.filter(|b| b.action == action).flat_map(|b| &b.keys);
     let mut meant =
-        keys.filter(|key| state.prefs.keymap.lookup(&contexts, key) == Found::Action(action));
+        keys.filter(|key| state.prefs.keymap.lookup(&contexts, key) == KeyLookup::Action(action));
     let key = meant.next()?;
     match &state.keys.prefix {
         // If the first key of a sequence is pressed, only the second one is left.
@@ -155,7 +155,7 @@ fn key_of(state: &UiState, action: Action) -> Option<String> {
 }
 
 /// Returns the observable parts of a state.
-fn seen(state: &mut UiState, done: Vec<Do>, at: Timestamp) -> (String, Vec<Do>, Focus) {
+fn seen(state: &mut UiState, done: Vec<Effect>, at: Timestamp) -> (String, Vec<Effect>, Focus) {
     update(state, Msg::Tick { now: at });
     (picture(state), done, state.focus)
 }
@@ -354,7 +354,7 @@ fn status_line_shows_branch_if_room() {
     let line = |width: u16, head: Option<CheckedOut>| {
         let mut state = crew((width, 40), "");
         let told = head.map(|head| EventKind::HeadChanged { head });
-        tell(&mut state, told.into_iter().collect());
+        apply_events(&mut state, told.into_iter().collect());
         state.flash = None;
         picture(&state).lines().next().unwrap().to_string()
     };

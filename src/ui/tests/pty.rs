@@ -28,8 +28,8 @@ fn player() {
         drawn.unwrap();
     };
     show(&mut screen);
-    screen.give().unwrap();
-    screen.take().unwrap();
+    screen.restore_terminal().unwrap();
+    screen.set_up().unwrap();
     show(&mut screen);
     show(&mut screen);
     assert!(role != "panic", "the view is broken");

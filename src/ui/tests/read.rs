@@ -3,9 +3,9 @@
 use crate::domain::ids::TaskId;
 use crate::protocol::EventKind;
 use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{busy, cells, letter, picture, press, skills, tell};
+use crate::ui::fixture::{busy, cells, letter, picture, press, skills, apply_events};
 use crate::ui::tests::scenes::work::diff_of_files;
-use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, UiState, update};
+use crate::ui::{ColorDepth, Effect, Msg, Theme, ThemeName, UiState, update};
 
 /// A long open diff with "word" in lines 9, 19, … 59, counted from 0.
 fn diff(width: u16, height: u16) -> UiState {
@@ -22,7 +22,7 @@ fn diff(width: u16, height: u16) -> UiState {
         text: lines.join("\n"),
         untracked: vec![],
     };
-    tell(&mut state, vec![shown]);
+    apply_events(&mut state, vec![shown]);
     state
 }
 
@@ -121,16 +121,16 @@ fn current_match_is_highlighted_differently() {
 #[test]
 fn every_pager_is_searchable() {
     let mut letters = busy(100, 30);
-    let kind = crate::domain::mail::LetterKind::Message;
+    let kind = crate::domain::mail::MailKind::Message;
     let moved = EventKind::LetterMoved {
         letter: letter("x", kind, "bob", "alice", "the needle is here"),
-        step: crate::protocol::event::LetterStep::Sent,
+        step: crate::protocol::event::DeliveryState::Sent,
     };
-    tell(&mut letters, vec![moved]);
+    apply_events(&mut letters, vec![moved]);
     press(&mut letters, "esc 5 G enter");
     let at = |keys: &str| {
         let mut state = busy(100, 30);
-        tell(&mut state, vec![EventKind::SkillsChanged(skills())]);
+        apply_events(&mut state, vec![EventKind::SkillsChanged(skills())]);
         press(&mut state, keys);
         state
     };
@@ -167,7 +167,7 @@ fn file(state: &UiState) -> String {
 fn files(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     press(&mut state, "esc 3");
-    tell(&mut state, vec![diff_of_files()]);
+    apply_events(&mut state, vec![diff_of_files()]);
     state
 }
 
@@ -228,7 +228,7 @@ fn file_list_line_jumps_to_file() {
 fn diff_is_copied_as_plain_git_output() {
     let mut state = files(100, 30);
     let done = press(&mut state, "y");
-    let Some(Do::Copy(text)) = done.last() else {
+    let Some(Effect::Copy(text)) = done.last() else {
         panic!("{done:?}");
     };
     assert!(text.starts_with(

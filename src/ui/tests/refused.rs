@@ -5,8 +5,8 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::team::Activity;
 use crate::protocol::{CommandRef, Command, EventKind};
-use crate::ui::Do;
-use crate::ui::fixture::{busy, name, permission, picture, plan, press, started, tell};
+use crate::ui::Effect;
+use crate::ui::fixture::{busy, name, permission, picture, plan, press, started, apply_events};
 use crate::ui::model::Models;
 
 fn refused(asked: CommandRef) -> EventKind {
@@ -30,15 +30,15 @@ fn only_rejected_text_returns() {
     };
     assert_eq!(waiting(&state), ["first", "second", "third"]);
     let merge = CommandRef::Merge { task: TaskId(1) };
-    tell(&mut state, vec![refused(merge), refused(to(name("carol")))]);
+    apply_events(&mut state, vec![refused(merge), refused(to(name("carol")))]);
     assert_eq!(waiting(&state), ["first", "second", "third"]);
-    tell(&mut state, vec![refused(to(name("bob")))]);
+    apply_events(&mut state, vec![refused(to(name("bob")))]);
     assert_eq!(waiting(&state), ["first", "third"]);
     assert_eq!(state.input.composer.text(), "");
     assert_eq!(state.draft_to(&name("bob")), "second");
     // The current draft stays; the rejected text goes to the history.
     press(&mut state, "\"fourth\"");
-    tell(&mut state, vec![refused(to(Name::lead()))]);
+    apply_events(&mut state, vec![refused(to(Name::lead()))]);
     assert_eq!(waiting(&state), ["third"]);
     assert_eq!(state.input.composer.text(), "fourth");
     press(&mut state, "up");
@@ -49,13 +49,13 @@ fn only_rejected_text_returns() {
     let (agent, text) = (name("bob"), "one".to_string());
     let letter = crate::ui::fixture::letter(
         "m9",
-        crate::domain::mail::LetterKind::Message,
+        crate::domain::mail::MailKind::Message,
         "user",
         "bob",
         "one",
     );
-    let step = crate::protocol::event::LetterStep::Sent;
-    tell(
+    let step = crate::protocol::event::DeliveryState::Sent;
+    apply_events(
         &mut state,
         vec![
             EventKind::Prompted { agent, text },
@@ -75,7 +75,7 @@ fn rejected_answer_can_be_sent_again() {
     let (first, second) = (permission("r1"), plan("r2", "1. Look"));
     let ids = [first.id.clone(), second.id.clone()];
     for id in &ids {
-        tell(
+        apply_events(
             &mut state,
             [&first, &second]
                 .map(|request| EventKind::RequestChanged {
@@ -88,7 +88,7 @@ fn rejected_answer_can_be_sent_again() {
     let answered =
         |state: &crate::ui::UiState| ids.clone().map(|id| state.model.requests.is_answered(&id));
     let request = RequestId("another".into());
-    tell(
+    apply_events(
         &mut state,
         vec![
             refused(CommandRef::Decide { request }),
@@ -97,7 +97,7 @@ fn rejected_answer_can_be_sent_again() {
     );
     assert_eq!(answered(&state), [true, true]);
     let request = ids[0].clone();
-    tell(&mut state, vec![refused(CommandRef::Decide { request })]);
+    apply_events(&mut state, vec![refused(CommandRef::Decide { request })]);
     assert_eq!(answered(&state), [false, true]);
 }
 
@@ -105,9 +105,9 @@ fn rejected_answer_can_be_sent_again() {
 fn other_rejections_do_not_end_model_loading() {
     let mut state = started(100, 30);
     press(&mut state, "\"/model\" enter");
-    tell(&mut state, vec![refused(to(Name::lead()))]);
+    apply_events(&mut state, vec![refused(to(Name::lead()))]);
     assert!(picture(&state).contains("Loading models…"));
-    tell(&mut state, vec![refused(CommandRef::ListModels)]);
+    apply_events(&mut state, vec![refused(CommandRef::ListModels)]);
     assert_eq!(state.model.models, Models::Listed(Vec::new()));
 }
 
@@ -115,7 +115,7 @@ fn other_rejections_do_not_end_model_loading() {
 fn rejected_interrupt_can_be_repeated() {
     let mut state = started(100, 30);
     let (agent, activity) = (Name::lead(), Activity::Thinking);
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::ActivityChanged {
             agent: agent.clone(),
@@ -123,18 +123,18 @@ fn rejected_interrupt_can_be_repeated() {
         }],
     );
     let stop = || {
-        vec![Do::Command(Command::Interrupt {
+        vec![Effect::Command(Command::Interrupt {
             agent: Name::lead(),
         })]
     };
     assert_eq!(press(&mut state, "ctrl+c"), stop());
-    tell(
+    apply_events(
         &mut state,
         vec![refused(CommandRef::Interrupt { agent: name("bob") })],
     );
     assert_eq!(press(&mut state, "ctrl+c"), []);
     press(&mut state, "x");
-    tell(&mut state, vec![refused(CommandRef::Interrupt { agent })]);
+    apply_events(&mut state, vec![refused(CommandRef::Interrupt { agent })]);
     assert_eq!(press(&mut state, "ctrl+c"), stop());
 }
 
@@ -144,7 +144,7 @@ fn rejected_message_returns_and_queued_ones_stay() {
     press(&mut state, "\"first\" enter \"second\" enter");
     let text = "second".to_string();
     let to = Name::lead();
-    tell(&mut state, vec![refused(CommandRef::Prompt { to, text })]);
+    apply_events(&mut state, vec![refused(CommandRef::Prompt { to, text })]);
     let waiting: Vec<_> = state.model.queued.iter().map(|q| q.text.as_str()).collect();
     assert_eq!(
         (waiting, state.input.composer.text().as_str()),
@@ -157,9 +157,9 @@ fn foreign_prompt_keeps_queued_messages() {
     let mut state = busy(160, 45);
     press(&mut state, "\"@bob mine\" enter");
     let (agent, text) = (name("bob"), "Where do you stand?".to_string());
-    tell(&mut state, vec![EventKind::Prompted { agent, text }]);
+    apply_events(&mut state, vec![EventKind::Prompted { agent, text }]);
     assert_eq!(state.model.queued.len(), 1);
     let (agent, text) = (name("bob"), "mine".to_string());
-    tell(&mut state, vec![EventKind::Prompted { agent, text }]);
+    apply_events(&mut state, vec![EventKind::Prompted { agent, text }]);
     assert_eq!(state.model.queued.len(), 0);
 }

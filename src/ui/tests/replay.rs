@@ -6,13 +6,13 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Event, EventKind};
 use crate::ui::fixture::{NOON, blank, busy_events, cells, picture, press};
 use crate::ui::replay::Player;
 use crate::ui::shell::tour::Tour;
 use crate::ui::{
-    Do, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall, update,
+    Effect, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall, update,
 };
 
 /// A streamed answer with a tool call that writes output.
@@ -159,7 +159,7 @@ fn replay_rejects_changes_with_message() {
         assert!(picture(&state).contains("This is a replay"), "{keys}");
         press(&mut state, "esc");
     }
-    assert_eq!(press(&mut state, "q"), [Do::Quit]);
+    assert_eq!(press(&mut state, "q"), [Effect::Quit]);
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use crossterm::event::{KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::popup::POPUPS_MAX;
-use crate::ui::fixture::{blank, busy, busy_events, name, odd_events, picture, press, tell, told};
+use crate::ui::fixture::{blank, busy, busy_events, name, odd_events, picture, press, apply_events, after_events};
 use crate::ui::model::QUEUED_MAX;
 use crate::ui::model::event_log::LINES_MAX;
 use crate::ui::model::messages::LETTERS_MAX;
@@ -31,7 +31,7 @@ fn every_size_is_drawn() {
     ];
     for keys in popups {
         let mut state = busy(160, 45);
-        tell(&mut state, odd_events());
+        apply_events(&mut state, odd_events());
         press(&mut state, keys);
         for width in [1, 2, 9, 40, 59, 60, 61, 99, 100, 139, 140, 141, 200] {
             for height in [1, 2, 3, 5, 9, 15, 16, 17, 24, 45, 60] {
@@ -53,8 +53,8 @@ fn every_size_is_drawn() {
 #[test]
 fn same_events_give_same_screen() {
     for (width, height) in [(160, 45), (100, 30), (60, 16)] {
-        let one = told(width, height, odd_events());
-        let two = told(width, height, odd_events());
+        let one = after_events(width, height, odd_events());
+        let two = after_events(width, height, odd_events());
         assert_eq!(picture(&one), picture(&two));
     }
 }
@@ -77,7 +77,7 @@ fn idle_screen_needs_no_redraw_or_tick() {
         agent: name("lead"),
         activity: Activity::Thinking,
     };
-    tell(&mut state, vec![at_work]);
+    apply_events(&mut state, vec![at_work]);
     state.take_dirty();
     assert!(next_tick(&state).is_some());
     let now = Timestamp(state.now.0 + 0.2);
@@ -105,9 +105,9 @@ fn hidden_text_needs_no_redraw() {
         agent: name(agent),
         text: "x".into(),
     };
-    tell(&mut state, vec![delta("bob")]);
+    apply_events(&mut state, vec![delta("bob")]);
     assert!(!state.take_dirty());
-    tell(&mut state, vec![delta("lead")]);
+    apply_events(&mut state, vec![delta("lead")]);
     assert!(state.take_dirty());
 }
 
@@ -210,7 +210,7 @@ proptest! {
 
     #[test]
     fn any_input_is_handled(msgs in prop::collection::vec(any_msg(), 0..120)) {
-        let mut state = told(120, 40, busy_events());
+        let mut state = after_events(120, 40, busy_events());
         for msg in msgs {
             update(&mut state, msg);
         }
@@ -231,18 +231,18 @@ fn flood_of_events_is_bounded() {
             1 => EventKind::LetterMoved {
                 letter: fixture::letter(
                     &i.to_string(),
-                    crate::domain::mail::LetterKind::Message,
+                    crate::domain::mail::MailKind::Message,
                     "lead",
                     "bob",
                     "x",
                 ),
-                step: crate::protocol::event::LetterStep::Sent,
+                step: crate::protocol::event::DeliveryState::Sent,
             },
             _ => EventKind::RequestChanged {
                 request: fixture::plan(&i.to_string(), "p"),
             },
         };
-        tell(&mut state, vec![kind]);
+        apply_events(&mut state, vec![kind]);
     }
     assert_bounded(&state);
     assert!(state.model.requests.len() <= crate::ui::model::requests::WAITING_MAX);

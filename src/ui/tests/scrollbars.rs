@@ -5,12 +5,12 @@ use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
 use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{busy, cells, press, tell};
+use crate::ui::fixture::{busy, cells, press, apply_events};
 use crate::ui::frame::hit::Hit;
 use crate::ui::shell::hit_test;
 use crate::ui::shell::layout::layout;
 use crate::ui::tests::scenes::{Scene, cast, scenes, work};
-use crate::ui::theme::roles;
+use crate::ui::theme::test_theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 use crate::ui::{Msg, Pane, UiState, update};
 
@@ -40,17 +40,17 @@ fn bars(state: &UiState) -> Vec<Scrollbar> {
 
 /// Returns the thumbs on the screen, column by column, top to bottom.
 fn thumbs(state: &UiState) -> Vec<Rect> {
-    let buffer = cells(state, &roles::theme());
+    let buffer = cells(state, &test_theme::theme());
     let is_covered = !state.popups.is_empty();
     let mut out: Vec<Rect> = Vec::new();
     for x in buffer.area.columns().map(|column| column.x) {
         for y in buffer.area.rows().map(|row| row.y) {
             let cell = &buffer[(x, y)];
             // A covered scrollbar cannot be dragged.
-            if cell.symbol() != "┃" || !['h', 'd'].contains(&roles::letter(cell)) {
+            if cell.symbol() != "┃" || !['h', 'd'].contains(&test_theme::letter(cell)) {
                 continue;
             }
-            if is_covered && !roles::lies_over(cell) {
+            if is_covered && !test_theme::is_popup(cell) {
                 continue;
             }
             match out.last_mut() {
@@ -86,12 +86,12 @@ fn every_drawn_thumb_is_draggable() {
 
 fn full(pane: Pane) -> UiState {
     let mut state = busy(160, 45);
-    tell(&mut state, work::long_conversation());
-    tell(&mut state, work::long_conversation());
-    tell(&mut state, vec![cast::long_todo()]);
-    tell(&mut state, cast::many_letters());
-    tell(&mut state, cast::large_team());
-    tell(&mut state, cast::many_requests());
+    apply_events(&mut state, work::long_conversation());
+    apply_events(&mut state, work::long_conversation());
+    apply_events(&mut state, vec![cast::long_todo()]);
+    apply_events(&mut state, cast::many_letters());
+    apply_events(&mut state, cast::large_team());
+    apply_events(&mut state, cast::many_requests());
     press(&mut state, &format!("esc {}", pane.number()));
     state
 }
@@ -142,7 +142,7 @@ fn dragging_popup_scrollbar_scrolls() {
 #[test]
 fn dragging_diff_scrollbar_updates_current_file() {
     let mut state = full(Pane::Lead);
-    tell(&mut state, vec![work::diff_of_files()]);
+    apply_events(&mut state, vec![work::diff_of_files()]);
     let file = |state: &UiState| match state.popups.last() {
         Some(Popup::Reader(reader)) => reader.row,
         other => panic!("{other:?}"),

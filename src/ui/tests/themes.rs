@@ -6,14 +6,14 @@ use pretty_assertions::assert_eq;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
-use crate::domain::own_theme::OwnTheme;
+use crate::domain::custom_theme::CustomTheme;
 use crate::ui::fixture::{busy, cells, press};
 use crate::ui::keymap::{Action, SLASH};
-use crate::ui::{ColorDepth, Do, Theme, ThemeChoice, ThemeName, UiState};
+use crate::ui::{ColorDepth, Effect, Theme, ThemeChoice, ThemeName, UiState};
 
-fn saved(done: &[Do]) -> Vec<ThemeChoice> {
-    let save = |d: &Do| match d {
-        Do::SaveTheme(theme) => Some(theme.clone()),
+fn saved(done: &[Effect]) -> Vec<ThemeChoice> {
+    let save = |d: &Effect| match d {
+        Effect::SaveTheme(theme) => Some(theme.clone()),
         _ => None,
     };
     done.iter().filter_map(save).collect()
@@ -117,11 +117,11 @@ fn custom_themes_are_offered_and_previewed() {
         ("ground", "#102030"),
         ("title", "#ffcc00"),
     ];
-    let own = Arc::new(OwnTheme::parse("dusk", entries).unwrap());
+    let own = Arc::new(CustomTheme::parse("dusk", entries).unwrap());
     let mut state = busy(100, 30);
     state.set_own_themes(vec![own.clone()]);
     press(&mut state, "esc T \"dusk\"");
-    assert_eq!(state.theme(), ThemeChoice::Own(own.clone()));
+    assert_eq!(state.theme(), ThemeChoice::Custom(own.clone()));
     let cells = shown(&state);
     let ground = Theme::of(&state.theme(), ColorDepth::True).ground.bg;
     assert!(cells.content.iter().any(|cell| Some(cell.bg) == ground));
@@ -131,7 +131,7 @@ fn custom_themes_are_offered_and_previewed() {
     );
     assert_eq!(
         saved(&press(&mut state, "enter")),
-        vec![ThemeChoice::Own(own)]
+        vec![ThemeChoice::Custom(own)]
     );
     // The list opens on the custom theme; the last row is the last custom theme.
     press(&mut state, "T");

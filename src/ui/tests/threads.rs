@@ -2,12 +2,12 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::mail::LetterKind;
-use crate::domain::stamp::Timestamp;
+use crate::domain::mail::MailKind;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventKind;
-use crate::protocol::event::LetterStep;
+use crate::protocol::event::DeliveryState;
 use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{NOON, busy, letter, picture, press, tell};
+use crate::ui::fixture::{NOON, busy, letter, picture, press, apply_events};
 use crate::ui::{Theme, UiState};
 
 const SAID: [&str; 4] = [
@@ -30,21 +30,21 @@ pub fn writing(width: u16, height: u16, count: usize) -> UiState {
             Some(words) => (*words).to_string(),
             None => format!("message number {i}"),
         };
-        let mut one = letter(&format!("t{i}"), LetterKind::Message, from, to, &words);
+        let mut one = letter(&format!("t{i}"), MailKind::Message, from, to, &words);
         one.timestamp = Timestamp(NOON + 40.0).after(std::time::Duration::from_secs(i as u64));
         let step = match count - i {
-            1 => LetterStep::Sent,
-            2 => LetterStep::Delivered,
-            _ => LetterStep::ActedOn,
+            1 => DeliveryState::Sent,
+            2 => DeliveryState::Delivered,
+            _ => DeliveryState::ActedOn,
         };
         let other = letter(
             &format!("o{i}"),
-            LetterKind::Message,
+            MailKind::Message,
             "lead",
             "alice",
             "other",
         );
-        tell(
+        apply_events(
             &mut state,
             vec![
                 EventKind::LetterMoved { letter: one, step },
@@ -115,9 +115,9 @@ fn message_to_shut_down_teammate_is_not_pending() {
     let mut state = busy(100, 30);
     // Dave has shut down.
     let steps = [
-        (LetterKind::Message, LetterStep::Sent),
-        (LetterKind::Message, LetterStep::Delivered),
-        (LetterKind::ShutdownRequest, LetterStep::Delivered),
+        (MailKind::Message, DeliveryState::Sent),
+        (MailKind::Message, DeliveryState::Delivered),
+        (MailKind::ShutdownRequest, DeliveryState::Delivered),
     ];
     for (at, (kind, step)) in steps.into_iter().enumerate() {
         let letter = letter(
@@ -127,7 +127,7 @@ fn message_to_shut_down_teammate_is_not_pending() {
             "dave",
             &format!("word {at}"),
         );
-        tell(&mut state, vec![EventKind::LetterMoved { letter, step }]);
+        apply_events(&mut state, vec![EventKind::LetterMoved { letter, step }]);
     }
     press(&mut state, "alt+5 5");
     let text = picture(&state);

@@ -3,13 +3,13 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, ModifierKeyCode};
 use pretty_assertions::assert_eq;
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::NoticeLevel;
-use crate::ui::fixture::{busy, name, press, tell};
+use crate::ui::fixture::{busy, name, press, apply_events};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Changes, KeyMap};
+use crate::ui::keymap::{KeyOverrides, KeyMap};
 use crate::ui::{Msg, UiState, update};
 
 /// Returns the status message after `keys`, with a running crew.
@@ -76,7 +76,7 @@ fn unread_warning_is_kept() {
     let text = |state: &UiState| state.flash.as_ref().map(|f| f.text.clone());
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::notice(NoticeLevel::Warn, "the disk is full")],
     );
@@ -84,20 +84,20 @@ fn unread_warning_is_kept() {
     assert_eq!(text(&state).as_deref(), Some("the disk is full"));
     // A less severe notice does not replace it before it can be read.
     let less = || vec![EventKind::notice(NoticeLevel::Info, "alice has shut down")];
-    tell(&mut state, less());
+    apply_events(&mut state, less());
     assert_eq!(text(&state).as_deref(), Some("the disk is full"));
     let now = Timestamp(state.now.0 + 4.6);
     update(&mut state, Msg::Tick { now });
-    tell(&mut state, less());
+    apply_events(&mut state, less());
     assert_eq!(text(&state).as_deref(), Some("alice has shut down"));
     let more = EventKind::notice(NoticeLevel::Error, "the key is wrong");
-    tell(&mut state, vec![more]);
+    apply_events(&mut state, vec![more]);
     assert_eq!(text(&state).as_deref(), Some("the key is wrong"));
 }
 
 #[test]
 fn message_shows_custom_keys() {
-    let mut changes = Changes::new();
+    let mut changes = KeyOverrides::new();
     for (name, key) in [
         ("panes.help", "f9"),
         ("panes.focus_board", "b"),
@@ -108,7 +108,7 @@ fn message_shows_custom_keys() {
     }
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
-    state.set_keymap(KeyMap::changed(&changes).unwrap());
+    state.set_keymap(KeyMap::with_overrides(&changes).unwrap());
     for (key, expected) in [
         (
             "Z",
@@ -126,7 +126,7 @@ fn message_shows_custom_keys() {
 #[test]
 fn keys_recommended_by_problems_page_work_there() {
     let mut state = busy(70, 20);
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::ActivityChanged {
             agent: name("alice"),

@@ -1,27 +1,27 @@
 //! Viewer mode: its labels, its keys, and what survives a change of crew.
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, EventKind};
-use crate::ui::fixture::{busy_events, picture, press, tell, told};
-use crate::ui::{Do, Seat, ThemeName, UiState};
+use crate::ui::fixture::{busy_events, picture, press, apply_events, after_events};
+use crate::ui::{Effect, SessionRole, ThemeName, UiState};
 
 fn viewer(width: u16, height: u16) -> UiState {
-    let mut state = told(width, height, busy_events());
-    state.sit(Seat::Viewer(Some(4711)));
+    let mut state = after_events(width, height, busy_events());
+    state.set_role(SessionRole::Viewer(Some(4711)));
     state
 }
 
 #[test]
 fn status_line_shows_session_role() {
     for (seat, mark) in [
-        (Seat::Viewer(Some(7)), "viewer · crew runs in process 7"),
-        (Seat::Viewer(None), "viewer · crew runs in another process"),
-        (Seat::Taking, "taking over the crew…"),
-        (Seat::Left, "viewer · no crew runs"),
+        (SessionRole::Viewer(Some(7)), "viewer · crew runs in process 7"),
+        (SessionRole::Viewer(None), "viewer · crew runs in another process"),
+        (SessionRole::Taking, "taking over the crew…"),
+        (SessionRole::Left, "viewer · no crew runs"),
     ] {
         let mut state = viewer(160, 45);
-        state.sit(seat);
+        state.set_role(seat);
         let top = picture(&state)
             .lines()
             .next()
@@ -30,7 +30,7 @@ fn status_line_shows_session_role() {
         assert!(top.contains(mark), "{top}");
     }
     let mut state = viewer(160, 45);
-    state.sit(Seat::Taken(Some(7)));
+    state.set_role(SessionRole::Taken(Some(7)));
     let news = "Process 7 ended. The crew now runs in this window";
     assert!(picture(&state).contains(news));
     assert!(!picture(&state).contains("viewer · "));
@@ -43,13 +43,13 @@ fn viewer_rejects_crew_only_actions() {
     let mut state = viewer(160, 45);
     for key in ["ctrl+c", "ctrl+c"] {
         let done = press(&mut state, key);
-        let stops = |d: &Do| matches!(d, Do::Command(Command::Interrupt { .. }));
+        let stops = |d: &Effect| matches!(d, Effect::Command(Command::Interrupt { .. }));
         assert!(!done.iter().any(stops), "{done:?}");
     }
     let mut state = viewer(160, 45);
     press(&mut state, "ctrl+c");
     assert!(picture(&state).contains("Press Ctrl+c again to leave. The crew keeps running."));
-    assert_eq!(press(&mut state, "ctrl+c"), [Do::Quit]);
+    assert_eq!(press(&mut state, "ctrl+c"), [Effect::Quit]);
     let mut state = viewer(160, 45);
     press(&mut state, "alt+w");
     assert_eq!(press(&mut state, "A"), []);
@@ -67,12 +67,12 @@ fn draft_survives_crew_change() {
     assert_eq!(state.theme(), ThemeName::Light);
     assert_eq!(state.composer_text(), "hi");
     assert!(picture(&state).contains("viewer · crew runs in process 4711"));
-    tell(&mut state, busy_events());
-    state.end_of_run(Timestamp(900.0));
+    apply_events(&mut state, busy_events());
+    state.end_crew(Timestamp(900.0));
     assert_eq!(state.composer_text(), "hi");
-    tell(&mut state, vec![EventKind::notice(NoticeLevel::Info, "old news")]);
+    apply_events(&mut state, vec![EventKind::notice(NoticeLevel::Info, "old news")]);
     assert!(picture(&state).contains("old news"));
-    state.caught_up(Timestamp(901.0));
+    state.mark_seen(Timestamp(901.0));
     let hints = picture(&state)
         .lines()
         .last()

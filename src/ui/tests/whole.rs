@@ -5,11 +5,11 @@ use ratatui::buffer::Cell;
 use ratatui::style::Modifier;
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::{NoticeLevel, SessionInfo};
-use crate::ui::fixture::{busy, cells, name, picture, press, ready, tell, told};
+use crate::ui::fixture::{busy, cells, name, picture, press, ready, apply_events, after_events};
 use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
 
 #[test]
@@ -43,7 +43,7 @@ fn back_off_is_counted_down() {
         attempts_max: 8,
     };
     let agent = Name::lead();
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::ActivityChanged { agent, activity }],
     );
@@ -58,7 +58,7 @@ fn queued_agent_shows_position() {
     let mut state = busy(160, 45);
     let agent = Name::party("alice").unwrap();
     let activity = Activity::Queued { place: 2 };
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::ActivityChanged { agent, activity }],
     );
@@ -75,7 +75,7 @@ fn shorter_status_pieces_fill_room_of_dropped_ones() {
     };
     let why = || "the server said no".to_string();
     let mut state = busy(70, 20);
-    tell(
+    apply_events(
         &mut state,
         vec![
             does("alice", Activity::Failed { why: why() }),
@@ -170,7 +170,7 @@ fn new_session_mentions_resume() {
             EventKind::CrewReady(setup) => EventKind::CrewReady(SessionInfo { earlier, ..setup }),
             other => other,
         });
-        let picture = picture(&told(160, 45, events.into()));
+        let picture = picture(&after_events(160, 45, events.into()));
         assert_eq!(picture.contains(words), earlier, "{picture}");
     }
 }

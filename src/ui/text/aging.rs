@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use crate::domain::stamp::Timestamp;
-use crate::ui::text::{age, age_lasts};
+use crate::domain::timestamp::Timestamp;
+use crate::ui::text::{age, age_valid_for};
 
 /// An age that is shown now or later.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Aging {
+pub struct ShownAge {
     /// The time from which the age counts.
     pub since: Timestamp,
     /// The minimum age at which it is shown.
     pub from: Duration,
 }
 
-impl Aging {
+impl ShownAge {
     /// Creates an age that is shown at once.
-    pub fn at_once(since: Timestamp) -> Aging {
-        Aging {
+    pub fn at_once(since: Timestamp) -> ShownAge {
+        ShownAge {
             since,
             from: Duration::ZERO,
         }
@@ -35,7 +35,7 @@ impl Aging {
         if passed < self.from {
             self.from.saturating_sub(passed)
         } else {
-            age_lasts(passed)
+            age_valid_for(passed)
         }
     }
 }

@@ -25,16 +25,16 @@ pub struct RenderedCommand {
     /// The text, with invisible and misleading characters escaped.
     pub text: String,
     /// Number of characters of folded comments; scrolling cannot reveal them.
-    pub folded: usize,
+    pub folded_chars: usize,
     /// Number of bytes that were already cut from the input because it was too long.
-    pub cut: usize,
+    pub cut_bytes: usize,
 }
 
 /// Renders `text`. Comments are folded from the first line that starts with `$ ` on, up to the first quote or opening
 /// construct: after that, a `#` may be part of the command.
-pub fn shown(text: &str) -> RenderedCommand {
+pub fn render_command(text: &str) -> RenderedCommand {
     let mut out = RenderedCommand {
-        cut: bytes_cut(text),
+        cut_bytes: bytes_cut(text),
         ..RenderedCommand::default()
     };
     let mut blank = 0;
@@ -57,7 +57,7 @@ pub fn shown(text: &str) -> RenderedCommand {
             let begin: String = comment.chars().take(COMMENT_SHOWN).collect();
             push_escaped(&mut out.text, &begin);
             let more = length - COMMENT_SHOWN;
-            out.folded += more;
+            out.folded_chars += more;
             out.text
                 .push_str(&format!(" … {more} more characters of a comment"));
         } else {
@@ -217,9 +217,9 @@ mod tests {
             // Words in other scripts stay as they are.
             ("$ echo 漢字 ä".into(), "$ echo 漢字 ä\n".into(), 0),
         ] {
-            let shown = shown(&text);
+            let shown = render_command(&text);
             assert_eq!(shown.text, expected, "{text:.60}");
-            assert_eq!(shown.folded, folded, "{text:.60}");
+            assert_eq!(shown.folded_chars, folded, "{text:.60}");
         }
     }
 }

@@ -23,12 +23,12 @@ pub struct FuzzyMatch {
     /// Higher is better.
     pub score: i32,
     /// Character positions of the matches in the text, ascending.
-    pub places: Vec<usize>,
+    pub positions: Vec<usize>,
 }
 
 /// Matches `pattern` against `text`, ignoring case. Returns `None` if a word of the pattern does not match. An empty
 /// pattern matches everything with score 0.
-pub fn fit(pattern: &str, text: &str) -> Option<FuzzyMatch> {
+pub fn fuzzy_match(pattern: &str, text: &str) -> Option<FuzzyMatch> {
     let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
     let text: Vec<char> = text.chars().take(TEXT_MAX).collect();
     let starts: Vec<bool> = text
@@ -46,10 +46,10 @@ pub fn fit(pattern: &str, text: &str) -> Option<FuzzyMatch> {
         let word: Vec<char> = word.chars().map(lower).collect();
         let found = best_match(&word, &text, &starts)?;
         out.score += found.score;
-        out.places.extend(found.places);
+        out.positions.extend(found.positions);
     }
-    out.places.sort_unstable();
-    out.places.dedup();
+    out.positions.sort_unstable();
+    out.positions.dedup();
     Some(out)
 }
 
@@ -87,7 +87,7 @@ fn best_match(word: &[char], text: &[char], starts: &[bool]) -> Option<FuzzyMatc
         at = row[at].map_or(at, |(_, prev)| prev);
     }
     places.reverse();
-    Some(FuzzyMatch { score, places })
+    Some(FuzzyMatch { score, positions: places })
 }
 
 /// Returns the bonus or penalty for the distance between two matched characters.
@@ -120,7 +120,7 @@ mod tests {
             ("nudg", "owner:NAME status:ready tag:T", None),
         ];
         for (pattern, text, expected) in cases {
-            let places = fit(pattern, text).map(|f| f.places);
+            let places = fuzzy_match(pattern, text).map(|f| f.positions);
             assert_eq!(places.as_deref(), expected, "{pattern:?} in {text:?}");
         }
     }
@@ -136,7 +136,7 @@ mod tests {
             ("ml", "moveLine", "small"),
         ];
         for (pattern, better, worse) in cases {
-            let score = |text| fit(pattern, text).map(|f| f.score);
+            let score = |text| fuzzy_match(pattern, text).map(|f| f.score);
             assert!(
                 score(better) > score(worse),
                 "{pattern}: {better} / {worse}"
@@ -147,10 +147,10 @@ mod tests {
     #[test]
     fn best_match_is_marked_not_the_first() {
         assert_eq!(
-            fit("jobs", "just old: jobs").unwrap().places,
+            fuzzy_match("jobs", "just old: jobs").unwrap().positions,
             [10, 11, 12, 13]
         );
         let long = format!("{}z", "a".repeat(TEXT_MAX));
-        assert_eq!(fit("z", &long), None);
+        assert_eq!(fuzzy_match("z", &long), None);
     }
 }

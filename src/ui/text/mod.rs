@@ -8,19 +8,18 @@ pub(super) mod wrap;
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::domain::stamp::Timestamp;
-use crate::domain::text::{harmless, one_line};
+use crate::domain::timestamp::Timestamp;
+use crate::domain::text::{escape_control_chars, one_line};
 pub use crate::domain::usage::{count, dollars};
 pub use crate::ui::text::wrap::{fit, width};
 
 /// Returns the first of `forms` (ordered from longest to shortest) that fits into `columns`, or the last one if none
 /// does.
-pub fn longest<'a>(forms: &[&'a str], columns: usize) -> &'a str {
+pub fn longest_fitting<'a>(forms: &[&'a str], columns: usize) -> &'a str {
     let found = forms.iter().find(|form| width(form) <= columns);
     found.or(forms.last()).copied().unwrap_or_default()
 }
@@ -36,18 +35,18 @@ pub fn pad(text: &str, columns: usize) -> String {
 /// Escapes control characters and wraps `text` into lines of at most `columns` columns, at blanks where possible.
 /// Continuation lines are indented like the text of their first line, after a list marker such as `- ` or `3. `.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
-    wrap_some(text, columns, usize::MAX)
+    wrap_first_lines(text, columns, usize::MAX)
 }
 
 /// Like [`wrap()`], but may stop once it has produced `enough` lines.
-pub fn wrap_some(text: &str, columns: usize, enough: usize) -> Vec<String> {
+pub fn wrap_first_lines(text: &str, columns: usize, enough: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut out = Vec::new();
     for line in text.lines() {
         if out.len() >= enough {
             break;
         }
-        wrap_line(harmless(line).trim_end(), columns, &mut out);
+        wrap_line(escape_control_chars(line).trim_end(), columns, &mut out);
     }
     out
 }
@@ -128,7 +127,7 @@ pub fn age(passed: Duration) -> String {
 }
 
 /// Returns how long the text that [`age`] returns for `passed` stays correct.
-pub fn age_lasts(passed: Duration) -> Duration {
+pub fn age_valid_for(passed: Duration) -> Duration {
     let unit = match passed.as_secs() {
         0..60 => 1,
         60..3600 => 60,
@@ -149,15 +148,15 @@ pub fn bytes(n: usize) -> String {
 
 /// Formats the time of day as `12:03`; blanks if the time is unknown.
 pub fn clock(at: Timestamp, zone: &TimeZone) -> String {
-    clock_to_the_second(at, zone).chars().take(5).collect()
+    format_time_with_seconds(at, zone).chars().take(5).collect()
 }
 
 /// Formats the time of day as `12:03:59`; blanks if the time is unknown.
-pub fn clock_to_the_second(at: Timestamp, zone: &TimeZone) -> String {
+pub fn format_time_with_seconds(at: Timestamp, zone: &TimeZone) -> String {
     let seconds = i64::try_from(at.since(Timestamp(0.0)).as_secs()).ok();
     let time = seconds
         .filter(|s| *s > 0)
-        .and_then(|s| Timestamp::from_second(s).ok());
+        .and_then(|s| jiff::Timestamp::from_second(s).ok());
     time.map_or_else(
         || " ".repeat(8),
         |t| {
@@ -247,7 +246,7 @@ mod tests {
             0, 1, 999, 1000, 59_999, 60_000, 61_500, 3_599_999, 3_600_000, 9_999_999,
         ] {
             let passed = Duration::from_millis(millis);
-            let lasts = age_lasts(passed);
+            let lasts = age_valid_for(passed);
             let almost = passed + lasts.saturating_sub(Duration::from_millis(1));
             assert_eq!(age(almost), age(passed), "{millis}");
             assert_ne!(age(passed + lasts), age(passed), "{millis}");

@@ -2,7 +2,7 @@
 
 /// Whether a term must match or must not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
+pub enum Polarity {
     /// The term must match.
     Wanted,
     /// The term must not match.
@@ -12,7 +12,7 @@ pub enum Sign {
 /// One filter term, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    pub sign: Sign,
+    pub sign: Polarity,
     /// The key before the colon; `None` for a plain word.
     pub key: Option<String>,
     /// The word, or the value after the colon; may be empty.
@@ -27,8 +27,8 @@ pub fn terms(text: &str) -> Vec<Term> {
 
 fn term(word: &str) -> Term {
     let (sign, word) = match word.strip_prefix('!') {
-        Some(rest) => (Sign::Unwanted, rest),
-        None => (Sign::Wanted, word),
+        Some(rest) => (Polarity::Unwanted, rest),
+        None => (Polarity::Wanted, word),
     };
     let (key, value) = match word.split_once(':') {
         // `std::fs` and `http://` are plain words.
@@ -71,7 +71,7 @@ impl Words {
                 Some((_, Some(part))) => part.contains(value.trim_start_matches('@')),
                 Some((key, None)) => hay.contains(&format!("{key}:{value}")),
             };
-            found == (term.sign == Sign::Wanted)
+            found == (term.sign == Polarity::Wanted)
         })
     }
 }
@@ -84,14 +84,14 @@ mod tests {
     #[test]
     fn terms_are_parsed() {
         let cases = [
-            ("Word", Sign::Wanted, None, "word"),
-            ("!word", Sign::Unwanted, None, "word"),
-            ("!", Sign::Unwanted, None, ""),
-            ("who:Alice", Sign::Wanted, Some("who"), "alice"),
-            ("!kind:", Sign::Unwanted, Some("kind"), ""),
-            ("std::fs", Sign::Wanted, None, "std::fs"),
-            ("http://x", Sign::Wanted, None, "http://x"),
-            ("12:30", Sign::Wanted, None, "12:30"),
+            ("Word", Polarity::Wanted, None, "word"),
+            ("!word", Polarity::Unwanted, None, "word"),
+            ("!", Polarity::Unwanted, None, ""),
+            ("who:Alice", Polarity::Wanted, Some("who"), "alice"),
+            ("!kind:", Polarity::Unwanted, Some("kind"), ""),
+            ("std::fs", Polarity::Wanted, None, "std::fs"),
+            ("http://x", Polarity::Wanted, None, "http://x"),
+            ("12:30", Polarity::Wanted, None, "12:30"),
         ];
         for (text, sign, key, value) in cases {
             let (key, value) = (key.map(String::from), value.into());

@@ -15,17 +15,17 @@ pub struct Row {
     pub spans: Vec<Span<'static>>,
     /// Number of visible characters of the text before this row. It does not depend on the width, so it identifies a
     /// position in the text across different wrappings. Margins and decoration do not count.
-    pub ink: usize,
+    pub text_offset: usize,
     /// Number of leading spans that are margin, not text.
     pub margin: usize,
 }
 
 impl Row {
     /// Creates a decorative or blank row. `ink` is the value of the text before it.
-    pub fn ornament(spans: Vec<Span<'static>>, ink: usize) -> Row {
+    pub fn decoration(spans: Vec<Span<'static>>, ink: usize) -> Row {
         Row {
             spans,
-            ink,
+            text_offset: ink,
             margin: 0,
         }
     }
@@ -346,7 +346,7 @@ impl<'a> RowWriter<'a> {
         self.row.columns = 0;
         self.rows.push(Row {
             spans,
-            ink: self.row_ink,
+            text_offset: self.row_ink,
             margin,
         });
         self.row_ink = self.ink;

@@ -86,7 +86,7 @@ fn text_offset_counts_visible_characters() {
     let rows = wrap(&spans, 5, &Margin::default(), Break::Words, &mut ink);
     assert_eq!(texts(&rows), ["ab cd", "", "中文", "efghi", "jk"]);
     assert_eq!(
-        rows.iter().map(|r| r.ink).collect::<Vec<_>>(),
+        rows.iter().map(|r| r.text_offset).collect::<Vec<_>>(),
         [100, 104, 104, 106, 111]
     );
     assert_eq!(ink, 113);
@@ -148,7 +148,7 @@ fn anything() -> impl Strategy<Value = String> {
         "[a-c ,.()\n中文「」👍é]{0,80}",
         "\\PC{0,60}",
         proptest::collection::vec(any::<char>(), 0..40)
-            .prop_map(|chars| crate::domain::text::harmless(&String::from_iter(chars))),
+            .prop_map(|chars| crate::domain::text::escape_control_chars(&String::from_iter(chars))),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier};
 
-use crate::ui::theme::{ColorDepth, Theme, ThemeName, sight};
+use crate::ui::theme::{ColorDepth, Theme, ThemeName, color_math};
 
 /// Minimum contrast of text (WCAG 1.4.3).
 const WORDS: f64 = 4.5;
@@ -12,7 +12,7 @@ const FRAMES: f64 = 3.0;
 const SIXTEEN_LEAST: f64 = 2.8;
 
 fn contrast(one: Color, other: Color) -> f64 {
-    sight::contrast(one, other).unwrap_or_else(|| panic!("unknown colour: {one:?} or {other:?}"))
+    color_math::contrast(one, other).unwrap_or_else(|| panic!("unknown colour: {one:?} or {other:?}"))
 }
 
 /// Returns the styles of a theme with too little contrast at a depth.

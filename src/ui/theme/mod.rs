@@ -4,7 +4,7 @@
 //! so that the screen also works without colour (`NO_COLOR`) and for colour-blind users.
 //!
 //! A new theme needs a name in [`ThemeName`], a file with its tones like `dark.rs`, and an arm in [`Theme::new`];
-//! `contrast.rs` then checks its contrast. Custom themes of users are built in `own.rs` from colours per [`Meaning`].
+//! `contrast.rs` then checks its contrast. Custom themes of users are built in `own.rs` from colours per [`ColorRole`].
 
 /// Passes the field names of [`Theme`] to a macro.
 #[cfg(test)]
@@ -55,17 +55,17 @@ mod depth;
 mod light;
 mod mono;
 pub(in crate::ui) mod motion;
-mod own;
+mod custom;
 #[cfg(test)]
-pub mod roles;
-mod sight;
+pub mod test_theme;
+mod color_math;
 mod terminal;
 mod tones;
 
 use ratatui::style::Style;
 
-use crate::domain::own_theme::Meaning;
-pub use crate::domain::own_theme::ThemeChoice;
+use crate::domain::custom_theme::ColorRole;
+pub use crate::domain::custom_theme::ThemeChoice;
 pub use crate::domain::theme::ThemeName;
 pub use depth::ColorDepth;
 
@@ -155,20 +155,20 @@ impl Theme {
     pub fn of(choice: &ThemeChoice, depth: ColorDepth) -> Theme {
         match choice {
             ThemeChoice::BuiltIn(name) => Theme::new(*name, depth),
-            ThemeChoice::Own(own) => own::theme(own, depth).0,
+            ThemeChoice::Custom(own) => custom::theme(own, depth).0,
         }
     }
 
     /// Returns the meanings whose colours were replaced because they would be unreadable at this depth.
-    pub fn hidden(choice: &ThemeChoice, depth: ColorDepth) -> Vec<Meaning> {
+    pub fn unreadable(choice: &ThemeChoice, depth: ColorDepth) -> Vec<ColorRole> {
         match choice {
             ThemeChoice::BuiltIn(_) => Vec::new(),
-            ThemeChoice::Own(own) => own::theme(own, depth).1,
+            ThemeChoice::Custom(own) => custom::theme(own, depth).1,
         }
     }
 
     /// Returns the style of everything behind a popup: dim text on the ground.
-    pub fn behind(&self) -> Style {
+    pub fn backdrop(&self) -> Style {
         Style::reset().patch(self.ground).patch(self.dim)
     }
 

@@ -52,7 +52,7 @@ impl Answer {
         let mut out = Answer::default();
         out.push_thinking(thinking);
         out.push_text(text);
-        out.progress = if holds_call(text) {
+        out.progress = if contains_tool_call(text) {
             StreamState::ClosedWithCall
         } else {
             StreamState::Closed
@@ -95,7 +95,7 @@ impl Answer {
 
 /// Returns whether a text contains a tool call that was not sent as one: with some chat templates, models write calls
 /// as JSON, bare or in tags. Only the start of a line counts, so that a text about calls does not match.
-pub fn holds_call(text: &str) -> bool {
+pub fn contains_tool_call(text: &str) -> bool {
     const TAGS: [&str; 4] = [
         "<tool_call>",
         "<function=",
@@ -168,13 +168,13 @@ mod tests {
             (r#"{"name": "bash", "arguments": {"comm"#, false),
         ];
         for (text, expected) in cases {
-            assert_eq!(holds_call(text), expected, "{text}");
+            assert_eq!(contains_tool_call(text), expected, "{text}");
         }
     }
 
     #[test]
     fn many_braces_cost_little() {
-        assert!(!holds_call(&"{\n".repeat(100_000)));
-        assert!(!holds_call(&"{\"a\":".repeat(40_000)));
+        assert!(!contains_tool_call(&"{\n".repeat(100_000)));
+        assert!(!contains_tool_call(&"{\"a\":".repeat(40_000)));
     }
 }

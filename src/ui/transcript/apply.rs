@@ -205,7 +205,7 @@ impl Transcript {
     }
 
     /// Closes the open answer and the running calls because the session ended.
-    pub fn end_of_session(&mut self) {
+    pub fn close_open_entries(&mut self) {
         self.close_answer();
         self.abandon_runs();
         self.running.clear();

@@ -3,7 +3,7 @@
 use crate::domain::text::one_line;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::ui::transcript::answer::Answer;
-use crate::ui::transcript::calls::CallGroup;
+use crate::ui::transcript::call_group::CallGroup;
 use crate::ui::transcript::entry::Entry;
 use crate::ui::transcript::fields::Field;
 use crate::ui::transcript::find::Needle;

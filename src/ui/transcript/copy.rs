@@ -1,6 +1,6 @@
 //! The parts of a conversation that can be copied to the clipboard.
 
-use crate::domain::text::{harmless, one_line};
+use crate::domain::text::{escape_control_chars, one_line};
 use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::{Transcript, markdown};
 
@@ -24,7 +24,7 @@ pub enum Portion {
 
 impl Transcript {
     /// Lists what can be copied, most likely first, each with a label and its first line.
-    pub fn portions(&self) -> Vec<(Portion, String, String)> {
+    pub fn copyable_portions(&self) -> Vec<(Portion, String, String)> {
         let mut out = Vec::new();
         let gist = |text: &str| one_line(text.trim_start().lines().next().unwrap_or_default());
         let selected = self.log.selected;
@@ -71,12 +71,12 @@ impl Transcript {
     }
 
     /// Returns the text of a portion, if it still exists.
-    pub fn text_of(&self, portion: &Portion) -> Option<String> {
+    pub fn portion_text(&self, portion: &Portion) -> Option<String> {
         match portion {
-            Portion::Cell(number) => self.text_at(*number).map(|text| harmless(&text)),
+            Portion::Cell(number) => self.text_at(*number).map(|text| escape_control_chars(&text)),
             Portion::Code(number, at) => {
                 let (_, code) = self.blocks(*number).into_iter().nth(*at)?;
-                Some(harmless(&code))
+                Some(escape_control_chars(&code))
             }
             Portion::Whole => Some(self.whole()),
         }
@@ -86,7 +86,7 @@ impl Transcript {
     pub fn selected_text(&self) -> Option<(&'static str, String)> {
         let number = self.log.selected?;
         let name = self.kind(number)?.name();
-        Some((name, harmless(&self.text_at(number)?)))
+        Some((name, escape_control_chars(&self.text_at(number)?)))
     }
 
     /// Returns the text of a cell; for a group header, the texts of its calls.
@@ -147,7 +147,7 @@ impl Transcript {
                 CellKind::Prompt(_) => "> ".to_string(),
                 // Thinking is folded on the screen but copied in full.
                 CellKind::Answer(answer) if !answer.thinking.is_blank() => {
-                    format!("∴ {}\n\n", harmless(answer.thinking.as_str().trim()))
+                    format!("∴ {}\n\n", escape_control_chars(answer.thinking.as_str().trim()))
                 }
                 CellKind::Answer(_)
                 | CellKind::Tool(_)
@@ -160,7 +160,7 @@ impl Transcript {
                 break;
             }
             room -= kind.bytes();
-            let words = format!("{sign}{}", harmless(kind.text().trim_end()));
+            let words = format!("{sign}{}", escape_control_chars(kind.text().trim_end()));
             parts.push(words.trim_end().to_string());
         }
         if left_out > 0 {

@@ -2,7 +2,7 @@
 
 use ratatui::text::Span;
 
-use crate::domain::text::{harmless, head_and_tail, one_line};
+use crate::domain::text::{escape_control_chars, head_and_tail, one_line};
 use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::fold;
@@ -85,7 +85,7 @@ impl Entry {
             SelectionMark::Unselected => dim,
         };
         let room = page.columns.saturating_sub(width(sign) + 1);
-        let what = fit(&harmless(&self.what), room.max(1));
+        let what = fit(&escape_control_chars(&self.what), room.max(1));
         let room = room.saturating_sub(width(&what) + 3);
         let mut head = vec![
             Span::styled(sign, dim),
@@ -96,15 +96,15 @@ impl Entry {
             if room >= LEAST_GIST {
                 let some: String = self.text.chars().take(room * 4).collect();
                 let words: Vec<&str> = some.split_whitespace().collect();
-                let gist = fit(&one_line(&harmless(&words.join(" "))), room);
+                let gist = fit(&one_line(&escape_control_chars(&words.join(" "))), room);
                 head.push(Span::styled(" · ", dim));
                 head.push(Span::styled(gist, page.theme.text));
             }
-            return vec![Row::ornament(head, *ink)];
+            return vec![Row::decoration(head, *ink)];
         }
-        let mut out = vec![Row::ornament(head, *ink)];
+        let mut out = vec![Row::decoration(head, *ink)];
         let margin = Margin::hanging(vec!["  ".into()], vec!["  ".into()]);
-        let words = [Span::styled(harmless(&self.text), page.theme.text)];
+        let words = [Span::styled(escape_control_chars(&self.text), page.theme.text)];
         let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
         out.extend(fold::elide_rows(rows, ROWS_MAX, page));
         out

@@ -3,12 +3,11 @@
 //!
 //! Nothing is omitted except `null` and the empty fields of a task.
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::head_and_tail;
 
@@ -252,7 +251,7 @@ fn names_tasks(name: &str) -> bool {
 fn time(at: f64, zone: &TimeZone) -> String {
     #[allow(clippy::cast_possible_truncation)] // saturates at a value that is not a valid time
     let seconds = at as i64;
-    let Ok(at) = Timestamp::from_second(seconds) else {
+    let Ok(at) = jiff::Timestamp::from_second(seconds) else {
         return at.to_string();
     };
     at.to_zoned(zone.clone())

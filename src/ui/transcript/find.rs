@@ -16,7 +16,7 @@ pub struct Needle {
 
 /// A match in the rows of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hit {
+pub struct SearchMatch {
     /// Row, first column and width of each part; at least one. A wrapped match has several parts.
     pub parts: Vec<(usize, usize, usize)>,
 }
@@ -94,7 +94,7 @@ fn lower(sign: char) -> char {
 }
 
 /// Returns the matches in `rows`. Margins are not searched.
-pub fn hits<'a>(needle: &Needle, rows: impl Iterator<Item = &'a Row>) -> Vec<Hit> {
+pub fn find_matches<'a>(needle: &Needle, rows: impl Iterator<Item = &'a Row>) -> Vec<SearchMatch> {
     let mut text = String::new();
     // Byte offset of each row in `text`, and the width of its margin.
     let mut starts = Vec::new();
@@ -120,7 +120,7 @@ pub fn hits<'a>(needle: &Needle, rows: impl Iterator<Item = &'a Row>) -> Vec<Hit
                 parts.push((row, margin + width(before), width(here)));
             }
         }
-        (!parts.is_empty()).then_some(Hit { parts })
+        (!parts.is_empty()).then_some(SearchMatch { parts })
     };
     needle.matches(&text).filter_map(hit).collect()
 }
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(text, ["› one two", "  中", "  three"]);
         let parts = |words: &str| -> Vec<Vec<(usize, usize, usize)>> {
             let needle = Needle::new(words).unwrap();
-            let hits = hits(&needle, rows.iter());
+            let hits = find_matches(&needle, rows.iter());
             hits.into_iter().map(|h| h.parts).collect()
         };
         assert_eq!(parts("TWO 中 t"), [vec![(0, 6, 3), (1, 2, 2), (2, 2, 1)]]);

@@ -3,14 +3,14 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use crate::domain::text::{harmless, one_line};
+use crate::domain::text::{escape_control_chars, one_line};
 use crate::ui::diff;
 use crate::ui::text::pad;
 use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
-use crate::ui::transcript::calls::CallGroup;
+use crate::ui::transcript::call_group::CallGroup;
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::fields::Field;
-use crate::ui::transcript::forms::{OutputKind, tool_display};
+use crate::ui::transcript::tool_display::{OutputKind, tool_display};
 use crate::ui::transcript::layout::{LayoutParams, SelectionMark};
 use crate::ui::transcript::run::{Progress, ToolRun};
 
@@ -101,7 +101,7 @@ fn answer_rows(output: &str, rows: usize, page: LayoutParams<'_>, ink: &mut usiz
     };
     let first = vec!["  ".into(), Span::styled(sign, style)];
     let under = vec![" ".repeat(2 + width(sign)).into()];
-    let words = [Span::styled(harmless(text.trim()), style)];
+    let words = [Span::styled(escape_control_chars(text.trim()), style)];
     let all = wrap(
         &words,
         page.columns,
@@ -215,7 +215,7 @@ fn call_line_row(run: &CallLine<'_>, mark: SelectionMark, page: LayoutParams<'_>
         row.put(&fit(run.on, room), theme.text);
     }
     row.put(&result, theme.dim);
-    Row::ornament(row.spans, 0)
+    Row::decoration(row.spans, 0)
 }
 
 /// Builds a row of limited width.
@@ -253,8 +253,8 @@ fn cut_line(text: &str, style: Style, page: LayoutParams<'_>) -> Row {
     row.put("  ", Style::default());
     // Limits the length first: a line can be 256 KiB long.
     let some: String = text.chars().take(page.columns * 4).collect();
-    row.put(&harmless(&some), style);
-    Row::ornament(row.spans, 0)
+    row.put(&escape_control_chars(&some), style);
+    Row::decoration(row.spans, 0)
 }
 
 fn block(text: &str, style: Style, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
@@ -266,7 +266,7 @@ fn block(text: &str, style: Style, page: LayoutParams<'_>, ink: &mut usize) -> V
         line: vec!["  ".into()],
         rest: vec![Span::styled("↳ ", page.theme.dim)],
     };
-    let words = [Span::styled(harmless(text), style)];
+    let words = [Span::styled(escape_control_chars(text), style)];
     wrap(&words, page.columns, &margin, Break::Anywhere, ink)
 }
 
@@ -290,11 +290,11 @@ fn field_rows(
         };
         let value = value.trim_end();
         if value.is_empty() {
-            out.push(Row::ornament(first, *ink));
+            out.push(Row::decoration(first, *ink));
             continue;
         }
         let margin = Margin::hanging(first, vec![" ".repeat(under).into()]);
-        let words = [Span::styled(harmless(value), style)];
+        let words = [Span::styled(escape_control_chars(value), style)];
         let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
         out.extend(elide_rows(rows, FIELD_ROWS, page));
     }
@@ -328,7 +328,7 @@ fn output_rows(text: &str, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> 
     }
     elide_lines(&all, page, ink, |line, ink| {
         if line.is_empty() {
-            vec![Row::ornament(vec![], *ink)]
+            vec![Row::decoration(vec![], *ink)]
         } else {
             block(line, page.theme.dim, page, ink)
         }
@@ -356,8 +356,8 @@ fn elide_lines<T>(
         draw(&all[..half], &mut out);
         let left = all.len() - LINES_MAX;
         let mark = format!("… {left} lines are not shown …");
-        let at = out.last().map_or(0, |r| r.ink);
-        out.push(Row::ornament(
+        let at = out.last().map_or(0, |r| r.text_offset);
+        out.push(Row::decoration(
             cut_line(&mark, page.theme.warn, page).spans,
             at,
         ));
@@ -373,9 +373,9 @@ pub fn elide_rows(mut rows: Vec<Row>, max: usize, page: LayoutParams<'_>) -> Vec
     }
     let left = rows.len() - max;
     let start = max / 2;
-    let ink = rows[start].ink;
+    let ink = rows[start].text_offset;
     let mark = format!("… {left} rows are not shown …");
-    let mark = Row::ornament(cut_line(&mark, page.theme.warn, page).spans, ink);
+    let mark = Row::decoration(cut_line(&mark, page.theme.warn, page).spans, ink);
     rows.splice(start..start + left, [mark]);
     rows
 }

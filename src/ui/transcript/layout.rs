@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
@@ -16,7 +16,7 @@ use crate::ui::transcript::thinking::thinking_rows;
 use crate::ui::transcript::{fold, markdown};
 
 /// Shown below an answer that contains a tool call as text.
-pub const CALL_AS_TEXT: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
+pub const CALL_AS_TEXT_WARNING: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
 
 /// Whether a cell is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl CellLayout {
         let mut before = 0;
         for part in &self.parts {
             if let Some(row) = part.rows.get(line) {
-                return before + row.ink;
+                return before + row.text_offset;
             }
             line -= part.rows.len();
             before += part.ink;
@@ -139,7 +139,7 @@ impl CellLayout {
         let (mut line, mut before) = (0, 0);
         let mut found = 0;
         for part in &self.parts {
-            let here = part.rows.partition_point(|r| before + r.ink <= ink);
+            let here = part.rows.partition_point(|r| before + r.text_offset <= ink);
             if here > 0 {
                 found = line + here - 1;
             }
@@ -182,7 +182,7 @@ pub fn lay_out(
         CellKind::Prompt(text) => {
             let user = page.theme.user;
             let margin = Margin::hanging(vec![Span::styled("› ", user)], vec!["  ".into()]);
-            let words = [Span::styled(harmless(text.trim_end()), user)];
+            let words = [Span::styled(escape_control_chars(text.trim_end()), user)];
             let rows = wrap(&words, page.columns, &margin, Break::Words, &mut ink);
             head.extend(rows);
         }
@@ -208,7 +208,7 @@ pub fn lay_out(
 /// Wraps a short text in one style; continuation rows are indented.
 pub(super) fn plain(text: &str, style: Style, page: LayoutParams<'_>) -> Vec<Row> {
     let margin = Margin::hanging(vec![], vec!["  ".into()]);
-    let words = [Span::styled(harmless(text), style)];
+    let words = [Span::styled(escape_control_chars(text), style)];
     wrap(&words, page.columns, &margin, Break::Words, &mut 0)
 }
 
@@ -270,7 +270,7 @@ fn answer_rows(
         out.parts.append(&mut parts);
     }
     if answer.progress == StreamState::ClosedWithCall {
-        let rows = plain(&format!("▲ {CALL_AS_TEXT}"), page.theme.dim, page);
+        let rows = plain(&format!("▲ {CALL_AS_TEXT_WARNING}"), page.theme.dim, page);
         out.push_part(LayoutPart::rows(rows, 0));
     }
     out

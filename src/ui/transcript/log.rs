@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use crate::ui::keymap::direction::Way;
-use crate::ui::transcript::calls::{CallGroup, GROUP_MIN};
+use crate::ui::transcript::call_group::{CallGroup, GROUP_MIN};
 use crate::ui::transcript::cell::{CellKind, Fold, TranscriptCell};
 use crate::ui::transcript::find::Needle;
-use crate::ui::transcript::forms::{Grouping, tool_display};
+use crate::ui::transcript::tool_display::{Grouping, tool_display};
 use crate::ui::transcript::layout::{Above, SelectionMark};
 use crate::ui::transcript::run::ToolRun;
 

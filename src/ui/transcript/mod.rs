@@ -8,15 +8,15 @@
 
 mod answer;
 pub(in crate::ui) mod apply;
-mod calls;
+mod call_group;
 mod cell;
 mod copy;
 mod entry;
 mod fields;
 mod find;
 mod fold;
-mod follow;
-mod forms;
+mod scroll;
+mod tool_display;
 mod head_tail_text;
 mod layout;
 mod layout_cache;
@@ -38,19 +38,19 @@ use crate::domain::ids::{CallId, Name};
 use crate::protocol::event::NoticeLevel;
 pub use crate::ui::keymap::direction::Scroll;
 use crate::ui::theme::Theme;
-pub use crate::ui::transcript::answer::holds_call;
+pub use crate::ui::transcript::answer::contains_tool_call;
 use crate::ui::transcript::cell::CellKind;
 pub use crate::ui::transcript::copy::Portion;
-pub use crate::ui::transcript::find::{Hit, Needle, hits};
-pub use crate::ui::transcript::follow::{Place, Viewport};
-pub use crate::ui::transcript::forms::FORMS;
-pub use crate::ui::transcript::layout::CALL_AS_TEXT;
+pub use crate::ui::transcript::find::{SearchMatch, Needle, find_matches};
+pub use crate::ui::transcript::scroll::{ScrollAnchor, Viewport};
+pub use crate::ui::transcript::tool_display::TOOL_DISPLAYS;
+pub use crate::ui::transcript::layout::CALL_AS_TEXT_WARNING;
 use crate::ui::transcript::layout_cache::LayoutCache;
 pub use crate::ui::transcript::log::CELLS_MAX;
 use crate::ui::transcript::log::CellLog;
-pub use crate::ui::transcript::search::{Round, Search};
-pub use crate::ui::transcript::view::{Drawn, TranscriptCache};
-use crate::ui::widgets::scrollbar::Scrolled;
+pub use crate::ui::transcript::search::{MatchStep, Search};
+pub use crate::ui::transcript::view::{VisibleRows, TranscriptCache};
+use crate::ui::widgets::scrollbar::ScrollPosition;
 
 /// The conversation of one agent.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ pub struct Transcript {
     origin: u64,
     /// The running calls and the numbers of their cells.
     running: VecDeque<(CallId, u64)>,
-    place: Place,
+    place: ScrollAnchor,
     /// Time zone for displayed times; `None` means UTC.
     zone: Option<TimeZone>,
     search: Option<Box<Search>>,
@@ -78,7 +78,7 @@ impl Transcript {
     }
 
     /// Creates an empty transcript that displays times in a zone.
-    pub fn in_zone(zone: Option<TimeZone>) -> Transcript {
+    pub fn with_time_zone(zone: Option<TimeZone>) -> Transcript {
         Transcript {
             zone,
             ..Transcript::default()
@@ -132,31 +132,31 @@ impl Transcript {
     }
 
     /// Returns the scrollbar state for a view of the given size.
-    pub fn scrolled(&self, viewport: Viewport) -> Option<Scrolled> {
-        self.scrolled_at(&self.place, viewport)
+    pub fn scroll_state(&self, viewport: Viewport) -> Option<ScrollPosition> {
+        self.scroll_state_at(&self.place, viewport)
     }
 
     /// Like [`Transcript::scrolled`], for another scroll position.
-    pub fn scrolled_at(&self, place: &Place, viewport: Viewport) -> Option<Scrolled> {
+    pub fn scroll_state_at(&self, place: &ScrollAnchor, viewport: Viewport) -> Option<ScrollPosition> {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
         place.scrolled(&self.log, &mut layouts, viewport.rows())
     }
 
     /// Returns the scroll position after applying `by` to another position than the current one.
-    pub fn scroll_from(&self, mut place: Place, by: Scroll, viewport: Viewport) -> Place {
+    pub fn scroll_from(&self, mut place: ScrollAnchor, by: Scroll, viewport: Viewport) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
         place.scroll(by, &self.log, &mut layouts, viewport.rows());
         place
     }
 
-    /// Returns the scroll position with `above` scrollbar units above the view, as [`Transcript::scrolled_at`] counts
+    /// Returns the scroll position with `above` scrollbar units above the view, as [`Transcript::scroll_state_at`] counts
     /// them.
-    pub fn place_at(&self, above: usize, viewport: Viewport) -> Place {
+    pub fn anchor_at_offset(&self, above: usize, viewport: Viewport) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
-        let mut place = Place::Following;
+        let mut place = ScrollAnchor::Following;
         place.jump(above, &self.log, &mut layouts, viewport.rows());
         place
     }
@@ -170,7 +170,7 @@ impl Transcript {
 
     /// Returns whether the view follows the newest row.
     pub fn is_following(&self) -> bool {
-        self.place == Place::Following
+        self.place == ScrollAnchor::Following
     }
 
     /// Returns the number of cells that arrived below the view and were not visible yet.
@@ -229,7 +229,7 @@ impl Transcript {
     }
 
     /// Records that `call` started `subagent`.
-    pub fn sent_out(&mut self, call: &CallId, subagent: &Name) {
+    pub fn record_subagent(&mut self, call: &CallId, subagent: &Name) {
         if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
             self.log.change(*number, |kind| {
                 if let CellKind::Tool(run) = kind {
@@ -258,7 +258,7 @@ impl Transcript {
     fn with_layouts(
         &mut self,
         viewport: Viewport,
-        act: impl FnOnce(&mut Place, &CellLog, &mut LayoutCache, usize),
+        act: impl FnOnce(&mut ScrollAnchor, &CellLog, &mut LayoutCache, usize),
     ) {
         // The theme changes only styles, never the number of rows.
         self.scratch.begin(viewport.columns(), &Theme::default());

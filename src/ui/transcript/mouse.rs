@@ -2,11 +2,11 @@
 
 use crate::ui::transcript::Transcript;
 use crate::ui::transcript::cell::CellKind;
-use crate::ui::transcript::follow::Viewport;
+use crate::ui::transcript::scroll::Viewport;
 
 impl Transcript {
     /// Selects the tool call in a row of the view and opens or folds it. Does nothing for other cells.
-    pub fn open_at(&mut self, row: usize, viewport: Viewport) {
+    pub fn toggle_at(&mut self, row: usize, viewport: Viewport) {
         let mut found = None;
         self.with_layouts(viewport, |place, log, layouts, rows| {
             let Some(top) = place.top(log, layouts, rows) else {

@@ -10,7 +10,7 @@ use crate::ui::text::wrap::width;
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::fields as transcript_fields;
 use crate::ui::transcript::fields::{Field, OutputFields};
-use crate::ui::transcript::forms::{OutputKind, tool_display};
+use crate::ui::transcript::tool_display::{OutputKind, tool_display};
 
 /// Starts of the note in a tool result that a program was left running, current and older forms.
 const LEFT_RUNNING: &[&str] = &[

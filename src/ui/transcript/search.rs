@@ -7,8 +7,8 @@
 use crate::ui::keymap::direction::Way;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::cell::Fold;
-use crate::ui::transcript::find::{Hit, Needle};
-use crate::ui::transcript::follow::{Place, RowPosition, Viewport};
+use crate::ui::transcript::find::{SearchMatch, Needle};
+use crate::ui::transcript::scroll::{ScrollAnchor, RowPosition, Viewport};
 use crate::ui::transcript::layout_cache::LayoutCache;
 use crate::ui::transcript::{Transcript, find};
 use crate::ui::widgets::line_input::{LineInput, Searching};
@@ -19,7 +19,7 @@ pub struct Search {
     words: LineInput,
     searching: Searching,
     /// The scroll position when the search began.
-    origin: Place,
+    origin: ScrollAnchor,
     /// The selected cell when the search began.
     selected: Option<u64>,
     /// The current match: the number of its cell, and its index within the cell.
@@ -32,13 +32,13 @@ pub struct Search {
 
 /// Result of moving to another match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Round {
+pub enum MatchStep {
     /// There is no match.
-    None,
+    NoMatch,
     /// Moved to a match.
-    Same,
+    Moved,
     /// Moved past the end and continued at the other end.
-    Again,
+    Wrapped,
 }
 
 impl Search {
@@ -69,7 +69,7 @@ impl Transcript {
     }
 
     /// Edits the search text and moves to the nearest match from where the search began.
-    pub fn write_search(&mut self, edit: impl FnOnce(&mut LineInput), viewport: Viewport) {
+    pub fn edit_search(&mut self, edit: impl FnOnce(&mut LineInput), viewport: Viewport) {
         let Some(search) = self.search.as_mut() else {
             return;
         };
@@ -88,7 +88,7 @@ impl Transcript {
     }
 
     /// Finishes typing and keeps the search, if there is a pattern.
-    pub fn keep_search(&mut self) {
+    pub fn finish_search_input(&mut self) {
         if let Some(search) = self.search.as_mut() {
             search.searching = Searching::Rest;
         }
@@ -111,7 +111,7 @@ impl Transcript {
     }
 
     /// Moves to the next or previous match, wrapping around at the end.
-    pub fn next_match(&mut self, way: Way, viewport: Viewport) -> Round {
+    pub fn next_match(&mut self, way: Way, viewport: Viewport) -> MatchStep {
         let Some(here) = self.search().and_then(|s| s.here) else {
             return self.go_to_nearest(viewport);
         };
@@ -128,14 +128,14 @@ impl Transcript {
         };
         if let Some(nth) = in_cell.filter(|_| found > 0) {
             self.go_to(at, nth, viewport);
-            return Round::Same;
+            return MatchStep::Moved;
         }
         let (next, round) = match self.log.next_found(at, way) {
-            Some(next) => (Some(next), Round::Same),
-            None => (self.log.first_found(way), Round::Again),
+            Some(next) => (Some(next), MatchStep::Moved),
+            None => (self.log.first_found(way), MatchStep::Wrapped),
         };
         let Some(next) = next else {
-            return Round::None;
+            return MatchStep::NoMatch;
         };
         let nth = match way {
             Way::Forward => 0,
@@ -163,17 +163,17 @@ impl Transcript {
     }
 
     /// Moves to the first match at or below the top of the view, otherwise to the last one above.
-    fn go_to_nearest(&mut self, viewport: Viewport) -> Round {
+    fn go_to_nearest(&mut self, viewport: Viewport) -> MatchStep {
         self.scratch.begin(viewport.columns(), &Theme::default());
         let rows = viewport.rows();
         let Some(top) = self.place.top(&self.log, &mut self.scratch, rows) else {
-            return Round::None;
+            return MatchStep::NoMatch;
         };
         if self.log.cell(top.at).found > 0 {
             let hits = self.hits(top.at);
             if let Some(nth) = hits.iter().position(|h| line_of(h) >= top.line) {
                 self.go_to(top.at, nth, viewport);
-                return Round::Same;
+                return MatchStep::Moved;
             }
         }
         let below = self.log.next_found(top.at, Way::Forward).map(|at| (at, 0));
@@ -184,9 +184,9 @@ impl Transcript {
         match below.or_else(above) {
             Some((at, nth)) => {
                 self.go_to(at, nth, viewport);
-                Round::Same
+                MatchStep::Moved
             }
-            None => Round::None,
+            None => MatchStep::NoMatch,
         }
     }
 
@@ -222,10 +222,10 @@ impl Transcript {
         }
     }
 
-    fn hits(&mut self, at: usize) -> Vec<Hit> {
+    fn hits(&mut self, at: usize) -> Vec<SearchMatch> {
         let laid = self.scratch.get(&self.log, at);
         let needle = self.log.needle();
-        needle.map_or_else(Vec::new, |n| find::hits(n, laid.rows(0)))
+        needle.map_or_else(Vec::new, |n| find::find_matches(n, laid.rows(0)))
     }
 
     /// Folds what was opened for an earlier match, except the cell `but` and its group.
@@ -291,6 +291,6 @@ impl Transcript {
     }
 }
 
-fn line_of(hit: &Hit) -> usize {
+fn line_of(hit: &SearchMatch) -> usize {
     hit.parts.first().map_or(0, |(row, _, _)| *row)
 }

@@ -2,7 +2,7 @@
 
 use ratatui::text::Span;
 
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
 use crate::ui::transcript::answer::{Answer, StreamState};
 use crate::ui::transcript::cell::Fold;
@@ -51,15 +51,15 @@ pub fn thinking_rows(
             if room >= LEAST_THOUGHT {
                 spans.push(Span::styled(" · ", dim));
                 spans.push(Span::styled(
-                    fit(&harmless(line.unwrap_or_default()), room),
+                    fit(&escape_control_chars(line.unwrap_or_default()), room),
                     dim,
                 ));
             }
-            let ink = 0;
-            vec![Row { spans, ink, margin }]
+            let text_offset = 0;
+            vec![Row { spans, text_offset, margin }]
         }
         Fold::Open => {
-            let words = [Span::styled(harmless(text), dim)];
+            let words = [Span::styled(escape_control_chars(text), dim)];
             let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
             fold::elide_rows(rows, THOUGHTS_MAX, page)
         }

@@ -5,12 +5,12 @@ use ratatui::layout::Rect;
 
 use crate::ui::text::wrap::Row;
 use crate::ui::theme::Theme;
-use crate::ui::transcript::find::Hit;
-use crate::ui::transcript::follow::Place;
+use crate::ui::transcript::find::SearchMatch;
+use crate::ui::transcript::scroll::ScrollAnchor;
 use crate::ui::transcript::layout::SelectionMark;
 use crate::ui::transcript::layout_cache::LayoutCache;
 use crate::ui::transcript::{Transcript, find};
-use crate::ui::widgets::scrollbar::Scrolled;
+use crate::ui::widgets::scrollbar::ScrollPosition;
 
 /// Cached layouts. Dropping the cache does not change what is drawn.
 #[derive(Debug, Default)]
@@ -40,19 +40,19 @@ impl Transcript {
         theme: &Theme,
         area: Rect,
         buffer: &mut Buffer,
-    ) -> Option<Scrolled> {
+    ) -> Option<ScrollPosition> {
         self.view_at(&self.place, cache, theme, area, buffer)
     }
 
     /// Like [`Transcript::view`], at another scroll position.
     pub fn view_at(
         &self,
-        place: &Place,
+        place: &ScrollAnchor,
         cache: &mut TranscriptCache,
         theme: &Theme,
         area: Rect,
         buffer: &mut Buffer,
-    ) -> Option<Scrolled> {
+    ) -> Option<ScrollPosition> {
         let area = area.intersection(buffer.area);
         if area.is_empty() {
             return None;
@@ -74,7 +74,7 @@ impl Transcript {
                 let Some(y) = lines.next() else { break };
                 draw(row, area, y, buffer);
             }
-            let cell = Drawn {
+            let cell = VisibleRows {
                 area: Rect {
                     y: from,
                     height: lines.start - from,
@@ -87,7 +87,7 @@ impl Transcript {
             }
             if let Some(needle) = self.log.needle().filter(|_| self.log.cell(at).found > 0) {
                 let here = here.filter(|(cell, _)| *cell == at).map(|(_, nth)| nth);
-                cell.highlight(&find::hits(needle, laid.rows(0)), here, theme, buffer);
+                cell.highlight(&find::find_matches(needle, laid.rows(0)), here, theme, buffer);
             }
             if lines.is_empty() {
                 break;
@@ -100,14 +100,14 @@ impl Transcript {
 
 /// The visible rows of a cell or another text.
 #[derive(Debug, Clone, Copy)]
-pub struct Drawn {
+pub struct VisibleRows {
     /// Where the rows are drawn.
     pub area: Rect,
     /// Number of rows above the visible ones.
     pub skip: usize,
 }
 
-impl Drawn {
+impl VisibleRows {
     /// Draws a bar in the blank column left of the selected cell.
     fn mark(&self, theme: &Theme, buffer: &mut Buffer) {
         if self.area.x <= buffer.area.x {
@@ -123,7 +123,7 @@ impl Drawn {
     }
 
     /// Highlights the matches. `here` is the index of the current one, which has its own style.
-    pub fn highlight(&self, hits: &[Hit], here: Option<usize>, theme: &Theme, buffer: &mut Buffer) {
+    pub fn highlight(&self, hits: &[SearchMatch], here: Option<usize>, theme: &Theme, buffer: &mut Buffer) {
         // The original text can contain more matches than the rows. The last visible match then stands for the rest.
         let here = here.map(|nth| nth.min(hits.len().saturating_sub(1)));
         for (nth, hit) in hits.iter().enumerate() {

@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::{CursorMove, TextArea};
 
-use crate::domain::text::{harmless, is_hidden};
+use crate::domain::text::{escape_control_chars, is_hidden};
 use crate::ui::widgets::composer::rows::WrappedLine;
-pub use crate::ui::widgets::composer::view::{Beyond, Room};
+pub use crate::ui::widgets::composer::view::{Overflow, TextAreaSize};
 
 /// Maximum length of the text, in bytes. Longer text is cut, and the user is notified.
 pub const COMPOSER_MAX: usize = 256 * 1024;
@@ -23,7 +23,7 @@ pub const ROWS_MAX: u16 = 8;
 
 /// Result of a paste.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pasted {
+pub enum PasteResult {
     /// The whole text was inserted.
     Whole,
     /// The text was cut.
@@ -218,14 +218,14 @@ impl Composer {
     }
 
     /// Inserts pasted text at the cursor. Line ends become newlines, and control characters are escaped.
-    pub fn paste(&mut self, text: &str) -> Pasted {
+    pub fn paste(&mut self, text: &str) -> PasteResult {
         // Cuts first, so that the cost depends on the text that is kept and not on the size of the paste.
         let room = COMPOSER_MAX.saturating_sub(self.bytes);
         let mut end = text.len().min(room);
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        let mut clean = harmless(&text[..end].replace("\r\n", "\n").replace('\r', "\n"));
+        let mut clean = escape_control_chars(&text[..end].replace("\r\n", "\n").replace('\r', "\n"));
         let whole = clean.len();
         let mut kept = whole.min(room);
         while !clean.is_char_boundary(kept) {
@@ -238,12 +238,12 @@ impl Composer {
             self.recount();
         }
         if end < text.len() || kept < whole {
-            Pasted::Cut {
+            PasteResult::Cut {
                 kept,
                 of: whole + (text.len() - end),
             }
         } else {
-            Pasted::Whole
+            PasteResult::Whole
         }
     }
 
@@ -275,7 +275,7 @@ impl Composer {
     /// Clears the input, adds its text to the history and returns it.
     pub fn take(&mut self) -> String {
         let text = self.text();
-        self.remember(&text);
+        self.add_to_history(&text);
         self.set("");
         self.recalled = None;
         text
@@ -283,7 +283,7 @@ impl Composer {
 
     /// Moves the cursor one row up; on the first row, recalls the previous message. `width` is the width of the text
     /// area in columns.
-    pub fn older(&mut self, width: u16) {
+    pub fn cursor_up_or_recall(&mut self, width: u16) {
         if self.move_row(VerticalDirection::Up, width) {
             return;
         }
@@ -302,7 +302,7 @@ impl Composer {
     }
 
     /// Moves the cursor one row down; on the last row, recalls the next message and finally the draft.
-    pub fn newer(&mut self, width: u16) {
+    pub fn cursor_down_or_recall(&mut self, width: u16) {
         if self.move_row(VerticalDirection::Down, width) {
             return;
         }
@@ -323,7 +323,7 @@ impl Composer {
     }
 
     /// Adds a text to the history, unless it is blank or equal to the newest entry.
-    pub fn remember(&mut self, text: &str) {
+    pub fn add_to_history(&mut self, text: &str) {
         if text.trim().is_empty() || self.history.back().is_some_and(|last| last == text) {
             return;
         }

@@ -15,7 +15,7 @@ pub struct LineInput {
 
 /// Whether a key changed the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edited {
+pub enum InputChange {
     Yes,
     No,
 }
@@ -26,7 +26,7 @@ impl LineInput {
     }
 
     /// Handles a key.
-    pub fn key(&mut self, key: KeyEvent) -> Edited {
+    pub fn key(&mut self, key: KeyEvent) -> InputChange {
         let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let is_alt = key.modifiers.contains(KeyModifiers::ALT);
         let before = self.text.len();
@@ -44,9 +44,9 @@ impl LineInput {
             _ => {}
         }
         if self.text.len() == before {
-            Edited::No
+            InputChange::No
         } else {
-            Edited::Yes
+            InputChange::Yes
         }
     }
 

@@ -6,17 +6,17 @@ use crate::ui::text::width;
 
 /// A part of a line and its area.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed<T> {
+pub struct Target<T> {
     /// The area on the screen.
     pub at: Rect,
     /// The content.
     pub what: T,
 }
 
-impl<T> Placed<T> {
+impl<T> Target<T> {
     /// Converts the content and keeps the area.
-    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Placed<U> {
-        Placed {
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Target<U> {
+        Target {
             at: self.at,
             what: make(self.what),
         }
@@ -24,14 +24,14 @@ impl<T> Placed<T> {
 }
 
 /// Places parts, given by width and content, one after another in `row`. Parts that do not fit are truncated or empty.
-pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Placed<T>> {
+pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Target<T>> {
     let mut x = row.x;
     let mut out = Vec::new();
     for (columns, what) in parts {
         let width = u16::try_from(columns).unwrap_or(u16::MAX);
         let at = Rect { x, width, ..row };
         x = x.saturating_add(width).min(row.right());
-        out.push(Placed {
+        out.push(Target {
             at: at.intersection(row),
             what,
         });
@@ -39,7 +39,7 @@ pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<P
     out
 }
 
-pub fn at_the_end(row: Rect, words: String) -> Placed<String> {
+pub fn at_the_end(row: Rect, words: String) -> Target<String> {
     let columns = u16::try_from(width(&words)).unwrap_or(u16::MAX);
     let wide = columns.min(row.width);
     let at = Rect {
@@ -47,5 +47,5 @@ pub fn at_the_end(row: Rect, words: String) -> Placed<String> {
         width: wide,
         ..row
     };
-    Placed { at, what: words }
+    Target { at, what: words }
 }

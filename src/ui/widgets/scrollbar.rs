@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 /// The scroll position, in rows, or in another unit if the rows are too many to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scrolled {
+pub struct ScrollPosition {
     /// Total length.
     pub len: usize,
     /// Length above the view.
@@ -13,7 +13,7 @@ pub struct Scrolled {
     pub seen: usize,
 }
 
-impl Scrolled {
+impl ScrollPosition {
     /// Returns the maximum of `first`.
     fn most(self) -> usize {
         self.len.saturating_sub(self.seen)
@@ -25,12 +25,12 @@ impl Scrolled {
 pub struct Scrollbar {
     /// Its cells: one column of the frame and at least two rows.
     pub at: Rect,
-    pub scrolled: Scrolled,
+    pub scrolled: ScrollPosition,
 }
 
 impl Scrollbar {
     /// Creates the scroll bar in the right edge of `frame`, beside the scrolled rows `list`.
-    pub fn new(frame: Rect, list: Rect, scrolled: Scrolled) -> Option<Scrollbar> {
+    pub fn new(frame: Rect, list: Rect, scrolled: ScrollPosition) -> Option<Scrollbar> {
         let at = Rect {
             x: frame.right().saturating_sub(1),
             width: 1,
@@ -43,12 +43,12 @@ impl Scrollbar {
     /// Creates the scroll bar of a list with `len` rows, of which `first` are above the view.
     pub fn of_list(frame: Rect, list: Rect, first: usize, len: usize) -> Option<Scrollbar> {
         let seen = usize::from(list.height);
-        Scrollbar::new(frame, list, Scrolled { len, first, seen })
+        Scrollbar::new(frame, list, ScrollPosition { len, first, seen })
     }
 
     /// Returns the cells of the thumb. Its length is the visible share; it touches an end only if that end is in view.
     pub fn thumb(self) -> Rect {
-        let Scrolled { len, first, seen } = self.scrolled;
+        let ScrollPosition { len, first, seen } = self.scrolled;
         let (rows, most) = (usize::from(self.at.height), self.scrolled.most());
         let long = (rows * seen / len.max(1)).clamp(1, rows - 1);
         let free = rows - long;

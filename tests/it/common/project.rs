@@ -63,7 +63,7 @@ impl Project {
     }
 
     /// Writes the user settings. The home of [`Project::command`] is the project.
-    pub fn own_settings(&self, text: &str) -> PathBuf {
+    pub fn write_user_settings(&self, text: &str) -> PathBuf {
         self.write(".config/crewdeck/config.toml", text)
     }
 
@@ -78,8 +78,8 @@ impl Project {
     }
 
     /// Runs crewdeck and waits for its end.
-    pub fn run(&self, args: &[&str]) -> Ran {
-        Ran(self.command(args).output().unwrap())
+    pub fn run(&self, args: &[&str]) -> RunResult {
+        RunResult(self.command(args).output().unwrap())
     }
 
     /// Runs crewdeck with `--json`, which must succeed, and returns the output.
@@ -92,7 +92,7 @@ impl Project {
     }
 
     /// Runs crewdeck, which must fail with one line on stderr and no output, and returns the line.
-    pub fn refused(&self, args: &[&str]) -> String {
+    pub fn expect_refusal(&self, args: &[&str]) -> String {
         let ran = self.run(args);
         assert_eq!(
             (ran.code(), ran.out().as_str()),
@@ -119,9 +119,9 @@ pub fn git(project: &Project, args: &[&str]) -> String {
 }
 
 /// Result of a run.
-pub struct Ran(pub Output);
+pub struct RunResult(pub Output);
 
-impl Ran {
+impl RunResult {
     /// The exit code; -1 after a signal.
     pub fn code(&self) -> i32 {
         self.0.status.code().unwrap_or(-1)

@@ -164,7 +164,7 @@ impl Screen {
 
     /// Sends keys and waits until the screen shows `words`. They must not be on the screen before, or the wait would end before the
     /// keys have an effect.
-    pub fn press(&mut self, keys: &str, words: &str) -> String {
+    pub fn send_and_wait_for(&mut self, keys: &str, words: &str) -> String {
         let before = self.text();
         assert!(
             !before.contains(words),
@@ -175,7 +175,7 @@ impl Screen {
     }
 
     /// Sends keys and waits until the screen no longer shows `words`. They must be on the screen before.
-    pub fn clear(&mut self, keys: &str, words: &str) -> String {
+    pub fn send_until_gone(&mut self, keys: &str, words: &str) -> String {
         let before = self.text();
         assert!(
             before.contains(words),
@@ -221,7 +221,7 @@ impl Screen {
 
     /// Waits for the end of the program. Returns the status, and whether the terminal is restored: main screen, cursor shown, no
     /// bracketed paste, no mouse.
-    pub fn end(mut self) -> (ExitStatus, bool) {
+    pub fn wait_for_exit(mut self) -> (ExitStatus, bool) {
         let until = Instant::now() + TIMEOUT;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::stamp::Timestamp;
+use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::domain::worktree::{Created, WorktreeError, WorktreeName};
 use crewdeck::store::{NewWorktree, StoreError, Worktrees};
 
@@ -31,7 +31,7 @@ impl Repository {
     }
 
     /// Creates the repository of [`Repository::new`] below `parent`.
-    pub fn below(parent: &Path) -> Repository {
+    pub fn new_in(parent: &Path) -> Repository {
         let repository = Repository::init(tempfile::tempdir_in(parent).unwrap(), "r");
         repository.commit("a.txt", "one\n");
         repository
@@ -64,7 +64,7 @@ impl Repository {
     }
 
     /// Returns the folder of a worktree.
-    pub fn tree(&self, name: &str) -> PathBuf {
+    pub fn worktree_path(&self, name: &str) -> PathBuf {
         self.root.join(".worktrees").join(name)
     }
 
@@ -106,7 +106,7 @@ impl Repository {
     }
 
     /// Returns everything that a change could affect: status, refs, HEAD, diff, worktrees, and whether a merge is in progress.
-    pub fn picture(&self) -> String {
+    pub fn state_snapshot(&self) -> String {
         [
             &["status", "--porcelain", "--branch"][..],
             &["for-each-ref"],

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crewdeck::domain::chat::{Block, Role, check as check_chat};
-use crewdeck::domain::conversation::{Conversation, Record};
+use crewdeck::domain::chat::{Block, Role, validate as check_chat};
+use crewdeck::domain::conversation::{Conversation, LogRecord};
 use serde_json::Value;
 
 /// Runs git, which must succeed, and returns its trimmed output.
@@ -200,11 +200,11 @@ fn conversations(project: &Path, problems: &mut Vec<String>) -> BTreeMap<String,
         let Some((_, agent)) = name.trim_end_matches(".jsonl").split_once('-') else {
             continue;
         };
-        let records: Vec<Record> = lines(&path)
+        let records: Vec<LogRecord> = lines(&path)
             .into_iter()
             .filter_map(|l| serde_json::from_value(l).ok())
             .collect();
-        let conversation = Conversation::of(records);
+        let conversation = Conversation::from_records(records);
         if let Err(error) = check_chat(&conversation.messages) {
             problems.push(format!("{name}: {error}"));
         }

@@ -98,18 +98,18 @@ fn event_counts(text: &str) -> Option<(usize, usize)> {
 
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
 /// Presses keys and waits for their effect. Keys sent too early could be combined with the previous one.
 fn press(screen: &mut Screen, keys: &str, then: &str) {
-    screen.press(keys, then);
+    screen.send_and_wait_for(keys, then);
 }
 
 /// Presses Escape and waits until `gone` is no longer shown.
 fn close_popup(screen: &mut Screen, gone: &str) {
-    screen.clear(ESC, gone);
+    screen.send_until_gone(ESC, gone);
 }
 
 fn approve(screen: &mut Screen, card: &str) {
@@ -241,7 +241,7 @@ pub fn the_whole_demo() {
         &[COLORS, ("LANG", "C.UTF-8")],
     );
     take_picture(&screen, "doctor", has_all(&[" warning"]));
-    screen.end();
+    screen.wait_for_exit();
 }
 
 /// The demo with `NO_COLOR`.

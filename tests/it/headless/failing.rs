@@ -64,7 +64,7 @@ fn model_faults_leave_a_valid_conversation() {
         assert_eq!(out.status.code(), Some(0), "{name}: {out:?}");
         assert_eq!(text(&out.stdout), "Good.\n", "{name}");
         let messages = conversation(dir.path());
-        assert_eq!(messages.last().unwrap().words(), "Good.", "{name}");
+        assert_eq!(messages.last().unwrap().text(), "Good.", "{name}");
         if name == "broken_json" {
             assert!(results(&messages)[0].contains("JSON"), "{messages:?}");
         }

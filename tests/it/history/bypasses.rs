@@ -2,10 +2,10 @@
 //! pushes.
 
 use super::*;
-use crate::common::held;
+use crate::common::supervised;
 
 /// Returns a supervisor that runs without one kind of namespaces.
-fn without_namespaces(supervisor: &Arc<Guard>, temp: &Path, kind: &str) -> Arc<Guard> {
+fn without_namespaces(supervisor: &Arc<Supervisor>, temp: &Path, kind: &str) -> Arc<Supervisor> {
     use std::os::unix::fs::PermissionsExt;
     let path = temp.join(format!("guard-{kind}"));
     let script = format!(
@@ -14,15 +14,15 @@ fn without_namespaces(supervisor: &Arc<Guard>, temp: &Path, kind: &str) -> Arc<G
     );
     std::fs::write(&path, script).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    Arc::new(Guard {
+    Arc::new(Supervisor {
         program: path,
-        ..Guard::clone(supervisor)
+        ..Supervisor::clone(supervisor)
     })
 }
 
 /// Returns the error of a command that must not start.
 fn start_error(
-    supervisor: &Arc<Guard>,
+    supervisor: &Arc<Supervisor>,
     dir: &Path,
     reach: process::Reach,
     command: &str,
@@ -43,7 +43,7 @@ fn repository_is_read_only_without_mount_namespaces() {
     }
     let crew = Crew::new();
     // Landlock cannot exclude the git folder if a folder above it is writable.
-    let in_parent = confined(crew.root(), &[crew.root().parent().unwrap().into()], &[]);
+    let in_parent = sandboxed_supervisor(crew.root(), &[crew.root().parent().unwrap().into()], &[]);
     std::os::unix::fs::symlink(".git", crew.root().join("link")).unwrap();
     for supervisor in [crew.supervisor(), in_parent] {
         let supervisor = without_namespaces(&supervisor, crew.temp.path(), "mnt");
@@ -101,12 +101,12 @@ fn unprotected_history_allows_commits() {
     }
     let crew = Crew::new();
     let supervisor = crew.supervisor();
-    let without_history = Guard {
-        confinement: supervisor
-            .confinement
+    let without_history = Supervisor {
+        sandbox: supervisor
+            .sandbox
             .clone()
-            .map(Confinement::without_history),
-        ..Guard::clone(&supervisor)
+            .map(Sandbox::without_history),
+        ..Supervisor::clone(&supervisor)
     };
     let without_history = Arc::new(without_history);
     let command =
@@ -144,7 +144,7 @@ fn offline_command_needs_network_namespaces() {
         ..process::Reach::default()
     };
     let dir = plain.path().canonicalize().unwrap();
-    for supervisor in [held::free(), confined(&dir, &[], &[])] {
+    for supervisor in [supervised::unconfined_supervisor(), sandboxed_supervisor(&dir, &[], &[])] {
         let supervisor = without_namespaces(&supervisor, crew.temp.path(), "net");
         let why = start_error(&supervisor, &dir, reach, "touch ran");
         assert!(
@@ -282,7 +282,7 @@ fn irregular_alternates_file_is_an_error_not_a_hang() {
     let alternates = crew.root().join(".git/objects/info/alternates");
     std::fs::create_dir_all(alternates.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink("/dev/zero", &alternates).unwrap();
-    let confinement = crew.supervisor().confinement.clone().unwrap();
+    let confinement = crew.supervisor().sandbox.clone().unwrap();
     let plan = confinement.plan(crew.root(), HistoryReach::Private);
     let why = plan.history.unwrap().prepare().unwrap_err().to_string();
     assert!(why.contains("objects/info/alternates"), "{why}");
@@ -300,7 +300,7 @@ fn reftable_repository_is_warned_about_once() {
         eprintln!("skipped: this git does not support reftable");
         return;
     }
-    let supervisor = confined(&root, &[], &[]);
+    let supervisor = sandboxed_supervisor(&root, &[], &[]);
     let note = expect_success(&supervisor, &root, "git status")
         .note
         .unwrap();

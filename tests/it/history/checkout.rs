@@ -135,7 +135,7 @@ fn next_command_repairs_damage_of_a_killed_crew() {
     let supervisor = crew.supervisor();
     let reflog = crew.repository.git(&["reflog"]);
     // The state that a command leaves if crewdeck is killed.
-    let confinement = supervisor.confinement.as_ref().unwrap();
+    let confinement = supervisor.sandbox.as_ref().unwrap();
     confinement.plan(crew.root(), HistoryReach::Private);
     let git = crew.root().join(".git");
     for name in ["HEAD", "index", "logs/HEAD"] {

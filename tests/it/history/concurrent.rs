@@ -79,7 +79,7 @@ fn next_command_reports_refusals_of_a_killed_crew() {
     for is_listed_first in [true, false] {
         let crew = Crew::new();
         let supervisor = crew.supervisor();
-        let confinement = supervisor.confinement.as_ref().unwrap();
+        let confinement = supervisor.sandbox.as_ref().unwrap();
         let plan = confinement.plan(crew.root(), HistoryReach::Private);
         run_request(&serde_json::json!({
             "argv": ["/bin/sh", "-c", "git commit -q --allow-empty --amend -m better; rm .git/HEAD"],

@@ -179,7 +179,7 @@ fn only_branch_of_the_root_cannot_be_deleted() {
     for (name, value) in [("user.name", "A"), ("user.email", "a@b")] {
         repository::git(&root, &["config", name, value]);
     }
-    let supervisor = confined(&root, &[], &[]);
+    let supervisor = sandboxed_supervisor(&root, &[], &[]);
     expect_success(&supervisor, &root, "git commit -q --allow-empty -m one");
     let note = expect_success(&supervisor, &root, "git update-ref -d refs/heads/main")
         .note

@@ -34,7 +34,7 @@ fn cost_panel_matches_in_replay_and_after_restart() {
         mut screen,
     } = dashboard;
     screen.send(&CTRL_C.repeat(4));
-    screen.end();
+    screen.wait_for_exit();
     let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
     let mut replay = Screen::start_program(program, &home, 160, 45, &["replay"], &[]);
     replay.wait_for("replay 0:");
@@ -47,7 +47,7 @@ fn cost_panel_matches_in_replay_and_after_restart() {
     replay.send("q");
     replay.wait("the panel closed", |t| !t.contains("╭ Cost"));
     replay.send("q");
-    replay.end();
+    replay.wait_for_exit();
     let mut restarted = crate::keys::dashboard::start(&home, &[], &["--resume"]);
     restarted.send(ESC);
     restarted.wait_for("? help");
@@ -56,5 +56,5 @@ fn cost_panel_matches_in_replay_and_after_restart() {
         agent_figures(t, "alice").as_ref() == Some(&alice)
     });
     restarted.send(&CTRL_C.repeat(5));
-    restarted.end();
+    restarted.wait_for_exit();
 }

@@ -134,12 +134,12 @@ impl Dashboard {
 
     /// See [`Screen::press`].
     pub fn press(&mut self, keys: &str, words: &str) -> String {
-        self.screen.press(keys, words)
+        self.screen.send_and_wait_for(keys, words)
     }
 
     /// See [`Screen::clear`].
     pub fn clear(&mut self, keys: &str, words: &str) -> String {
-        self.screen.clear(keys, words)
+        self.screen.send_until_gone(keys, words)
     }
 
     /// Returns everything that was written to the terminal.
@@ -179,7 +179,7 @@ pub fn start(home: &Path, environment: &[(&str, &str)], more: &[&str]) -> Screen
 fn quit_screen(mut screen: Screen) {
     // Closes a popup, stops an agent, arms quit, quits.
     screen.send(&CTRL_C.repeat(4));
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 

@@ -21,7 +21,7 @@ fn interrupt_stops_an_agent_and_quit_asks_while_working() {
     dashboard.press(ESC, "? help");
     dashboard.press("q", "still working");
     dashboard.send("y");
-    let (status, is_clean) = dashboard.screen.end();
+    let (status, is_clean) = dashboard.screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
@@ -35,7 +35,7 @@ fn suspend_and_foreground_restore_the_screen() {
     } = dashboard;
     let mut first = screen;
     first.send(&CTRL_C.repeat(3));
-    first.end();
+    first.wait_for_exit();
     // A suspended program needs a shell with job control.
     let mut shell = Screen::start_program(
         Path::new("/bin/bash"),
@@ -64,7 +64,7 @@ fn suspend_and_foreground_restore_the_screen() {
         !t.contains(" to lead ") && t.contains("READY>")
     });
     shell.send("exit\r");
-    shell.end();
+    shell.wait_for_exit();
 }
 
 /// Returns the number of shown events of a replay.
@@ -83,7 +83,7 @@ fn setup_page_and_replay_have_their_own_keys() {
     let mut first = Screen::start(home.path(), 100, 30, &[]);
     first.wait_for("start the demo");
     first.send("q");
-    let (status, is_clean) = first.end();
+    let (status, is_clean) = first.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 
     let dashboard = Dashboard::with_busy_crew();
@@ -93,7 +93,7 @@ fn setup_page_and_replay_have_their_own_keys() {
         mut screen,
     } = dashboard;
     screen.send(&CTRL_C.repeat(3));
-    screen.end();
+    screen.wait_for_exit();
     let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
     let mut replay = Screen::start_program(program, &home, 160, 45, &["replay"], &[]);
     replay.wait_for("replay 0:");
@@ -121,7 +121,7 @@ fn setup_page_and_replay_have_their_own_keys() {
     replay.send("[");
     replay.wait_for("1x");
     replay.send("q");
-    let (status, is_clean) = replay.end();
+    let (status, is_clean) = replay.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
@@ -139,7 +139,7 @@ fn signal_ends_the_editor_and_restores_the_terminal() {
         .args(["-TERM", &pid])
         .status();
     assert!(sent.unwrap().success());
-    let (status, is_clean) = dashboard.screen.end();
+    let (status, is_clean) = dashboard.screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
@@ -157,5 +157,5 @@ fn draft_without_a_crew_is_kept_in_the_demo() {
     first.wait_for("scripted");
     first.wait_for("my words");
     first.send(&CTRL_C.repeat(4));
-    first.end();
+    first.wait_for_exit();
 }

@@ -31,7 +31,7 @@ fn printed_conversation_returns_to_the_screen() {
         .args(["-TERM", &pid])
         .status();
     assert!(sent.unwrap().success());
-    let (status, is_clean) = dashboard.screen.end();
+    let (status, is_clean) = dashboard.screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 

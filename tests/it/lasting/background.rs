@@ -53,7 +53,7 @@ rules:
     let texts: Vec<String> = lead_conversation(&project)
         .messages
         .iter()
-        .map(Message::words)
+        .map(Message::text)
         .collect();
     let results = texts
         .iter()
@@ -85,7 +85,7 @@ rules:
     let ran = run(&project, script, &["go"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     let conversation = lead_conversation(&project);
-    let texts: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+    let texts: Vec<String> = conversation.messages.iter().map(Message::text).collect();
     let texts = texts.join("\n");
     for part in [
         "failed (exit code 3): echo broken; exit 3\nbroken",
@@ -99,7 +99,7 @@ rules:
         results.contains("Unknown task nope: your background tasks are "),
         "{results}"
     );
-    assert_eq!(conversation.lost_jobs, vec![]);
+    assert_eq!(conversation.unreported_jobs, vec![]);
 }
 
 #[test]
@@ -138,7 +138,7 @@ rules:
     let mut child = start_until_marker(&project, script);
     terminate(&mut child);
     let open: Vec<String> = lead_conversation(&project)
-        .lost_jobs
+        .unreported_jobs
         .into_iter()
         .map(|j| j.1)
         .collect();
@@ -147,9 +147,9 @@ rules:
         let ran = run(&project, script, &[prompt, "--resume"]);
         assert_eq!(ran.code(), 0, "{}", ran.err());
         let conversation = lead_conversation(&project);
-        let texts: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+        let texts: Vec<String> = conversation.messages.iter().map(Message::text).collect();
         let reports = texts.join("\n").matches("no longer run, and").count();
-        assert_eq!((reports, conversation.lost_jobs), (1, vec![]), "{texts:?}");
+        assert_eq!((reports, conversation.unreported_jobs), (1, vec![]), "{texts:?}");
     }
 }
 
@@ -168,7 +168,7 @@ rules:
     let texts: Vec<String> = lead_conversation(&project)
         .messages
         .iter()
-        .map(Message::words)
+        .map(Message::text)
         .collect();
     let text = texts.join("\n");
     assert!(

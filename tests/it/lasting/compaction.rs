@@ -73,7 +73,7 @@ fn long_turn_stays_under_the_window_and_keeps_goals() {
         let path = event["transcript"].as_str().unwrap();
         assert!(project.file(path).exists(), "{path}");
     }
-    let first = lead_conversation(&project).messages[0].words();
+    let first = lead_conversation(&project).messages[0].text();
     for part in [
         "[Conversation compressed. Transcript: .transcripts/",
         "SUMMARY: the counter goes on",
@@ -100,11 +100,11 @@ rules:
     let ran = run(&project, script, &["go", "--json"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     let archived = read_log(&project, "-lead.whole-1.jsonl");
-    let before = Conversation::of(archived);
-    assert_eq!(before.messages[0].words(), "go");
+    let before = Conversation::from_records(archived);
+    assert_eq!(before.messages[0].text(), "go");
     let after = lead_conversation(&project);
     assert_eq!(after.messages.len(), 2);
-    assert!(after.messages[0].words().contains("We talked about names."));
+    assert!(after.messages[0].text().contains("We talked about names."));
 }
 
 /// Repeats one search until the context is full. The output differs each time, so that no call counts as repeated.
@@ -151,12 +151,12 @@ fn turn_that_compacts_twice_without_progress_ends() {
     // The remaining conversation is valid.
     let conversation = lead_conversation(&project);
     assert_eq!(
-        crewdeck::domain::chat::check(&conversation.messages),
+        crewdeck::domain::chat::validate(&conversation.messages),
         Ok(())
     );
     assert!(
         conversation.messages[0]
-            .words()
+            .text()
             .contains("nothing found yet")
     );
 }

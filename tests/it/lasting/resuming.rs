@@ -31,7 +31,7 @@ rules:
     let ran = run(&project, script, &["what now", "--resume", "--json"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     let conversation = lead_conversation(&project);
-    let texts: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+    let texts: Vec<String> = conversation.messages.iter().map(Message::text).collect();
     assert_eq!(texts[0], "my name is Ada");
     assert_eq!(texts[texts.len() - 2..], ["what now", "I greet you."]);
     assert_eq!(conversation.spent.input, 300, "usage covers both runs");

@@ -1,7 +1,7 @@
 //! Saving of conversations, also while the files cannot be written.
 
 use super::{lead_conversation, project_without_sandbox, result_texts, run, script_command};
-use crate::common::project::{Project, Ran};
+use crate::common::project::{Project, RunResult};
 use crewdeck::domain::chat::Message;
 
 #[test]
@@ -32,7 +32,7 @@ rules:
         "the message is not acknowledged yet"
     );
     let messages = lead_conversation(&project).messages;
-    let texts: Vec<String> = messages.iter().map(Message::words).collect();
+    let texts: Vec<String> = messages.iter().map(Message::text).collect();
     let all = texts.join("\n");
     assert_eq!(all.matches("rhubarb").count(), 1, "{all}");
     assert!(all.starts_with("go") && all.ends_with("fine"), "{all}");
@@ -48,7 +48,7 @@ fn failing_progress_output_does_not_end_the_run() {
     let script = "rules: [{ when: ., say: I see. }]";
     let mut command = script_command(&project, script, &["go"]);
     command.stderr(std::fs::File::create("/dev/full").unwrap());
-    let ran = Ran(command.output().unwrap());
+    let ran = RunResult(command.output().unwrap());
     assert_eq!((ran.code(), ran.out().as_str()), (0, "I see.\n"));
 }
 
@@ -74,7 +74,7 @@ rules:
         let ran = run(&project, &script, &["my name is Ada", "--tool", "auto"]);
         assert_eq!(ran.code(), 0, "{}", ran.err());
         let conversation = lead_conversation(&project);
-        let texts: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+        let texts: Vec<String> = conversation.messages.iter().map(Message::text).collect();
         assert_eq!(texts[0], "my name is Ada", "{removal}");
         let results = result_texts(&conversation.messages);
         assert_eq!(

@@ -72,7 +72,7 @@ fn start_first_commit() -> (Project, Project, tempfile::TempDir, Screen) {
 fn slow_git_does_not_block_keys() {
     let (project, git_folder, _home, mut screen) = start_first_commit();
     wait_for_commit(&git_folder);
-    screen.press("ia draft", "│ a draft");
+    screen.send_and_wait_for("ia draft", "│ a draft");
     git_folder.write("go-on", "");
     let text = screen.wait_for("now a git repository with a commit");
     assert!(text.contains("│ a draft"), "{text}");
@@ -92,14 +92,14 @@ fn slow_git_is_stopped_by_key_and_on_exit() {
         }
     };
     let pid = wait_for_commit(&git_folder);
-    screen.press("r", "This git repository has no commit yet.");
+    screen.send_and_wait_for("r", "This git repository has no commit yet.");
     wait_for_exit(&pid);
     std::fs::remove_file(git_folder.file("asked")).unwrap();
     screen.wait_for("Esc g  create empty first commit");
     press_page_key(&mut screen, "g");
     let pid = wait_for_commit(&git_folder);
     signal("-TERM", screen.pid());
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
     wait_for_exit(&pid);
     assert!(!project.file(".git/refs/heads/master").exists());
@@ -115,7 +115,7 @@ fn signal_during_demo_setup_exits() {
         screen.send("d");
         wait_for_commit(&git_folder);
         signal(name, screen.pid());
-        let (status, is_clean) = screen.end();
+        let (status, is_clean) = screen.wait_for_exit();
         assert!(
             status.success() && is_clean,
             "{name}: {status:?} {is_clean}"
@@ -135,7 +135,7 @@ fn signal_between_restarts_exits() {
         // Any moment of the restart is valid.
         std::thread::sleep(Duration::from_micros(500 * round as u64));
         signal(name, screen.pid());
-        let (status, is_clean) = screen.end();
+        let (status, is_clean) = screen.wait_for_exit();
         assert!(
             status.success() && is_clean,
             "{round}: {status:?} {is_clean}"
@@ -157,8 +157,8 @@ fn released_mouse_stays_released_after_a_restart() {
         &environment,
     );
     screen.wait_for("r  ask the server again");
-    screen.press("M", "Mouse off");
-    screen.press("r", "Checked again: nothing has changed.");
+    screen.send_and_wait_for("M", "Mouse off");
+    screen.send_and_wait_for("r", "Checked again: nothing has changed.");
     let raw = screen.raw();
     let count = |what: &[u8]| raw.windows(what.len()).filter(|w| *w == what).count();
     assert_eq!((count(b"\x1b[?1000h"), count(b"\x1b[?1000l")), (1, 1));

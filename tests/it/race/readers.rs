@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crewdeck::domain::ids::{LetterId, Name};
-use crewdeck::domain::mail::{Letter, LetterKind};
-use crewdeck::store::Post;
+use crewdeck::domain::ids::{MessageId, Name};
+use crewdeck::domain::mail::{MailMessage, MailKind};
+use crewdeck::store::Mailbox;
 
-use crate::common::project::{Project, Ran};
+use crate::common::project::{Project, RunResult};
 use crate::race::{NOW, rounds};
 
 /// Messages that are sent per round while both read.
@@ -28,10 +28,10 @@ rules:
     calls: [{ tool: bash, input: { command: "sleep 0.02; date +%N; if [ -e stop ]; then echo stop-now; fi" } }]
 "#;
 
-fn send(post: &Post, text: &str) {
+fn send(post: &Mailbox, text: &str) {
     let bob = Name::member("bob").unwrap();
-    let id = LetterId(text.into());
-    let message = Letter::new(id, LetterKind::Message, &bob, &Name::lead(), text, NOW);
+    let id = MessageId(text.into());
+    let message = MailMessage::new(id, MailKind::Message, &bob, &Name::lead(), text, NOW);
     post.send(&message).unwrap();
 }
 
@@ -92,7 +92,7 @@ fn read_concurrently(kills: usize) {
     let project = Project::new();
     project.write("rules.yaml", BUSY_LEAD);
     let mut child = start(&project);
-    let post = Post::open(project.path());
+    let post = Mailbox::open(project.path());
     let mut read = Vec::new();
     let mut read_mail = || {
         let messages = project.json(&["mail", "read", "lead"]);
@@ -144,7 +144,7 @@ fn crew_does_not_wait_for_a_blocked_mail_reader() {
     let project = Project::new();
     project.write("rules.yaml", "rules: [{ when: ., times: 0, say: I see. }]");
     project.json(&["mail", "list", "lead"]);
-    let (post, lead) = (Post::open(project.path()), Name::lead());
+    let (post, lead) = (Mailbox::open(project.path()), Name::lead());
     // More than a pipe can buffer: without a reader the command blocks with its messages printed in part.
     for n in 0..6 {
         send(&post, &format!("message-{n}. {}", "x".repeat(20_000)));
@@ -160,8 +160,8 @@ fn crew_does_not_wait_for_a_blocked_mail_reader() {
         std::thread::sleep(Duration::from_millis(2));
     }
     let who = format!("another program (process {})", reader.id());
-    let ran = Ran(crew_command(&project, &["go"]).output().unwrap());
-    let refused = project.refused(&["mail", "read", "lead"]);
+    let ran = RunResult(crew_command(&project, &["go"]).output().unwrap());
+    let refused = project.expect_refusal(&["mail", "read", "lead"]);
     reader.kill().unwrap();
     reader.wait().unwrap();
     assert_eq!(ran.code(), 0, "{}", ran.err());
@@ -170,7 +170,7 @@ fn crew_does_not_wait_for_a_blocked_mail_reader() {
     assert!(!lead_log(&project).unwrap().contains("message-"));
     assert!(refused.contains(&who), "{refused}");
     // The reader was killed before it acknowledged a message.
-    let ran = Ran(crew_command(&project, &["--resume"]).output().unwrap());
+    let ran = RunResult(crew_command(&project, &["--resume"]).output().unwrap());
     assert_eq!(ran.code(), 0, "{}", ran.err());
     let log = lead_log(&project).unwrap();
     for n in 0..6 {
@@ -188,7 +188,7 @@ fn truncated_inbox_loses_no_later_message() {
     project.write("rules.yaml", BUSY_LEAD);
     let mut child = start(&project);
     let (post, inbox) = (
-        Post::open(project.path()),
+        Mailbox::open(project.path()),
         project.file(".team/inbox/lead.jsonl"),
     );
     let until = Instant::now() + DEADLINE;

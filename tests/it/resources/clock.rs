@@ -10,14 +10,14 @@ use std::time::Duration;
 use crewdeck::agent::driver::ModelConfig;
 use crewdeck::app::new_id;
 use crewdeck::crew::{Crew, Deciders, ModelParts, Parts, Start, TeamLimits};
-use crewdeck::domain::ids::{LetterId, Name};
-use crewdeck::domain::mail::{Letter, LetterKind};
-use crewdeck::domain::request::Decider;
-use crewdeck::domain::stamp::Timestamp;
+use crewdeck::domain::ids::{MessageId, Name};
+use crewdeck::domain::mail::{MailMessage, MailKind};
+use crewdeck::domain::request::Approver;
+use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::model::provider;
 use crewdeck::protocol::event::{EventKind, SessionInfo};
 use crewdeck::protocol::{Command, Event, EventSender, bus};
-use crewdeck::store::{Post, Skills, prepare};
+use crewdeck::store::{Mailbox, Skills, prepare};
 use crewdeck::tools::policy::Rules;
 use crewdeck::ui::{Motion, Msg, Theme, UiState, ViewCache, draw, next_tick, update};
 use ratatui::Terminal;
@@ -82,17 +82,17 @@ fn crew_parts(root: &Path, publisher: EventSender) -> Parts {
             calls_max: 4,
         },
         deciders: Deciders {
-            plan: Decider::Auto,
-            shutdown: Decider::Auto,
-            tool: Decider::Auto,
-            ceiling: Decider::Deny,
-            question: Decider::Deny,
+            plan: Approver::Auto,
+            shutdown: Approver::Auto,
+            tool: Approver::Auto,
+            ceiling: Approver::Deny,
+            question: Approver::Deny,
         },
         limits: TeamLimits {
             agents_max: 16,
             idle_timeout: Some(Duration::from_secs(1)),
         },
-        ceilings: crewdeck::domain::ceiling::Ceilings::default(),
+        ceilings: crewdeck::domain::budget::UsageBudgets::default(),
         rules: Rules::default(),
         tools: None,
         tool_timeout: Duration::from_secs(20),
@@ -147,7 +147,7 @@ fn crew_works_and_idles_correctly_while_the_clock_jumps() {
     let events = runtime.block_on(run_crew(dir.path()));
     // Not before the idle timeout of one second in real time.
     assert!(started.elapsed() >= Duration::from_secs(1));
-    assert_eq!(crate::common::narrow::subjects(dir.path()), ["one", "two"]);
+    assert_eq!(crate::common::limited_resources::subjects(dir.path()), ["one", "two"]);
     let tasks = std::fs::read_dir(dir.path().join(".tasks")).unwrap();
     for path in tasks.map(|e| e.unwrap().path()) {
         if path.extension().is_some_and(|e| e == "json") {
@@ -158,7 +158,7 @@ fn crew_works_and_idles_correctly_while_the_clock_jumps() {
             );
         }
     }
-    let messages = Post::open(dir.path()).recent(10).unwrap().letters;
+    let messages = Mailbox::open(dir.path()).recent(10).unwrap().letters;
     let contents: Vec<&str> = messages.iter().map(|(m, _)| m.content.as_str()).collect();
     assert_eq!(contents, ["about 1", "about 2"]);
 
@@ -195,7 +195,7 @@ fn crew_works_and_idles_correctly_while_the_clock_jumps() {
 fn messages_keep_their_order_despite_clock_jumps() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
-    let post = Post::open(dir.path());
+    let post = Mailbox::open(dir.path());
     let bob = Name::member("bob").unwrap();
     for (at, text) in [
         (5000.0, "first"),
@@ -203,9 +203,9 @@ fn messages_keep_their_order_despite_clock_jumps() {
         (1401.0, "third"),
         (5002.0, "fourth"),
     ] {
-        let message = Letter::new(
-            LetterId(new_id()),
-            LetterKind::Message,
+        let message = MailMessage::new(
+            MessageId(new_id()),
+            MailKind::Message,
             &Name::lead(),
             &bob,
             text,
@@ -214,7 +214,7 @@ fn messages_keep_their_order_despite_clock_jumps() {
         post.send(&message).unwrap();
     }
     let order = ["first", "second", "third", "fourth"];
-    let pending = post.look(&bob).unwrap().letters;
+    let pending = post.peek(&bob).unwrap().letters;
     let read: Vec<&str> = pending.iter().map(|l| l.content.as_str()).collect();
     assert_eq!(read, order);
     let recent = post.recent(10).unwrap().letters;

@@ -4,32 +4,32 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::narrow::{
-    RUN, Ran, conversation, crewdeck, crewdeck_by, end_of, ran, script, start, subjects, wait_until,
+use crate::common::limited_resources::{
+    RUN_ARGS, CommandResult, conversation, crewdeck, crewdeck_through, wait_for_end, run_to_end, write_script, start, subjects, wait_until,
 };
 
 fn crewdeck_with_file_limit(files: u32, dir: &Path, args: &[&str]) -> Command {
     let limit = format!("ulimit -n {files} && exec \"$@\"");
-    crewdeck_by(&["bash", "-c", &limit, "bash"], dir, args)
+    crewdeck_through(&["bash", "-c", &limit, "bash"], dir, args)
 }
 
 #[test]
 fn low_file_limit_is_one_line_and_40_files_suffice_for_a_team() {
     let dir = tempfile::tempdir().unwrap();
-    script(dir.path(), "  - say: Done.\n    times: 0\n");
+    write_script(dir.path(), "  - say: Done.\n    times: 0\n");
     for few in [8, 16, 31] {
-        let refused = ran(crewdeck_with_file_limit(few, dir.path(), RUN)).refused();
+        let refused = run_to_end(crewdeck_with_file_limit(few, dir.path(), RUN_ARGS)).expect_refusal();
         assert!(
             refused.contains(&format!("the limit on open files is {few}")),
             "{refused}"
         );
         assert!(refused.contains("ulimit -n 1024"), "{refused}");
-        ran(crewdeck_with_file_limit(few, dir.path(), &["task", "list"])).ok();
+        run_to_end(crewdeck_with_file_limit(few, dir.path(), &["task", "list"])).ok();
     }
     let demo = dir.path().join("demo");
     let demo = demo.to_string_lossy();
     let args = ["run", "--demo", "--speed", "100", "--dir", &demo];
-    let run: Ran = ran(crewdeck_with_file_limit(40, dir.path(), &args)).ok();
+    let run: CommandResult = run_to_end(crewdeck_with_file_limit(40, dir.path(), &args)).ok();
     assert!(
         run.out.contains("That was the demo"),
         "{}{}",
@@ -47,7 +47,7 @@ fn eight_working_agents_do_not_leak_open_files() {
         .map(|n| format!("      - {{ tool: spawn_teammate, input: {{ name: {n}, role: worker, prompt: work }} }}\n"))
         .collect();
     // Every teammate repeats the same round: files, programs, messages and the board.
-    script(
+    write_script(
         dir.path(),
         &format!(
             "
@@ -71,7 +71,7 @@ fn eight_working_agents_do_not_leak_open_files() {
             spawn.concat()
         ),
     );
-    let child = start(crewdeck_with_file_limit(1024, dir.path(), RUN));
+    let child = start(crewdeck_with_file_limit(1024, dir.path(), RUN_ARGS));
     let open = || {
         let entries = std::fs::read_dir(format!("/proc/{}/fd", child.id()));
         entries.map_or(0, Iterator::count)
@@ -95,14 +95,14 @@ fn eight_working_agents_do_not_leak_open_files() {
         second <= first + 10,
         "{first} files were open, then {second}"
     );
-    let run = end_of(child).ok();
+    let run = wait_for_end(child).ok();
     assert!(run.out.contains("Done."), "{}", run.err);
 }
 
 #[test]
 fn reaching_the_file_limit_during_a_run_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    script(
+    write_script(
         dir.path(),
         r#"
   - when: ^go$
@@ -119,7 +119,7 @@ fn reaching_the_file_limit_during_a_run_loses_nothing() {
     times: 0
 "#,
     );
-    let child = start(crewdeck(dir.path(), RUN));
+    let child = start(crewdeck(dir.path(), RUN_ARGS));
     wait_until("the command waits", || dir.path().join("waits").exists());
     // Lowers the limit below the number of open files: open files stay open, no more can be opened.
     let set = Command::new("prlimit")
@@ -127,23 +127,23 @@ fn reaching_the_file_limit_during_a_run_loses_nothing() {
         .status();
     assert!(set.unwrap().success());
     std::fs::write(dir.path().join("on"), "").unwrap();
-    let run = end_of(child);
+    let run = wait_for_end(child);
     assert!(!run.err.contains("panicked"), "{}", run.err);
     assert!(run.out.ends_with("Few.\nDone.\n"), "{}{}", run.out, run.err);
     let too_many = "too many files are open: raise the limit (ulimit -n 1024)";
-    let failed = run.line(&["lead · task_create failed"]);
+    let failed = run.only_line_with(&["lead · task_create failed"]);
     assert!(failed.contains(too_many), "{failed}");
-    run.line(&["crewdeck: The conversation cannot be saved", too_many]);
+    run.only_line_with(&["crewdeck: The conversation cannot be saved", too_many]);
     assert_eq!(subjects(dir.path()), ["before"]);
     // What was written before the limit is complete.
     let log = conversation(dir.path(), "lead", 0);
-    assert_eq!(log[0].words(), "go");
+    assert_eq!(log[0].text(), "go");
 }
 
 #[test]
 fn changes_are_noticed_without_a_file_watcher() {
     let dir = tempfile::tempdir().unwrap();
-    script(
+    write_script(
         dir.path(),
         r#"
   - agent: lead
@@ -157,17 +157,17 @@ fn changes_are_noticed_without_a_file_watcher() {
         // The limit is set in a new user namespace, so that other processes keep theirs.
         let inside = format!("echo 0 > /proc/sys/user/{limit} && exec \"$@\"");
         let before = ["unshare", "-Ur", "sh", "-c", &inside, "sh"];
-        let possible = crewdeck_by(&before, dir.path(), &["--version"]).output();
+        let possible = crewdeck_through(&before, dir.path(), &["--version"]).output();
         if !possible.is_ok_and(|o| o.status.success()) {
             let note = "skipped: this machine has no user namespaces (unshare -Ur)";
             let _ = writeln!(std::io::stderr(), "{note}");
             return;
         }
-        let mut args = RUN.to_vec();
+        let mut args = RUN_ARGS.to_vec();
         args.push("--json");
-        let child = start(crewdeck_by(&before, dir.path(), &args));
+        let child = start(crewdeck_through(&before, dir.path(), &args));
         wait_until("the command waits", || dir.path().join("waits").exists());
-        let task = ran(crewdeck(dir.path(), &["task", "add", limit])).ok();
+        let task = run_to_end(crewdeck(dir.path(), &["task", "add", limit])).ok();
         assert!(task.out.contains(limit), "{}", task.out);
         // The poll fallback finds the change within a second.
         let is_noticed = || {
@@ -176,7 +176,7 @@ fn changes_are_noticed_without_a_file_watcher() {
         };
         wait_until("the journal has the task", is_noticed);
         std::fs::write(dir.path().join("on"), "").unwrap();
-        let run = end_of(child).ok();
+        let run = wait_for_end(child).ok();
         let notices: Vec<&str> = run
             .out
             .lines()

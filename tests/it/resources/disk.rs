@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::common::narrow::{
-    RUN, Ran, SmallDisk, conversation, crewdeck_by, end_of, files, ran, script, start, subjects,
+use crate::common::limited_resources::{
+    RUN_ARGS, CommandResult, SmallDisk, conversation, crewdeck_through, wait_for_end, files, run_to_end, write_script, start, subjects,
     wait_until,
 };
 use crate::common::pty::Screen;
@@ -55,8 +55,8 @@ fn full_disk_tears_no_file_and_work_continues_with_room() {
     let Some(disk) = SmallDisk::new(1024) else {
         return;
     };
-    script(&disk.seen, &full_disk_rules());
-    let run = ran(disk.crewdeck(RUN)).ok();
+    write_script(&disk.outside_path, &full_disk_rules());
+    let run = run_to_end(disk.crewdeck(RUN_ARGS)).ok();
     assert!(
         run.out.ends_with("Still full.\nRoom.\nDone.\n"),
         "{}",
@@ -75,24 +75,24 @@ fn full_disk_tears_no_file_and_work_continues_with_room() {
         let says = |l: &&str| l.contains("the disk is full: free some space");
         assert!(lines.iter().all(says), "{lines:?}");
     }
-    run.line(&[
+    run.only_line_with(&[
         "crewdeck: The conversation cannot be saved",
         "the disk is full",
     ]);
-    run.line(&["The conversation is saved again."]);
-    run.line(&["warning: The journal cannot be written", "the disk is full"]);
-    run.line(&["The journal is being written again"]);
+    run.only_line_with(&["The conversation is saved again."]);
+    run.only_line_with(&["warning: The journal cannot be written", "the disk is full"]);
+    run.only_line_with(&["The journal is being written again"]);
 
-    assert_eq!(subjects(&disk.seen), ["before", "after"]);
+    assert_eq!(subjects(&disk.outside_path), ["before", "after"]);
     assert_eq!(
-        fs::read_to_string(disk.seen.join("kept.txt")).unwrap(),
+        fs::read_to_string(disk.outside_path.join("kept.txt")).unwrap(),
         "old"
     );
-    let mail = fs::read_to_string(disk.seen.join(".team/inbox/user.jsonl")).unwrap();
+    let mail = fs::read_to_string(disk.outside_path.join(".team/inbox/user.jsonl")).unwrap();
     assert_eq!(mail.matches("hello").count(), 1, "{mail}");
     // The saved conversation is complete and has no duplicates.
-    let messages = conversation(&disk.seen, "lead", 0);
-    let texts: Vec<String> = messages.iter().map(Message::words).collect();
+    let messages = conversation(&disk.outside_path, "lead", 0);
+    let texts: Vec<String> = messages.iter().map(Message::text).collect();
     for expected in ["Before.", "Still full.", "Room.", "Done."] {
         assert_eq!(
             texts.iter().filter(|s| *s == expected).count(),
@@ -101,7 +101,7 @@ fn full_disk_tears_no_file_and_work_continues_with_room() {
         );
     }
     assert_eq!(texts.iter().filter(|s| s.starts_with("Full.")).count(), 1);
-    assert_no_temporary_files(&disk.seen);
+    assert_no_temporary_files(&disk.outside_path);
 }
 
 fn assert_no_temporary_files(root: &Path) {
@@ -126,8 +126,8 @@ fn message_received_on_a_full_disk_is_processed_once() {
         return;
     };
     let long = long_text();
-    script(
-        &disk.seen,
+    write_script(
+        &disk.outside_path,
         &format!(
             "
   - when: ^go$
@@ -143,22 +143,22 @@ fn message_received_on_a_full_disk_is_processed_once() {
 "
         ),
     );
-    let run = start(disk.crewdeck(RUN));
-    wait_until("the command waits", || disk.seen.join("waits").exists());
-    ran(disk.crewdeck(&["mail", "send", "lead", "the secret"])).ok();
+    let run = start(disk.crewdeck(RUN_ARGS));
+    wait_until("the command waits", || disk.outside_path.join("waits").exists());
+    run_to_end(disk.crewdeck(&["mail", "send", "lead", "the secret"])).ok();
     disk.fill();
     // An empty file needs no space on tmpfs.
-    fs::File::create(disk.seen.join("full")).unwrap();
-    let run = end_of(run).ok();
-    run.line(&[
+    fs::File::create(disk.outside_path.join("full")).unwrap();
+    let run = wait_for_end(run).ok();
+    run.only_line_with(&[
         "crewdeck: The conversation cannot be saved",
         "the disk is full",
     ]);
     assert_eq!(run.out.matches("I have read it").count(), 1, "{}", run.out);
-    let messages = conversation(&disk.seen, "lead", 0);
-    let has_message = |m: &&Message| m.words().contains("the secret");
+    let messages = conversation(&disk.outside_path, "lead", 0);
+    let has_message = |m: &&Message| m.text().contains("the secret");
     assert_eq!(messages.iter().filter(has_message).count(), 1);
-    let unread = ran(disk.crewdeck(&["mail", "list", "lead", "--json"])).ok();
+    let unread = run_to_end(disk.crewdeck(&["mail", "list", "lead", "--json"])).ok();
     assert_eq!(unread.out.trim(), "[]");
 }
 
@@ -167,8 +167,8 @@ fn teammate_retries_a_failed_claim_until_the_disk_has_room() {
     let Some(disk) = SmallDisk::new(1024) else {
         return;
     };
-    script(
-        &disk.seen,
+    write_script(
+        &disk.outside_path,
         "
   - agent: lead
     when: ^go$
@@ -185,7 +185,7 @@ fn teammate_retries_a_failed_claim_until_the_disk_has_room() {
 ",
     );
     fs::write(
-        disk.seen.join(".crewdeck/config.toml"),
+        disk.outside_path.join(".crewdeck/config.toml"),
         "idle_timeout_s = 0\n",
     )
     .unwrap();
@@ -201,8 +201,8 @@ fn teammate_retries_a_failed_claim_until_the_disk_has_room() {
     screen.send("4g\r");
     screen.wait_for(" to bob ");
     // Makes the task claimable as another program would: in place, because the full disk has no room for a new file.
-    ran(disk.crewdeck(&["task", "add", "later", "--tag", "unmatched"])).ok();
-    let path = disk.seen.join(".tasks/task_1.json");
+    run_to_end(disk.crewdeck(&["task", "add", "later", "--tag", "unmatched"])).ok();
+    let path = disk.outside_path.join(".tasks/task_1.json");
     let text = fs::read_to_string(&path).unwrap();
     disk.fill();
     let text = text.replace("\"unmatched\"", "");
@@ -234,7 +234,7 @@ fn teammate_retries_a_failed_claim_until_the_disk_has_room() {
         fs::read_to_string(&path).is_ok_and(|text| text.contains("completed"))
     });
     screen.send("\x03\x03\x03");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?}");
 }
 
@@ -254,7 +254,7 @@ fn cpu_ticks(pid: u32) -> u64 {
 
 fn start_dashboard(disk: &SmallDisk) -> Screen {
     let arguments = [
-        &disk.inside[1..],
+        &disk.enter_command[1..],
         &[
             env!("CARGO_BIN_EXE_crewdeck").to_string(),
             "--provider".into(),
@@ -266,7 +266,7 @@ fn start_dashboard(disk: &SmallDisk) -> Screen {
     .concat();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     Screen::start_program(
-        Path::new(&disk.inside[0]),
+        Path::new(&disk.enter_command[0]),
         Path::new("/"),
         160,
         45,
@@ -277,8 +277,8 @@ fn start_dashboard(disk: &SmallDisk) -> Screen {
 
 /// Returns the texts of the lead's conversation on disk.
 fn lead_texts(disk: &SmallDisk) -> Vec<String> {
-    let messages = conversation(&disk.seen, "lead", 0);
-    let words = messages.iter().map(Message::words);
+    let messages = conversation(&disk.outside_path, "lead", 0);
+    let words = messages.iter().map(Message::text);
     words.filter(|w| !w.is_empty()).collect()
 }
 
@@ -287,8 +287,8 @@ fn dashboard_reports_a_full_disk_and_recovers() {
     let Some(disk) = SmallDisk::new(512) else {
         return;
     };
-    script(
-        &disk.seen,
+    write_script(
+        &disk.outside_path,
         "
   - when: ^first$
     calls: [{ tool: task_create, input: { subject: one } }]
@@ -310,7 +310,7 @@ fn dashboard_reports_a_full_disk_and_recovers() {
     disk.make_room();
     type_prompt(&mut screen, "second");
     screen.wait_for("That did.");
-    assert_eq!(subjects(&disk.seen), ["two"]);
+    assert_eq!(subjects(&disk.outside_path), ["two"]);
     // Texts appear on screen before they are on disk.
     let until = Instant::now() + Duration::from_secs(40);
     while lead_texts(&disk).len() < 4 && Instant::now() < until {
@@ -322,7 +322,7 @@ fn dashboard_reports_a_full_disk_and_recovers() {
         ["first", "That did not work.", "second", "That did."]
     );
     screen.send("\x03\x03\x03");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?}");
 }
 
@@ -331,10 +331,10 @@ fn crew_started_on_a_full_disk_reports_it() {
     let Some(disk) = SmallDisk::new(512) else {
         return;
     };
-    script(&disk.seen, "  - say: Done.\n    times: 0\n");
+    write_script(&disk.outside_path, "  - say: Done.\n    times: 0\n");
     disk.fill();
     // On tmpfs the folders of a new crew need no space, but their files do.
-    let run = ran(disk.crewdeck(RUN));
+    let run = run_to_end(disk.crewdeck(RUN_ARGS));
     assert!(
         run.err.contains("the disk is full: free some space"),
         "{}",
@@ -342,26 +342,26 @@ fn crew_started_on_a_full_disk_reports_it() {
     );
     assert!(!run.err.contains("panicked"), "{}", run.err);
     disk.make_room();
-    let run = ran(disk.crewdeck(RUN)).ok();
+    let run = run_to_end(disk.crewdeck(RUN_ARGS)).ok();
     assert_eq!(run.out, "Done.\n");
 }
 
 /// Runs with files of at most 8 KiB. `ulimit -f` counts blocks of 1024 bytes in bash, of 512 bytes in sh.
-fn run_with_file_size_limit(dir: &Path) -> Ran {
-    let mut command = crewdeck_by(
+fn run_with_file_size_limit(dir: &Path) -> CommandResult {
+    let mut command = crewdeck_through(
         &["bash", "-c", "ulimit -f 8 && exec \"$@\"", "bash"],
         dir,
-        RUN,
+        RUN_ARGS,
     );
     command.stdin(Stdio::null());
-    ran(command)
+    run_to_end(command)
 }
 
 #[test]
 fn file_size_limit_loses_no_output_and_joins_no_lines() {
     let dir = tempfile::tempdir().unwrap();
     let long = long_text();
-    script(
+    write_script(
         dir.path(),
         &format!(
             "
@@ -378,22 +378,22 @@ fn file_size_limit_loses_no_output_and_joins_no_lines() {
     );
     let run = run_with_file_size_limit(dir.path()).ok();
     assert!(run.out.ends_with("Next.\nDone.\n"), "{}", run.out);
-    let failed = run.line(&["lead · task_create failed"]);
+    let failed = run.only_line_with(&["lead · task_create failed"]);
     assert!(failed.contains("ulimit -f"), "{failed}");
-    run.line(&["crewdeck: The conversation cannot be saved", "ulimit -f"]);
+    run.only_line_with(&["crewdeck: The conversation cannot be saved", "ulimit -f"]);
     assert_eq!(subjects(dir.path()), ["before", "after"]);
     assert_no_temporary_files(dir.path());
     // The log ends in a torn line; a resumed session loses only what had no room.
     conversation(dir.path(), "lead", 1);
-    script(dir.path(), "  - say: Again.\n    times: 0\n");
-    let mut again = RUN.to_vec();
+    write_script(dir.path(), "  - say: Again.\n    times: 0\n");
+    let mut again = RUN_ARGS.to_vec();
     again.push("--resume");
-    let run = ran(crate::common::narrow::crewdeck(dir.path(), &again)).ok();
+    let run = run_to_end(crate::common::limited_resources::crewdeck(dir.path(), &again)).ok();
     assert!(
         run.err.contains("could not be read: see .transcripts/"),
         "{}",
         run.err
     );
     let messages = conversation(dir.path(), "lead", 0);
-    assert_eq!(messages.last().unwrap().words(), "Again.");
+    assert_eq!(messages.last().unwrap().text(), "Again.");
 }

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::narrow::{RUN, crewdeck, ran, script, wait_until};
+use crate::common::limited_resources::{RUN_ARGS, crewdeck, run_to_end, write_script, wait_until};
 use crate::common::pty::Screen;
 
 const ANSWER: &str = "  - say: Done.\n    times: 0\n";
 
 fn project() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    script(dir.path(), ANSWER);
+    write_script(dir.path(), ANSWER);
     dir
 }
 
@@ -18,9 +18,9 @@ fn project() -> tempfile::TempDir {
 fn run_works_without_home_or_temporary_directory() {
     let dir = project();
     let run = |with: &dyn Fn(&mut Command)| {
-        let mut command = crewdeck(dir.path(), RUN);
+        let mut command = crewdeck(dir.path(), RUN_ARGS);
         with(&mut command);
-        let run = ran(command).ok();
+        let run = run_to_end(command).ok();
         assert_eq!(run.out, "Done.\n", "{}", run.err);
     };
     run(&|c| _ = c.env_remove("HOME"));
@@ -33,7 +33,7 @@ fn run_works_without_home_or_temporary_directory() {
     // The demo creates its repository in the temporary directory.
     let mut demo = crewdeck(dir.path(), &["run", "--demo"]);
     demo.env("TMPDIR", "/nowhere");
-    let refused = ran(demo).refused();
+    let refused = run_to_end(demo).expect_refusal();
     assert!(
         refused.contains("/nowhere") && refused.contains("--dir"),
         "{refused}"
@@ -44,7 +44,7 @@ fn run_works_without_home_or_temporary_directory() {
 fn dashboard_without_a_terminal_points_to_crewdeck_run() {
     let dir = project();
     for args in [&[][..], &["--demo"]] {
-        let refused = ran(crewdeck(dir.path(), args)).refused();
+        let refused = run_to_end(crewdeck(dir.path(), args)).expect_refusal();
         assert!(
             refused.contains("needs a terminal") && refused.contains("crewdeck run"),
             "{refused}"
@@ -67,7 +67,7 @@ pub fn wait_for_crew(screen: &Screen) {
 
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
-    let (status, is_clean) = screen.end();
+    let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::narrow::{RUN, crewdeck, ran, script, subjects};
+use crate::common::limited_resources::{RUN_ARGS, crewdeck, run_to_end, write_script, subjects};
 
 const LIST_RULES: &str = "
   - when: ^go$
@@ -37,9 +37,9 @@ fn project() -> tempfile::TempDir {
         &["task", "add", "one"][..],
         &["mail", "send", "lead", "hello"],
     ] {
-        ran(crewdeck(dir.path(), args)).ok();
+        run_to_end(crewdeck(dir.path(), args)).ok();
     }
-    script(dir.path(), LIST_RULES);
+    write_script(dir.path(), LIST_RULES);
     dir
 }
 
@@ -48,7 +48,7 @@ fn project() -> tempfile::TempDir {
 fn run_with_obstacle(file: &str, kind: &str) -> (tempfile::TempDir, String) {
     let dir = project();
     create_obstacle(kind, &dir.path().join(file));
-    let run = ran(crewdeck(dir.path(), RUN)).ok();
+    let run = run_to_end(crewdeck(dir.path(), RUN_ARGS)).ok();
     // The message may have had its own turn.
     assert!(
         run.out.lines().all(|l| l == "Done."),
@@ -60,7 +60,7 @@ fn run_with_obstacle(file: &str, kind: &str) -> (tempfile::TempDir, String) {
         &["team", "list"],
         &["mail", "list", "lead"],
     ] {
-        let command = ran(crewdeck(dir.path(), args));
+        let command = run_to_end(crewdeck(dir.path(), args));
         assert!(
             command.code == 0 || command.err.lines().count() == 1,
             "{kind} {file}: {args:?}: {}",
@@ -120,7 +120,7 @@ fn irregular_inbox_cursor_or_lock_is_reported() {
             progress.contains("lead · message from user"),
             "{kind}: {progress}"
         );
-        let again = ran(crewdeck(dir.path(), RUN)).ok().err;
+        let again = run_to_end(crewdeck(dir.path(), RUN_ARGS)).ok().err;
         assert!(!again.contains("message from user"), "{kind}: {again}");
     }
 }
@@ -130,7 +130,7 @@ fn irregular_id_lock_or_exclude_file_is_reported() {
     for kind in &KINDS[..4] {
         for file in [".tasks/.last_id", ".tasks/.lock"] {
             let (dir, _) = run_with_obstacle(file, kind);
-            let refused = ran(crewdeck(dir.path(), &["task", "add", "two"])).refused();
+            let refused = run_to_end(crewdeck(dir.path(), &["task", "add", "two"])).expect_refusal();
             assert!(
                 refused.contains("instead of a file: move it away"),
                 "{refused}"
@@ -140,8 +140,8 @@ fn irregular_id_lock_or_exclude_file_is_reported() {
         let dir = project();
         fs::create_dir_all(dir.path().join(".git/objects")).unwrap();
         create_obstacle(kind, &dir.path().join(".git/info/exclude"));
-        let run = ran(crewdeck(dir.path(), RUN)).ok();
-        run.line(&["git status will show the folders of crewdeck"]);
+        let run = run_to_end(crewdeck(dir.path(), RUN_ARGS)).ok();
+        run.only_line_with(&["git status will show the folders of crewdeck"]);
     }
 }
 
@@ -151,7 +151,7 @@ fn irregular_essential_file_is_refused_in_one_line() {
         for file in [".crewdeck/.lock", ".crewdeck/config.toml"] {
             let dir = project();
             create_obstacle(kind, &dir.path().join(file));
-            let refused = ran(crewdeck(dir.path(), RUN)).refused();
+            let refused = run_to_end(crewdeck(dir.path(), RUN_ARGS)).expect_refusal();
             assert!(refused.contains(file), "{refused}");
             assert!(
                 refused.contains("instead of a file: move it away"),
@@ -166,7 +166,7 @@ fn irregular_essential_file_is_refused_in_one_line() {
             let original = dir.path().join(folder);
             fs::rename(&original, dir.path().join("kept")).unwrap();
             create_obstacle(kind, &original);
-            let refused = ran(crewdeck(dir.path(), RUN)).refused();
+            let refused = run_to_end(crewdeck(dir.path(), RUN_ARGS)).expect_refusal();
             assert!(
                 refused.contains("in the place of a folder: move it away"),
                 "{refused}"
@@ -175,7 +175,7 @@ fn irregular_essential_file_is_refused_in_one_line() {
     }
     let dir = project();
     create_obstacle("large", &dir.path().join(".crewdeck/config.toml"));
-    let refused = ran(crewdeck(dir.path(), RUN)).refused();
+    let refused = run_to_end(crewdeck(dir.path(), RUN_ARGS)).expect_refusal();
     assert!(
         refused.contains("larger than 1 MiB: move it away"),
         "{refused}"
@@ -185,7 +185,7 @@ fn irregular_essential_file_is_refused_in_one_line() {
 #[test]
 fn file_tools_refuse_pipes_and_devices() {
     let dir = tempfile::tempdir().unwrap();
-    script(
+    write_script(
         dir.path(),
         "
   - when: ^go$
@@ -202,7 +202,7 @@ fn file_tools_refuse_pipes_and_devices() {
 ",
     );
     create_obstacle("pipe", &dir.path().join("AGENTS.md"));
-    let run = ran(crewdeck(dir.path(), RUN)).ok();
+    let run = run_to_end(crewdeck(dir.path(), RUN_ARGS)).ok();
     assert_eq!(run.out, "Done.\n", "{}", run.err);
     assert_eq!(
         run.err.matches("is not a regular file").count(),

@@ -5,8 +5,8 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::narrow::{
-    RUN, Ran, SmallDisk, crewdeck, crewdeck_by, is_root, ran, script, subjects,
+use crate::common::limited_resources::{
+    RUN_ARGS, CommandResult, SmallDisk, crewdeck, crewdeck_through, is_root, run_to_end, write_script, subjects,
 };
 
 /// The user id that the tests switch to when they run as root, because root ignores permission bits.
@@ -53,7 +53,7 @@ impl DeniedProject {
         let root = dir.path().canonicalize().unwrap().join("r");
         fs::create_dir(&root).unwrap();
         let project = DeniedProject { _dir: dir, root };
-        script(&project.root, TEAM);
+        write_script(&project.root, TEAM);
         DeniedProject::make_unprivileged_owner(&project.root);
         for args in [
             &["task", "add", "one"][..],
@@ -95,9 +95,9 @@ impl DeniedProject {
         }
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
-        ran(if is_root() {
-            crewdeck_by(AS_UNPRIVILEGED, &self.root, args)
+    fn run(&self, args: &[&str]) -> CommandResult {
+        run_to_end(if is_root() {
+            crewdeck_through(AS_UNPRIVILEGED, &self.root, args)
         } else {
             crewdeck(&self.root, args)
         })
@@ -136,12 +136,12 @@ fn unwritable_root_is_reported_in_one_line() {
     }
     project.set_mode("", 0o555);
     for args in [
-        RUN,
+        RUN_ARGS,
         &["task", "list"],
         &["task", "add", "x"],
         &["team", "list"],
     ] {
-        let refused = project.run(args).refused();
+        let refused = project.run(args).expect_refusal();
         assert!(
             refused.contains(".tasks: ") && refused.contains(DENIED),
             "{refused}"
@@ -153,17 +153,17 @@ fn unwritable_root_is_reported_in_one_line() {
 fn unwritable_board_is_reported_and_the_run_ends() {
     let project = DeniedProject::new();
     project.set_mode(".tasks/.lock", 0o444);
-    let refused = project.run(&["task", "add", "x"]).refused();
+    let refused = project.run(&["task", "add", "x"]).expect_refusal();
     assert!(refused.contains(DENIED), "{refused}");
     project.set_mode(".tasks/.lock", 0o644);
     project.set_mode(".tasks", 0o555);
-    let run = project.run(RUN).ok();
-    run.line(&["lead · task_create failed: Error: ", DENIED]);
-    run.line(&["crewdeck: Task #1 cannot be claimed; retrying: ", DENIED]);
+    let run = project.run(RUN_ARGS).ok();
+    run.only_line_with(&["lead · task_create failed: Error: ", DENIED]);
+    run.only_line_with(&["crewdeck: Task #1 cannot be claimed; retrying: ", DENIED]);
     assert_eq!(project.run(&["task", "list"]).ok().out.lines().count(), 1);
     let project = DeniedProject::new();
     project.set_mode(".tasks", 0o000);
-    let refused = project.run(RUN).refused();
+    let refused = project.run(RUN_ARGS).expect_refusal();
     assert!(
         refused.contains(".tasks: ") && refused.contains(DENIED),
         "{refused}"
@@ -174,23 +174,23 @@ fn unwritable_board_is_reported_and_the_run_ends() {
 fn unreadable_task_inbox_or_log_does_not_stop_other_work() {
     let project = DeniedProject::new();
     project.set_mode(".tasks/task_1.json", 0o000);
-    let run = project.run(RUN).ok();
-    run.line(&[
+    let run = project.run(RUN_ARGS).ok();
+    run.only_line_with(&[
         "warning: .tasks/task_1.json is left out: ",
         DENIED,
         "fix it or move it away",
     ]);
-    run.line(&["bob · claimed task #2: two"]);
+    run.only_line_with(&["bob · claimed task #2: two"]);
     project.set_mode(".tasks/task_1.json", 0o644);
     assert_eq!(subjects(&project.root), ["one", "two"]);
 
     let project = DeniedProject::new();
     project.set_mode(".team/inbox/lead.jsonl", 0o000);
-    let run = project.run(RUN).ok();
-    run.line(&["warning: The inbox of lead cannot be read: ", DENIED]);
+    let run = project.run(RUN_ARGS).ok();
+    run.only_line_with(&["warning: The inbox of lead cannot be read: ", DENIED]);
     assert!(run.err.contains("bob · message from lead"), "{}", run.err);
     project.set_mode(".team/inbox/lead.jsonl", 0o644);
-    let again = project.run(RUN).ok();
+    let again = project.run(RUN_ARGS).ok();
     assert_eq!(
         again.err.matches("lead · message from user").count(),
         1,
@@ -200,8 +200,8 @@ fn unreadable_task_inbox_or_log_does_not_stop_other_work() {
 
     let project = DeniedProject::new();
     project.set_mode(".team/inbox", 0o555);
-    let run = project.run(RUN).ok();
-    run.line(&["lead · send_message failed: Error: ", DENIED]);
+    let run = project.run(RUN_ARGS).ok();
+    run.only_line_with(&["lead · send_message failed: Error: ", DENIED]);
     assert!(
         run.err.contains("crewdeck: The inbox cannot be read: "),
         "{}",
@@ -216,7 +216,7 @@ fn unreadable_task_inbox_or_log_does_not_stop_other_work() {
     for folder in [".transcripts", ".crewdeck/sessions"] {
         let project = DeniedProject::new();
         project.set_mode(folder, 0o555);
-        let run = project.run(RUN).ok();
+        let run = project.run(RUN_ARGS).ok();
         assert!(run.out.ends_with("Done.\n"), "{}", run.out);
         let what = match folder {
             ".transcripts" => {
@@ -248,8 +248,8 @@ fn unwritable_repository_is_reported() {
     for (path, mode) in [(".git/info/exclude", 0o444), (".git/info", 0o555)] {
         project.set_mode(path, mode);
     }
-    let run = project.run(RUN).ok();
-    run.line(&[
+    let run = project.run(RUN_ARGS).ok();
+    run.only_line_with(&[
         "warning: git status will show the folders of crewdeck",
         DENIED,
     ]);
@@ -261,12 +261,12 @@ fn unwritable_repository_is_reported() {
 
     let project = DeniedProject::repository();
     project.set_mode(".worktrees", 0o555);
-    let run = project.run(RUN).ok();
-    run.line(&[
+    let run = project.run(RUN_ARGS).ok();
+    run.only_line_with(&[
         "crewdeck: The worktree of task #1 cannot be created: ",
         DENIED,
     ]);
-    run.line(&["Task #1 (one) of bob is offered again"]);
+    run.only_line_with(&["Task #1 (one) of bob is offered again"]);
 }
 
 #[test]
@@ -275,8 +275,8 @@ fn read_only_file_system_is_reported_in_one_line() {
     let Some(disk) = SmallDisk::mounted(mount) else {
         return;
     };
-    for args in [RUN, &["task", "add", "x"]] {
-        let refused = ran(disk.crewdeck(args)).refused();
+    for args in [RUN_ARGS, &["task", "add", "x"]] {
+        let refused = run_to_end(disk.crewdeck(args)).expect_refusal();
         assert!(
             refused.contains("the file system is read-only"),
             "{refused}"

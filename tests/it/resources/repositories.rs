@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::narrow::{RUN, Ran, crewdeck, is_root, ran, script, subjects};
+use crate::common::limited_resources::{RUN_ARGS, CommandResult, crewdeck, is_root, run_to_end, write_script, subjects};
 
 /// The lead creates one task; bob claims it and writes a file.
 const TEAM: &str = r##"
@@ -85,15 +85,15 @@ impl TestRepository {
     }
 
     /// Runs the team in this directory.
-    fn run(&self) -> Ran {
+    fn run(&self) -> CommandResult {
         self.run_with(|command| command)
     }
 
-    fn run_with(&self, with: impl Fn(&mut Command) -> &mut Command) -> Ran {
-        script(&self.root, TEAM);
-        let mut command = crewdeck(&self.root, RUN);
+    fn run_with(&self, with: impl Fn(&mut Command) -> &mut Command) -> CommandResult {
+        write_script(&self.root, TEAM);
+        let mut command = crewdeck(&self.root, RUN_ARGS);
         with(&mut command);
-        let run = ran(command).ok();
+        let run = run_to_end(command).ok();
         assert_eq!(subjects(&self.root), ["one"]);
         run
     }
@@ -104,8 +104,8 @@ impl TestRepository {
     }
 
     /// Asserts that the team worked in the project directory and that the warning names `why`.
-    fn assert_works_without_worktrees(&self, run: &Ran, why: &str) {
-        run.line(&[
+    fn assert_works_without_worktrees(&self, run: &CommandResult, why: &str) {
+        run.only_line_with(&[
             "All agents work in the project directory, without worktrees: ",
             why,
         ]);
@@ -117,7 +117,7 @@ impl TestRepository {
     }
 
     /// Asserts that the team worked in worktrees.
-    fn assert_works_in_worktrees(&self, run: &Ran) {
+    fn assert_works_in_worktrees(&self, run: &CommandResult) {
         assert!(!run.err.contains("without worktrees"), "{}", run.err);
         let made = self.root.join(".worktrees/task-1/made.txt");
         assert!(self.is_task_completed() && made.exists(), "{}", run.err);
@@ -166,7 +166,7 @@ fn missing_or_old_git_makes_the_team_share_the_directory() {
         repo.assert_works_without_worktrees(&run, why);
         let mut list = crewdeck(&repo.root, &["worktree", "list"]);
         list.env("PATH", path.path());
-        let refused = ran(list).refused();
+        let refused = run_to_end(list).expect_refusal();
         assert!(refused.contains(why), "{refused}");
     }
 }
@@ -195,7 +195,7 @@ exec {} \"$@\"",
     ] {
         let mut command = crewdeck(&repo.root, args);
         command.env("PATH", &path);
-        ran(command).ok();
+        run_to_end(command).ok();
     }
     assert!(repo.root.join("made.txt").exists());
     assert!(!repo.root.join(".worktrees/task-1").exists());
@@ -248,7 +248,7 @@ fn repository_of_another_owner_is_not_used_until_trusted() {
     chown(repo.root.join(".git"), Some(65534), Some(65534)).unwrap();
     let run = repo.run();
     repo.assert_works_without_worktrees(&run, "belongs to another user, so git refuses it");
-    run.line(&[
+    run.only_line_with(&[
         "git config --global --add safe.directory '",
         &repo.root.display().to_string(),
     ]);
@@ -269,12 +269,12 @@ fn unfinished_git_operations_are_left_alone() {
         (bisect, "a bisect is under way", "git bisect reset"),
     ] {
         let run = repo.run();
-        run.line(&[
+        run.only_line_with(&[
             "crewdeck: The worktree of task #1 cannot be created",
             what,
             remedy,
         ]);
-        run.line(&["Task #1 (one) of bob is offered again"]);
+        run.only_line_with(&["Task #1 (one) of bob is offered again"]);
         assert!(!repo.is_task_completed() && !repo.root.join("made.txt").exists());
     }
     for command in ["merge", "cherry-pick"] {
@@ -284,7 +284,7 @@ fn unfinished_git_operations_are_left_alone() {
         let run = repo.run();
         repo.assert_works_in_worktrees(&run);
         assert_eq!(fs::read_to_string(repo.root.join("a.txt")).unwrap(), before);
-        let refused = ran(crewdeck(&repo.root, &["worktree", "merge", "1"])).refused();
+        let refused = run_to_end(crewdeck(&repo.root, &["worktree", "merge", "1"])).expect_refusal();
         assert!(
             refused.contains(&format!("git {command} --abort")),
             "{refused}"

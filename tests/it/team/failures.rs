@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::{notices, provider, run, wait_for};
-use crate::common::project::{Project, Ran};
+use crate::common::project::{Project, RunResult};
 use crate::common::pty::Screen;
 
 #[test]
@@ -56,7 +56,7 @@ rules:
     });
     project.write(".team/inbox/bob.jsonl", &format!("{message}\n"));
     project.write("asked", "");
-    let out = Ran(child.wait_with_output().unwrap()).out();
+    let out = RunResult(child.wait_with_output().unwrap()).out();
     assert!(
         out.contains("bob does not shut down: the long measurement runs"),
         "{out}"
@@ -105,7 +105,7 @@ rules:
         tasks.as_array().unwrap().len() == 1
     });
     screen.send("qy");
-    screen.end();
+    screen.wait_for_exit();
 }
 
 #[test]
@@ -164,7 +164,7 @@ rules:
     screen.send("\x1b1");
     screen.wait_for("i to write");
     screen.send("qy");
-    screen.end();
+    screen.wait_for_exit();
 }
 
 #[test]

@@ -200,5 +200,5 @@ fn user_can_decide_a_plan_that_the_lead_ignored() {
     }
     assert_eq!(request(&project)["decided_by"], "user");
     screen.send("\x03\x03\x03\x03");
-    screen.end();
+    screen.wait_for_exit();
 }

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::common::place::Place;
+use crate::common::tool_fixture::ToolFixture;
 
 const PYTHON: &str = "class A:\n    def f(self):\n        x = 1\n        return x\n\n    def g(self):\n        return 2\n";
 
 #[test]
 fn edit_tolerates_missing_leading_spaces() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     place.write("a.py", PYTHON);
     let text = place.ok(
         "edit_file",
@@ -26,7 +26,7 @@ fn edit_tolerates_missing_leading_spaces() {
 
 #[test]
 fn exact_edit_has_a_short_result() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     place.write("a.py", PYTHON);
     let input = json!({"path": "a.py", "old_text": "return 2", "new_text": "return 3"});
     assert_eq!(place.ok("edit_file", input), "Edited a.py");
@@ -34,9 +34,9 @@ fn exact_edit_has_a_short_result() {
 
 #[test]
 fn failed_edit_shows_the_closest_lines_with_numbers() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     place.write("a.py", PYTHON);
-    let text = place.no(
+    let text = place.expect_error(
         "edit_file",
         json!({"path": "a.py", "old_text": "    def f(self):\n        y = 17\n        yield y", "new_text": "x"}),
     );
@@ -53,7 +53,7 @@ fn failed_edit_shows_the_closest_lines_with_numbers() {
 
 #[test]
 fn edits_of_one_call_are_applied_in_order() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     place.write("a.py", PYTHON);
     let text = place.ok(
         "edit_file",
@@ -74,9 +74,9 @@ fn edits_of_one_call_are_applied_in_order() {
 
 #[test]
 fn one_failing_edit_leaves_the_file_unchanged() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     place.write("a.py", PYTHON);
-    let text = place.no(
+    let text = place.expect_error(
         "edit_file",
         json!({"path": "a.py", "edits": [
             {"old_text": "return 2", "new_text": "return 3"},
@@ -93,7 +93,7 @@ fn one_failing_edit_leaves_the_file_unchanged() {
         json!({"path": "a.py", "old_text": "", "new_text": "x"}),
         json!({"path": "a.py", "edits": [{"old_text": "x = 1"}]}),
     ] {
-        place.no("edit_file", input);
+        place.expect_error("edit_file", input);
     }
     assert_eq!(place.read("a.py"), PYTHON);
 }
@@ -110,7 +110,7 @@ fn malformed_edits_arguments_are_accepted() {
         json!({"path": "a.py", "old_text": "return 2", "new_text": "return 3", "edits": []}),
         json!({"path": "a.py", "old_text": "return 2", "new_text": "return 3", "edits": null}),
     ] {
-        let place = Place::new();
+        let place = ToolFixture::new();
         place.write("a.py", PYTHON);
         place.ok("edit_file", input);
         assert_eq!(place.read("a.py"), PYTHON.replace("return 2", "return 3"));
@@ -120,7 +120,7 @@ fn malformed_edits_arguments_are_accepted() {
 #[test]
 fn file_changed_since_last_read_is_refused_once() {
     for tool in ["edit_file", "write_file"] {
-        let place = Place::new();
+        let place = ToolFixture::new();
         place.write("a.py", PYTHON);
         place.ok("read_file", json!({"path": "a.py"}));
         let theirs = PYTHON.replace("x = 1", "x = 99");
@@ -131,7 +131,7 @@ fn file_changed_since_last_read_is_refused_once() {
             }
             _ => json!({"path": "a.py", "content": "mine\n"}),
         };
-        let text = place.no(tool, input.clone());
+        let text = place.expect_error(tool, input.clone());
         assert!(text.contains("changed since you last read it"), "{text}");
         assert!(text.contains("-        x = 1\n+        x = 99"), "{text}");
         assert_eq!(place.read("a.py"), theirs);
@@ -142,7 +142,7 @@ fn file_changed_since_last_read_is_refused_once() {
 
 #[test]
 fn change_too_large_to_show_requires_a_new_read() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     place.write("a.txt", "one\n");
     place.ok("read_file", json!({"path": "a.txt"}));
     place.write(
@@ -151,7 +151,7 @@ fn change_too_large_to_show_requires_a_new_read() {
     );
     let input = json!({"path": "a.txt", "old_text": "one", "new_text": "1"});
     for _ in 0..2 {
-        let text = place.no("edit_file", input.clone());
+        let text = place.expect_error("edit_file", input.clone());
         assert!(text.contains("read_file"), "{text}");
         assert!(text.len() < 6000, "{}", text.len());
     }
@@ -161,7 +161,7 @@ fn change_too_large_to_show_requires_a_new_read() {
 
 #[test]
 fn writing_identical_content_reports_no_change() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     let write = json!({"path": "a.py", "content": PYTHON});
     assert!(place.ok("write_file", write.clone()).contains("Wrote"));
     let text = place.ok("write_file", write);
@@ -170,7 +170,7 @@ fn writing_identical_content_reports_no_change() {
 
 #[test]
 fn own_changes_and_unread_files_are_accepted() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     place.write("a.py", PYTHON);
     // A file that was never read needs only an exact match.
     let edit = |old: &str, new: &str| json!({"path": "a.py", "old_text": old, "new_text": new});
@@ -180,7 +180,7 @@ fn own_changes_and_unread_files_are_accepted() {
     place.ok("edit_file", edit("return 2", "return 5"));
     // An edit by another agent counts as a change for this one.
     place.call_as("bob", "edit_file", edit("return 5", "return 6"));
-    let text = place.no("edit_file", edit("return 6", "return 7"));
+    let text = place.expect_error("edit_file", edit("return 6", "return 7"));
     assert!(text.contains("changed since you last"), "{text}");
     // A deleted file can be written again.
     std::fs::remove_file(place.root().join("a.py")).unwrap();
@@ -189,7 +189,7 @@ fn own_changes_and_unread_files_are_accepted() {
 
 #[test]
 fn edit_preserves_line_endings_and_indentation() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     place.write("a.txt", "one  \r\n\ttwo\r\nthree\nfour");
     place.ok(
         "edit_file",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crewdeck::domain::chat::Block;
 use crewdeck::model::openai::OpenAiConfig;
 use crewdeck::model::provider::{ProviderConfig, connect};
-use crewdeck::model::{Fault, StopReason};
+use crewdeck::model::{ErrorKind, StopReason};
 use serde_json::json;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
@@ -18,63 +18,63 @@ async fn every_error_status_has_its_kind_and_a_hint() {
         (
             401,
             json!({"error": {"message": "invalid key"}}),
-            Fault::Auth,
+            ErrorKind::Auth,
             "Check ",
         ),
         // Anthropic's error for a wrong key, although the header is right.
         (
             401,
             json!({"error": {"type": "authentication_error", "message": "invalid x-api-key"}}),
-            Fault::Auth,
+            ErrorKind::Auth,
             "Check ",
         ),
-        (403, json!({}), Fault::Auth, "Check "),
+        (403, json!({}), ErrorKind::Auth, "Check "),
         (
             404,
             json!({"error": {"message": "no such model"}}),
-            Fault::UnknownModel,
+            ErrorKind::UnknownModel,
             "/model",
         ),
         (
             400,
             json!({"error": {"code": 400, "type": "exceed_context_size_error", "message": "too large"}}),
-            Fault::ContextTooLong,
+            ErrorKind::ContextTooLong,
             "",
         ),
-        (422, json!("odd"), Fault::BadRequest, ""),
+        (422, json!("odd"), ErrorKind::BadRequest, ""),
         (
             429,
             json!({"error": {"type": "rate_limit_error", "message": "slow"}}),
-            Fault::RateLimited,
+            ErrorKind::RateLimited,
             "Wait",
         ),
         (
             429,
             json!({"error": {"type": "insufficient_quota", "message": "You exceeded your current quota"}}),
-            Fault::Auth,
+            ErrorKind::Auth,
             "billing",
         ),
         (
             400,
             json!({"error": {"type": "invalid_request_error", "message": "Your credit balance is too low to access the API"}}),
-            Fault::Auth,
+            ErrorKind::Auth,
             "billing",
         ),
-        (402, json!({}), Fault::Auth, "billing"),
-        (408, json!({}), Fault::Timeout, "Try again"),
-        (409, json!({}), Fault::Timeout, "Try again"),
-        (500, json!({}), Fault::Server, "Try again"),
+        (402, json!({}), ErrorKind::Auth, "billing"),
+        (408, json!({}), ErrorKind::Timeout, "Try again"),
+        (409, json!({}), ErrorKind::Timeout, "Try again"),
+        (500, json!({}), ErrorKind::Server, "Try again"),
         (
             529,
             json!({"error": {"type": "overloaded_error"}}),
-            Fault::Server,
+            ErrorKind::Server,
             "Try again",
         ),
     ] {
         let server = mock_server(ResponseTemplate::new(status).set_body_json(&body)).await;
         for config in [anthropic(&server), openai(&server)] {
             let error = call_model(&config).await.unwrap_err();
-            assert_eq!(error.fault, fault, "{status} {body}");
+            assert_eq!(error.kind, fault, "{status} {body}");
             assert!(
                 error.hint.contains(hint_part),
                 "{status} {body}: {}",
@@ -183,18 +183,18 @@ async fn broken_responses_are_errors_and_unusual_ones_accepted() {
     let server = mock_server(html).await;
     for config in [anthropic(&server), openai(&server)] {
         let error = call_model(&config).await.unwrap_err();
-        assert_eq!(error.fault, Fault::Garbled);
+        assert_eq!(error.kind, ErrorKind::InvalidResponse);
         assert!(error.hint.contains("--base-url"), "{}", error.hint);
     }
     let server = mock_server(sse(&ANTHROPIC[..ANTHROPIC.len() - 60])).await;
     assert_eq!(
-        call_model(&anthropic(&server)).await.unwrap_err().fault,
-        Fault::Cut
+        call_model(&anthropic(&server)).await.unwrap_err().kind,
+        ErrorKind::Truncated
     );
     let server = mock_server(sse("")).await;
     assert_eq!(
-        call_model(&openai(&server)).await.unwrap_err().fault,
-        Fault::Cut
+        call_model(&openai(&server)).await.unwrap_err().kind,
+        ErrorKind::Truncated
     );
     let whole = json!({"choices": [{"message": {"content": "hi", "tool_calls": [
         {"id": "x", "function": {"name": "glob", "arguments": "{}"}}]}, "finish_reason": "tool_calls"}],
@@ -227,7 +227,7 @@ async fn unreachable_server_error_names_the_address() {
         ..OpenAiConfig::default()
     });
     let error = call_model(&config).await.unwrap_err();
-    assert_eq!(error.fault, Fault::Unreachable);
+    assert_eq!(error.kind, ErrorKind::Unreachable);
     assert!(
         error.to_string().contains(&address) && error.hint.contains("--base-url"),
         "{error} {}",
@@ -242,13 +242,13 @@ async fn silent_server_times_out_after_the_configured_time() {
     let ProviderConfig::Anthropic(mut config) = anthropic(&server) else {
         panic!()
     };
-    config.silence = Duration::from_secs(1);
+    config.read_timeout = Duration::from_secs(1);
     let error = call_model(&ProviderConfig::Anthropic(config))
         .await
         .unwrap_err();
     assert_eq!(
-        (error.fault, error.to_string().as_str()),
-        (Fault::Timeout, "the server sent nothing for 1 s")
+        (error.kind, error.to_string().as_str()),
+        (ErrorKind::Timeout, "the server sent nothing for 1 s")
     );
 }
 
@@ -270,8 +270,8 @@ async fn connection_closed_early_is_not_an_unreachable_server() {
     });
     let error = call_model(&config).await.unwrap_err();
     assert_eq!(
-        (error.fault, error.to_string().as_str()),
-        (Fault::Cut, "the connection was closed before a response")
+        (error.kind, error.to_string().as_str()),
+        (ErrorKind::Truncated, "the connection was closed before a response")
     );
 }
 

@@ -71,7 +71,7 @@ fn worktree_list_diff_merge_and_remove_work() {
         diff.contains("1 file changed") && diff.contains("-one\n+two"),
         "{diff}"
     );
-    let error = project.refused(&["worktree", "remove", "1"]);
+    let error = project.expect_refusal(&["worktree", "remove", "1"]);
     assert!(
         error.contains("1 unmerged commit") && error.contains("--force"),
         "{error}"
@@ -84,7 +84,7 @@ fn worktree_list_diff_merge_and_remove_work() {
         merged.err()
     );
     project.run(&["task", "claim", "1", "--as", "alice"]);
-    let error = project.refused(&["worktree", "remove", "1"]);
+    let error = project.expect_refusal(&["worktree", "remove", "1"]);
     assert!(error.contains("alice works on task #1"), "{error}");
     project.run(&["task", "done", "1", "--as", "alice"]);
     let removed = project.json(&["worktree", "remove", "task-1"]);
@@ -96,7 +96,7 @@ fn worktree_list_diff_merge_and_remove_work() {
 fn conflict_names_files_and_forced_removal_keeps_commits() {
     let project = project();
     commit(project.path(), "a.txt", "three\n");
-    let error = project.refused(&["worktree", "merge", "task-1"]);
+    let error = project.expect_refusal(&["worktree", "merge", "task-1"]);
     assert!(
         error.contains("conflicts with main in a.txt; nothing was changed"),
         "{error}"
@@ -118,12 +118,12 @@ fn worktree_commands_fail_clearly_outside_git() {
         &["remove", "a"],
     ];
     for args in all {
-        let error = project.refused(&[&["worktree"], args].concat());
+        let error = project.expect_refusal(&[&["worktree"], args].concat());
         assert!(error.contains("is not a git repository"), "{error}");
     }
     let project = self::project();
     for bad in ["..", "a.lock", "nothing", "7"] {
-        let error = project.refused(&["worktree", "merge", bad]);
+        let error = project.expect_refusal(&["worktree", "merge", bad]);
         assert!(
             error.contains("not a valid worktree name") || error.contains("existing: task-1"),
             "{error}"

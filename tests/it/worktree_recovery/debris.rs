@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::worktree::{Leftovers, Merge, Removal};
+use crewdeck::domain::worktree::{CommitOutcome, Merge, RemovalMode};
 use crewdeck::store::{Debris, NewWorktree, Worktrees};
 use pretty_assertions::assert_eq;
 
@@ -51,9 +51,9 @@ impl Step {
                 let own = made.worktree.name;
                 fs::write(Path::new(&made.worktree.path).join("new.txt"), "new\n").unwrap();
                 let done = trees.commit_leftovers(&own, "Work").unwrap();
-                assert!(matches!(done, Leftovers::Committed(_)));
+                assert!(matches!(done, CommitOutcome::Committed(_)));
                 trees.merge(&own, NOW).unwrap();
-                trees.remove(&own, Removal::OnlyIfSafe, NOW).unwrap();
+                trees.remove(&own, RemovalMode::OnlyIfSafe, NOW).unwrap();
             }
         }
     }
@@ -74,9 +74,9 @@ impl PausedRepository {
         }
         r.create(1, &[]);
         for file in ["a.txt", "b.txt", "new/c.txt"] {
-            let path = r.tree("task-1").join(file);
+            let path = r.worktree_path("task-1").join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            commit(&r.tree("task-1"), file, &format!("{file} of task 1\n"));
+            commit(&r.worktree_path("task-1"), file, &format!("{file} of task 1\n"));
         }
         let started = r.root().join(".git/started");
         PausedRepository { r, started }
@@ -200,20 +200,20 @@ pub fn assert_clean(r: &Repository) {
     let branches: Vec<&str> = branches.lines().map(|b| &b[3..]).collect();
     assert_eq!(branches, entered);
     for name in entered {
-        assert_eq!(status(&r.tree(&name)), "", "{name}");
+        assert_eq!(status(&r.worktree_path(&name)), "", "{name}");
     }
 }
 
 #[test]
 fn repair_does_not_change_a_clean_repository() {
     let paused = PausedRepository::new();
-    let before = paused.r.picture();
+    let before = paused.r.state_snapshot();
     assert_eq!(paused.r.worktrees().debris().unwrap(), []);
     assert_eq!(
         paused.r.worktrees().repair(NOW).unwrap(),
         Vec::<String>::new()
     );
-    assert_eq!(paused.r.picture(), before);
+    assert_eq!(paused.r.state_snapshot(), before);
     assert_clean(&paused.r);
 }
 
@@ -384,11 +384,11 @@ fn partially_created_worktree_is_removed() {
     assert!(paused.exists("worktrees/task-2/locked"));
     let found = paused.r.worktrees().debris().unwrap();
     assert!(
-        found.contains(&Debris::HalfMade(name("task-2"))),
+        found.contains(&Debris::Incomplete(name("task-2"))),
         "{found:?}"
     );
     paused.r.worktrees().repair(NOW).unwrap();
-    assert!(!paused.r.tree("task-2").exists());
+    assert!(!paused.r.worktree_path("task-2").exists());
     assert_clean(&paused.r);
     assert_eq!(paused.r.create(2, &[]), "task-2");
 }
@@ -398,7 +398,7 @@ fn partially_created_worktree_with_user_files_is_completed() {
     let paused = PausedRepository::new();
     paused.pause_at_file("d.txt");
     paused.kill_while_paused(Step::Create);
-    let dir = paused.r.tree("task-2");
+    let dir = paused.r.worktree_path("task-2");
     fs::write(dir.join("notes.txt"), "of the user\n").unwrap();
     let repairs = paused.r.worktrees().repair(NOW).unwrap();
     assert!(
@@ -426,7 +426,7 @@ fn worktree_killed_before_checkout_is_removed() {
     for count in 1..=steps.len() {
         let r = Repository::new();
         r.create(1, &[]);
-        let (own, home) = (r.root().join(".git/worktrees/task-2"), r.tree("task-2"));
+        let (own, home) = (r.root().join(".git/worktrees/task-2"), r.worktree_path("task-2"));
         let log = r.root().join(".worktrees/events.jsonl");
         let begun =
             "{\"event\": \"worktree.create.before\", \"worktree\": {\"name\": \"task-2\"}}\n";
@@ -450,7 +450,7 @@ fn worktree_killed_before_checkout_is_removed() {
             }
         }
         let found = r.worktrees().debris().unwrap();
-        assert_eq!(found, [Debris::HalfMade(name("task-2"))], "{count}");
+        assert_eq!(found, [Debris::Incomplete(name("task-2"))], "{count}");
         r.worktrees().repair(NOW).unwrap();
         assert_clean(&r);
     }
@@ -463,16 +463,16 @@ fn worktree_killed_while_merging_blockers_is_completed() {
     r.commit("e.txt", "no fast-forward\n");
     paused.pause_at_file("new/c.txt");
     paused.kill_while_paused(Step::Create);
-    assert_eq!(status(&r.tree("task-2")).is_empty(), false);
+    assert_eq!(status(&r.worktree_path("task-2")).is_empty(), false);
     let found = r.worktrees().debris().unwrap();
     assert!(
-        found.contains(&Debris::NotStarted(name("task-2"))),
+        found.contains(&Debris::MissingWork(name("task-2"))),
         "{found:?}"
     );
     r.worktrees().repair(NOW).unwrap();
     assert_clean(r);
     let needs = ["wt/task-1".to_string()];
-    let brought = r.worktrees().bring(&name("task-2"), &needs, NOW).unwrap();
+    let brought = r.worktrees().merge_branches(&name("task-2"), &needs, NOW).unwrap();
     assert_eq!(brought.merged, needs);
 }
 
@@ -518,7 +518,7 @@ exec {real} "$@"
         make_locks_old(&r.root().join(".git"));
         r.worktrees().repair(NOW).unwrap();
         assert_eq!(status(r.root()), "", "{at}");
-        if r.tree("task-2").join("new.txt").exists() {
+        if r.worktree_path("task-2").join("new.txt").exists() {
             // The file was written but not committed yet.
             let own = name("task-2");
             r.worktrees().commit_leftovers(&own, "Work").unwrap();

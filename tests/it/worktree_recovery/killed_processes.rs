@@ -6,13 +6,13 @@ use std::time::{Duration, Instant, SystemTime};
 use super::start_process;
 use crate::common::repository::{self, NOW, Repository, commit, git, git_output, name};
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::worktree::{Merge, Removal};
+use crewdeck::domain::worktree::{Merge, RemovalMode};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 /// Adds the first worktree with git only, without the registry.
 fn add_with_git(r: &Repository) {
-    let path = r.tree("task-1");
+    let path = r.worktree_path("task-1");
     let add = ["worktree", "add", "--quiet", "-b", "wt/task-1"];
     r.git(&[&add[..], &[&path.to_string_lossy()]].concat());
 }
@@ -20,13 +20,13 @@ fn add_with_git(r: &Repository) {
 /// Removes the first worktree.
 fn remove_worktree(r: &Repository) {
     let (trees, task) = (r.worktrees(), name("task-1"));
-    trees.remove(&task, Removal::OnlyIfSafe, NOW).unwrap();
+    trees.remove(&task, RemovalMode::OnlyIfSafe, NOW).unwrap();
 }
 
 #[test]
 fn creation_works_after_any_interrupted_attempt() {
     let r = Repository::new();
-    let (path, trees) = (r.tree("task-1"), r.worktrees());
+    let (path, trees) = (r.worktree_path("task-1"), r.worktrees());
     trees.list().unwrap();
     // Only the branch was created.
     r.git(&["branch", "wt/task-1"]);
@@ -54,7 +54,7 @@ fn creation_works_after_any_interrupted_attempt() {
     r.git(&["branch", "wt/task-7"]);
     let begun = r.root().join(".git/worktrees/task-7");
     fs::create_dir_all(&begun).unwrap();
-    fs::create_dir(r.tree("task-7")).unwrap();
+    fs::create_dir(r.worktree_path("task-7")).unwrap();
     for (file, text) in [
         ("locked", "initializing\n"),
         ("gitdir", "/nowhere/.git\n"),
@@ -70,7 +70,7 @@ fn creation_works_after_any_interrupted_attempt() {
     link.unwrap().set_modified(then).unwrap();
     trees.list().unwrap();
     assert_eq!(r.create(7, &[]), "task-7");
-    assert!(r.tree("task-7").join("a.txt").exists());
+    assert!(r.worktree_path("task-7").join("a.txt").exists());
 
     // The worktree was created but not registered: it is found with all its content.
     add_with_git(&r);
@@ -83,9 +83,9 @@ fn creation_works_after_any_interrupted_attempt() {
     assert_eq!(r.create(1, &[]), "task-1-2");
 
     // The folder was removed, but the registry was not written.
-    r.git(&["worktree", "remove", &r.tree("task-1-2").to_string_lossy()]);
+    r.git(&["worktree", "remove", &r.worktree_path("task-1-2").to_string_lossy()]);
     trees
-        .remove(&name("task-1-2"), Removal::OnlyIfSafe, NOW)
+        .remove(&name("task-1-2"), RemovalMode::OnlyIfSafe, NOW)
         .unwrap();
     assert_eq!(r.git(&["branch", "--list", "wt/task-1-2"]), "");
 
@@ -137,7 +137,7 @@ fn unlock_removes_locks_of_a_killed_git_in_a_worktree() {
         "the lock of the main worktree is not ours"
     );
     fs::remove_file(user_lock).unwrap();
-    commit(&r.tree("task-1"), "b.txt", "work\n");
+    commit(&r.worktree_path("task-1"), "b.txt", "work\n");
     assert!(r.worktrees().unlock(&name("task-9")).is_err());
 }
 
@@ -157,11 +157,11 @@ fn creation_works_after_a_process_is_killed_at_any_time() {
         assert_eq!(name, format!("task-{}", 1000 + round));
         // Another worktree for the same task can be created and is complete.
         let name = r.create(1, &[]);
-        assert_eq!(git(&r.tree(&name), &["status", "--porcelain"]), "");
+        assert_eq!(git(&r.worktree_path(&name), &["status", "--porcelain"]), "");
     }
     for tree in r.worktrees().list().unwrap().worktrees {
         assert_eq!(
-            git(&r.tree(tree.name.as_str()), &["status", "--porcelain"]),
+            git(&r.worktree_path(tree.name.as_str()), &["status", "--porcelain"]),
             "",
             "{}",
             tree.name
@@ -196,7 +196,7 @@ fn git_that_outlives_its_parent_is_waited_for() {
     );
     fs::write(&go, "").unwrap();
     assert_eq!(r.create(1, &[]), "task-1-2");
-    assert_eq!(git(&r.tree("task-1"), &["status", "--porcelain"]), "");
+    assert_eq!(git(&r.worktree_path("task-1"), &["status", "--porcelain"]), "");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn interrupted_merge_is_undone_but_not_one_of_the_user() {
     for is_ours in [true, false] {
         let r = Repository::new();
         r.create(1, &[]);
-        commit(&r.tree("task-1"), "a.txt", "theirs\n");
+        commit(&r.worktree_path("task-1"), "a.txt", "theirs\n");
         r.commit("a.txt", "ours\n");
         if is_ours {
             let begun = json!({"name": "task-1", "head": r.git(&["rev-parse", "HEAD"])});

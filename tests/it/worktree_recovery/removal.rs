@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::start_process_as;
 use crate::common::repository::{NOW, Repository, git, name, refusal};
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::worktree::{Losses, OnDisk, Removal, WorktreeError};
+use crewdeck::domain::worktree::{Losses, FolderState, RemovalMode, WorktreeError};
 use crewdeck::store::{NewWorktree, Worktrees};
 use pretty_assertions::assert_eq;
 
@@ -59,7 +59,7 @@ fn file_written_during_a_removal_is_not_lost() {
     let mut late_writes = 0;
     for round in 0..ROUNDS {
         let task = r.create(round + 1, &[]);
-        let (dir, trees) = (r.tree(&task), r.worktrees());
+        let (dir, trees) = (r.worktree_path(&task), r.worktrees());
         let is_known = round % 2 == 0;
         if is_known {
             fs::write(dir.join("known.txt"), "known\n").unwrap();
@@ -73,7 +73,7 @@ fn file_written_during_a_removal_is_not_lost() {
         let begun = usize::try_from(round).unwrap();
         let (is_written, removed) = std::thread::scope(|scope| {
             let writer = scope.spawn(|| write_during_removal(&r, &dir, begun, &is_over));
-            let removed = trees.remove_as_told(&name(&task), &losses, NOW);
+            let removed = trees.remove_confirmed(&name(&task), &losses, NOW);
             is_over.store(true, Ordering::SeqCst);
             (writer.join().unwrap(), removed)
         });
@@ -103,34 +103,34 @@ fn interrupted_removal_is_finished_or_undone_by_next_read() {
     let r = Repository::new();
     for task in [1, 2, 3] {
         r.create(task, &[]);
-        fs::write(r.tree(&format!("task-{task}")).join("known.txt"), "known\n").unwrap();
+        fs::write(r.worktree_path(&format!("task-{task}")).join("known.txt"), "known\n").unwrap();
     }
     let below = |name: &str| r.root().join(".worktrees").join(name);
     let trees = r.worktrees();
     // Killed before the second check: the worktree is back with all its content.
-    fs::rename(r.tree("task-1"), below(".removing-task-1")).unwrap();
+    fs::rename(r.worktree_path("task-1"), below(".removing-task-1")).unwrap();
     let state = trees.state(&name("task-1")).unwrap();
     assert_eq!(
         (state.on_disk, state.losses()),
-        (OnDisk::Whole, known_losses())
+        (FolderState::Whole, known_losses())
     );
     // Killed after it: the worktree is deleted and its name is free.
-    fs::rename(r.tree("task-2"), below(".removed-task-2")).unwrap();
+    fs::rename(r.worktree_path("task-2"), below(".removed-task-2")).unwrap();
     assert_eq!(
         trees.state(&name("task-2")).unwrap().on_disk,
-        OnDisk::Missing
+        FolderState::Missing
     );
     assert_eq!(trash_entries(&r), Vec::<String>::new());
     trees
-        .remove(&name("task-2"), Removal::OnlyIfSafe, NOW)
+        .remove(&name("task-2"), RemovalMode::OnlyIfSafe, NOW)
         .unwrap();
     // The folder was created again meanwhile: both folders are kept and reported.
-    fs::rename(r.tree("task-3"), below(".removing-task-3")).unwrap();
+    fs::rename(r.worktree_path("task-3"), below(".removing-task-3")).unwrap();
     fs::DirBuilder::new()
         .mode(0o755)
-        .create(r.tree("task-3"))
+        .create(r.worktree_path("task-3"))
         .unwrap();
-    fs::write(r.tree("task-3").join("mine.txt"), "mine\n").unwrap();
+    fs::write(r.worktree_path("task-3").join("mine.txt"), "mine\n").unwrap();
     let notices = trees.list().unwrap().notices.join("\n");
     assert!(
         notices.contains(".removing-task-3")
@@ -138,7 +138,7 @@ fn interrupted_removal_is_finished_or_undone_by_next_read() {
         "{notices}"
     );
     assert!(below(".removing-task-3/known.txt").exists());
-    assert!(r.tree("task-3").join("mine.txt").exists());
+    assert!(r.worktree_path("task-3").join("mine.txt").exists());
 }
 
 #[test]
@@ -150,9 +150,9 @@ fn entry_of_a_running_removal_is_no_orphan() {
     lock.lock().unwrap();
     for name in [".removing-task-1", ".removed-task-1"] {
         let entry = r.root().join(".worktrees").join(name);
-        fs::rename(r.tree("task-1"), &entry).unwrap();
-        assert_eq!(trees.strays().unwrap(), [], "{name}");
-        fs::rename(&entry, r.tree("task-1")).unwrap();
+        fs::rename(r.worktree_path("task-1"), &entry).unwrap();
+        assert_eq!(trees.orphans().unwrap(), [], "{name}");
+        fs::rename(&entry, r.worktree_path("task-1")).unwrap();
     }
 }
 
@@ -164,28 +164,28 @@ fn worktree_that_cannot_be_moved_to_the_trash_is_kept() {
     fs::write(r.root().join(".worktrees/.removed-task-1"), "").unwrap();
     let error = r
         .worktrees()
-        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
+        .remove(&name("task-1"), RemovalMode::OnlyIfSafe, NOW)
         .unwrap_err()
         .to_string();
     assert!(error.contains(".removed-task-1"), "{error}");
-    assert!(r.tree("task-1").join("a.txt").exists());
+    assert!(r.worktree_path("task-1").join("a.txt").exists());
 }
 
 #[test]
 fn worktree_locked_by_the_user_is_kept() {
     let r = Repository::new();
     r.create(1, &[]);
-    let path = r.tree("task-1");
+    let path = r.worktree_path("task-1");
     let path = path.to_string_lossy();
     r.git(&["worktree", "lock", "--reason", "on a stick", &path]);
-    for removal in [Removal::OnlyIfSafe, Removal::WhatIsLostIsKnown] {
+    for removal in [RemovalMode::OnlyIfSafe, RemovalMode::Confirmed] {
         let error = refusal(r.worktrees().remove(&name("task-1"), removal, NOW)).to_string();
         assert_eq!(
             error,
             "worktree task-1 is locked (on a stick): run git worktree unlock .worktrees/task-1 first"
         );
     }
-    assert!(r.tree("task-1").join("a.txt").exists());
+    assert!(r.worktree_path("task-1").join("a.txt").exists());
 }
 
 /// The body of the killed process: creates and removes one worktree after the other.
@@ -199,7 +199,7 @@ pub fn remove_forever(trees: &Worktrees, root: &Path) {
         let dir = root.join(".worktrees").join(made.name.as_str());
         fs::write(dir.join("known.txt"), "known\n").unwrap();
         trees
-            .remove_as_told(&made.name, &known_losses(), NOW)
+            .remove_confirmed(&made.name, &known_losses(), NOW)
             .unwrap();
     }
 }
@@ -232,19 +232,19 @@ fn killed_removal_leaves_a_complete_worktree_or_none() {
         lock.lock().unwrap();
         drop(lock);
         for tree in trees.list().unwrap().worktrees {
-            let dir = r.tree(tree.name.as_str());
+            let dir = r.worktree_path(tree.name.as_str());
             let state = trees.state(&tree.name).unwrap();
             match state.on_disk {
-                OnDisk::Whole => {
+                FolderState::Whole => {
                     counts[0] += 1;
                     let status = git(&dir, &["status", "--porcelain"]);
                     assert!(["", "?? known.txt"].contains(&status.as_str()), "{status}");
                 }
-                OnDisk::Missing => counts[1] += 1,
-                OnDisk::Foreign => panic!("{} is no worktree any more", dir.display()),
+                FolderState::Missing => counts[1] += 1,
+                FolderState::Foreign => panic!("{} is no worktree any more", dir.display()),
             }
             trees
-                .remove_as_told(&tree.name, &state.losses(), NOW)
+                .remove_confirmed(&tree.name, &state.losses(), NOW)
                 .unwrap();
             assert!(!dir.exists());
         }

@@ -148,7 +148,7 @@ fn files_staged_beside_a_killed_merge_stay_staged() {
 fn content_is_compared_byte_by_byte() {
     let paused = PausedRepository::new();
     let r = &paused.r;
-    let tree = r.tree("task-1");
+    let tree = r.worktree_path("task-1");
     fs::write(tree.join("a.txt"), b"\xe4\xf6\n\xff\xfe".repeat(100)).unwrap();
     fs::write(tree.join("a.bin"), b"\0\xff\xe4\xb8\xad\n".repeat(100)).unwrap();
     crate::common::repository::git(&tree, &["add", "--all"]);
@@ -176,7 +176,7 @@ fn file_mode_changed_by_a_killed_merge_is_restored() {
     let paused = PausedRepository::new();
     let r = &paused.r;
     let executable = || fs::Permissions::from_mode(0o755);
-    let tree = r.tree("task-1");
+    let tree = r.worktree_path("task-1");
     fs::set_permissions(tree.join("d.txt"), executable()).unwrap();
     crate::common::repository::git(&tree, &["commit", "--quiet", "-a", "-m", "Mode"]);
     paused.pause_at_file("new/c.txt");
@@ -197,7 +197,7 @@ fn file_with_a_non_utf8_name_is_reported_and_kept() {
     use std::os::unix::ffi::OsStrExt;
     let paused = PausedRepository::new();
     let r = &paused.r;
-    let tree = r.tree("task-1");
+    let tree = r.worktree_path("task-1");
     fs::write(tree.join(OsStr::from_bytes(b"aa\xff")), "of task 1\n").unwrap();
     crate::common::repository::git(&tree, &["add", "--all"]);
     crate::common::repository::git(&tree, &["commit", "--quiet", "-m", "Name"]);
@@ -214,7 +214,7 @@ fn incomplete_worktree_without_a_link_is_reported_and_kept() {
     let r = &paused.r;
     paused.pause_at_file("d.txt");
     paused.kill_while_paused(Step::Create);
-    let dir = r.tree("task-2");
+    let dir = r.worktree_path("task-2");
     fs::remove_file(dir.join(".git")).unwrap();
     fs::write(dir.join("notes.txt"), "of the user\n").unwrap();
     let report = r.worktrees().repair(NOW).unwrap().join("\n");
@@ -231,7 +231,7 @@ fn incomplete_worktree_without_a_link_is_reported_and_kept() {
 fn branch_with_commits_but_no_worktree_is_kept() {
     let r = Repository::new();
     r.create(1, &[]);
-    commit(&r.tree("task-1"), "b.txt", "work\n");
+    commit(&r.worktree_path("task-1"), "b.txt", "work\n");
     r.git(&["branch", "wt/task-2", "wt/task-1"]);
     let log = r.root().join(".worktrees/events.jsonl");
     let begun = "{\"event\": \"worktree.create.before\", \"worktree\": {\"name\": \"task-2\"}}\n";

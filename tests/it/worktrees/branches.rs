@@ -3,13 +3,13 @@
 use crate::common::repository::{NOW, Repository, commit, git, git_output, name};
 use std::collections::{BTreeMap, BTreeSet};
 
-use crewdeck::domain::worktree::{Branch, BranchState, ChangeSize, Content, Removal};
-use crewdeck::store::{Look, Seen};
+use crewdeck::domain::worktree::{Branch, BranchState, ChangeSize, ContentStatus, RemovalMode};
+use crewdeck::store::{ScanMode, BranchSnapshot};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 /// Returns the changed states that a read reports, with the worktree names.
-fn changed_states(r: &Repository, seen: &mut Seen, how: Look) -> Vec<(String, BranchState)> {
+fn changed_states(r: &Repository, seen: &mut BranchSnapshot, how: ScanMode) -> Vec<(String, BranchState)> {
     let changed = r.worktrees().branches(seen, how, &[]).unwrap();
     let row = |b: Branch| (b.worktree.to_string(), b.state);
     changed.into_iter().map(row).collect()
@@ -36,68 +36,68 @@ fn merged(commit: &str) -> BranchState {
 #[test]
 fn every_state_change_of_a_branch_is_reported() {
     let r = Repository::new();
-    let mut seen = Seen::default();
+    let mut seen = BranchSnapshot::default();
     let mut read = |how| changed_states(&r, &mut seen, how);
     let row = |state| vec![("task-1".to_string(), state)];
-    assert_eq!(read(Look::IfChanged), []);
+    assert_eq!(read(ScanMode::IfChanged), []);
     r.create(1, &[]);
-    assert_eq!(read(Look::IfChanged), row(BranchState::Empty));
-    assert_eq!(read(Look::Anew), []);
-    commit(&r.tree("task-1"), "a.txt", "two\nthree\n");
+    assert_eq!(read(ScanMode::IfChanged), row(BranchState::Empty));
+    assert_eq!(read(ScanMode::Always), []);
+    commit(&r.worktree_path("task-1"), "a.txt", "two\nthree\n");
     // A commit on the branch alone does not count as a change for `IfChanged`.
-    assert_eq!(read(Look::Anew), row(unmerged(1, 2, 1)));
+    assert_eq!(read(ScanMode::Always), row(unmerged(1, 2, 1)));
     let start = r.git(&["rev-parse", "HEAD"]);
     r.worktrees().merge(&name("task-1"), NOW).unwrap();
     let merge = r.git(&["rev-parse", "HEAD"]);
-    assert_eq!(read(Look::IfChanged), row(merged(&merge)));
+    assert_eq!(read(ScanMode::IfChanged), row(merged(&merge)));
     r.git(&["reset", "--quiet", "--keep", &start]);
-    assert_eq!(read(Look::IfChanged), row(unmerged(1, 2, 1)));
+    assert_eq!(read(ScanMode::IfChanged), row(unmerged(1, 2, 1)));
     r.git(&["merge", "--quiet", "--ff-only", "wt/task-1"]);
-    assert_eq!(read(Look::IfChanged), row(merged("")));
+    assert_eq!(read(ScanMode::IfChanged), row(merged("")));
     r.worktrees()
-        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
+        .remove(&name("task-1"), RemovalMode::OnlyIfSafe, NOW)
         .unwrap();
-    assert_eq!(read(Look::IfChanged), row(BranchState::Gone));
-    assert_eq!(read(Look::Anew), []);
+    assert_eq!(read(ScanMode::IfChanged), row(BranchState::Gone));
+    assert_eq!(read(ScanMode::Always), []);
 }
 
 #[test]
 fn squashed_or_picked_work_is_merged_until_reset() {
     let r = Repository::new();
-    let mut seen = Seen::default();
+    let mut seen = BranchSnapshot::default();
     r.create(1, &[]);
-    commit(&r.tree("task-1"), "b.txt", "b\n");
-    commit(&r.tree("task-1"), "c.txt", "c\n");
+    commit(&r.worktree_path("task-1"), "b.txt", "b\n");
+    commit(&r.worktree_path("task-1"), "c.txt", "c\n");
     let row = |state| vec![("task-1".to_string(), state)];
     assert_eq!(
-        changed_states(&r, &mut seen, Look::Anew),
+        changed_states(&r, &mut seen, ScanMode::Always),
         row(unmerged(2, 2, 0))
     );
     r.git(&["merge", "--quiet", "--squash", "wt/task-1"]);
     r.git(&["commit", "--quiet", "-m", "squashed"]);
-    assert_eq!(changed_states(&r, &mut seen, Look::Anew), row(merged("")));
+    assert_eq!(changed_states(&r, &mut seen, ScanMode::Always), row(merged("")));
     // Neither an explicit merge nor later changes of the base to the same lines change the state.
     r.worktrees().merge(&name("task-1"), NOW).unwrap();
     r.commit("b.txt", "other\n");
-    assert_eq!(changed_states(&r, &mut seen, Look::Anew), []);
+    assert_eq!(changed_states(&r, &mut seen, ScanMode::Always), []);
     assert_eq!(
-        changed_states(&r, &mut Seen::default(), Look::Anew),
+        changed_states(&r, &mut BranchSnapshot::default(), ScanMode::Always),
         row(merged(""))
     );
     r.git(&["reset", "--quiet", "--hard", "HEAD~2"]);
     assert_eq!(
-        changed_states(&r, &mut seen, Look::Anew),
+        changed_states(&r, &mut seen, ScanMode::Always),
         row(unmerged(2, 2, 0))
     );
     r.commit("d.txt", "d\n");
     r.git(&["cherry-pick", "wt/task-1~1"]);
-    assert_eq!(changed_states(&r, &mut seen, Look::Anew), []);
+    assert_eq!(changed_states(&r, &mut seen, ScanMode::Always), []);
     r.git(&["cherry-pick", "wt/task-1"]);
-    assert_eq!(changed_states(&r, &mut seen, Look::Anew), row(merged("")));
+    assert_eq!(changed_states(&r, &mut seen, ScanMode::Always), row(merged("")));
     // Later commits on the branch are not merged.
-    commit(&r.tree("task-1"), "e.txt", "e\n");
+    commit(&r.worktree_path("task-1"), "e.txt", "e\n");
     assert_eq!(
-        changed_states(&r, &mut seen, Look::Anew),
+        changed_states(&r, &mut seen, ScanMode::Always),
         row(unmerged(3, 3, 0))
     );
 }
@@ -123,17 +123,17 @@ fn branches_over_the_limit_are_counted_by_the_next_read() {
     std::fs::create_dir(&folder).unwrap();
     let registry = json!({ "worktrees": trees }).to_string();
     std::fs::write(folder.join("index.json"), registry).unwrap();
-    let mut seen = Seen::default();
+    let mut seen = BranchSnapshot::default();
     let count_sized = |states: &[(String, BranchState)]| {
         let is_it = |(_, state): &&(String, BranchState)| *state == unmerged(1, 1, 0);
         states.iter().filter(is_it).count()
     };
-    let first = changed_states(&r, &mut seen, Look::Anew);
+    let first = changed_states(&r, &mut seen, ScanMode::Always);
     assert_eq!(
         (first.len(), count_sized(&first), seen.is_partial()),
         (66, 64, true)
     );
-    let second = changed_states(&r, &mut seen, Look::IfChanged);
+    let second = changed_states(&r, &mut seen, ScanMode::IfChanged);
     assert_eq!(
         (second.len(), count_sized(&second), seen.is_partial()),
         (2, 2, false)
@@ -143,20 +143,20 @@ fn branches_over_the_limit_are_counted_by_the_next_read() {
 #[test]
 fn dependent_branch_includes_its_blockers_changes() {
     let r = Repository::new();
-    let mut seen = Seen::default();
+    let mut seen = BranchSnapshot::default();
     r.create(1, &[]);
-    commit(&r.tree("task-1"), "b.txt", "b\n");
+    commit(&r.worktree_path("task-1"), "b.txt", "b\n");
     r.create(2, &["wt/task-1"]);
-    commit(&r.tree("task-2"), "c.txt", "c\n");
+    commit(&r.worktree_path("task-2"), "c.txt", "c\n");
     let both = |one, two| vec![("task-1".to_string(), one), ("task-2".to_string(), two)];
     assert_eq!(
-        changed_states(&r, &mut seen, Look::Anew),
+        changed_states(&r, &mut seen, ScanMode::Always),
         both(unmerged(1, 1, 0), unmerged(2, 2, 0))
     );
     r.worktrees().merge(&name("task-1"), NOW).unwrap();
     let first = r.git(&["rev-parse", "HEAD"]);
     assert_eq!(
-        changed_states(&r, &mut seen, Look::Anew),
+        changed_states(&r, &mut seen, ScanMode::Always),
         both(merged(&first), unmerged(1, 1, 0))
     );
 }
@@ -164,22 +164,22 @@ fn dependent_branch_includes_its_blockers_changes() {
 #[test]
 fn first_read_reports_missing_worktrees() {
     let r = Repository::new();
-    let mut seen = Seen::default();
+    let mut seen = BranchSnapshot::default();
     let named = [name("task-7")];
-    let changed = r.worktrees().branches(&mut seen, Look::Anew, &named);
+    let changed = r.worktrees().branches(&mut seen, ScanMode::Always, &named);
     let gone = Branch {
         worktree: name("task-7"),
         state: BranchState::Gone,
     };
     assert_eq!(changed.unwrap(), [gone]);
-    let second = r.worktrees().branches(&mut seen, Look::Anew, &named);
+    let second = r.worktrees().branches(&mut seen, ScanMode::Always, &named);
     assert_eq!(second.unwrap(), []);
     // A detached HEAD is named by its commit.
     git(r.root(), &["checkout", "--quiet", "--detach"]);
     r.create(8, &[]);
-    commit(&r.tree("task-8"), "b.txt", "b\n");
+    commit(&r.worktree_path("task-8"), "b.txt", "b\n");
     let into = r.git(&["rev-parse", "--short=10", "HEAD"]);
-    let states = changed_states(&r, &mut seen, Look::Anew);
+    let states = changed_states(&r, &mut seen, ScanMode::Always);
     assert!(
         matches!(&states[..], [(_, BranchState::Unmerged { into: found, .. })] if *found == into),
         "{states:?}"
@@ -207,11 +207,11 @@ fn random_step(r: &Repository, what: u64, task: &str, fresh: &str) -> String {
     };
     match what {
         0 | 1 => {
-            commit(&r.tree(task), &format!("{task}.txt"), fresh);
+            commit(&r.worktree_path(task), &format!("{task}.txt"), fresh);
             format!("commit on {task}")
         }
         2 => {
-            commit(&r.tree(task), "same.txt", fresh);
+            commit(&r.worktree_path(task), "same.txt", fresh);
             format!("commit on {task} in a shared file")
         }
         3 | 4 => {
@@ -259,7 +259,7 @@ fn board_worktree_list_and_git_agree_after_every_step() {
         for task in 1..=3 {
             r.create(task, &[]);
         }
-        let (mut seen, mut board) = (Seen::default(), BTreeMap::new());
+        let (mut seen, mut board) = (BranchSnapshot::default(), BTreeMap::new());
         let (mut random, mut steps) = (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15), Vec::new());
         for at in 0..14 {
             random ^= random << 13;
@@ -273,9 +273,9 @@ fn board_worktree_list_and_git_agree_after_every_step() {
                 &format!("{seed}-{at}\n"),
             ));
             // The state of the screen: all reported changes so far.
-            board.extend(changed_states(&r, &mut seen, Look::Anew));
+            board.extend(changed_states(&r, &mut seen, ScanMode::Always));
             // The state of a first read.
-            let fresh: BTreeMap<_, _> = changed_states(&r, &mut Seen::default(), Look::Anew)
+            let fresh: BTreeMap<_, _> = changed_states(&r, &mut BranchSnapshot::default(), ScanMode::Always)
                 .into_iter()
                 .collect();
             assert_eq!(board, fresh, "{seed}: {steps:#?}");
@@ -283,9 +283,9 @@ fn board_worktree_list_and_git_agree_after_every_step() {
             let listed: BTreeSet<&str> = listed.lines().collect();
             for task in WORKTREES {
                 let by_list = match r.worktrees().state(&name(task)).unwrap().content {
-                    Content::Nothing => "nothing",
-                    Content::Merged => "merged",
-                    Content::Unmerged => "unmerged",
+                    ContentStatus::Nothing => "nothing",
+                    ContentStatus::Merged => "merged",
+                    ContentStatus::Unmerged => "unmerged",
                 };
                 let by_board = match board[task] {
                     BranchState::Empty | BranchState::Gone => "nothing",
@@ -313,22 +313,22 @@ fn board_worktree_list_and_git_agree_after_every_step() {
 fn branch_deleted_with_git_is_reported_gone() {
     let r = Repository::new();
     r.create(1, &[]);
-    commit(&r.tree("task-1"), "b.txt", "b\n");
-    let mut seen = Seen::default();
+    commit(&r.worktree_path("task-1"), "b.txt", "b\n");
+    let mut seen = BranchSnapshot::default();
     let row = |state| vec![("task-1".to_string(), state)];
     assert_eq!(
-        changed_states(&r, &mut seen, Look::Anew),
+        changed_states(&r, &mut seen, ScanMode::Always),
         row(unmerged(1, 1, 0))
     );
-    let tree = r.tree("task-1");
+    let tree = r.worktree_path("task-1");
     r.git(&["worktree", "remove", "--force", tree.to_str().unwrap()]);
     r.git(&["branch", "--quiet", "-D", "wt/task-1"]);
     assert_eq!(
-        changed_states(&r, &mut seen, Look::Anew),
+        changed_states(&r, &mut seen, ScanMode::Always),
         row(BranchState::Gone)
     );
-    let fresh = changed_states(&r, &mut Seen::default(), Look::Anew);
+    let fresh = changed_states(&r, &mut BranchSnapshot::default(), ScanMode::Always);
     assert_eq!(fresh, row(BranchState::Gone));
     let state = r.worktrees().state(&name("task-1")).unwrap();
-    assert_eq!(state.content, Content::Nothing);
+    assert_eq!(state.content, ContentStatus::Nothing);
 }

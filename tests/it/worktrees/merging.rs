@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::common::repository::{NOW, Repository, commit, git, name};
-use crewdeck::domain::worktree::{BranchFate, Content, Merge, Removal, WorktreeStatus};
+use crewdeck::domain::worktree::{BranchOutcome, ContentStatus, Merge, RemovalMode, WorktreeStatus};
 use pretty_assertions::assert_eq;
 
 fn conflict_files(conflict: &Merge) -> Vec<String> {
@@ -18,11 +18,11 @@ fn conflicting_blockers_are_reported_and_left_out() {
     let r = Repository::new();
     for (task, text) in [(1, "left\n"), (2, "right\n")] {
         let name = r.create(task, &[]);
-        commit(&r.tree(&name), "a.txt", text);
+        commit(&r.worktree_path(&name), "a.txt", text);
     }
     let created = r.try_create(3, &["wt/task-1", "wt/task-2"]).unwrap();
-    assert_eq!(created.brought.merged, ["wt/task-1"]);
-    let conflict = &created.brought.conflicts[0];
+    assert_eq!(created.branch_merges.merged, ["wt/task-1"]);
+    let conflict = &created.branch_merges.conflicts[0];
     assert_eq!(
         (conflict.branch.as_str(), &conflict.files[..]),
         ("wt/task-2", &["a.txt".to_string()][..])
@@ -35,15 +35,15 @@ fn conflicting_blockers_are_reported_and_left_out() {
 fn conflict_leaves_the_repository_unchanged() {
     let r = Repository::new();
     r.create(1, &[]);
-    commit(&r.tree("task-1"), "a.txt", "theirs\n");
-    commit(&r.tree("task-1"), "文 件.txt", "theirs\n");
+    commit(&r.worktree_path("task-1"), "a.txt", "theirs\n");
+    commit(&r.worktree_path("task-1"), "文 件.txt", "theirs\n");
     r.commit("a.txt", "ours\n");
     r.commit("文 件.txt", "ours\n");
     fs::write(r.root().join("untracked.txt"), "mine\n").unwrap();
-    let before = r.picture();
+    let before = r.state_snapshot();
     let merge = r.worktrees().merge(&name("task-1"), NOW).unwrap();
     assert_eq!(conflict_files(&merge), ["a.txt", "文 件.txt"]);
-    assert_eq!(r.picture(), before);
+    assert_eq!(r.state_snapshot(), before);
     assert_eq!(r.events().last().unwrap(), "worktree.merge.conflict");
     let tree = &r.worktrees().list().unwrap().worktrees[0];
     assert_eq!(tree.status, WorktreeStatus::Active);
@@ -63,19 +63,19 @@ fn branch_that_changes_crewdeck_folders_is_not_merged() {
         (4, ".Tasks/task_9.json"),
     ] {
         let tree = name(&r.create(task, &[]));
-        let dir = r.tree(tree.as_str());
+        let dir = r.worktree_path(tree.as_str());
         let path = dir.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "forged").unwrap();
         git(&dir, &["add", "--force", file]);
         git(&dir, &["commit", "--quiet", "-m", "work"]);
-        let before = r.picture();
+        let before = r.state_snapshot();
         let error = trees.merge(&tree, NOW).unwrap_err().to_string();
         assert!(
             error.contains(&format!("folders of crewdeck ({file})")),
             "{error}"
         );
-        assert_eq!(r.picture(), before);
+        assert_eq!(r.state_snapshot(), before);
         assert_eq!(fs::read_to_string(&members).unwrap(), "members");
     }
 }
@@ -84,13 +84,13 @@ fn branch_that_changes_crewdeck_folders_is_not_merged() {
 fn merge_requires_a_clean_main_worktree_on_the_base() {
     let r = Repository::new();
     r.create(1, &[]);
-    commit(&r.tree("task-1"), "b.txt", "b\n");
+    commit(&r.worktree_path("task-1"), "b.txt", "b\n");
     let (trees, task) = (r.worktrees(), name("task-1"));
     let check = |expected: &str| {
-        let before = r.picture();
+        let before = r.state_snapshot();
         let error = trees.merge(&task, NOW).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
-        assert_eq!(r.picture(), before);
+        assert_eq!(r.state_snapshot(), before);
     };
     fs::write(r.root().join("a.txt"), "changed\n").unwrap();
     check("uncommitted files (a.txt)");
@@ -131,7 +131,7 @@ fn squashed_and_rebased_work_counts_as_merged() {
     let r = Repository::new();
     for task in 1..=3 {
         r.create(task, &[]);
-        let dir = r.tree(&format!("task-{task}"));
+        let dir = r.worktree_path(&format!("task-{task}"));
         commit(&dir, &format!("x{task}.txt"), "first\n");
         commit(&dir, &format!("x{task}.txt"), "first\nsecond\n");
     }
@@ -145,22 +145,22 @@ fn squashed_and_rebased_work_counts_as_merged() {
     let content = |n: &str| trees.state(&name(n)).unwrap().content;
     assert_eq!(
         [content("task-1"), content("task-2"), content("task-3")],
-        [Content::Merged, Content::Merged, Content::Unmerged]
+        [ContentStatus::Merged, ContentStatus::Merged, ContentStatus::Unmerged]
     );
     for task in ["task-1", "task-2"] {
-        let fate = trees.remove(&name(task), Removal::OnlyIfSafe, NOW).unwrap();
-        assert_eq!(fate, BranchFate::Deleted);
+        let fate = trees.remove(&name(task), RemovalMode::OnlyIfSafe, NOW).unwrap();
+        assert_eq!(fate, BranchOutcome::Deleted);
     }
     // Half of a branch is not merged, and work in a merge commit counts.
     r.git(&["cherry-pick", "wt/task-3~1"]);
-    assert_eq!(content("task-3"), Content::Unmerged);
+    assert_eq!(content("task-3"), ContentStatus::Unmerged);
     r.create(4, &[]);
-    let dir = r.tree("task-4");
+    let dir = r.worktree_path("task-4");
     commit(&dir, "x4.txt", "first\n");
     r.commit("a.txt", "two\n");
     r.git(&["cherry-pick", "wt/task-4"]);
-    assert_eq!(content("task-4"), Content::Merged);
+    assert_eq!(content("task-4"), ContentStatus::Merged);
     git(&dir, &["merge", "--quiet", "--no-commit", "main"]);
     commit(&dir, "in-the-merge.txt", "work\n");
-    assert_eq!(content("task-4"), Content::Unmerged);
+    assert_eq!(content("task-4"), ContentStatus::Unmerged);
 }

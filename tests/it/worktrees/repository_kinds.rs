@@ -4,7 +4,7 @@ use std::fs;
 
 use super::refusal;
 use crate::common::repository::{NOW, Repository, commit, git, git_output, name};
-use crewdeck::domain::worktree::{Busy, Leftovers, Merge, Removal, WorktreeError};
+use crewdeck::domain::worktree::{GitOperation, CommitOutcome, Merge, RemovalMode, WorktreeError};
 use crewdeck::store::{GitError, StoreError, Worktrees};
 use pretty_assertions::assert_eq;
 
@@ -12,7 +12,7 @@ use pretty_assertions::assert_eq;
 fn paths_with_spaces_and_non_ascii_characters_work() {
     let r = Repository::named("my 项目 -x");
     r.create(1, &[]);
-    fs::write(r.tree("task-1").join("文 件.txt"), "新\n").unwrap();
+    fs::write(r.worktree_path("task-1").join("文 件.txt"), "新\n").unwrap();
     let (trees, task) = (r.worktrees(), name("task-1"));
     assert_eq!(trees.state(&task).unwrap().files, ["文 件.txt"]);
     trees.commit_leftovers(&task, "task #1: 写").unwrap();
@@ -21,7 +21,7 @@ fn paths_with_spaces_and_non_ascii_characters_work() {
         trees.merge(&task, NOW).unwrap(),
         Merge::Merged { .. }
     ));
-    trees.remove(&task, Removal::OnlyIfSafe, NOW).unwrap();
+    trees.remove(&task, RemovalMode::OnlyIfSafe, NOW).unwrap();
     assert_eq!(r.git(&["status", "--porcelain"]), "");
 }
 
@@ -51,7 +51,7 @@ fn detached_head_works_and_unfinished_operations_block() {
         (tree.base.as_str(), tree.base_commit),
         ("", r.git(&["rev-parse", "HEAD"]))
     );
-    commit(&r.tree("task-1"), "b.txt", "b\n");
+    commit(&r.worktree_path("task-1"), "b.txt", "b\n");
     r.git(&["switch", "--quiet", "main"]);
 
     // A rebase that is stopped by a conflict.
@@ -63,7 +63,7 @@ fn detached_head_works_and_unfinished_operations_block() {
         matches!(
             error,
             WorktreeError::Busy {
-                what: Busy::Rebase,
+                what: GitOperation::Rebase,
                 ..
             }
         )
@@ -87,14 +87,14 @@ fn detached_head_works_and_unfinished_operations_block() {
     ));
 
     // Files with conflict markers in the worktree are not committed.
-    let dir = r.tree("task-1");
+    let dir = r.worktree_path("task-1");
     commit(&dir, "a.txt", "task\n");
     assert!(!git_output(&dir, &["merge", "side"]).status.success());
     let error = refusal(r.worktrees().commit_leftovers(&name("task-1"), "m"));
     assert!(matches!(
         error,
         WorktreeError::Busy {
-            what: Busy::Merge,
+            what: GitOperation::Merge,
             ..
         }
     ));
@@ -112,18 +112,18 @@ fn checked_out_submodule_blocks_removal() {
     r.create(2, &[]);
     let trees = r.worktrees();
     trees
-        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
+        .remove(&name("task-1"), RemovalMode::OnlyIfSafe, NOW)
         .unwrap();
     git(
-        &r.tree("task-2"),
+        &r.worktree_path("task-2"),
         &["-c", local, "submodule", "--quiet", "update", "--init"],
     );
-    let error = refusal(trees.remove(&name("task-2"), Removal::OnlyIfSafe, NOW)).to_string();
+    let error = refusal(trees.remove(&name("task-2"), RemovalMode::OnlyIfSafe, NOW)).to_string();
     assert!(error.contains("a nested repository (lib)"), "{error}");
     trees
-        .remove(&name("task-2"), Removal::WhatIsLostIsKnown, NOW)
+        .remove(&name("task-2"), RemovalMode::Confirmed, NOW)
         .unwrap();
-    assert!(!r.tree("task-2").exists());
+    assert!(!r.worktree_path("task-2").exists());
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn nested_repository_starts_no_program() {
     let r = Repository::new();
     r.create(1, &[]);
     let (trees, tree) = (r.worktrees(), name("task-1"));
-    let inside = r.tree("task-1").join("inside");
+    let inside = r.worktree_path("task-1").join("inside");
     fs::create_dir(&inside).unwrap();
     git(&inside, &["init", "--quiet"]);
     fs::write(inside.join(".gitattributes"), "* filter=x\n").unwrap();
@@ -145,7 +145,7 @@ fn nested_repository_starts_no_program() {
     let mark = r.root().parent().unwrap().join("started");
     let program = format!("touch '{}'; cat", mark.display());
     git(&inside, &["config", "filter.x.clean", &program]);
-    git(&r.tree("task-1"), &["add", "inside"]);
+    git(&r.worktree_path("task-1"), &["add", "inside"]);
     fs::write(inside.join("a.txt"), "two\n").unwrap();
     // The program starts when git checks the nested repository for uncommitted changes.
     git(&inside, &["status"]);
@@ -163,20 +163,20 @@ fn nested_repository_starts_no_program() {
     };
     read_after_change();
     let done = trees.commit_leftovers(&tree, "work").unwrap();
-    assert!(matches!(done, Leftovers::Committed(_)));
+    assert!(matches!(done, CommitOutcome::Committed(_)));
     read_after_change();
     let merged = trees.merge(&tree, NOW).unwrap();
     assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
     read_after_change();
-    let error = refusal(trees.remove(&tree, Removal::OnlyIfSafe, NOW)).to_string();
+    let error = refusal(trees.remove(&tree, RemovalMode::OnlyIfSafe, NOW)).to_string();
     assert!(error.contains("a nested repository (inside)"), "{error}");
 
     // A merge reads .gitmodules.
     let gitmodules = "[submodule \"inside\"]\n\tpath = inside\n\turl = ./inside\n\tignore = none\n";
     r.create(2, &[]);
-    commit(&r.tree("task-2"), ".gitmodules", gitmodules);
+    commit(&r.worktree_path("task-2"), ".gitmodules", gitmodules);
     read_after_change();
-    let brought = trees.bring(&tree, &["wt/task-2".into()], NOW).unwrap();
+    let brought = trees.merge_branches(&tree, &["wt/task-2".into()], NOW).unwrap();
     assert_eq!(brought.conflicts[0].files, ["inside"]);
     let moved = r.root().join("inside");
     fs::remove_dir(&moved).unwrap();

@@ -8,7 +8,7 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::domain::worktree;
 use crate::domain::worktree::{Branch, BranchState};
-use crate::ui::model::board::index::{Standing, standing};
+use crate::ui::model::board::index::{PolicyContext, standing};
 use crate::ui::model::style::Look;
 use crate::ui::model::{CrewModel, style};
 use crate::ui::theme::Theme;
@@ -118,9 +118,9 @@ pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
         return Some(why);
     }
     match standing(&model.board, task) {
-        Standing::Done => {}
-        Standing::InProgress => return Some(format!("Not merged: {id} is still in progress.")),
-        Standing::Ready | Standing::Assigned | Standing::Blocked => {
+        PolicyContext::Done => {}
+        PolicyContext::InProgress => return Some(format!("Not merged: {id} is still in progress.")),
+        PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked => {
             return Some(format!("Not merged: {id} is not completed yet."));
         }
     }
@@ -185,14 +185,14 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::ui::fixture::{branches_told, merging};
+    use crate::ui::fixture::{apply_branches, merging};
 
     #[test]
     fn mergeable_tasks_are_in_dependency_order() {
         let mut state = merging(160, 45);
         let ids = |state: &UiState| to_merge(state).iter().map(|id| id.0).collect::<Vec<_>>();
         assert_eq!(ids(&state), [2, 6, 1]);
-        branches_told(&mut state, &[("task-6", BranchState::Gone)]);
+        apply_branches(&mut state, &[("task-6", BranchState::Gone)]);
         assert_eq!(ids(&state), [2, 1]);
     }
 

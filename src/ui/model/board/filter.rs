@@ -3,35 +3,35 @@
 use std::fmt;
 
 use crate::domain::task::Task;
-use crate::ui::model::board::index::Standing;
+use crate::ui::model::board::index::PolicyContext;
 use crate::ui::text::called;
-use crate::ui::text::terms::{Sign, Term as Word, terms};
+use crate::ui::text::terms::{Polarity, Term as Word, terms};
 
 /// The supported keys, as listed in an error.
 const KEYS: &str = "owner: status: tag:";
 
 /// The values of `status:`. A prefix of a value is enough.
-const STATUS: [(&str, &[Standing]); 10] = [
-    ("ready", &[Standing::Ready]),
-    ("blocked", &[Standing::Blocked]),
-    ("in_progress", &[Standing::InProgress]),
-    ("progress", &[Standing::InProgress]),
-    ("working", &[Standing::InProgress]),
-    ("assigned", &[Standing::Assigned]),
-    ("done", &[Standing::Done]),
-    ("completed", &[Standing::Done]),
+const STATUS: [(&str, &[PolicyContext]); 10] = [
+    ("ready", &[PolicyContext::Ready]),
+    ("blocked", &[PolicyContext::Blocked]),
+    ("in_progress", &[PolicyContext::InProgress]),
+    ("progress", &[PolicyContext::InProgress]),
+    ("working", &[PolicyContext::InProgress]),
+    ("assigned", &[PolicyContext::Assigned]),
+    ("done", &[PolicyContext::Done]),
+    ("completed", &[PolicyContext::Done]),
     (
         "open",
         &[
-            Standing::InProgress,
-            Standing::Ready,
-            Standing::Assigned,
-            Standing::Blocked,
+            PolicyContext::InProgress,
+            PolicyContext::Ready,
+            PolicyContext::Assigned,
+            PolicyContext::Blocked,
         ],
     ),
     (
         "pending",
-        &[Standing::Ready, Standing::Assigned, Standing::Blocked],
+        &[PolicyContext::Ready, PolicyContext::Assigned, PolicyContext::Blocked],
     ),
 ];
 
@@ -44,7 +44,7 @@ pub struct Query {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Term {
-    sign: Sign,
+    sign: Polarity,
     looks: Looks,
 }
 
@@ -53,7 +53,7 @@ enum Looks {
     Word(String),
     Owner(String),
     Tag(String),
-    Status(&'static [Standing]),
+    Status(&'static [PolicyContext]),
 }
 
 /// An invalid term, which the filter ignores.
@@ -97,7 +97,7 @@ impl Query {
     }
 
     /// Whether ` task`, with status `standing` on the board, matches the filter.
-    pub fn matches(&self, task: &Task, standing: Standing) -> bool {
+    pub fn matches(&self, task: &Task, standing: PolicyContext) -> bool {
         let mut hay = None;
         self.terms.iter().all(|term| {
             let found = match &term.looks {
@@ -112,8 +112,8 @@ impl Query {
                     .contains(word),
             };
             match term.sign {
-                Sign::Wanted => found,
-                Sign::Unwanted => !found,
+                Polarity::Wanted => found,
+                Polarity::Unwanted => !found,
             }
         })
     }
@@ -140,7 +140,7 @@ fn read(key: Option<&str>, value: String) -> Result<Option<Looks>, Problem> {
     Ok((!value.is_empty()).then_some(looks))
 }
 
-fn words(task: &Task, standing: Standing) -> String {
+fn words(task: &Task, standing: PolicyContext) -> String {
     format!(
         "{} {} @{} {} {}",
         task.id,

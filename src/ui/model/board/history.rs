@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::{clip, one_line};
 use crate::ui::text::called;

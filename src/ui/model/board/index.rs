@@ -11,7 +11,7 @@ use crate::ui::text::{called, width};
 
 /// The status of a task as the board shows it, in the sort order of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum PolicyContext {
     /// Its owner works on it.
     InProgress,
     /// Pending, without owner and open blockers: it can be claimed.
@@ -24,27 +24,27 @@ pub enum Standing {
     Done,
 }
 
-impl Standing {
+impl PolicyContext {
     /// The label of the status.
     pub fn word(self) -> &'static str {
         match self {
-            Standing::InProgress => "in progress",
-            Standing::Ready => "ready",
-            Standing::Assigned => "assigned",
-            Standing::Blocked => "blocked",
-            Standing::Done => "done",
+            PolicyContext::InProgress => "in progress",
+            PolicyContext::Ready => "ready",
+            PolicyContext::Assigned => "assigned",
+            PolicyContext::Blocked => "blocked",
+            PolicyContext::Done => "done",
         }
     }
 }
 
 /// Returns the status of `task` on `board`.
-pub fn standing(board: &TaskGraph, task: &Task) -> Standing {
+pub fn standing(board: &TaskGraph, task: &Task) -> PolicyContext {
     match task.status {
-        TaskStatus::Completed => Standing::Done,
-        TaskStatus::InProgress => Standing::InProgress,
-        TaskStatus::Pending if !board.open_blockers(task).is_empty() => Standing::Blocked,
-        TaskStatus::Pending if task.owner.is_empty() => Standing::Ready,
-        TaskStatus::Pending => Standing::Assigned,
+        TaskStatus::Completed => PolicyContext::Done,
+        TaskStatus::InProgress => PolicyContext::InProgress,
+        TaskStatus::Pending if !board.open_blockers(task).is_empty() => PolicyContext::Blocked,
+        TaskStatus::Pending if task.owner.is_empty() => PolicyContext::Ready,
+        TaskStatus::Pending => PolicyContext::Assigned,
     }
 }
 
@@ -52,13 +52,13 @@ pub fn standing(board: &TaskGraph, task: &Task) -> Standing {
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     ids: Vec<TaskId>,
-    standing: Vec<Standing>,
+    standing: Vec<PolicyContext>,
     waits: Vec<Vec<usize>>,
     frees: Vec<Vec<usize>>,
     steps: Vec<usize>,
     extent: (usize, usize),
     critical: Vec<usize>,
-    counts: BTreeMap<Standing, usize>,
+    counts: BTreeMap<PolicyContext, usize>,
     open_of: HashMap<String, TaskId>,
     longest_owner: usize,
 }
@@ -133,8 +133,8 @@ impl Index {
     }
 
     /// Returns the status of the task at a position.
-    pub fn standing(&self, place: usize) -> Standing {
-        self.standing.get(place).copied().unwrap_or(Standing::Done)
+    pub fn standing(&self, place: usize) -> PolicyContext {
+        self.standing.get(place).copied().unwrap_or(PolicyContext::Done)
     }
 
     /// Returns the blockers of the task at a position, open and completed.
@@ -194,7 +194,7 @@ impl Index {
     }
 
     /// Returns the number of tasks with that status.
-    pub fn count(&self, standing: Standing) -> usize {
+    pub fn count(&self, standing: PolicyContext) -> usize {
         self.counts.get(&standing).copied().unwrap_or(0)
     }
 }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::ui::model::CrewModel;

@@ -1,20 +1,20 @@
 //! The progress bar of the board: cells for completed, running, ready and blocked tasks. Pure.
 
-use crate::ui::model::board::index::{Index, Standing};
+use crate::ui::model::board::index::{Index, PolicyContext};
 
 /// The segments of the progress bar, from the left.
-pub const KINDS: [Standing; 4] = [
-    Standing::Done,
-    Standing::InProgress,
-    Standing::Ready,
-    Standing::Blocked,
+pub const KINDS: [PolicyContext; 4] = [
+    PolicyContext::Done,
+    PolicyContext::InProgress,
+    PolicyContext::Ready,
+    PolicyContext::Blocked,
 ];
 
 /// Returns the number of tasks for each of [`KINDS`]. Assigned tasks count as ready.
 pub fn counts(index: &Index) -> [usize; 4] {
     KINDS.map(|kind| match kind {
-        Standing::Ready => index.count(Standing::Ready) + index.count(Standing::Assigned),
-        Standing::Done | Standing::InProgress | Standing::Assigned | Standing::Blocked => {
+        PolicyContext::Ready => index.count(PolicyContext::Ready) + index.count(PolicyContext::Assigned),
+        PolicyContext::Done | PolicyContext::InProgress | PolicyContext::Assigned | PolicyContext::Blocked => {
             index.count(kind)
         }
     })

@@ -2,7 +2,7 @@
 
 use crate::domain::graph::Claimer;
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::protocol::event::TurnEnd;
 use crate::ui::model::event_log::attribution::Deed;
@@ -97,7 +97,7 @@ fn why_idle(model: &CrewModel, agent: &Name) -> Option<String> {
     if !model.board.has_open() {
         return Some("no open tasks".into());
     }
-    let is_ready = model.board.claimable_unasked(&claimer).is_some();
+    let is_ready = model.board.auto_claimable(&claimer).is_some();
     (!is_ready).then(|| "no task is ready for it".into())
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::domain::ids::{CallId, Name, RequestId, TaskId};
-use crate::domain::request::{Followed, RequestKind, RequestStatus};
-use crate::domain::stamp::Timestamp;
+use crate::domain::request::{FollowUp, RequestKind, RequestStatus};
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::UserAction;
 use crate::protocol::{Event, EventKind};
 
@@ -96,7 +96,7 @@ impl Actors {
             let (kind, status) = (request.kind, request.status);
             if kind == RequestKind::Shutdown
                 && status == RequestStatus::Approved
-                && request.followed == Followed::NotYet
+                && request.followed == FollowUp::NotYet
                 && self.requests.get(&request.id) != Some(&status)
             {
                 self.parting.insert(request.target.clone(), event.at);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::attribution::Deed;

@@ -5,12 +5,12 @@
 
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
-use crate::domain::mail::Letter;
+use crate::domain::mail::MailMessage;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
-use crate::domain::rule::SessionRule;
-use crate::domain::skill::SkillBook;
+use crate::domain::permission::SessionPermission;
+use crate::domain::skill::SkillCatalog;
 use crate::domain::text::one_line;
-use crate::protocol::event::{LetterStep, NoticeLevel, SessionInfo};
+use crate::protocol::event::{DeliveryState, NoticeLevel, SessionInfo};
 use crate::protocol::{Event, EventKind};
 use crate::ui::model::event_log::agents::{activity_changed, gone, team_changed, turn_ended};
 use crate::ui::model::event_log::{About, Told, Tone, Topic, board};
@@ -164,7 +164,7 @@ fn job_changed(model: &CrewModel, job: &Job) -> Option<Told> {
     Some(told.by(agent.as_str()).about(About::Job(job.id.clone())))
 }
 
-fn letter_moved(model: &CrewModel, letter: &Letter, step: LetterStep) -> Vec<Told> {
+fn letter_moved(model: &CrewModel, letter: &MailMessage, step: DeliveryState) -> Vec<Told> {
     let known = model.letters.find(letter).map(|t| t.step);
     if known.is_some_and(|known| known >= step) {
         return Vec::new();
@@ -194,9 +194,9 @@ fn letter_moved(model: &CrewModel, letter: &Letter, step: LetterStep) -> Vec<Tol
         other => format!("{other}'s"),
     };
     match step {
-        LetterStep::Sent => {}
-        LetterStep::Delivered => out.push(told(format!("{to} received {whose} message"))),
-        LetterStep::ActedOn => out.push(told(format!("{to} acted on {whose} message"))),
+        DeliveryState::Sent => {}
+        DeliveryState::Delivered => out.push(told(format!("{to} received {whose} message"))),
+        DeliveryState::ActedOn => out.push(told(format!("{to} acted on {whose} message"))),
     }
     out
 }
@@ -260,9 +260,9 @@ fn request_changed(model: &CrewModel, request: &Request) -> Option<Told> {
     Some(told.about(About::Request(request.id.clone(), target.clone())))
 }
 
-fn rules_changed(before: &[SessionRule], after: &[SessionRule]) -> Vec<Told> {
+fn rules_changed(before: &[SessionPermission], after: &[SessionPermission]) -> Vec<Told> {
     let has =
-        |rules: &[SessionRule], rule: &SessionRule| rules.iter().any(|r| r.number == rule.number);
+        |rules: &[SessionPermission], rule: &SessionPermission| rules.iter().any(|r| r.number == rule.number);
     let made = after.iter().filter(|r| !has(before, r)).map(|rule| {
         let (by, scope) = (called(rule.by.as_str()), &rule.scope);
         Told::new(
@@ -281,9 +281,9 @@ fn rules_changed(before: &[SessionRule], after: &[SessionRule]) -> Vec<Told> {
     made.chain(taken).collect()
 }
 
-fn skills_changed(before: &SkillBook, after: &SkillBook) -> Option<Told> {
+fn skills_changed(before: &SkillCatalog, after: &SkillCatalog) -> Option<Told> {
     // The first list is the initial state, not a change.
-    if before == after || *before == SkillBook::default() {
+    if before == after || *before == SkillCatalog::default() {
         return None;
     }
     let words = format!("skills changed: {} available", after.skills.len());

@@ -11,8 +11,8 @@ pub(in crate::ui) mod query;
 
 use std::collections::VecDeque;
 
-use crate::domain::ids::{JobId, LetterId, Name, RequestId, TaskId};
-use crate::domain::stamp::Timestamp;
+use crate::domain::ids::{JobId, MessageId, Name, RequestId, TaskId};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::{Event, EventKind};
 use crate::ui::model::CrewModel;
@@ -110,7 +110,7 @@ pub enum About {
     /// The conversation of an agent.
     Agent(Name),
     /// A message and its thread.
-    Letter(LetterId),
+    Letter(MessageId),
     /// The card of a request, or the conversation of that agent once the request is decided.
     Request(RequestId, Name),
     /// The list of background jobs with that one selected.

@@ -4,12 +4,12 @@
 use std::fmt;
 
 use crate::ui::model::event_log::{LogLine, Topic};
-use crate::ui::text::terms::{Sign, Term, terms};
+use crate::ui::text::terms::{Polarity, Term, terms};
 
 /// A parsed filter. A line matches if all terms match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Query {
-    wanted: Vec<(Sign, Looks)>,
+    wanted: Vec<(Polarity, Looks)>,
     problems: Vec<Problem>,
 }
 
@@ -48,8 +48,8 @@ impl Query {
         let mut out = Query::default();
         for Term { sign, key, value } in terms(text) {
             let looks = match (key.as_deref(), value) {
-                (None, value) if value.is_empty() && sign == Sign::Unwanted => {
-                    out.wanted.push((Sign::Wanted, Looks::Trouble));
+                (None, value) if value.is_empty() && sign == Polarity::Unwanted => {
+                    out.wanted.push((Polarity::Wanted, Looks::Trouble));
                     continue;
                 }
                 (_, value) if value.is_empty() => continue,
@@ -93,7 +93,7 @@ impl Query {
                     })
                     .contains(word),
             };
-            found == (*sign == Sign::Wanted)
+            found == (*sign == Polarity::Wanted)
         })
     }
 }

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Text, push};
 use crate::ui::frame::hit::Hit;
@@ -13,12 +13,12 @@ use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::index;
-use crate::ui::model::board::index::Standing;
+use crate::ui::model::board::index::PolicyContext;
 use crate::ui::panes::board;
 use crate::ui::panes::board::{Shown, update, view};
 use crate::ui::panes::feature::PaneFeature;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// The task board.
@@ -37,9 +37,9 @@ impl PaneFeature for BoardPane {
         None
     }
 
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Placed<Hit>>) {
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
         let places = board::places(app, layout::inside(area));
-        let mut put = |at, what| out.push(Placed { at, what });
+        let mut put = |at, what| out.push(Target { at, what });
         if let Some(row) = places.filter {
             put(row, Hit::In(Pane::Board, Action::Filter));
         }
@@ -86,7 +86,7 @@ impl PaneFeature for BoardPane {
         let (_, id) = board::selected(app)?;
         let task = app.model.board.get(id)?;
         let text = format!("{id} {}\n\n{}", task.subject, task.description);
-        Some((format!("task {id}"), harmless(text.trim_end())))
+        Some((format!("task {id}"), escape_control_chars(text.trim_end())))
     }
 
     fn filter_changed(&self, app: &mut App) {
@@ -97,7 +97,7 @@ impl PaneFeature for BoardPane {
         if app.model.board.is_empty() {
             return String::new();
         }
-        let done = index(app).count(Standing::Done);
+        let done = index(app).count(PolicyContext::Done);
         format!(" {done}/{}", app.model.board.len())
     }
 

@@ -23,7 +23,7 @@ use crate::ui::app::App;
 use crate::ui::app::board_view::Keeps;
 use crate::ui::graph;
 use crate::ui::graph::viewport::Zoom;
-use crate::ui::graph::{Drawing, Short, Wanted};
+use crate::ui::graph::{Drawing, NodeOverflow, GraphInput};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::filter::Query;
@@ -45,7 +45,7 @@ const PANNED_FROM: usize = 60;
 
 /// Why the board shows a list instead of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum LeaveReason {
     /// The user selected the list, or there are no tasks.
     Asked,
     /// A filter is active.
@@ -64,7 +64,7 @@ pub enum Shown {
     /// The tasks as a graph.
     Graph(Arc<Drawing>),
     /// The tasks as a list, with the reason.
-    List(Why),
+    List(LeaveReason),
 }
 
 impl CrewModel {
@@ -115,11 +115,11 @@ fn drawn(model: &CrewModel, keeps: Keeps) -> Option<Drawing> {
         Zoom::Numbers => label(task).mark_width(),
     };
     let widths = model.board.tasks().map(|t| natural(t).min(columns));
-    let mut wanted = Wanted {
+    let mut wanted = GraphInput {
         widths: widths.collect(),
         edges: index(model).edges().collect(),
         columns,
-        ..Wanted::default()
+        ..GraphInput::default()
     };
     let low = graph::draw(&wanted)?;
     let is_whole = |(at, width): (usize, &usize)| low.nodes[at].width >= *width;
@@ -130,7 +130,7 @@ fn drawn(model: &CrewModel, keeps: Keeps) -> Option<Drawing> {
     }
     // If the height allows it, truncated subjects wrap into further rows.
     for rows in (2..=graph::ROWS_MAX).rev() {
-        wanted.short = Short::Wrapped(rows);
+        wanted.short = NodeOverflow::Wrapped(rows);
         let tasks = model.board.tasks();
         wanted.least = tasks.map(|t| label(t).least(rows, owners)).collect();
         let high = graph::draw(&wanted);

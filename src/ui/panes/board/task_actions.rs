@@ -39,9 +39,9 @@ pub fn owner_is_here(model: &CrewModel, owner: &Name) -> bool {
 pub fn why_not(app: &App, task: &Task, hand: Hand) -> Option<String> {
     let id = task.id;
     let refused = match hand {
-        Hand::Claim => app.model.board.may_claim(id, &Claimer::person()),
-        Hand::Complete => app.model.board.may_complete(id, &Name::user()),
-        Hand::Release if task.status == TaskStatus::Completed => Err(GraphError::Finished(id)),
+        Hand::Claim => app.model.board.check_claim(id, &Claimer::user()),
+        Hand::Complete => app.model.board.check_complete(id, &Name::user()),
+        Hand::Release if task.status == TaskStatus::Completed => Err(GraphError::Completed(id)),
         Hand::Release if task.owner.is_empty() => {
             return Some(format!("{id} has no owner, nothing to release."));
         }
@@ -54,7 +54,7 @@ pub fn why_not(app: &App, task: &Task, hand: Hand) -> Option<String> {
         Hand::Release => Ok(()),
     };
     let error = refused.err()?;
-    Some(app.prefs.keymap.told(&words(task, &error)))
+    Some(app.prefs.keymap.expand_keys(&words(task, &error)))
 }
 
 /// Returns why the user cannot edit that task, or `None` if it can be edited.
@@ -85,9 +85,9 @@ pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
 /// Describes a refusal for the dashboard, with the keys that help.
 fn words(task: &Task, error: &GraphError) -> String {
     let id = task.id;
-    if let GraphError::Finished(_) = error {
+    if let GraphError::Completed(_) = error {
         format!("{id} is already completed.")
-    } else if let GraphError::Claimed(..) | GraphError::Foreign(..) = error {
+    } else if let GraphError::Claimed(..) | GraphError::OtherOwner(..) = error {
         let owner = one_line(&task.owner);
         match owner.as_str() {
             "user" => format!("{id} is already yours."),

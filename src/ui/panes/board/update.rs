@@ -16,7 +16,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::board::index;
 use crate::ui::panes::board;
-use crate::ui::panes::board::{GRAPH_MAX, Shown, Why};
+use crate::ui::panes::board::{GRAPH_MAX, Shown, LeaveReason};
 use crate::ui::widgets::list;
 
 fn shown(app: &App, area: Rect) -> Shown {
@@ -156,17 +156,17 @@ pub fn turn(app: &mut App, area: Rect) {
     }
     match shown(app, area) {
         Shown::Graph(_) => app.board_view.shape = Shape::List,
-        Shown::List(Why::Many(count)) if count > GRAPH_MAX => {
+        Shown::List(LeaveReason::Many(count)) if count > GRAPH_MAX => {
             let text = format!("{count} tasks: the graph shows at most {GRAPH_MAX}.");
             app.say(NoticeLevel::Info, text);
         }
-        Shown::List(Why::Tangled) => {
+        Shown::List(LeaveReason::Tangled) => {
             app.say(
                 NoticeLevel::Info,
                 "The tasks have too many dependencies for a graph.",
             );
         }
-        Shown::List(Why::Asked | Why::Filtered | Why::Many(_) | Why::Deep(_)) => {
+        Shown::List(LeaveReason::Asked | LeaveReason::Filtered | LeaveReason::Many(_) | LeaveReason::Deep(_)) => {
             app.board_view.shape = Shape::Graph;
         }
     }

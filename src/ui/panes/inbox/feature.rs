@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Text, push};
 use crate::ui::frame::hit::Hit;
@@ -17,7 +17,7 @@ use crate::ui::panes::inbox::{letters, select_letter, selected_letter, view};
 use crate::ui::panes::rows::places;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
-use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// The messages between the agents.
@@ -36,9 +36,9 @@ impl PaneFeature for InboxPane {
         None
     }
 
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Placed<Hit>>) {
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
         let (filter, list) = places(app, Pane::Inbox, layout::inside(area));
-        out.extend(filter.map(|at| Placed {
+        out.extend(filter.map(|at| Target {
             at,
             what: Hit::In(Pane::Inbox, Action::Filter),
         }));
@@ -87,7 +87,7 @@ impl PaneFeature for InboxPane {
 
     fn copied(&self, app: &App) -> Option<(String, String)> {
         let (_, traced) = selected_letter(app)?;
-        Some(("the message".into(), harmless(&traced.letter.content)))
+        Some(("the message".into(), escape_control_chars(&traced.letter.content)))
     }
 
     fn filter_changed(&self, app: &mut App) {

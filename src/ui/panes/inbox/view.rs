@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::LetterStep;
+use crate::protocol::event::DeliveryState;
 use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::frame::{Row, Titles, layout as frame_layout};
@@ -14,7 +14,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::messages::{Progress, Traced};
 use crate::ui::model::{sentence, style};
 use crate::ui::panes::{inbox, rows};
-use crate::ui::text::{clock, fit, pad, width, wrap_some};
+use crate::ui::text::{clock, fit, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -93,8 +93,8 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         spans.extend(frame::sides(
             &sentence::letter(&traced.letter),
             match progress {
-                Progress::At(LetterStep::ActedOn) => theme.dim,
-                Progress::At(LetterStep::Sent | LetterStep::Delivered) | Progress::Unread => {
+                Progress::At(DeliveryState::ActedOn) => theme.dim,
+                Progress::At(DeliveryState::Sent | DeliveryState::Delivered) | Progress::Unread => {
                     theme.text
                 }
             },
@@ -143,7 +143,7 @@ fn preview(traced: &Traced, used: u16, theme: &Theme, inner: Rect, buffer: &mut 
     let shown = usize::from(area.height) - 1;
     // Bounds the work on long texts written by other programs.
     let content = clip(&content, columns * (shown + 2));
-    let mut lines = wrap_some(&content, columns, shown + 1);
+    let mut lines = wrap_first_lines(&content, columns, shown + 1);
     if lines.len() > shown {
         lines.truncate(shown);
         if let Some(last) = lines.last_mut() {

@@ -4,12 +4,12 @@
 use crate::domain::request::{Request, RequestKind};
 use crate::ui::app::App;
 use crate::ui::app::onboarding::Weight;
-use crate::ui::app::role::Seat;
+use crate::ui::app::role::SessionRole;
 
 /// Returns the open questions of the agent whose conversation is open, oldest first.
 pub fn questions(app: &App) -> Vec<&Request> {
     let is_heard = app.replay.is_none()
-        && app.seat != Seat::Left
+        && app.seat != SessionRole::Left
         && app.first_page().map(|p| p.weight) != Some(Weight::Missing);
     let is_open = |request: &&Request| {
         is_heard

@@ -7,7 +7,7 @@ use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::app::input::Completion;
 use crate::ui::frame::layout::Layout;
-use crate::ui::frame::pick::{Does, Pick};
+use crate::ui::frame::pick::{PickEffect, PickerRow};
 use crate::ui::keymap::SLASH;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::panes::lead::answering;
@@ -21,10 +21,10 @@ pub const ROWS_MAX: u16 = 8;
 const WIDTH_MAX: u16 = 76;
 
 /// Returns the completions of the typed text, best first. Empty if nothing matches or the list was dismissed.
-pub fn offers(app: &App) -> Vec<Pick> {
+pub fn candidates(app: &App) -> Vec<PickerRow> {
     let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
     if !is_writing
-        || app.input.completion == Completion::PutAway
+        || app.input.completion == Completion::Dismissed
         || app.input.composer.is_recalled()
     {
         return Vec::new();
@@ -43,21 +43,21 @@ pub fn offers(app: &App) -> Vec<Pick> {
 }
 
 /// Returns the index of the selected row and its completion.
-pub fn selected(app: &App) -> Option<(usize, Pick)> {
-    let mut offers = offers(app);
-    let row = row(app).min(offers.len().checked_sub(1)?);
-    Some((row, offers.swap_remove(row)))
+pub fn selected(app: &App) -> Option<(usize, PickerRow)> {
+    let mut candidates = candidates(app);
+    let row = row(app).min(candidates.len().checked_sub(1)?);
+    Some((row, candidates.swap_remove(row)))
 }
 
 fn row(app: &App) -> usize {
     match app.input.completion {
-        Completion::Offered(row) => row,
-        Completion::Fresh | Completion::PutAway => 0,
+        Completion::Selected(row) => row,
+        Completion::Fresh | Completion::Dismissed => 0,
     }
 }
 
 /// Returns the layout of the popup for `len` rows, directly above the composer. `None` if not even one row fits.
-pub fn place(app: &App, layout: &Layout, len: usize) -> Option<area::Place> {
+pub fn popup_layout(app: &App, layout: &Layout, len: usize) -> Option<area::Place> {
     let composer = layout.composer?;
     let above = composer.y.saturating_sub(layout.status.bottom());
     let rows = u16::try_from(len)
@@ -79,34 +79,34 @@ pub fn place(app: &App, layout: &Layout, len: usize) -> Option<area::Place> {
 }
 
 /// Filters `all` by the typed prefix, best match first. An empty prefix keeps the order.
-fn best_matches(prefix: &str, all: Vec<Pick>) -> Vec<Pick> {
-    let mut scored: Vec<((bool, i32), Pick)> = all
+fn best_matches(prefix: &str, all: Vec<PickerRow>) -> Vec<PickerRow> {
+    let mut scored: Vec<((bool, i32), PickerRow)> = all
         .into_iter()
         .filter_map(|pick| {
             // Skips the leading `/` or `@`.
             let name = pick.words.split_whitespace().next()?.get(1..)?;
-            let fit = fuzzy::fit(prefix, name)?;
-            let marked = fit.places.into_iter().map(|at| at + 1).collect();
+            let fit = fuzzy::fuzzy_match(prefix, name)?;
+            let marked = fit.positions.into_iter().map(|at| at + 1).collect();
             let is_whole = name.eq_ignore_ascii_case(prefix);
-            Some(((is_whole, fit.score), Pick { marked, ..pick }))
+            Some(((is_whole, fit.score), PickerRow { marked, ..pick }))
         })
         .collect();
     scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     scored.into_iter().map(|(_, pick)| pick).collect()
 }
 
-fn commands() -> Vec<Pick> {
-    let rows = SLASH.iter().map(|(word, action, words)| Pick {
+fn commands() -> Vec<PickerRow> {
+    let rows = SLASH.iter().map(|(word, action, words)| PickerRow {
         words: (*word).into(),
         marked: Vec::new(),
         aside: (*words).into(),
-        does: Does::Action(*action),
+        does: PickEffect::Action(*action),
     });
     rows.collect()
 }
 
 /// Returns completions for all recipients except the one that receives the message by default.
-fn names(app: &App) -> Vec<Pick> {
+fn names(app: &App) -> Vec<PickerRow> {
     let role = |name: &Name| {
         let member = app.model.team.find(name);
         member.map_or_else(
@@ -118,16 +118,16 @@ fn names(app: &App) -> Vec<Pick> {
     let asks = answering::question(app).is_some();
     let others = app.present().into_iter();
     let others = others.filter(|n| asks || *n != app.shown);
-    let rows = others.map(|name| Pick {
+    let rows = others.map(|name| PickerRow {
         words: format!("@{name}"),
         marked: Vec::new(),
         aside: role(&name),
-        does: Does::Address(name),
+        does: PickEffect::Address(name),
     });
     rows.collect()
 }
 
 /// Returns the width of the first column: that of the widest command or name.
-pub fn columns(offers: &[Pick]) -> usize {
-    offers.iter().map(|o| width(&o.words)).max().unwrap_or(0)
+pub fn name_width(candidates: &[PickerRow]) -> usize {
+    candidates.iter().map(|o| width(&o.words)).max().unwrap_or(0)
 }

@@ -2,13 +2,13 @@
 
 use crate::ui::app::App;
 use crate::ui::app::input::Completion;
-use crate::ui::frame::pick::Does;
+use crate::ui::frame::pick::PickEffect;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::panes::lead::complete;
 
 /// The result of accepting the selected completion.
-pub enum Taken {
+pub enum Accepted {
     /// A command to run.
     Command(Action),
     /// A name was inserted.
@@ -18,25 +18,25 @@ pub enum Taken {
 }
 
 /// Accepts the selected completion.
-pub fn take(app: &mut App) -> Taken {
+pub fn take(app: &mut App) -> Accepted {
     let Some((_, offer)) = complete::selected(app) else {
-        return Taken::Nothing;
+        return Accepted::Nothing;
     };
     match offer.does {
-        Does::Action(action) => {
+        PickEffect::Action(action) => {
             app.input.composer.set(&offer.words);
             app.input.composer.take();
-            Taken::Command(action)
+            Accepted::Command(action)
         }
-        Does::In(..)
-        | Does::Address(_)
-        | Does::Model(_)
-        | Does::Allow(_)
-        | Does::TakeBack(_)
-        | Does::Theme(_)
-        | Does::Copy(_) => {
+        PickEffect::In(..)
+        | PickEffect::Address(_)
+        | PickEffect::Model(_)
+        | PickEffect::Allow(_)
+        | PickEffect::TakeBack(_)
+        | PickEffect::Theme(_)
+        | PickEffect::Copy(_) => {
             put_in(app);
-            Taken::Name
+            Accepted::Name
         }
     }
 }
@@ -54,8 +54,8 @@ pub fn select(app: &mut App, by: Scroll) -> bool {
     let Some((row, _)) = complete::selected(app) else {
         return false;
     };
-    let len = complete::offers(app).len();
-    app.input.completion = Completion::Offered(crate::ui::widgets::list::step(
+    let len = complete::candidates(app).len();
+    app.input.completion = Completion::Selected(crate::ui::widgets::list::step(
         row,
         len,
         by,
@@ -68,7 +68,7 @@ pub fn select(app: &mut App, by: Scroll) -> bool {
 pub fn put_away(app: &mut App) -> bool {
     let is_there = complete::selected(app).is_some();
     if is_there {
-        app.input.completion = Completion::PutAway;
+        app.input.completion = Completion::Dismissed;
     }
     is_there
 }

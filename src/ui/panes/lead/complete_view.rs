@@ -15,11 +15,11 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws the list if a completion is open.
 pub fn draw(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
-    let offers = complete::offers(app);
+    let offers = complete::candidates(app);
     let Some((selected, offer)) = complete::selected(app) else {
         return;
     };
-    let Some(place) = complete::place(app, layout, offers.len()) else {
+    let Some(place) = complete::popup_layout(app, layout, offers.len()) else {
         return;
     };
     let title = if offer.words.starts_with('@') {
@@ -32,10 +32,10 @@ pub fn draw(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
         let key = app.prefs.keymap.key(Context::Completion, Action::Complete);
         below = vec![Span::styled(format!("{key} completes"), theme.dim)];
     }
-    popup::lay(title, below, theme, place.area, buffer);
+    popup::draw_border(title, below, theme, place.area, buffer);
     let bar = Scrollbar::of_list(place.area, place.list, place.first, offers.len());
     frame::scrollbar(bar, theme.title, buffer);
-    let first = complete::columns(&offers);
+    let first = complete::name_width(&offers);
     for ((at, offer), row) in offers
         .iter()
         .enumerate()

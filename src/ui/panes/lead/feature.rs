@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
@@ -15,7 +15,7 @@ use crate::ui::panes::feature::PaneFeature;
 use crate::ui::panes::lead::{follow, view};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Viewport;
-use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// The conversation of the shown agent.
@@ -33,15 +33,15 @@ impl PaneFeature for LeadPane {
         view::draw(app, cache, theme, area, buffer)
     }
 
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Placed<Hit>>) {
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
         let rows = layout::talk(app, area).rows().zip(0..);
-        out.extend(rows.map(|(at, row)| Placed {
+        out.extend(rows.map(|(at, row)| Target {
             at,
             what: Hit::Talk(row),
         }));
     }
 
-    fn frame_targets(&self, app: &App, area: Rect, out: &mut Vec<Placed<Hit>>) {
+    fn frame_targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
         let mark = follow::follow_mark(app, area);
         out.extend(mark.map(|mark| mark.map(|_| Hit::In(Pane::Lead, Action::Follow))));
     }
@@ -49,7 +49,7 @@ impl PaneFeature for LeadPane {
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
         let talk = layout::talk(app, area);
         let transcript = &app.model.agents.get(&app.shown)?.transcript;
-        let scrolled = transcript.scrolled(layout::viewport(talk));
+        let scrolled = transcript.scroll_state(layout::viewport(talk));
         Scrollbar::new(area, talk, scrolled?)
     }
 
@@ -103,7 +103,7 @@ impl PaneFeature for LeadPane {
         }
         let said = &agent.last_said;
         let what = format!("the last answer of {}", app.shown);
-        (!said.is_empty()).then(|| (what, harmless(said)))
+        (!said.is_empty()).then(|| (what, escape_control_chars(said)))
     }
 
     fn has_neighbour(&self, app: &App) -> bool {

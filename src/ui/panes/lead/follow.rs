@@ -5,10 +5,10 @@ use ratatui::layout::Rect;
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::widgets::placed::{Placed, at_the_end};
+use crate::ui::widgets::placed::{Target, at_the_end};
 
 /// Returns the hint on the lower edge of a conversation that resumes following new output, or `None` while it follows.
-pub fn follow_mark(app: &App, area: Rect) -> Option<Placed<String>> {
+pub fn follow_mark(app: &App, area: Rect) -> Option<Target<String>> {
     let transcript = &app.model.agents.get(&app.shown)?.transcript;
     if transcript.is_following() {
         return None;

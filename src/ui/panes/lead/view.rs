@@ -16,10 +16,10 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::{board as model_board, style};
 use crate::ui::panes::lead::{answering, composer_title, follow};
-use crate::ui::text::{age, fit, longest};
+use crate::ui::text::{age, fit, longest_fitting};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
-use crate::ui::widgets::composer::Room;
+use crate::ui::widgets::composer::TextAreaSize;
 use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
@@ -262,15 +262,15 @@ pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         } else {
             &[leaves.as_str()][..]
         };
-        let words = longest(forms, usize::from(inner.width));
+        let words = longest_fitting(forms, usize::from(inner.width));
         Line::styled(words, theme.dim).render(inner, buffer);
         return has_keys.then_some(inner.as_position());
     }
-    let window = app.input.composer.window(Room::from(inner));
+    let window = app.input.composer.window(TextAreaSize::from(inner));
     for (text, row) in window.rows.iter().zip(inner.rows()) {
         Line::styled(text.as_str(), theme.text).render(row, buffer);
     }
-    frame::text_beyond(window.beyond, theme, area, buffer);
+    frame::text_beyond(window.overflow, theme, area, buffer);
     let at = Position::new(inner.x + window.cursor.1, inner.y + window.cursor.0);
     has_keys.then_some(at)
 }

@@ -7,8 +7,8 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
-use crate::ui::app::drafts::{Returned, Sent};
-use crate::ui::app::effect::Do;
+use crate::ui::app::drafts::{RestoredTo, SentText};
+use crate::ui::app::effect::Effect;
 use crate::ui::app::key_guard::SETTLE;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::lead::answering;
@@ -20,7 +20,7 @@ const QUOTED_MAX: usize = 60;
 /// Answers the open question of the shown agent with `words`. Returns `false` if there is no question. Returns `true`
 /// without sending anything if Enter has changed its meaning since the draft was started: a status message then
 /// explains what Enter does now.
-pub fn answer(app: &mut App, words: &str, out: &mut Vec<Do>) -> bool {
+pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
     if !is_meant(app) {
         return true;
     }
@@ -42,9 +42,9 @@ pub fn answer(app: &mut App, words: &str, out: &mut Vec<Do>) -> bool {
 /// and the next Enter sends.
 fn is_meant(app: &mut App) -> bool {
     let question = answering::question(app).map(|q| q.id.clone());
-    if app.input.drafts.meant == question {
+    if app.input.drafts.answers_question == question {
         // Ignores a double press: the next Enter counts only after [`SETTLE`].
-        let told_at = app.input.drafts.told_at;
+        let told_at = app.input.drafts.warned_at;
         return told_at.is_none_or(|at| app.now.since(at) >= SETTLE);
     }
     let (to, key) = (app.shown.clone(), enter(&app.prefs));
@@ -56,8 +56,8 @@ fn is_meant(app: &mut App) -> bool {
         format!("Not sent yet: {to}'s question is closed. {key} sends this to {to} as a message.")
     };
     app.say(NoticeLevel::Warn, text);
-    app.input.drafts.meant = question;
-    app.input.drafts.told_at = Some(app.now);
+    app.input.drafts.answers_question = question;
+    app.input.drafts.warned_at = Some(app.now);
     false
 }
 
@@ -68,10 +68,10 @@ fn enter(prefs: &Preferences) -> String {
 /// Keeps an empty draft in step with the composer's title: it answers the question that is open now.
 pub fn follow(app: &mut App) {
     if app.input.composer.is_empty() {
-        app.input.drafts.told_at = None;
+        app.input.drafts.warned_at = None;
         let question = answering::question(app).map(|q| q.id.clone());
-        app.dirty |= app.input.drafts.meant != question;
-        app.input.drafts.meant = question;
+        app.dirty |= app.input.drafts.answers_question != question;
+        app.input.drafts.answers_question = question;
     }
 }
 
@@ -88,11 +88,11 @@ pub fn still_open(app: &App, to: &Name) -> Option<String> {
 }
 
 /// Decides a request and keeps the text until it has been delivered.
-pub fn send(app: &mut App, id: &RequestId, verdict: Verdict, words: String, out: &mut Vec<Do>) {
+pub fn send(app: &mut App, id: &RequestId, verdict: Verdict, words: String, out: &mut Vec<Effect>) {
     if let Some(request) = app.model.requests.get(id)
         && !words.is_empty()
     {
-        let sent = Sent {
+        let sent = SentText {
             request: id.clone(),
             to: request.from.clone(),
             text: words.clone(),
@@ -108,7 +108,7 @@ pub fn closed(app: &mut App, request: &Request) {
         return tell_writer(app, request);
     };
     let is_users = request.decided_by == Name::user().as_str();
-    let is_same = request.comment == sent.text || request.comment.contains(redact::MARK);
+    let is_same = request.comment == sent.text || request.comment.contains(redact::PLACEHOLDER_START);
     if is_users && !is_same {
         // The decision came from another window. The rejection of this one follows.
         return;
@@ -127,7 +127,7 @@ pub fn closed(app: &mut App, request: &Request) {
 
 /// Tells the user that the question of the current draft was closed by someone else. The draft stays.
 fn tell_writer(app: &mut App, request: &Request) {
-    let is_own = app.input.drafts.meant.as_ref() == Some(&request.id);
+    let is_own = app.input.drafts.answers_question.as_ref() == Some(&request.id);
     if is_own && !app.input.composer.is_empty() {
         let (to, status) = (&request.from, request.status);
         let text = format!("{to}'s question was {status}: your text stays as a draft.");
@@ -142,15 +142,15 @@ pub fn refused(app: &mut App, request: &RequestId, why: &str) {
     }
 }
 
-fn come_back(app: &mut App, sent: &Sent, why: &str) {
-    let returned = app.return_words(&sent.to, &sent.text);
+fn come_back(app: &mut App, sent: &SentText, why: &str) {
+    let returned = app.restore_text(&sent.to, &sent.text);
     let place = place(&app.prefs, &sent.to, returned, "Your answer");
     app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
 }
 
 /// Turns the comment on a closed request into a draft for the agent that asked.
 pub fn return_comment(app: &mut App, to: &Name, text: &str, why: &str) {
-    let returned = app.return_words(to, text);
+    let returned = app.restore_text(to, text);
     let place = place(&app.prefs, to, returned, "What you wrote");
     app.say(NoticeLevel::Warn, format!("{why} {place}"));
 }
@@ -165,11 +165,11 @@ pub fn why_closed(request: &Request) -> String {
 }
 
 /// Returns a sentence that says where the returned text is.
-pub fn place(prefs: &Preferences, to: &Name, returned: Returned, what: &str) -> String {
+pub fn place(prefs: &Preferences, to: &Name, returned: RestoredTo, what: &str) -> String {
     match returned {
-        Returned::Composer => format!("{what} is back in the composer."),
-        Returned::Draft => format!("{what} is kept as a draft to {to}."),
-        Returned::History => {
+        RestoredTo::Composer => format!("{what} is back in the composer."),
+        RestoredTo::Draft => format!("{what} is kept as a draft to {to}."),
+        RestoredTo::History => {
             let key = prefs.keymap.key(Context::Composer, Action::Older);
             format!("{what} is in the composer's history: {key} brings it back.")
         }

@@ -4,13 +4,13 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::domain::request::{Decider, Request, RequestKind};
+use crate::domain::request::{Approver, Request, RequestKind};
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::model::CrewModel;
 use crate::ui::panes::needs;
-use crate::ui::text::{command_text, wrap, wrap_some};
+use crate::ui::text::{command_text, wrap, wrap_first_lines};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
@@ -168,11 +168,11 @@ pub fn reading(app: &App, area: Option<Rect>) -> Option<Reading> {
         let places = places(app, inside(area), &Theme::default());
         places.top + usize::from(places.text.height) >= places.card.lines.len()
     });
-    let shown = command_text::shown(&request.body);
+    let shown = command_text::render_command(&request.body);
     Some(Reading {
         is_at_end,
-        folded: shown.folded,
-        cut: shown.cut,
+        folded: shown.folded_chars,
+        cut: shown.cut_bytes,
     })
 }
 
@@ -221,12 +221,12 @@ pub fn text(
             out.extend(page.iter().take(enough).map(|l| (Part::Body, l.clone())));
         }
         RequestKind::Permission => {
-            let body = command_text::shown(body).text;
-            let body = wrap_some(&body, width, enough).into_iter();
+            let body = command_text::render_command(body).text;
+            let body = wrap_first_lines(&body, width, enough).into_iter();
             out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
         }
         RequestKind::Question | RequestKind::Shutdown | RequestKind::Ceiling => {
-            let body = wrap_some(body, width, enough).into_iter();
+            let body = wrap_first_lines(body, width, enough).into_iter();
             out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
         }
     }
@@ -274,7 +274,7 @@ fn details(model: &CrewModel, request: &Request) -> String {
         RequestKind::Shutdown | RequestKind::Ceiling => {}
     }
     parts.extend(others(model, request));
-    if request.decider == Decider::Lead {
+    if request.decider == Approver::Lead {
         parts.push("the lead may decide this".into());
     }
     parts.join(" · ")

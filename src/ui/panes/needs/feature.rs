@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::view_cache::ViewCache;
@@ -16,7 +16,7 @@ use crate::ui::panes::feature::{PaneFeature, rows};
 use crate::ui::panes::needs::{buttons, card, selected_request, view};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
-use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// The requests that wait for the user.
@@ -36,13 +36,13 @@ impl PaneFeature for NeedsPane {
     }
 
     /// Adds the list, the choices and the buttons. Choices and buttons count once the pane has the focus.
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Placed<Hit>>) {
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
         let inside = card::inside(area);
         let Some((at, request)) = selected_request(app) else {
             return;
         };
         let places = card::places(app, inside, &Theme::default());
-        let mut put = |at, what| out.push(Placed { at, what });
+        let mut put = |at, what| out.push(Target { at, what });
         if let Some(last) = places.buttons {
             for button in buttons::buttons(app, request, last) {
                 if let Some(action) = button.what.action {
@@ -130,7 +130,7 @@ impl PaneFeature for NeedsPane {
     fn copied(&self, app: &App) -> Option<(String, String)> {
         let (_, request) = selected_request(app)?;
         let text = format!("{}\n\n{}", sentence::request(request), request.body);
-        Some(("the request".into(), harmless(&text)))
+        Some(("the request".into(), escape_control_chars(&text)))
     }
 
     fn tab_count(&self, app: &App) -> String {

@@ -4,14 +4,14 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
-use crate::domain::rule::Scope;
+use crate::domain::permission::PermissionScope;
 use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::key_guard::SETTLE;
-use crate::ui::app::popup::{Choice, CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
-use crate::ui::app::status_message::Flash;
+use crate::ui::app::popup::{Choice, CommentDialog, CommentStage, POPUPS_MAX, Popup, Question};
+use crate::ui::app::status_message::StatusMessage;
 use crate::ui::app::{App, drafts};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
@@ -24,16 +24,16 @@ use crate::ui::widgets::composer::Composer;
 const NEEDS: Context = Context::In(Pane::Needs);
 
 /// Approves the selected request.
-pub fn approve(app: &mut App, area: Option<Rect>, out: &mut Vec<Do>) {
+pub fn approve(app: &mut App, area: Option<Rect>, out: &mut Vec<Effect>) {
     decide(app, area, Verdict::Approve, out);
 }
 
 /// Rejects the selected request.
-pub fn reject(app: &mut App, area: Option<Rect>, out: &mut Vec<Do>) {
+pub fn reject(app: &mut App, area: Option<Rect>, out: &mut Vec<Effect>) {
     decide(app, area, Verdict::Reject, out);
 }
 
-fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>) {
+fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Effect>) {
     if let Some(Popup::Comment(comment)) = app.popups.last() {
         let id = comment.request.clone();
         let words = comment.text.text().trim().to_string();
@@ -141,7 +141,7 @@ fn say_of(app: &mut App, id: &RequestId, text: String) {
 fn has_settled(app: &mut App, id: &RequestId) -> bool {
     let since = app.selected.request_since;
     let is_new = since.0 > 0.0 && app.now.since(since) < SETTLE;
-    let warning = |f: &Flash| f.request.as_ref() == Some(id) && !f.is_read(app.now);
+    let warning = |f: &StatusMessage| f.request.as_ref() == Some(id) && !f.is_read(app.now);
     let is_warned = app.flash.as_ref().is_some_and(warning);
     if is_new
         && !is_warned
@@ -178,19 +178,19 @@ pub fn choose_scope(app: &mut App, area: Option<Rect>) {
 }
 
 /// Approves a permission request and everything in `scope` until crewdeck exits.
-pub fn allow(app: &mut App, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
+pub fn allow(app: &mut App, id: &RequestId, scope: PermissionScope, out: &mut Vec<Effect>) {
     if app.model.requests.get(id).is_none() {
         app.say(NoticeLevel::Info, "This request is already closed.");
     } else if !app.model.requests.is_answered(id) {
         app.selected.request = Some(id.clone());
         app.model.requests.answer(id);
         let request = id.clone();
-        out.push(Do::Command(Command::Allow { request, scope }));
+        out.push(Effect::Command(Command::Allow { request, scope }));
     }
 }
 
 /// Answers the selected question with choice ` number`, counted from 1.
-pub fn choose(app: &mut App, number: usize, out: &mut Vec<Do>) {
+pub fn choose(app: &mut App, number: usize, out: &mut Vec<Effect>) {
     let Some((_, request)) = needs::selected_request(app) else {
         return;
     };
@@ -209,7 +209,7 @@ pub(in crate::ui) fn answer(
     id: &RequestId,
     verdict: Verdict,
     comment: String,
-    out: &mut Vec<Do>,
+    out: &mut Vec<Effect>,
 ) {
     let Some(request) = app.model.requests.get(id) else {
         app.say(NoticeLevel::Info, "This request is already closed.");
@@ -221,7 +221,7 @@ pub(in crate::ui) fn answer(
     let decision = Decision::on(request, verdict, Name::user(), comment);
     app.selected.request = Some(id.clone());
     app.model.requests.answer(id);
-    out.push(Do::Command(Command::Decide(decision)));
+    out.push(Effect::Command(Command::Decide(decision)));
 }
 
 /// Opens the comment field for the selected request, or the answer field for a question.
@@ -230,7 +230,7 @@ pub fn comment(app: &mut App) {
 }
 
 /// Opens the comment field and `$EDITOR` with it. A plan is prefilled for editing and goes back as the comment.
-pub fn edit_comment(app: &mut App, out: &mut Vec<Do>) {
+pub fn edit_comment(app: &mut App, out: &mut Vec<Effect>) {
     open_comment(app, |request| match request.kind {
         RequestKind::Plan => format!("The plan as I want it:\n\n{}", request.body),
         RequestKind::Shutdown
@@ -252,7 +252,7 @@ fn open_comment(app: &mut App, begin: fn(&Request) -> String) {
     text.set(&begin(request));
     let request = request.id.clone();
     if app.popups.len() < POPUPS_MAX {
-        app.popups.push(Popup::Comment(Box::new(CommentBox {
+        app.popups.push(Popup::Comment(Box::new(CommentDialog {
             request,
             text,
             stage: CommentStage::Writing,
@@ -261,11 +261,11 @@ fn open_comment(app: &mut App, begin: fn(&Request) -> String) {
 }
 
 /// Asks the selected teammate to shut down.
-pub fn ask_shutdown(app: &mut App, out: &mut Vec<Do>) {
+pub fn ask_shutdown(app: &mut App, out: &mut Vec<Effect>) {
     if let Some(member) = selected_at_work(app) {
         let text = format!("Asked {member} to shut down; it finishes its step first.");
         app.say(NoticeLevel::Info, text);
-        out.push(Do::Command(Command::AskShutdown { member }));
+        out.push(Effect::Command(Command::AskShutdown { member }));
     }
 }
 
@@ -279,10 +279,10 @@ pub fn force(app: &mut App) {
 }
 
 /// Asks the selected teammate for a status report.
-pub fn nudge(app: &mut App, out: &mut Vec<Do>) {
+pub fn nudge(app: &mut App, out: &mut Vec<Effect>) {
     if let Some(member) = selected_at_work(app) {
         app.say(NoticeLevel::Info, format!("Asked {member} for its status."));
-        out.push(Do::Command(Command::Nudge { member }));
+        out.push(Effect::Command(Command::Nudge { member }));
     }
 }
 

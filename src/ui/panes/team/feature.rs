@@ -16,7 +16,7 @@ use crate::ui::panes::rows::places;
 use crate::ui::panes::team::{selected_member, team, view};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
-use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// The teammates and their subagents.
@@ -35,9 +35,9 @@ impl PaneFeature for TeamPane {
         None
     }
 
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Placed<Hit>>) {
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
         let (filter, list) = places(app, Pane::Team, layout::inside(area));
-        out.extend(filter.map(|at| Placed {
+        out.extend(filter.map(|at| Target {
             at,
             what: Hit::In(Pane::Team, Action::Filter),
         }));

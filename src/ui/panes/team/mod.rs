@@ -41,7 +41,7 @@ pub enum TeamRow<'a> {
 /// Returns the filtered team: the lead's subagents, then the teammates, each followed by its subagents.
 pub fn team(app: &App) -> Vec<TeamRow<'_>> {
     let words = app.filters.words(Pane::Team);
-    let mut rows = everybody(app);
+    let mut rows = unfiltered_team(app);
     if !words.is_empty() {
         let words = Words::new(words);
         rows.retain(|row| words.fit(&about(app, row), |_| None));
@@ -66,7 +66,7 @@ pub fn about(model: &CrewModel, row: &TeamRow) -> String {
 }
 
 /// Returns the whole team, ignoring the filter.
-pub fn everybody(model: &CrewModel) -> Vec<TeamRow<'_>> {
+pub fn unfiltered_team(model: &CrewModel) -> Vec<TeamRow<'_>> {
     let of = |parent: &Name| {
         let all = model.agents.subagents(parent);
         all.map(TeamRow::Subagent).collect::<Vec<_>>()

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Text, push};
 use crate::ui::frame::hit::Hit;
@@ -15,7 +15,7 @@ use crate::ui::panes::feature::{PaneFeature, page, rows};
 use crate::ui::panes::todo::{first_todo, selected_todo, todo, todo_progress, view};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::step;
-use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// The todo list of the shown agent.
@@ -34,7 +34,7 @@ impl PaneFeature for TodoListPane {
         None
     }
 
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Placed<Hit>>) {
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
         let inside = layout::inside(area);
         out.extend(rows(Pane::Todo, inside, listed(app, inside)));
     }
@@ -72,7 +72,7 @@ impl PaneFeature for TodoListPane {
 
     fn copied(&self, app: &App) -> Option<(String, String)> {
         let list = &app.model.agents.get(&app.shown)?.todo;
-        let text = harmless(&list.render());
+        let text = escape_control_chars(&list.render());
         (!list.items().is_empty()).then(|| ("the todo list".into(), text))
     }
 

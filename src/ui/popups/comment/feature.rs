@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{CommentStage, Popup};
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::Action;
@@ -13,7 +13,7 @@ use crate::ui::popups::comment::view;
 use crate::ui::popups::feature::{PopupFeature, Targets};
 use crate::ui::popups::{confirm, text_areas};
 use crate::ui::theme::Theme;
-use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::placed::Target;
 
 /// A comment to a request.
 pub struct CommentPopup;
@@ -37,7 +37,7 @@ impl PopupFeature for CommentPopup {
         let place = confirm::place(app, app.size, popup);
         let mut targets = Targets::dialog(place.area, box_buttons(app, popup, place.buttons));
         if matches!(popup, Popup::Comment(comment) if comment.stage == CommentStage::Writing) {
-            targets.inside.push(Placed {
+            targets.inside.push(Target {
                 at: text_areas::comment(app, popup),
                 what: Hit::Comment,
             });
@@ -45,7 +45,7 @@ impl PopupFeature for CommentPopup {
         targets
     }
 
-    fn accept(&self, app: &mut App, _out: &mut Vec<Do>) -> Option<Action> {
+    fn accept(&self, app: &mut App, _out: &mut Vec<Effect>) -> Option<Action> {
         let Some(Popup::Comment(comment)) = app.popups.last_mut() else {
             return None;
         };

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::{CommentBox, CommentStage, Popup};
+use crate::ui::app::popup::{CommentDialog, CommentStage, Popup};
 use crate::ui::frame;
 use crate::ui::frame::popup::open;
 use crate::ui::model::sentence;
@@ -14,13 +14,13 @@ use crate::ui::popups::buttons::buttons;
 use crate::ui::popups::{confirm, text_areas};
 use crate::ui::text::fit;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::composer::Room;
+use crate::ui::widgets::composer::TextAreaSize;
 use crate::ui::widgets::cut::cut_top;
 
 pub fn write(
     app: &App,
     popup: &Popup,
-    comment: &CommentBox,
+    comment: &CommentDialog,
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
@@ -39,11 +39,11 @@ pub fn write(
     });
     Line::styled(fit(&about, usize::from(head.width)), theme.dim).render(head, buffer);
     buttons(app, popup, place.buttons, theme, buffer);
-    let window = comment.text.window(Room::from(text));
+    let window = comment.text.window(TextAreaSize::from(text));
     for (line, row) in window.rows.iter().zip(text.rows()) {
         Line::styled(line.as_str(), theme.text).render(row, buffer);
     }
-    frame::text_beyond(window.beyond, theme, place.area, buffer);
+    frame::text_beyond(window.overflow, theme, place.area, buffer);
     let at = Position::new(text.x + window.cursor.1, text.y + window.cursor.0);
     (comment.stage == CommentStage::Writing).then_some(at)
 }

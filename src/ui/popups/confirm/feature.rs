@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::protocol::Command;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Popup, Question};
 use crate::ui::keymap::Action;
 use crate::ui::model::board::branches;
@@ -37,13 +37,13 @@ impl PopupFeature for ConfirmPopup {
         Targets::dialog(place.area, box_buttons(app, popup, place.buttons))
     }
 
-    fn accept(&self, app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
+    fn accept(&self, app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         match app.popups.last_mut() {
-            Some(Popup::Confirm(Question::Quit)) => out.push(Do::Quit),
+            Some(Popup::Confirm(Question::Quit)) => out.push(Effect::Quit),
             Some(Popup::Confirm(Question::Force(member))) => {
                 let member = member.clone();
                 app.popups.pop();
-                out.push(Do::Command(Command::Force { member }));
+                out.push(Effect::Command(Command::Force { member }));
             }
             Some(Popup::Confirm(Question::Merge(task))) => {
                 let task = *task;
@@ -55,12 +55,12 @@ impl PopupFeature for ConfirmPopup {
                 app.popups.pop();
                 task_actions::release_now(app, task, from, out);
             }
-            Some(Popup::Confirm(Question::RemoveTree(judged))) => {
+            Some(Popup::Confirm(Question::RemoveWorktree(judged))) => {
                 let judged = judged.clone();
                 app.popups.pop();
                 task_actions::removal(app, judged, out);
             }
-            Some(Popup::Confirm(Question::LoseTree(judged))) => {
+            Some(Popup::Confirm(Question::LoseWork(judged))) => {
                 let judged = judged.clone();
                 app.popups.pop();
                 task_actions::remove_now(app, judged, out);
@@ -88,10 +88,10 @@ impl PopupFeature for ConfirmPopup {
             Popup::Confirm(Question::Release { .. }) => {
                 &[(Action::Accept, "release"), (Action::Back, "cancel")]
             }
-            Popup::Confirm(Question::RemoveTree(_)) => {
+            Popup::Confirm(Question::RemoveWorktree(_)) => {
                 &[(Action::Accept, "remove"), (Action::Back, "cancel")]
             }
-            Popup::Confirm(Question::LoseTree(_)) => {
+            Popup::Confirm(Question::LoseWork(_)) => {
                 &[(Action::Accept, "remove anyway"), (Action::Back, "cancel")]
             }
             Popup::Confirm(Question::ApproveSettings) => {

@@ -3,7 +3,7 @@
 use crate::domain::ids::TaskId;
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Popup, Question};
 use crate::ui::app::{App, popup};
 use crate::ui::model::CrewModel;
@@ -26,19 +26,19 @@ pub fn ask(app: &mut App) {
 }
 
 /// Merges the branch of `task` after confirmation.
-pub fn one(app: &mut App, task: TaskId, out: &mut Vec<Do>) {
+pub fn one(app: &mut App, task: TaskId, out: &mut Vec<Effect>) {
     match refusal(app, task) {
         Some(why) => app.say_why(why, move |app| refusal(app, task)),
         None => {
             let text = format!("Merging the branch of {task}…");
             app.say_while(NoticeLevel::Info, text, move |app| is_mergeable(app, task));
-            out.push(Do::Command(Command::Merge { task }));
+            out.push(Effect::Command(Command::Merge { task }));
         }
     }
 }
 
 /// Merges the branches of all completed tasks after confirmation.
-pub fn all(app: &mut App, out: &mut Vec<Do>) {
+pub fn all(app: &mut App, out: &mut Vec<Effect>) {
     let tasks = branches::to_merge(app).as_ref().clone();
     if tasks.len() < 2 {
         // A single branch is merged with ` y`. None is left if another window has merged them.
@@ -49,7 +49,7 @@ pub fn all(app: &mut App, out: &mut Vec<Do>) {
     app.say_while(NoticeLevel::Info, text, move |app| {
         merging.iter().any(|task| is_mergeable(app, *task))
     });
-    out.push(Do::Command(Command::MergeAll { tasks }));
+    out.push(Effect::Command(Command::MergeAll { tasks }));
 }
 
 /// Closes a merge dialog that no longer applies.

@@ -8,14 +8,14 @@ pub(in crate::ui) mod view;
 use ratatui::layout::Rect;
 
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::text::{harmless, one_line};
+use crate::domain::text::{escape_control_chars, one_line};
 use crate::domain::worktree::BranchState;
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::offers;
-use crate::ui::app::popup::{CommentBox, Judged, Popup, Question};
+use crate::ui::app::popup::{CommentDialog, WorktreeCheck, Popup, Question};
 use crate::ui::keymap::Action;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
@@ -51,7 +51,7 @@ pub struct Place {
 /// Returns the layout of a dialog; empty for other popups.
 pub fn place(app: &App, screen: Rect, popup: &Popup) -> Place {
     let area = match popup {
-        Popup::Comment(_) => comment(screen),
+        Popup::Comment(_) => comment_text_area(screen),
         Popup::Task(_) => task(screen),
         Popup::Confirm(question) => {
             let rows = u16::try_from(lines(app, question, screen).len()).unwrap_or(2);
@@ -70,7 +70,7 @@ pub fn place(app: &App, screen: Rect, popup: &Popup) -> Place {
     }
 }
 
-fn comment(screen: Rect) -> Rect {
+fn comment_text_area(screen: Rect) -> Rect {
     let columns = COMMENT_WIDTH.min(screen.width.saturating_sub(4));
     // At the bottom and at most a sixth of the screen, so that the card stays readable.
     let rows = (screen.height / 6).clamp(1, COMMENT_ROWS);
@@ -88,7 +88,7 @@ fn task(screen: Rect) -> Rect {
 }
 
 /// Returns the title of the comment field.
-pub fn comment_title(model: &CrewModel, comment: &CommentBox) -> &'static str {
+pub fn comment_title(model: &CrewModel, comment: &CommentDialog) -> &'static str {
     if model.requests.is_question(&comment.request) {
         "Answer"
     } else {
@@ -105,8 +105,8 @@ pub fn question_title(question: &Question) -> &'static str {
         Question::Release { .. } => "Release",
         Question::Complete(_) => "Complete",
         Question::ApproveSettings => "Approve settings",
-        Question::RemoveTree(_) => "Remove worktree",
-        Question::LoseTree(_) => "Lose work",
+        Question::RemoveWorktree(_) => "Remove worktree",
+        Question::LoseWork(_) => "Lose work",
     }
 }
 
@@ -123,8 +123,8 @@ pub fn lines(app: &App, question: &Question, screen: Rect) -> Vec<String> {
         Question::Release { task, from } => release(app, *task, from),
         Question::Complete(id) => complete(app, *id),
         Question::ApproveSettings => APPROVE_SETTINGS.into(),
-        Question::RemoveTree(judged) => remove(app, judged),
-        Question::LoseTree(judged) => lose(app, judged),
+        Question::RemoveWorktree(judged) => remove(app, judged),
+        Question::LoseWork(judged) => lose(app, judged),
     };
     wrap(
         &words,
@@ -209,7 +209,7 @@ fn tree(model: &CrewModel, id: TaskId) -> String {
     task.map_or_else(String::new, |task| one_line(&task.worktree))
 }
 
-fn remove(model: &CrewModel, judged: &Judged) -> String {
+fn remove(model: &CrewModel, judged: &WorktreeCheck) -> String {
     let (id, size) = (judged.task, &judged.size);
     let losses = if judged.losses.is_empty() {
         "Nothing would be lost.".to_string()
@@ -222,14 +222,14 @@ fn remove(model: &CrewModel, judged: &Judged) -> String {
     format!(
         "Remove .worktrees/{} ({size}) of {id}?\n{}",
         tree(model, id),
-        harmless(&losses)
+        escape_control_chars(&losses)
     )
 }
 
 /// Returns the second confirmation, which names what would be lost.
-fn lose(model: &CrewModel, judged: &Judged) -> String {
+fn lose(model: &CrewModel, judged: &WorktreeCheck) -> String {
     let tree = tree(model, judged.task);
-    let (gone, kept) = (judged.losses.gone(), judged.losses.kept());
+    let (gone, kept) = (judged.losses.permanent(), judged.losses.retained());
     let mut words = format!("Remove .worktrees/{tree} anyway?");
     if !gone.is_empty() {
         words.push_str(&format!("\nLost for good: {gone}."));
@@ -237,7 +237,7 @@ fn lose(model: &CrewModel, judged: &Judged) -> String {
     if !kept.is_empty() {
         words.push_str(&format!("\nKept on the branch wt/{tree}: {kept}."));
     }
-    harmless(&words)
+    escape_control_chars(&words)
 }
 
 fn quit(app: &App) -> String {
@@ -306,16 +306,16 @@ pub fn with_worktree(app: &mut App) -> Option<TaskId> {
 }
 
 /// Requests the diff of the selected task's branch.
-pub fn ask_diff(app: &mut App, out: &mut Vec<Do>) {
+pub fn ask_diff(app: &mut App, out: &mut Vec<Effect>) {
     if let Some(task) = with_worktree(app) {
-        out.push(Do::Command(Command::ShowDiff { task }));
+        out.push(Effect::Command(Command::ShowDiff { task }));
     }
 }
 
 /// Approves the settings shown on the page.
-pub fn approve_now(app: &mut App, out: &mut Vec<Do>) {
+pub fn approve_now(app: &mut App, out: &mut Vec<Effect>) {
     if offers(app, Action::ApproveSettings) {
         app.say(NoticeLevel::Info, "Approved: starting with these settings…");
-        out.push(Do::ApproveSettings);
+        out.push(Effect::ApproveSettings);
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, TaskCommand};
-use crate::ui::app::effect::Do;
-use crate::ui::app::popup::{Judged, Popup, Question};
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::{WorktreeCheck, Popup, Question};
 use crate::ui::app::{App, popup};
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
@@ -39,13 +39,13 @@ fn selected(app: &mut App, hand: Hand) -> Option<(TaskId, Option<Name>)> {
     }
 }
 
-fn wish(app: &mut App, words: String, wish: TaskCommand, out: &mut Vec<Do>) {
+fn wish(app: &mut App, words: String, wish: TaskCommand, out: &mut Vec<Effect>) {
     app.say(NoticeLevel::Info, words);
-    out.push(Do::Command(Command::Task(Box::new(wish))));
+    out.push(Effect::Command(Command::Task(Box::new(wish))));
 }
 
 /// Claims the selected task.
-pub fn claim(app: &mut App, out: &mut Vec<Do>) {
+pub fn claim(app: &mut App, out: &mut Vec<Effect>) {
     if let Some((task, _)) = selected(app, Hand::Claim) {
         wish(
             app,
@@ -57,7 +57,7 @@ pub fn claim(app: &mut App, out: &mut Vec<Do>) {
 }
 
 /// Releases the selected task; asks for confirmation if a running teammate owns it.
-pub fn release(app: &mut App, out: &mut Vec<Do>) {
+pub fn release(app: &mut App, out: &mut Vec<Effect>) {
     let Some((task, Some(from))) = selected(app, Hand::Release) else {
         return;
     };
@@ -69,13 +69,13 @@ pub fn release(app: &mut App, out: &mut Vec<Do>) {
 }
 
 /// Releases a task after confirmation.
-pub fn release_now(app: &mut App, task: TaskId, from: Name, out: &mut Vec<Do>) {
+pub fn release_now(app: &mut App, task: TaskId, from: Name, out: &mut Vec<Effect>) {
     let words = format!("Releasing {task}…");
     wish(app, words, TaskCommand::Release { task, from }, out);
 }
 
 /// Completes the selected task; asks for confirmation if it has no owner.
-pub fn complete(app: &mut App, out: &mut Vec<Do>) {
+pub fn complete(app: &mut App, out: &mut Vec<Effect>) {
     match selected(app, Hand::Complete) {
         None => {}
         Some((task, None)) => {
@@ -86,7 +86,7 @@ pub fn complete(app: &mut App, out: &mut Vec<Do>) {
 }
 
 /// Completes a task, after confirmation where needed.
-pub fn complete_now(app: &mut App, task: TaskId, out: &mut Vec<Do>) {
+pub fn complete_now(app: &mut App, task: TaskId, out: &mut Vec<Effect>) {
     wish(
         app,
         format!("Completing {task}…"),
@@ -96,7 +96,7 @@ pub fn complete_now(app: &mut App, task: TaskId, out: &mut Vec<Do>) {
 }
 
 /// Copies the path of the selected task's worktree.
-pub fn copy_place(app: &mut App, out: &mut Vec<Do>) {
+pub fn copy_place(app: &mut App, out: &mut Vec<Effect>) {
     let Some(id) = confirm::with_worktree(app) else {
         return;
     };
@@ -108,7 +108,7 @@ pub fn copy_place(app: &mut App, out: &mut Vec<Do>) {
         NoticeLevel::Info,
         format!("Copied the path of {id}'s worktree: {path}"),
     );
-    out.push(Do::Copy(path));
+    out.push(Effect::Copy(path));
 }
 
 /// Returns the path of the task's worktree.
@@ -117,11 +117,11 @@ fn path(model: &CrewModel, task: &Task) -> String {
         .setup
         .as_ref()
         .map_or(".", |setup| setup.root.as_str());
-    harmless(&format!("{root}/.worktrees/{}", task.worktree))
+    escape_control_chars(&format!("{root}/.worktrees/{}", task.worktree))
 }
 
 /// Checks what removing the selected task's worktree would lose, before the confirmation.
-pub fn ask_removal(app: &mut App, out: &mut Vec<Do>) {
+pub fn ask_removal(app: &mut App, out: &mut Vec<Effect>) {
     let Some(task) = confirm::with_worktree(app) else {
         return;
     };
@@ -130,7 +130,7 @@ pub fn ask_removal(app: &mut App, out: &mut Vec<Do>) {
         return;
     }
     app.say(NoticeLevel::Info, format!("Checking the worktree of {task}…"));
-    out.push(Do::Command(Command::JudgeWorktree { task }));
+    out.push(Effect::Command(Command::JudgeWorktree { task }));
 }
 
 /// Asks for confirmation once the possible losses are known.
@@ -142,7 +142,7 @@ pub fn judged(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
     app.flash = None;
     popup::push(
         app,
-        Popup::Confirm(Question::RemoveTree(Judged {
+        Popup::Confirm(Question::RemoveWorktree(WorktreeCheck {
             task,
             losses: losses.clone(),
             size: size.into(),
@@ -151,23 +151,23 @@ pub fn judged(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
 }
 
 /// Removes a worktree after confirmation; asks a second time if work would be lost.
-pub fn removal(app: &mut App, judged: Judged, out: &mut Vec<Do>) {
+pub fn removal(app: &mut App, judged: WorktreeCheck, out: &mut Vec<Effect>) {
     if judged.losses.is_empty() {
         remove_now(app, judged, out);
     } else {
-        popup::push(app, Popup::Confirm(Question::LoseTree(judged)));
+        popup::push(app, Popup::Confirm(Question::LoseWork(judged)));
     }
 }
 
 /// Removes a worktree whose losses were shown to the user.
-pub fn remove_now(app: &mut App, judged: Judged, out: &mut Vec<Do>) {
+pub fn remove_now(app: &mut App, judged: WorktreeCheck, out: &mut Vec<Effect>) {
     let (task, told) = (judged.task, judged.losses);
     let text = format!("Removing the worktree of {task}…");
     app.say_while(NoticeLevel::Info, text, move |app| {
         let task = app.model.board.get(task);
         task.is_some_and(|task| branches::has_tree(app, task))
     });
-    out.push(Do::Command(Command::RemoveWorktree { task, told }));
+    out.push(Effect::Command(Command::RemoveWorktree { task, told }));
 }
 
 /// Closes a dialog that no longer applies.
@@ -182,8 +182,8 @@ pub fn settle(app: &mut App) {
             Question::Quit
             | Question::Force(_)
             | Question::Merge(_)
-            | Question::RemoveTree(_)
-            | Question::LoseTree(_)
+            | Question::RemoveWorktree(_)
+            | Question::LoseWork(_)
             | Question::ApproveSettings => None,
         }
     });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::ceiling::payer;
+use crate::domain::budget::charged_agent;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::ui::model::CrewModel;
@@ -63,7 +63,7 @@ pub fn accounts(model: &CrewModel) -> Accounts {
         if name.is_user() || used.usage.total() == 0 {
             continue;
         }
-        let account = all.entry(payer(name)).or_default();
+        let account = all.entry(charged_agent(name)).or_default();
         account.0 += usize::from(name.parent().is_some());
         account.1.add(used);
     }

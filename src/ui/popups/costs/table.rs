@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use crate::domain::ceiling::Ceiling;
+use crate::domain::budget::Ceiling;
 use crate::domain::ids::Name;
 use crate::domain::text::one_line;
 use crate::ui::app::App;

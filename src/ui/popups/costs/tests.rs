@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
-use crate::ui::fixture::{busy, name, tell};
+use crate::ui::fixture::{busy, name, apply_events};
 use crate::ui::model::agents::AgentView;
 use crate::ui::popups::costs::*;
 use crate::ui::text::width as columns_of;
@@ -39,7 +39,7 @@ fn calls_count_for_the_open_task_of_the_agent_or_its_parent() {
         .map(AgentView::used)
         .unwrap_or_default();
     let total = |more| known.usage.total() + more;
-    tell(
+    apply_events(
         &mut state,
         vec![
             // One call, then an increase by two, which is ignored because one of them is older than this screen.
@@ -73,8 +73,8 @@ fn lines_fit_and_the_selection_is_visible_at_every_size() {
     ] {
         let mut state = busy(wide, high);
         let names = crate::ui::tests::scenes::cast::large_team();
-        tell(&mut state, names);
-        tell(&mut state, crate::ui::tests::scenes::work::spending());
+        apply_events(&mut state, names);
+        apply_events(&mut state, crate::ui::tests::scenes::work::spending());
         let lines = lines(&state, &Theme::default());
         let targets: Vec<usize> = (0..lines.len())
             .filter(|at| lines[*at].target.is_some())

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
@@ -71,7 +71,7 @@ impl PopupFeature for EventLogPopup {
         true
     }
 
-    fn accept(&self, app: &mut App, _out: &mut Vec<Do>) -> Option<Action> {
+    fn accept(&self, app: &mut App, _out: &mut Vec<Effect>) -> Option<Action> {
         if let Some(Popup::EventLog(view)) = app.popups.last_mut() {
             view.searching = Searching::Rest;
         }

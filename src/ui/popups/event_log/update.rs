@@ -10,7 +10,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::event_log::About;
 use crate::ui::popups::event_log::{place, selected};
 use crate::ui::popups::reader;
-use crate::ui::text::clock_to_the_second;
+use crate::ui::text::format_time_with_seconds;
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list;
 
@@ -66,7 +66,7 @@ pub fn follow(app: &mut App) {
 }
 
 /// Toggles the filter for errors and warnings (`!`).
-pub fn trouble(app: &mut App) {
+pub fn report_file_error(app: &mut App) {
     let Some(view) = view(app) else { return };
     let words: Vec<&str> = view.filter.text().split_whitespace().collect();
     let is_there = words.contains(&"!");
@@ -130,6 +130,6 @@ fn agent(app: &mut App, name: &Name) {
 /// Returns the selected line as text to copy.
 pub fn text(app: &App) -> Option<String> {
     let line = selected(app)?;
-    let at = clock_to_the_second(line.at, &app.prefs.zone);
+    let at = format_time_with_seconds(line.at, &app.prefs.zone);
     Some(format!("{at} {} {}", line.topic.word(), line.words))
 }

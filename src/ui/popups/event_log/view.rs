@@ -15,7 +15,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::{About, LINES_MAX, LogLine, Tone, Topic};
 use crate::ui::popups::event_log::place;
-use crate::ui::text::{clock_to_the_second, count, fit, pad, width, wrap, wrap_some};
+use crate::ui::text::{format_time_with_seconds, count, fit, pad, width, wrap, wrap_first_lines};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
 use crate::ui::widgets::line_input::Searching;
@@ -119,7 +119,7 @@ fn spans(
     let (shape, style) = look(line, theme);
     let mut out = vec![
         Span::styled(
-            format!("{} ", clock_to_the_second(line.at, &prefs.zone)),
+            format!("{} ", format_time_with_seconds(line.at, &prefs.zone)),
             theme.dim,
         ),
         Span::styled(format!("{shape} "), style),
@@ -204,7 +204,7 @@ fn whole(
         (None, None) => return,
     };
     let room = usize::from(area.height) - 1;
-    let mut lines = wrap_some(&text, columns.saturating_sub(1), room + 1);
+    let mut lines = wrap_first_lines(&text, columns.saturating_sub(1), room + 1);
     if lines.len() > room {
         lines.truncate(room);
         if let Some(last) = lines.last_mut() {

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
 use crate::ui::frame::navigation;
@@ -70,7 +70,7 @@ impl PopupFeature for JobsPopup {
             Some(job) if job.tail.is_empty() => Copied::Nothing,
             Some(job) => {
                 let what = format!("the last output of {}", job.title());
-                Copied::Text(what, harmless(&job.tail))
+                Copied::Text(what, escape_control_chars(&job.tail))
             }
         }
     }

@@ -9,12 +9,12 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::domain::job::{Job, JobEnd};
-use crate::domain::stamp::Timestamp;
-use crate::domain::text::{harmless, one_line};
+use crate::domain::timestamp::Timestamp;
+use crate::domain::text::{escape_control_chars, one_line};
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Popup;
 use crate::ui::frame;
 use crate::ui::frame::popup::open;
@@ -99,14 +99,14 @@ enum Of {
 
 /// Returns the command and the end of its output, in `rows` lines.
 fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
-    let command = wrap(&format!("$ {}", harmless(&job.command)), columns);
+    let command = wrap(&format!("$ {}", escape_control_chars(&job.command)), columns);
     let mut out: Vec<(String, Of)> = command
         .into_iter()
         .take((rows / 3).max(1))
         .map(|l| (l, Of::Command))
         .collect();
     let left = rows.saturating_sub(out.len());
-    let text = harmless(job.tail.trim_end());
+    let text = escape_control_chars(job.tail.trim_end());
     let mut lines: Vec<String> = text.lines().flat_map(|l| wrap(l, columns)).collect();
     if lines.is_empty() {
         lines.push(if job.is_running() {
@@ -217,7 +217,7 @@ pub fn job_changed(app: &mut App, job: &Job) {
 }
 
 /// Kills the selected background job.
-pub fn kill(app: &mut App, out: &mut Vec<Do>) {
+pub fn kill(app: &mut App, out: &mut Vec<Effect>) {
     let Some(job) = selected_job(app).cloned() else {
         return;
     };
@@ -229,5 +229,5 @@ pub fn kill(app: &mut App, out: &mut Vec<Do>) {
         return;
     }
     app.say(NoticeLevel::Info, format!("Ending {}.", job.title()));
-    out.push(Do::Command(Command::KillJob { job: job.id }));
+    out.push(Effect::Command(Command::KillJob { job: job.id }));
 }

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Choice, Picker, Popup};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
@@ -32,13 +32,13 @@ impl PopupFeature for PickerPopup {
         let Some(picker) = state(popup) else {
             return Targets::none();
         };
-        let len = rows::picks(app, picker).len();
+        let len = rows::picker_rows(app, picker).len();
         Targets::list(place::picker(app, app.size, picker, len), len)
     }
 
     fn scroll(&self, app: &mut App, by: Scroll) {
         let picker = app.popups.last().and_then(state);
-        let len = picker.map_or(0, |picker| rows::picks(app, picker).len());
+        let len = picker.map_or(0, |picker| rows::picker_rows(app, picker).len());
         if let Some(Popup::Picker(picker)) = app.popups.last_mut() {
             picker.row = step(picker.row, len, by, PAGE);
         }
@@ -50,7 +50,7 @@ impl PopupFeature for PickerPopup {
         }
     }
 
-    fn accept(&self, app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
+    fn accept(&self, app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         update::choose(app, out)
     }
 

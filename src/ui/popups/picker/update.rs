@@ -3,10 +3,10 @@
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Choice, Popup, push};
 use crate::ui::frame::navigation;
-use crate::ui::frame::pick::Does;
+use crate::ui::frame::pick::PickEffect;
 use crate::ui::keymap::Action;
 use crate::ui::model::Models;
 use crate::ui::panes::needs;
@@ -15,9 +15,9 @@ use crate::ui::popups::themes;
 use crate::ui::transcript::Portion;
 
 /// Copies a part of the conversation.
-pub fn copy(app: &mut App, portion: &Portion, out: &mut Vec<Do>) {
+pub fn copy(app: &mut App, portion: &Portion, out: &mut Vec<Effect>) {
     app.popups.pop();
-    let Some(text) = app.shown_agent().transcript.text_of(portion) else {
+    let Some(text) = app.shown_agent().transcript.portion_text(portion) else {
         app.say(NoticeLevel::Info, "That text no longer exists.");
         return;
     };
@@ -27,29 +27,29 @@ pub fn copy(app: &mut App, portion: &Portion, out: &mut Vec<Do>) {
         Portion::Whole => "the conversation",
     };
     app.say(NoticeLevel::Info, format!("Copied {what}."));
-    out.push(Do::Copy(text));
+    out.push(Effect::Copy(text));
 }
 
-pub fn choose(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
+pub fn choose(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     let Some(Popup::Picker(picker)) = app.popups.last() else {
         return None;
     };
-    let picks = picker_rows::picks(app, picker);
+    let picks = picker_rows::picker_rows(app, picker);
     let taken = picks.get(picker.row).map(|p| p.does.clone());
     let written = picker.search.text().trim().to_string();
     let choice = picker.choice.clone();
     match (choice, taken) {
-        (Choice::Palette { focus, .. }, Some(Does::Action(action))) => {
+        (Choice::Palette { focus, .. }, Some(PickEffect::Action(action))) => {
             app.popups.pop();
             app.focus = focus;
             Some(action)
         }
-        (Choice::Palette { .. }, Some(Does::In(pane, action))) => {
+        (Choice::Palette { .. }, Some(PickEffect::In(pane, action))) => {
             app.popups.pop();
             navigation::focus(app, pane);
             Some(action)
         }
-        (Choice::Models, Some(Does::Model(name))) => {
+        (Choice::Models, Some(PickEffect::Model(name))) => {
             use_model(app, name, out);
             None
         }
@@ -58,21 +58,21 @@ pub fn choose(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
             use_model(app, written, out);
             None
         }
-        (Choice::Scopes(id), Some(Does::Allow(scope))) => {
+        (Choice::Scopes(id), Some(PickEffect::Allow(scope))) => {
             app.popups.pop();
             needs::update::allow(app, &id, scope, out);
             None
         }
-        (Choice::Rules, Some(Does::TakeBack(rule))) => {
+        (Choice::Rules, Some(PickEffect::TakeBack(rule))) => {
             app.popups.pop();
-            out.push(Do::Command(Command::TakeBack { rule }));
+            out.push(Effect::Command(Command::TakeBack { rule }));
             None
         }
-        (Choice::Copy, Some(Does::Copy(portion))) => {
+        (Choice::Copy, Some(PickEffect::Copy(portion))) => {
             crate::ui::popups::picker::update::copy(app, &portion, out);
             None
         }
-        (Choice::Themes, Some(Does::Theme(name))) => {
+        (Choice::Themes, Some(PickEffect::Theme(name))) => {
             themes::update::keep(app, name, out);
             None
         }
@@ -88,17 +88,17 @@ pub fn choose(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
     }
 }
 
-pub fn use_model(app: &mut App, name: String, out: &mut Vec<Do>) {
+pub fn use_model(app: &mut App, name: String, out: &mut Vec<Effect>) {
     app.popups.pop();
     app.say(
         NoticeLevel::Info,
         format!("{name} is used from the next model call on."),
     );
-    out.push(Do::Command(Command::UseModel { name }));
+    out.push(Effect::Command(Command::UseModel { name }));
 }
 
 /// Requests the list of models and opens the model picker.
-pub fn models(app: &mut App, out: &mut Vec<Do>) {
+pub fn models(app: &mut App, out: &mut Vec<Effect>) {
     if app.model.models == Models::Unknown {
         app.model.models = Models::Asked;
     }
@@ -107,7 +107,7 @@ pub fn models(app: &mut App, out: &mut Vec<Do>) {
         picker.row = picker_rows::model_in_use(app);
     }
     push(app, popup);
-    out.push(Do::Command(Command::ListModels));
+    out.push(Effect::Command(Command::ListModels));
 }
 
 /// Opens the list of session permissions.

@@ -27,7 +27,7 @@ pub fn pick(
     screen: Rect,
     buffer: &mut Buffer,
 ) -> Position {
-    let picks = picker_rows::picks(app, picker);
+    let picks = picker_rows::picker_rows(app, picker);
     let area::Place { area, list, first } = picker::place::picker(app, screen, picker, picks.len());
     let title = match picker.choice {
         Choice::Palette { .. } => "Actions".into(),

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::model::{CrewModel, style};
 use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
 use crate::ui::text::age;
-use crate::ui::text::aging::Aging;
+use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 
 /// After this time an approved shutdown is overdue. The crew sends a notice after the same time.
@@ -26,14 +26,14 @@ pub fn problems(app: &App) -> Vec<Problem> {
 }
 
 /// Returns the times whose age makes, or will make, an agent a problem.
-pub fn ages(model: &CrewModel) -> Vec<Aging> {
+pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     let mut out = Vec::new();
     for name in model.present() {
-        out.extend(model.event_log.asked_to_go(&name).map(|since| Aging {
+        out.extend(model.event_log.asked_to_go(&name).map(|since| ShownAge {
             since,
             from: OVERDUE_AFTER,
         }));
-        out.extend(busy_since(model, &name).map(|since| Aging {
+        out.extend(busy_since(model, &name).map(|since| ShownAge {
             since,
             from: STALLED_AFTER,
         }));

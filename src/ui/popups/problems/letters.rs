@@ -1,19 +1,19 @@
 //! Problems with unread messages, grouped by recipient. Pure.
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::text::one_line;
-use crate::protocol::event::LetterStep;
+use crate::protocol::event::DeliveryState;
 use crate::ui::app::App;
 use crate::ui::model::CrewModel;
 use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
 use crate::ui::text::age;
-use crate::ui::text::aging::Aging;
+use crate::ui::text::aging::ShownAge;
 
 /// Returns the unread messages by recipient: name, number of messages, and time of the oldest one.
 fn unread(model: &CrewModel) -> Vec<(String, usize, Timestamp)> {
     let mut unread: Vec<(String, usize, Timestamp)> = Vec::new();
-    for traced in model.letters.iter().filter(|t| t.step == LetterStep::Sent) {
+    for traced in model.letters.iter().filter(|t| t.step == DeliveryState::Sent) {
         let (to, at) = (one_line(&traced.letter.to), traced.letter.timestamp);
         match unread.iter_mut().find(|(who, ..)| *who == to) {
             // Messages are in order of time: the first one is the oldest.
@@ -30,12 +30,12 @@ fn is_here(to: &str, present: &[Name]) -> bool {
 }
 
 /// Returns the times of the oldest unread message of each recipient on the team.
-pub fn ages(model: &CrewModel) -> Vec<Aging> {
+pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     let present = model.present();
     let mut all = unread(model);
     all.retain(|(to, ..)| is_here(to, &present));
     let from = STALLED_AFTER;
-    let age = |(_, _, since)| Aging { since, from };
+    let age = |(_, _, since)| ShownAge { since, from };
     all.into_iter().map(age).collect()
 }
 

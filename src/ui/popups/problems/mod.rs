@@ -16,7 +16,7 @@ use crate::domain::request::Request;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::model::{CrewModel, sentence};
-use crate::ui::text::aging::Aging;
+use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
 
@@ -86,7 +86,7 @@ fn asked_for(request: &Request) -> String {
 }
 
 /// Returns the times whose age matters for problems, present or upcoming, so that the screen is redrawn when one changes.
-pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<Aging> {
+pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
     agents::ages(model)
         .into_iter()
         .chain(letters::ages(model))
@@ -122,7 +122,7 @@ pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         };
         push(&problem.cause, head, theme.text);
         push(
-            &app.prefs.keymap.told(problem.help),
+            &app.prefs.keymap.expand_keys(problem.help),
             (" ", theme.dim),
             theme.dim,
         );

@@ -1,12 +1,12 @@
 //! Problems with tasks: no owner present, no teammate who can claim them, missing blockers, unmerged branches. Pure.
 
-use crate::domain::graph::{ATTEMPTS_MAX, Claimer, tags_fit};
+use crate::domain::graph::{ATTEMPTS_MAX, Claimer, tags_match};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::history::Step;
-use crate::ui::model::board::index::Standing;
+use crate::ui::model::board::index::PolicyContext;
 use crate::ui::model::board::{branches, index};
 use crate::ui::popups::problems::{Problem, Weight};
 
@@ -36,7 +36,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
         })
     };
     match index::standing(&model.board, task) {
-        Standing::InProgress | Standing::Assigned if is_here(&task.owner, present) => {
+        PolicyContext::InProgress | PolicyContext::Assigned if is_here(&task.owner, present) => {
             let many = format!(
                 "{id} is in attempt {}, now by {}",
                 task.attempts,
@@ -47,7 +47,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 .then_some(())
                 .and_then(|()| problem(Weight::Waits, many, help))
         }
-        Standing::InProgress | Standing::Assigned => problem(
+        PolicyContext::InProgress | PolicyContext::Assigned => problem(
             Weight::Stuck,
             format!(
                 "{id} is owned by {}, who is not on the team{}",
@@ -56,7 +56,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
             ),
             "{panes.compose} writes to the lead, who can reassign the task",
         ),
-        Standing::Ready if task.attempts >= ATTEMPTS_MAX => problem(
+        PolicyContext::Ready if task.attempts >= ATTEMPTS_MAX => problem(
             Weight::Stuck,
             format!(
                 "{id} was released {} times and is no longer assigned automatically{}",
@@ -65,7 +65,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
             ),
             "{panes.focus_board}, then {board.open} shows it; {panes.compose} writes to the lead, who can change it",
         ),
-        Standing::Ready => {
+        PolicyContext::Ready => {
             if let Some(tags) = unknown_tags(model, task) {
                 return problem(
                     Weight::Stuck,
@@ -83,7 +83,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 "an idle teammate gets it automatically; {panes.focus_board}, then {board.open} shows it",
             )
         }
-        Standing::Blocked => {
+        PolicyContext::Blocked => {
             let lost = task
                 .blocked_by
                 .iter()
@@ -94,7 +94,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 "{panes.compose} writes to the lead, who can remove the dependency",
             )
         }
-        Standing::Done => None,
+        PolicyContext::Done => None,
     }
 }
 
@@ -133,7 +133,7 @@ fn unknown_tags(model: &CrewModel, task: &Task) -> Option<String> {
     if task.tags.is_empty() {
         return None;
     }
-    let fits = |claimer: &Claimer| tags_fit(task, claimer);
+    let fits = |claimer: &Claimer| tags_match(task, claimer);
     let mut claimers = model.team.present().map(|m| Claimer {
         name: m.name.clone(),
         tags: m.tags.clone(),

@@ -4,16 +4,16 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{RequestId, TaskId};
-use crate::domain::mail::LetterKind;
+use crate::domain::mail::MailKind;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventKind;
-use crate::protocol::event::{LetterStep, NoticeLevel};
+use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::ui::app::onboarding;
 use crate::ui::fixture::{
-    NOON, board_told, busy, first_page, letter, name, picture, press, started, tell,
+    NOON, board_event, busy, first_page, letter, name, picture, press, started, apply_events,
 };
 use crate::ui::popups::problems::*;
 use crate::ui::{Msg, UiState, update};
@@ -31,7 +31,7 @@ fn problems_are_listed_with_their_causes() {
         activity,
     };
     let why = || "the server said no".to_string();
-    tell(
+    apply_events(
         &mut state,
         vec![
             does("carol", Activity::Failed { why: why() }),
@@ -57,8 +57,8 @@ fn problems_are_listed_with_their_causes() {
 #[test]
 fn tasks_with_absent_owners_are_problems() {
     let mut state = started(70, 20);
-    let board = crate::ui::fixture::board_told(&crate::ui::fixture::board());
-    tell(&mut state, vec![board]);
+    let board = crate::ui::fixture::board_event(&crate::ui::fixture::board());
+    apply_events(&mut state, vec![board]);
     let causes: Vec<String> = told(&state).into_iter().map(|(_, cause)| cause).collect();
     assert_eq!(
         causes,
@@ -153,16 +153,16 @@ fn unclaimable_and_released_tasks_are_problems() {
         .claim(TaskId(3), &claimer("bob"), Timestamp(NOON))
         .unwrap();
     let here = |bob| team(&[("alice", MemberStatus::Idle, &["Rust"]), ("bob", bob, &[])]);
-    tell(
+    apply_events(
         &mut state,
-        vec![here(MemberStatus::Working), board_told(&board)],
+        vec![here(MemberStatus::Working), board_event(&board)],
     );
     let tags = "#2 requires the tags rust and sql, no teammate has them";
     assert_eq!(told(&state), [(Weight::Stuck, tags.into())]);
     // Bob leaves and its task is released.
     let mut next = board.clone();
     next.release(TaskId(3), &name("bob"), Timestamp(NOON)).unwrap();
-    tell(
+    apply_events(
         &mut state,
         vec![changed(&board, &next), here(MemberStatus::Shutdown)],
     );
@@ -179,7 +179,7 @@ fn unclaimable_and_released_tasks_are_problems() {
                 .unwrap();
         }
     }
-    tell(&mut state, vec![changed(&next, &last)]);
+    apply_events(&mut state, vec![changed(&next, &last)]);
     let many = "#3 is in attempt 5, now by alice";
     let expected = [(Weight::Stuck, tags.into()), (Weight::Waits, many.into())];
     assert_eq!(told(&state), expected);
@@ -190,17 +190,17 @@ fn unread_messages_are_problems() {
     let mut state = started(100, 30);
     let here = team(&[("alice", MemberStatus::Idle, &[])]);
     let sent = |id: &str, to: &str, step| EventKind::LetterMoved {
-        letter: letter(id, LetterKind::Message, "lead", to, "hello"),
+        letter: letter(id, MailKind::Message, "lead", to, "hello"),
         step,
     };
-    tell(
+    apply_events(
         &mut state,
         vec![
             here,
-            sent("1", "alice", LetterStep::Sent),
-            sent("2", "alice", LetterStep::Sent),
-            sent("3", "dave", LetterStep::Sent),
-            sent("4", "user", LetterStep::Sent),
+            sent("1", "alice", DeliveryState::Sent),
+            sent("2", "alice", DeliveryState::Sent),
+            sent("3", "dave", DeliveryState::Sent),
+            sent("4", "user", DeliveryState::Sent),
         ],
     );
     let dave = "1 message for dave, who is not on the team";
@@ -209,8 +209,8 @@ fn unread_messages_are_problems() {
     let alice = "alice has not read 2 messages, the oldest for 6m";
     let expected = [(Weight::Stuck, alice.into()), (Weight::Stuck, dave.into())];
     assert_eq!(told(&state), expected);
-    let read = ["1", "2"].map(|id| sent(id, "alice", LetterStep::Delivered));
-    tell(&mut state, read.into());
+    let read = ["1", "2"].map(|id| sent(id, "alice", DeliveryState::Delivered));
+    apply_events(&mut state, read.into());
     assert_eq!(told(&state), [(Weight::Stuck, dave.into())]);
 }
 
@@ -225,7 +225,7 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
     };
     let here = |status| team(&[("bob", status, &[])]);
     let mut state = started(100, 30);
-    tell(&mut state, vec![here(MemberStatus::Idle), asked("a")]);
+    apply_events(&mut state, vec![here(MemberStatus::Idle), asked("a")]);
     assert_eq!(told(&state), []);
     wait(&mut state, 130);
     let overdue = "bob is still running, shutdown approved 2m ago";
@@ -235,12 +235,12 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
         agent: Some(name("bob")),
         text: "bob does not shut down: a test runs. X ends it by force.".into(),
     };
-    tell(&mut state, vec![refused]);
+    apply_events(&mut state, vec![refused]);
     assert_eq!(told(&state), []);
-    tell(&mut state, vec![asked("b")]);
+    apply_events(&mut state, vec![asked("b")]);
     wait(&mut state, 130);
     assert_eq!(told(&state), [(Weight::Stuck, overdue.into())]);
-    tell(&mut state, vec![here(MemberStatus::Shutdown)]);
+    apply_events(&mut state, vec![here(MemberStatus::Shutdown)]);
     assert_eq!(told(&state), []);
 }
 
@@ -249,12 +249,12 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
     let mut state = started(100, 30);
     let notice = |text: &str| EventKind::notice(NoticeLevel::Warn, text);
     let unreadable = "The roster cannot be read: config.json: permission denied";
-    tell(&mut state, vec![notice(unreadable)]);
+    apply_events(&mut state, vec![notice(unreadable)]);
     assert_eq!(told(&state), [(Weight::Failed, unreadable.into())]);
-    tell(&mut state, vec![notice("The roster can be read again.")]);
+    apply_events(&mut state, vec![notice("The roster can be read again.")]);
     assert_eq!(told(&state), []);
     let damaged = ".team/requests/r1.json was damaged (no end) and set aside";
-    tell(&mut state, vec![notice(damaged), notice(damaged)]);
+    apply_events(&mut state, vec![notice(damaged), notice(damaged)]);
     assert_eq!(told(&state), [(Weight::Failed, damaged.into())]);
     // A merge conflict, the task that resolves it, and the merge.
     let mut state = started(100, 30);
@@ -268,13 +268,13 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
     let here = team(&[("alice", MemberStatus::Working, &[])]);
     let conflict =
         "wt/task-1 does not merge into main: conflict in a.rs. Task #2 was added to resolve it.";
-    tell(&mut state, vec![here, board_told(&board), notice(conflict)]);
+    apply_events(&mut state, vec![here, board_event(&board), notice(conflict)]);
     assert_eq!(told(&state), [(Weight::Stuck, conflict.into())]);
     let mut next = board.clone();
     task(&mut next, 2, &[], "task-1");
-    tell(&mut state, vec![changed(&board, &next)]);
+    apply_events(&mut state, vec![changed(&board, &next)]);
     assert_eq!(told(&state), [(Weight::Waits, conflict.into())]);
-    tell(&mut state, vec![notice("wt/task-1 is merged into main.")]);
+    apply_events(&mut state, vec![notice("wt/task-1 is merged into main.")]);
     assert_eq!(told(&state), []);
 }
 
@@ -288,10 +288,10 @@ fn worst_problems_are_kept_at_the_limit() {
     let why = "no such model".to_string();
     let failed = Activity::Failed { why };
     let agent = name("lead");
-    tell(
+    apply_events(
         &mut state,
         vec![
-            board_told(&board),
+            board_event(&board),
             EventKind::ActivityChanged {
                 agent,
                 activity: failed,

@@ -3,20 +3,20 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Popup, Reader, Text};
 use crate::ui::diff::Spot;
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::popups::feature::{Copied, PopupFeature, Targets};
-use crate::ui::popups::help::Means;
+use crate::ui::popups::help::EntryEffect;
 use crate::ui::popups::reader;
 use crate::ui::popups::reader::{update, view};
 use crate::ui::theme::Theme;
-use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// The content of a pager.
@@ -43,13 +43,13 @@ impl PopupFeature for ReaderPopup {
         let (list, first) = reader::list(reader, area, lines.len());
         let mut inside = Vec::new();
         for (line, at) in lines.iter().skip(first).zip(list.rows()) {
-            if let Some(Means::Here(action)) = line.entry.map(|entry| entry.means) {
+            if let Some(EntryEffect::Here(action)) = line.entry.map(|entry| entry.means) {
                 let what = Hit::HelpRow(action);
-                inside.push(Placed { at, what });
+                inside.push(Target { at, what });
             }
             if let Some(Spot::LeadsTo(file) | Spot::Begins(file)) = line.spot {
                 let what = Hit::File(file);
-                inside.push(Placed { at, what });
+                inside.push(Target { at, what });
             }
         }
         Targets {
@@ -85,7 +85,7 @@ impl PopupFeature for ReaderPopup {
         true
     }
 
-    fn accept(&self, app: &mut App, _out: &mut Vec<Do>) -> Option<Action> {
+    fn accept(&self, app: &mut App, _out: &mut Vec<Effect>) -> Option<Action> {
         update::accept(app)
     }
 
@@ -95,7 +95,7 @@ impl PopupFeature for ReaderPopup {
         };
         if matches!(reader.text, Text::Diff(_)) {
             // The plain git output without line numbers, so that other programs can read it.
-            return match harmless(app.diff.text()) {
+            return match escape_control_chars(app.diff.text()) {
                 text if text.is_empty() => Copied::Nothing,
                 text => Copied::Text("the diff".into(), text),
             };

@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::domain::todo::TodoStatus;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Reader, Text, push};
@@ -205,7 +205,7 @@ fn todo(app: &App, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>>
     };
     let mut out = vec![plain(format!("{shape} {words}"), style)];
     out.push(Line::default());
-    let text = wrap(&harmless(&item.text), width).into_iter();
+    let text = wrap(&escape_control_chars(&item.text), width).into_iter();
     out.extend(text.map(|line| plain(line, theme.text)));
     out
 }

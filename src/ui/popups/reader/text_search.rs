@@ -7,23 +7,23 @@ use crate::ui::app::popup::{Reader, Text};
 use crate::ui::popups::reader;
 use crate::ui::text::wrap::Row;
 use crate::ui::theme::Theme;
-use crate::ui::transcript::{Hit, Needle, hits};
+use crate::ui::transcript::{SearchMatch, Needle, find_matches};
 use crate::ui::widgets::line_input::Searching;
 
 /// The matches of a search in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct SearchResults {
     /// The matches, from top to bottom.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchMatch>,
     /// Index of the current match; 0 if there is none.
-    pub here: usize,
+    pub current: usize,
 }
 
-impl Found {
+impl SearchResults {
     /// Returns the 1-based number of the current match and the number of matches; (0, 0) if there is none.
     pub fn count(&self) -> (usize, usize) {
         let all = self.hits.len();
-        ((self.here + 1).min(all), all)
+        ((self.current + 1).min(all), all)
     }
 
     /// Returns the line in which match `nth` begins.
@@ -41,7 +41,7 @@ impl Found {
 
 /// Returns whether a search is active or its text is being typed. The keyboard help is filtered instead, never
 /// searched.
-pub fn is_on(reader: &Reader) -> bool {
+pub fn is_searching(reader: &Reader) -> bool {
     let is_searched = match reader.text {
         Text::Help(_) => false,
         Text::Todo(_)
@@ -55,30 +55,30 @@ pub fn is_on(reader: &Reader) -> bool {
 }
 
 /// Returns the matches in `lines`; none while no search is active.
-pub fn found(reader: &Reader, lines: &[reader::Row]) -> Found {
-    let needle = Needle::new(reader.search.text()).filter(|_| is_on(reader));
+pub fn search_lines(reader: &Reader, lines: &[reader::Row]) -> SearchResults {
+    let needle = Needle::new(reader.search.text()).filter(|_| is_searching(reader));
     let hits = needle.map_or_else(Vec::new, |needle| {
         let rows: Vec<Row> = lines.iter().map(plain_row).collect();
-        hits(&needle, rows.iter())
+        find_matches(&needle, rows.iter())
     });
     let here = reader.here.min(hits.len().saturating_sub(1));
-    Found { hits, here }
+    SearchResults { hits, current: here }
 }
 
 /// Returns the matches in the text that `reader` shows on the current screen.
-pub fn in_text(app: &App, reader: &Reader) -> Found {
-    if !is_on(reader) {
-        return found(reader, &[]);
+pub fn search_reader(app: &App, reader: &Reader) -> SearchResults {
+    if !is_searching(reader) {
+        return search_lines(reader, &[]);
     }
     let rows = reader::rows(app, reader, &Theme::default());
-    found(reader, &rows)
+    search_lines(reader, &rows)
 }
 
 fn plain_row(row: &reader::Row) -> Row {
     let plain = |span: &Span<'static>| Span::raw(span.content.clone());
     Row {
         spans: row.line.spans.iter().map(plain).collect(),
-        ink: 0,
+        text_offset: 0,
         margin: row.margin,
     }
 }

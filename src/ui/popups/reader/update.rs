@@ -9,12 +9,12 @@ use crate::ui::diff::{Changes, Spot};
 use crate::ui::frame::elsewhere;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::popups::help::Means;
-use crate::ui::popups::reader::text_search::Found;
+use crate::ui::popups::help::EntryEffect;
+use crate::ui::popups::reader::text_search::SearchResults;
 use crate::ui::popups::reader::{Row, text_search};
 use crate::ui::popups::{help, reader};
 use crate::ui::theme::Theme;
-use crate::ui::transcript::Round;
+use crate::ui::transcript::MatchStep;
 use crate::ui::widgets::line_input::{LineInput, Searching};
 use crate::ui::widgets::list;
 const NOTHING: &str = "No matches in this text.";
@@ -43,7 +43,7 @@ pub fn write(app: &mut App, edit: impl FnOnce(&mut LineInput)) {
     }
     reader.scroll = reader.origin;
     if let Some((_, from, _)) = seen(app) {
-        go_to(app, |found| Some((found.nearest(from), Round::Same)));
+        go_to(app, |found| Some((found.nearest(from), MatchStep::Moved)));
     }
 }
 
@@ -67,15 +67,15 @@ fn take(app: &mut App) -> Option<Action> {
     let entries = rows.iter().filter_map(|row| row.entry);
     let entry = entries.into_iter().find(|entry| entry.at == at)?;
     let words = match entry.means {
-        Means::Here(action) => {
+        EntryEffect::Here(action) => {
             reader::close_help(app);
             return Some(action);
         }
-        Means::There(context, words) => elsewhere::instead(&app.prefs, context, words).map_or_else(
+        EntryEffect::There(context, words) => elsewhere::instead(&app.prefs, context, words).map_or_else(
             || format!("Not available here. Works in: {}.", context.heading()),
             |place| format!("Not available here. Works in {place}"),
         ),
-        Means::Nothing => "Type this in the composer; it is not a key.".into(),
+        EntryEffect::Nothing => "Type this in the composer; it is not a key.".into(),
     };
     app.say(NoticeLevel::Info, words);
     None
@@ -135,7 +135,7 @@ fn keep(app: &mut App) {
     }
     if reader.search.text().trim().is_empty() {
         reader.search = LineInput::default();
-    } else if go_to(app, |found| Some((found.here, Round::Same))) == Round::None {
+    } else if go_to(app, |found| Some((found.current, MatchStep::Moved))) == MatchStep::NoMatch {
         app.say(NoticeLevel::Info, NOTHING);
     }
 }
@@ -156,7 +156,7 @@ pub fn end(reader: &mut Reader) {
 /// Goes to the next or previous match; wraps around.
 pub fn next(app: &mut App, way: Way) {
     let Some(reader) = reader(app) else { return };
-    if !text_search::is_on(reader) {
+    if !text_search::is_searching(reader) {
         let key = app.prefs.keymap.key(Context::Reader, Action::Filter);
         app.say(NoticeLevel::Info, format!("Press {key} to search."));
         return;
@@ -164,10 +164,10 @@ pub fn next(app: &mut App, way: Way) {
     let round = go_to(app, |found| {
         let last = found.hits.len().checked_sub(1)?;
         Some(match way {
-            Way::Forward if found.here == last => (0, Round::Again),
-            Way::Forward => (found.here + 1, Round::Same),
-            Way::Back if found.here == 0 => (last, Round::Again),
-            Way::Back => (found.here - 1, Round::Same),
+            Way::Forward if found.current == last => (0, MatchStep::Wrapped),
+            Way::Forward => (found.current + 1, MatchStep::Moved),
+            Way::Back if found.current == 0 => (last, MatchStep::Wrapped),
+            Way::Back => (found.current - 1, MatchStep::Moved),
         })
     });
     tell(app, round, way, NOTHING);
@@ -185,17 +185,17 @@ fn seen(app: &App) -> Option<(Vec<Row>, usize, usize)> {
 }
 
 /// Scrolls to the match that `choose` picks.
-fn go_to(app: &mut App, choose: impl FnOnce(&Found) -> Option<(usize, Round)>) -> Round {
+fn go_to(app: &mut App, choose: impl FnOnce(&SearchResults) -> Option<(usize, MatchStep)>) -> MatchStep {
     let Some((rows, first, height)) = seen(app) else {
-        return Round::None;
+        return MatchStep::NoMatch;
     };
     let Some(reader) = reader(app) else {
-        return Round::None;
+        return MatchStep::NoMatch;
     };
-    let found = text_search::found(reader, &rows);
+    let found = text_search::search_lines(reader, &rows);
     let chosen = choose(&found).filter(|_| !found.hits.is_empty());
     let Some((nth, round)) = chosen else {
-        return Round::None;
+        return MatchStep::NoMatch;
     };
     let line = found.line(nth);
     let scroll = if (first..first + height).contains(&line) {
@@ -262,16 +262,16 @@ pub fn scrolled(app: &mut App) {
 }
 
 /// Reports a wrapped search or a missing match.
-pub fn tell(app: &mut App, round: Round, way: Way, nothing: &str) {
+pub fn tell(app: &mut App, round: MatchStep, way: Way, nothing: &str) {
     match (round, way) {
-        (Round::Same, _) => {}
-        (Round::Again, Way::Forward) => {
+        (MatchStep::Moved, _) => {}
+        (MatchStep::Wrapped, Way::Forward) => {
             app.say(NoticeLevel::Info, "Search wrapped to the first match.");
         }
-        (Round::Again, Way::Back) => {
+        (MatchStep::Wrapped, Way::Back) => {
             app.say(NoticeLevel::Info, "Search wrapped to the last match.");
         }
-        (Round::None, _) => app.say(NoticeLevel::Info, nothing),
+        (MatchStep::NoMatch, _) => app.say(NoticeLevel::Info, nothing),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::ui::frame::popup::{open, search};
 use crate::ui::popups::reader;
 use crate::ui::popups::reader::text_search;
 use crate::ui::theme::Theme;
-use crate::ui::transcript::Drawn;
+use crate::ui::transcript::VisibleRows;
 use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
@@ -44,13 +44,13 @@ pub fn read(
         }
         before = entry;
     }
-    let at = if text_search::is_on(reader) {
-        let found = text_search::found(reader, &lines);
-        let drawn = Drawn {
+    let at = if text_search::is_searching(reader) {
+        let found = text_search::search_lines(reader, &lines);
+        let drawn = VisibleRows {
             area: list,
             skip: first,
         };
-        drawn.highlight(&found.hits, Some(found.here), theme, buffer);
+        drawn.highlight(&found.hits, Some(found.current), theme, buffer);
         frame::search_edge(reader.search.text(), found.count(), theme, area, buffer)
     } else if reader.searching == Searching::Typing {
         search(&reader.search, theme, inner, buffer).0

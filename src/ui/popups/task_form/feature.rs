@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Popup;
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::Action;
@@ -13,7 +13,7 @@ use crate::ui::popups::feature::{PopupFeature, Targets};
 use crate::ui::popups::task_form::{update, view};
 use crate::ui::popups::{confirm, text_areas};
 use crate::ui::theme::Theme;
-use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::placed::Target;
 
 /// The form for a new or changed task.
 pub struct TaskFormPopup;
@@ -37,8 +37,8 @@ impl PopupFeature for TaskFormPopup {
         let place = confirm::place(app, app.size, popup);
         let mut targets = Targets::dialog(place.area, box_buttons(app, popup, place.buttons));
         if let Popup::Task(form) = popup {
-            let fields = text_areas::fields(app, popup, form).each.into_iter();
-            targets.inside.extend(fields.map(|(field, at)| Placed {
+            let fields = text_areas::fields(app, popup, form).fields.into_iter();
+            targets.inside.extend(fields.map(|(field, at)| Target {
                 at,
                 what: Hit::Field(field),
             }));
@@ -46,7 +46,7 @@ impl PopupFeature for TaskFormPopup {
         targets
     }
 
-    fn accept(&self, app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
+    fn accept(&self, app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         update::take(app, out);
         None
     }

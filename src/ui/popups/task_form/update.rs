@@ -4,7 +4,7 @@ use crate::domain::ids::TaskId;
 use crate::protocol::Command;
 use crate::protocol::event::{NoticeLevel, UserAction};
 use crate::ui::app::Preferences;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Popup;
 use crate::ui::app::task_form::TaskForm;
 use crate::ui::app::{App, popup};
@@ -28,7 +28,7 @@ pub fn turn(app: &mut App, way: Way) {
         Way::Back => -1,
     };
     if let Some(form) = form(app) {
-        form.turn(by);
+        form.cycle_focus(by);
     }
 }
 
@@ -50,12 +50,12 @@ pub fn edit(app: &mut App) {
     app.selected.task = Some(id);
     let board = app.model.board.clone();
     open(app, Some(id), || {
-        board.get(id).map_or_else(TaskForm::new, TaskForm::of)
+        board.get(id).map_or_else(TaskForm::new, TaskForm::for_task)
     });
 }
 
 fn open(app: &mut App, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
-    let draft = app.input.task_forms.draft(id);
+    let draft = app.input.task_forms.take_draft(id);
     let form = draft.unwrap_or_else(|| Box::new(make()));
     popup::push(app, Popup::Task(form));
 }
@@ -66,22 +66,22 @@ pub fn close(app: &mut App) {
         return;
     };
     let is_other = form
-        .wish(&app.model.board)
+        .to_command(&app.model.board)
         .map_or(true, |wish| wish.is_some());
     if !is_other || form.is_empty() {
         return;
     }
     let words = kept(&app.prefs, form.id);
     app.say(NoticeLevel::Info, words);
-    app.input.task_forms.keep(form);
+    app.input.task_forms.store_draft(form);
 }
 
 /// Submits the form if it is valid; otherwise the form shows the error.
-pub fn take(app: &mut App, out: &mut Vec<Do>) {
+pub fn take(app: &mut App, out: &mut Vec<Effect>) {
     let board = app.model.board.clone();
     let is_full = app.input.task_forms.is_full();
     let Some(form) = form(app) else { return };
-    match form.wish(&board) {
+    match form.to_command(&board) {
         Err(why) => form.error = why,
         Ok(Some(_)) if is_full => {
             form.error = "the board has not confirmed the previous tasks yet: wait a moment".into();
@@ -92,9 +92,9 @@ pub fn take(app: &mut App, out: &mut Vec<Do>) {
         }
         Ok(Some(wish)) => {
             if let Some(Popup::Task(form)) = app.popups.pop() {
-                app.input.task_forms.sent(form);
+                app.input.task_forms.add_sent(form);
             }
-            out.push(Do::Command(Command::Task(Box::new(wish))));
+            out.push(Effect::Command(Command::Task(Box::new(wish))));
         }
     }
 }
@@ -108,7 +108,7 @@ pub fn turn_wait(app: &mut App) {
         Some(id) if form.id == Some(id) => {
             form.error = format!("task {id} cannot wait for itself: choose another task");
         }
-        Some(id) => form.turn_wait(id),
+        Some(id) => form.toggle_blocker(id),
     }
 }
 
@@ -119,7 +119,7 @@ pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
         UserAction::Edited => (Some(task), format!("{task} updated.")),
         UserAction::Claimed | UserAction::Released { .. } | UserAction::Completed => return,
     };
-    if app.input.task_forms.answered(id).is_some() {
+    if app.input.task_forms.take_answered(id).is_some() {
         app.selected.task = Some(task);
         app.say(NoticeLevel::Info, words);
     }
@@ -128,7 +128,7 @@ pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
 /// Handles a rejected form, of a new task or of an edit: it reopens with the reason, or stays a draft if the user is
 /// busy elsewhere.
 pub fn refused(app: &mut App, id: Option<TaskId>, why: &str) {
-    let Some(mut form) = app.input.task_forms.answered(id) else {
+    let Some(mut form) = app.input.task_forms.take_answered(id) else {
         return;
     };
     form.error = why.into();
@@ -137,7 +137,7 @@ pub fn refused(app: &mut App, id: Option<TaskId>, why: &str) {
     } else {
         let words = format!("{}. {}", why.trim_end_matches('.'), kept(&app.prefs, id));
         app.say(NoticeLevel::Warn, words);
-        app.input.task_forms.keep(form);
+        app.input.task_forms.store_draft(form);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::ui::popups::buttons::buttons;
 use crate::ui::popups::{confirm, text_areas};
 use crate::ui::text::fit;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::composer::Room;
+use crate::ui::widgets::composer::TextAreaSize;
 
 /// Draws the form. Returns the cursor position.
 pub fn draw(
@@ -28,11 +28,11 @@ pub fn draw(
     open(app, &form.title(), Vec::new(), theme, place.area, buffer);
     buttons(app, popup, place.buttons, theme, buffer);
     let places = text_areas::fields(app, popup, form);
-    for (line, row) in places.wrong.iter().zip(places.error.rows()) {
+    for (line, row) in places.error_lines.iter().zip(places.error.rows()) {
         Line::styled(line.as_str(), theme.error).render(row, buffer);
     }
     let mut cursor = None;
-    for (field, area) in places.each {
+    for (field, area) in places.fields {
         let at = part(form, field, area, theme, buffer);
         cursor = cursor.or((field == form.field).then_some(at));
     }
@@ -47,7 +47,7 @@ fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut B
     } else {
         (" ", theme.dim)
     };
-    let own = form.part(field);
+    let own = form.input(field);
     let place = text_areas::words(area);
     // A line styles its whole row, so the names get their own area.
     let names = Rect {
@@ -60,7 +60,7 @@ fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut B
         Line::styled(words, theme.dim).render(place, buffer);
         return place.as_position();
     }
-    let window = own.window(Room::from(place));
+    let window = own.window(TextAreaSize::from(place));
     for (text, row) in window.rows.iter().zip(place.rows()) {
         Line::styled(text.as_str(), theme.text).render(row, buffer);
     }
@@ -71,7 +71,7 @@ fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut B
             height: 1,
             ..names
         };
-        let words = format!("  {}", window.beyond.words());
+        let words = format!("  {}", window.overflow.words());
         Line::styled(words, theme.dim).render(last, buffer);
     }
     let (row, column) = window.cursor;

@@ -4,12 +4,12 @@ pub(in crate::ui) mod update;
 
 use std::sync::Arc;
 
-use crate::domain::own_theme::{OwnTheme, ThemeChoice};
+use crate::domain::custom_theme::{CustomTheme, ThemeChoice};
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
 use crate::ui::app::popup::{Choice, Popup};
-use crate::ui::frame::pick::{Does, Pick};
-use crate::ui::popups::picker::rows::picks;
+use crate::ui::frame::pick::{PickEffect, PickerRow};
+use crate::ui::popups::picker::rows::picker_rows;
 
 impl App {
     /// Returns the theme in effect: the previewed one while the picker is open, else the saved one.
@@ -24,23 +24,23 @@ impl App {
     }
 
     /// Sets the user's custom themes.
-    pub fn set_own_themes(&mut self, themes: Vec<Arc<OwnTheme>>) {
+    pub fn set_own_themes(&mut self, themes: Vec<Arc<CustomTheme>>) {
         self.prefs.own_themes = themes;
         self.dirty = true;
     }
 }
 
 /// Returns the rows of the picker.
-pub fn rows(prefs: &Preferences) -> Vec<Pick> {
+pub fn rows(prefs: &Preferences) -> Vec<PickerRow> {
     let all = ThemeChoice::all(&prefs.own_themes);
     let widest = all.iter().map(|theme| theme.word().chars().count()).max();
     let widest = widest.unwrap_or_default() + 1;
     all.into_iter()
-        .map(|theme| Pick {
+        .map(|theme| PickerRow {
             words: format!("{:<widest$} {}", theme.word(), theme.about()),
             marked: Vec::new(),
             aside: if theme == prefs.theme { "in use" } else { "" }.into(),
-            does: Does::Theme(theme),
+            does: PickEffect::Theme(theme),
         })
         .collect()
 }
@@ -53,14 +53,14 @@ fn previewed(app: &App) -> Option<ThemeChoice> {
         };
         (picker.choice == Choice::Themes).then_some(picker)
     })?;
-    match picks(app, picker).into_iter().nth(picker.row)?.does {
-        Does::Theme(theme) => Some(theme),
-        Does::Action(_)
-        | Does::In(..)
-        | Does::Address(_)
-        | Does::Model(_)
-        | Does::Allow(_)
-        | Does::TakeBack(_)
-        | Does::Copy(_) => None,
+    match picker_rows(app, picker).into_iter().nth(picker.row)?.does {
+        PickEffect::Theme(theme) => Some(theme),
+        PickEffect::Action(_)
+        | PickEffect::In(..)
+        | PickEffect::Address(_)
+        | PickEffect::Model(_)
+        | PickEffect::Allow(_)
+        | PickEffect::TakeBack(_)
+        | PickEffect::Copy(_) => None,
     }
 }

@@ -1,9 +1,9 @@
 //! The theme picker. The preview is computed in [`App::theme`](crate::ui::app::App::theme).
 
-use crate::domain::own_theme::ThemeChoice;
+use crate::domain::custom_theme::ThemeChoice;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Choice, Picker, Popup};
 use crate::ui::widgets::line_input::LineInput;
 
@@ -20,9 +20,9 @@ pub fn open(app: &mut App) {
 }
 
 /// Applies a theme and saves it.
-pub fn keep(app: &mut App, theme: ThemeChoice, out: &mut Vec<Do>) {
+pub fn keep(app: &mut App, theme: ThemeChoice, out: &mut Vec<Effect>) {
     app.popups.pop();
     app.say(NoticeLevel::Info, format!("Theme: {}.", theme.word()));
     app.prefs.theme = theme.clone();
-    out.push(Do::SaveTheme(theme));
+    out.push(Effect::SaveTheme(theme));
 }

@@ -14,7 +14,7 @@ use crate::ui::shell::hints::{Hint, Urgency, hints};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
 use crate::ui::text::{fit, width, wrap};
-use crate::ui::widgets::placed::{Placed, at_the_end, place};
+use crate::ui::widgets::placed::{Target, at_the_end, place};
 
 /// Columns for the mark before a status message and the spaces around it.
 const MESSAGE_MARGIN: usize = 5;
@@ -78,7 +78,7 @@ fn is_kept(hint: &Hint) -> bool {
 }
 
 /// Returns the hints that fit into the bottom line, after the status message.
-pub fn hint_line(state: &UiState, row: Rect) -> Vec<Placed<Hint>> {
+pub fn hint_line(state: &UiState, row: Rect) -> Vec<Target<Hint>> {
     let taken = message_room(state, row);
     let row = Rect {
         x: row.x + taken,
@@ -115,7 +115,7 @@ pub fn tab_line(
     layout: &Layout,
     row: Rect,
     offered: &[Pane],
-) -> Vec<Placed<(Pane, String)>> {
+) -> Vec<Target<(Pane, String)>> {
     let label = |pane: Pane, counts: Counts| {
         let mark = if layout.pane(pane).is_some() {
             "▸"
@@ -154,7 +154,7 @@ fn tab_title(pane: Pane) -> &'static str {
 }
 
 /// Returns the hint that hides the tour line, at the end of that line, or `None` if there is no line or no room.
-pub fn tour_away(state: &UiState, row: Rect) -> Option<Placed<String>> {
+pub fn tour_away(state: &UiState, row: Rect) -> Option<Target<String>> {
     let line = tour::line(state)?;
     let key = tour::dismissed_by(&state.prefs);
     // The tip itself is more important: the key that hides it is also in the help.

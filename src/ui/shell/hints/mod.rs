@@ -11,7 +11,7 @@ use crate::ui::app::popup::{Popup, Text};
 use crate::ui::app::{App, onboarding};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Action, Bound, Context, Found};
+use crate::ui::keymap::{Action, KeyBinding, Context, KeyLookup};
 use crate::ui::model::board::branches;
 use crate::ui::model::event_log::About;
 use crate::ui::panes::board::Hand;
@@ -75,7 +75,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             continue;
         }
         // A narrower context may bind the same key to another action.
-        let meant = Found::Action(binding.action);
+        let meant = KeyLookup::Action(binding.action);
         let means = |key: &&String| state.prefs.keymap.lookup(&contexts, key) == meant;
         let Some(key) = binding.keys.iter().find(means) else {
             continue;
@@ -103,7 +103,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
 }
 
 /// Returns the key as shown. For scrolling the preview, the keys of both directions.
-fn both_ways(prefs: &Preferences, binding: &Bound, key: &str) -> String {
+fn both_ways(prefs: &Preferences, binding: &KeyBinding, key: &str) -> String {
     let shown = keys::shown(key);
     if binding.context != Context::Peek || binding.action != Action::Move(Scroll::PageDown) {
         return shown;
@@ -176,7 +176,7 @@ fn place_in_diff(app: &App) -> Option<(usize, usize)> {
 
 /// Whether the action of `binding` would have an effect now.
 #[allow(clippy::too_many_lines)] // one match over all actions
-fn does_something(state: &UiState, binding: &Bound) -> bool {
+fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
     let focus = state.focus;
     let pane = panes::feature::feature(focus.pane());
     let in_panes = state.popups.is_empty();
@@ -292,7 +292,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             .is_some_and(|a| a.has_spoken),
         Action::NextMatch | Action::PrevMatch => {
             if let Some(Popup::Reader(reader)) = state.popups.last() {
-                !text_search::in_text(state, reader).hits.is_empty()
+                !text_search::search_reader(state, reader).hits.is_empty()
             } else {
                 let agent = state.model.agents.get(&state.shown);
                 in_panes && agent.is_some_and(|a| a.transcript.found().1 > 0)

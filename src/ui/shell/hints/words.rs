@@ -3,7 +3,7 @@
 use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Action, Bound, Context};
+use crate::ui::keymap::{Action, KeyBinding, Context};
 use crate::ui::panes::lead::answering;
 use crate::ui::panes::{board, needs};
 use crate::ui::popups::feature::feature;
@@ -15,7 +15,7 @@ pub const CLEAR_FILTER: &str = "clear filter";
 pub const END_SEARCH: &str = "end search";
 
 /// Returns the label of `binding` in the current state.
-pub fn words(app: &App, binding: &Bound) -> String {
+pub fn words(app: &App, binding: &KeyBinding) -> String {
     let action = binding.action;
     let is_closing_view = app.arrangement.zoom.is_some() || !app.shown.is_lead();
     if action == Action::Waiting {
@@ -67,7 +67,7 @@ pub fn words(app: &App, binding: &Bound) -> String {
     if binding.context == Context::Reader
         && action == Action::Back
         && let Some(Popup::Reader(reader)) = app.popups.last()
-        && text_search::is_on(reader)
+        && text_search::is_searching(reader)
     {
         return END_SEARCH.into();
     }
@@ -88,7 +88,7 @@ pub fn words(app: &App, binding: &Bound) -> String {
 }
 
 /// Returns the label for a question, which is answered or declined instead of approved or rejected.
-fn answer_words(app: &App, binding: &Bound) -> Option<&'static str> {
+fn answer_words(app: &App, binding: &KeyBinding) -> Option<&'static str> {
     let id = if let Some(Popup::Comment(comment)) = app.popups.last() {
         Some(&comment.request)
     } else if app.is_in_panes() {

@@ -1,26 +1,26 @@
 //! Mouse targets of popups and of the completion list, which cover everything below.
 
 use crate::ui::app::popup::Popup;
-use crate::ui::frame::hit::{Hit, Scrolls, has_mouse, listed};
+use crate::ui::frame::hit::{Hit, ScrollTarget, has_mouse, listed};
 use crate::ui::frame::layout::Layout;
 use crate::ui::keymap::Action;
 use crate::ui::panes::lead::complete;
 use crate::ui::popups::feature::feature;
-use crate::ui::shell::hit_test::{Placed, panes};
+use crate::ui::shell::hit_test::{Target, panes};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::{layout, peek};
 use crate::ui::widgets::area;
 
 /// Adds the rows of the completion list. Its area blocks the targets below.
-pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
-    let len = complete::offers(state).len();
-    if let Some(place) = complete::place(state, layout, len) {
+pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Target<Hit>>) {
+    let len = complete::candidates(state).len();
+    if let Some(place) = complete::popup_layout(state, layout, len) {
         let rows = listed(place.list, place.first, len);
-        out.extend(rows.map(|(at, row)| Placed {
+        out.extend(rows.map(|(at, row)| Target {
             at,
             what: Hit::Offer(row),
         }));
-        out.push(Placed {
+        out.push(Target {
             at: place.area,
             what: Hit::Nothing,
         });
@@ -28,8 +28,8 @@ pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
 }
 
 /// Adds the targets of a popup and of the screen around it.
-pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
-    let mut list: Vec<Placed<Hit>> = Vec::new();
+pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Target<Hit>>) {
+    let mut list: Vec<Target<Hit>> = Vec::new();
     let mut targets = feature(popup).targets(state, popup);
     if let Popup::Peek(pane) = popup {
         let layout = layout::layout(state, state.size);
@@ -40,15 +40,15 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
         targets.area = layout.peek.unwrap_or_default();
         targets.bar = peek::scrollbar(state, targets.area);
     }
-    let mut put = |at, what| targets.inside.push(Placed { at, what });
+    let mut put = |at, what| targets.inside.push(Target { at, what });
     if has_mouse(&state.prefs) {
         put(area::close_mark(targets.area), Hit::Button(Action::Back));
     }
     if let Some(bar) = targets.bar {
-        put(bar.at, Hit::Scrollbar(Scrolls::Popup, bar));
+        put(bar.at, Hit::Scrollbar(ScrollTarget::Popup, bar));
     }
     out.append(&mut targets.inside);
     out.append(&mut list);
     let around = [(targets.area, Hit::Popup), (state.size, targets.beside)];
-    out.extend(around.map(|(at, what)| Placed { at, what }));
+    out.extend(around.map(|(at, what)| Target { at, what }));
 }

@@ -3,31 +3,31 @@
 use ratatui::layout::Rect;
 
 use crate::ui::frame;
-use crate::ui::frame::hit::{Hit, Scrolls};
+use crate::ui::frame::hit::{Hit, ScrollTarget};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::feature::feature;
-use crate::ui::shell::hit_test::Placed;
+use crate::ui::shell::hit_test::Target;
 use crate::ui::shell::state::UiState;
 
 /// Adds the targets on a pane's frame: title (focuses the pane), follow mark and scroll bar.
-pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>>) {
-    out.push(Placed {
+pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Target<Hit>>) {
+    out.push(Target {
         at: frame::title_place(&state.prefs, pane, area),
         what: Hit::Button(Action::Focus(pane)),
     });
     feature(pane).frame_targets(state, area, out);
     let bar = feature(pane).scrollbar(state, area);
-    out.extend(bar.map(|bar| Placed {
+    out.extend(bar.map(|bar| Target {
         at: bar.at,
-        what: Hit::Scrollbar(Scrolls::Pane(pane), bar),
+        what: Hit::Scrollbar(ScrollTarget::Pane(pane), bar),
     }));
 }
 
 /// Adds the targets inside a pane, and the pane itself below them.
-pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>>) {
+pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Target<Hit>>) {
     feature(pane).targets(state, area, out);
-    out.push(Placed {
+    out.push(Target {
         at: area,
         what: Hit::Pane(pane),
     });

@@ -2,22 +2,22 @@
 
 use ratatui::layout::Rect;
 
-use crate::domain::screen::Arrangement;
+use crate::domain::screen::PaneLayout;
 use crate::ui::app::App;
-use crate::ui::frame::layout::{BESIDE_TEXT, Class, Layout, TABS, TEXT_WIDEST};
+use crate::ui::frame::layout::{BESIDE_TEXT, SizeClass, Layout, TABS, TEXT_WIDEST};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::CrewModel;
 use crate::ui::panes::needs::card;
 use crate::ui::panes::todo;
 use crate::ui::shell::layout::shares;
 use crate::ui::shell::layout::shares::{Content, Keys};
-use crate::ui::widgets::composer::{ROWS_MAX, Room};
+use crate::ui::widgets::composer::{ROWS_MAX, TextAreaSize};
 use crate::ui::widgets::cut::{cut_left, cut_top};
 
 /// Places one pane and a tab line for the others. On narrow screens the focus layout omits the tab line to save a row.
 pub fn one(app: &App, out: &mut Layout, body: Rect) {
     let pane = app.focus.pane();
-    let is_bare = out.class == Class::Narrow && app.arrangement.screen.layout == Arrangement::Focus;
+    let is_bare = out.class == SizeClass::Narrow && app.arrangement.screen.layout == PaneLayout::Focus;
     let body = if is_bare {
         body
     } else {
@@ -83,7 +83,7 @@ pub fn board_first(app: &App, out: &mut Layout, body: Rect) {
         left.height / 4
     };
     let strip = shares::strip(left.height, app.model.team.members.len()).max(letters);
-    if out.class == Class::Wide {
+    if out.class == SizeClass::Wide {
         let (board, below) = cut_top(left, left.height.saturating_sub(strip));
         let (team, inbox) = cut_left(below, below.width / 2);
         out.panes.extend([
@@ -113,11 +113,11 @@ pub fn stacked(app: &App, out: &mut Layout, body: Rect) {
     };
     let (upper, lower) = cut_top(body, body.height * 11 / 20);
     match app.arrangement.screen.layout {
-        Arrangement::Wall | Arrangement::Focus => {
+        PaneLayout::Wall | PaneLayout::Focus => {
             conversation(app, out, upper, Todo::Elsewhere);
             shared(out, lower);
         }
-        Arrangement::Board => {
+        PaneLayout::Board => {
             shared(out, upper);
             conversation(app, out, lower, Todo::Elsewhere);
         }
@@ -132,11 +132,11 @@ fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect
     // By default the conversation is not wider than its longest lines.
     let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
     let width = match app.arrangement.screen.layout {
-        Arrangement::Wall if share == default => percent(share).min(needs),
-        Arrangement::Board if share == default => {
+        PaneLayout::Wall if share == default => percent(share).min(needs),
+        PaneLayout::Board if share == default => {
             percent(share).max(body.width.saturating_sub(needs))
         }
-        Arrangement::Wall | Arrangement::Board | Arrangement::Focus => percent(share),
+        PaneLayout::Wall | PaneLayout::Board | PaneLayout::Focus => percent(share),
     };
     let (left, right) = cut_left(body, width);
     // The edges of both frames: a target of one column is hard to hit.
@@ -174,7 +174,7 @@ fn conversation(app: &App, out: &mut Layout, area: Rect, todo: Todo) {
     let upper = if app.replay.is_some() {
         area
     } else {
-        let composer = if out.class == Class::Narrow && is_idle(app) {
+        let composer = if out.class == SizeClass::Narrow && is_idle(app) {
             // Rows are scarce: an empty composer is one row with a hint.
             1
         } else {
@@ -222,7 +222,7 @@ fn is_idle(app: &App) -> bool {
 fn composer_height(app: &App, area: Rect) -> u16 {
     let width = area.width.saturating_sub(4);
     let limit = ROWS_MAX.min(area.height / 3).max(1);
-    let room = Room {
+    let room = TextAreaSize {
         width,
         height: limit,
     };

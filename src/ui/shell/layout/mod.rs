@@ -5,8 +5,8 @@ mod shares;
 
 use ratatui::layout::Rect;
 
-use crate::domain::screen::Arrangement;
-use crate::ui::frame::layout::{Class, Layout, class, is_one};
+use crate::domain::screen::PaneLayout;
+use crate::ui::frame::layout::{SizeClass, Layout, class, is_one};
 use crate::ui::shell::layout::arrange::{alone, banner, board_first, middle, one, stacked, wide};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::{peek, tour};
@@ -34,7 +34,7 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
         composer: None,
         peek: None,
     };
-    if class == Class::Small {
+    if class == SizeClass::Small {
         return out;
     }
     let mut body = Rect::new(area.x, area.y + 1, area.width, area.height - 2);
@@ -52,13 +52,13 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
         return out;
     }
     match (class, state.arrangement.screen.layout) {
-        (Class::Small, _) => {}
+        (SizeClass::Small, _) => {}
         _ if one_at_a_time => one(state, &mut out, body),
-        (Class::Narrow, _) => stacked(state, &mut out, body),
-        (Class::Middle | Class::Wide, Arrangement::Focus) => one(state, &mut out, body),
-        (Class::Middle, Arrangement::Wall) => middle(state, &mut out, body),
-        (Class::Wide, Arrangement::Wall) => wide(state, &mut out, body),
-        (Class::Middle | Class::Wide, Arrangement::Board) => board_first(state, &mut out, body),
+        (SizeClass::Narrow, _) => stacked(state, &mut out, body),
+        (SizeClass::Middle | SizeClass::Wide, PaneLayout::Focus) => one(state, &mut out, body),
+        (SizeClass::Middle, PaneLayout::Wall) => middle(state, &mut out, body),
+        (SizeClass::Wide, PaneLayout::Wall) => wide(state, &mut out, body),
+        (SizeClass::Middle | SizeClass::Wide, PaneLayout::Board) => board_first(state, &mut out, body),
     }
     out
 }
@@ -73,13 +73,13 @@ mod tests {
     #[test]
     fn class_follows_the_size() {
         let cases = [
-            (59, 16, Class::Small),
-            (60, 15, Class::Small),
-            (60, 16, Class::Narrow),
-            (99, 50, Class::Narrow),
-            (100, 16, Class::Middle),
-            (139, 50, Class::Middle),
-            (140, 16, Class::Wide),
+            (59, 16, SizeClass::Small),
+            (60, 15, SizeClass::Small),
+            (60, 16, SizeClass::Narrow),
+            (99, 50, SizeClass::Narrow),
+            (100, 16, SizeClass::Middle),
+            (139, 50, SizeClass::Middle),
+            (140, 16, SizeClass::Wide),
         ];
         for (width, height, expected) in cases {
             assert_eq!(class(Rect::new(0, 0, width, height)), expected);
@@ -92,7 +92,7 @@ mod tests {
         for width in sizes {
             let mut state = fixture::busy(width, 60);
             for height in (16..60).chain([90, 120]) {
-                for arrangement in Arrangement::ALL {
+                for arrangement in PaneLayout::ALL {
                     state.arrangement.screen.layout = arrangement;
                     for focus in [
                         Focus::Composer,

@@ -23,7 +23,7 @@ use crate::ui::popups::{task_page, thread};
 use crate::ui::shell::state::UiState;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
-use crate::ui::transcript::Place;
+use crate::ui::transcript::ScrollAnchor;
 use crate::ui::widgets::area;
 use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -163,7 +163,7 @@ pub struct Reading {
     /// Lines scrolled off the top; `None` for the item's default start.
     first: Option<usize>,
     /// The position in a conversation.
-    place: Place,
+    place: ScrollAnchor,
 }
 
 /// Returns the scroll position of the current preview.
@@ -180,13 +180,13 @@ pub fn reading(state: &UiState) -> Reading {
 
 impl Reading {
     /// Returns how many lines of `peeked` are scrolled off the top of `list`.
-    pub fn first(&self, peeked: &Peeked, list: Rect) -> usize {
+    pub fn first(&self, peeked: &Preview, list: Rect) -> usize {
         let most = peeked.lines.len().saturating_sub(usize::from(list.height));
         self.first.unwrap_or(peeked.begin).min(most)
     }
 
     /// Returns the position in a conversation.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &ScrollAnchor {
         &self.place
     }
 }
@@ -213,13 +213,13 @@ pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
         return None;
     }
     let viewport = frame_layout::viewport(talk);
-    let scrolled = agent.transcript.scrolled_at(&reading.place, viewport)?;
+    let scrolled = agent.transcript.scroll_state_at(&reading.place, viewport)?;
     Scrollbar::new(area, talk, scrolled)
 }
 
 /// A scroll movement of the preview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Go {
+pub enum ScrollTo {
     /// Relative.
     By(Scroll),
     /// Absolute: this many rows above, as the scrollbar counts.
@@ -227,7 +227,7 @@ pub enum Go {
 }
 
 /// Returns the scroll position after a movement.
-pub fn go(state: &UiState, area: Rect, go: Go) -> Option<Reading> {
+pub fn go(state: &UiState, area: Rect, go: ScrollTo) -> Option<Reading> {
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
     let mut reading = reading(state);
@@ -236,8 +236,8 @@ pub fn go(state: &UiState, area: Rect, go: Go) -> Option<Reading> {
         let seen = usize::from(list.height).max(1);
         let most = len.saturating_sub(seen);
         reading.first = Some(match go {
-            Go::By(by) => scrolled(reading.first(&peeked, list), most, by, seen),
-            Go::To(first) => first.min(most),
+            ScrollTo::By(by) => scrolled(reading.first(&peeked, list), most, by, seen),
+            ScrollTo::To(first) => first.min(most),
         });
         return Some(reading);
     };
@@ -246,8 +246,8 @@ pub fn go(state: &UiState, area: Rect, go: Go) -> Option<Reading> {
     if !talk.is_empty() {
         let viewport = frame_layout::viewport(talk);
         reading.place = match go {
-            Go::By(by) => transcript.scroll_from(reading.place, by, viewport),
-            Go::To(above) => transcript.place_at(above, viewport),
+            ScrollTo::By(by) => transcript.scroll_from(reading.place, by, viewport),
+            ScrollTo::To(above) => transcript.anchor_at_offset(above, viewport),
         };
     }
     Some(reading)
@@ -283,7 +283,7 @@ fn scrolled(first: usize, most: usize, by: Scroll, seen: usize) -> usize {
 
 /// The content of the preview.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Peeked {
+pub struct Preview {
     /// The title.
     pub title: String,
     /// The lines at the top.
@@ -295,8 +295,8 @@ pub struct Peeked {
 }
 
 /// Returns the content of the preview for a width of `columns`.
-pub fn peeked(app: &App, columns: usize, theme: &Theme) -> Option<Peeked> {
-    let whole = |title: String, lines: Vec<Line<'static>>| Peeked {
+pub fn peeked(app: &App, columns: usize, theme: &Theme) -> Option<Preview> {
+    let whole = |title: String, lines: Vec<Line<'static>>| Preview {
         title,
         lines,
         begin: 0,
@@ -312,7 +312,7 @@ pub fn peeked(app: &App, columns: usize, theme: &Theme) -> Option<Peeked> {
         Pane::Inbox => {
             let (_, traced) = inbox::selected_letter(app)?;
             let thread = thread::lay_out(app, traced, columns, theme);
-            Some(Peeked {
+            Some(Preview {
                 begin: thread.opened,
                 ..whole(thread::title(app, traced), thread.lines)
             })
@@ -330,7 +330,7 @@ pub fn peeked(app: &App, columns: usize, theme: &Theme) -> Option<Peeked> {
         }
         Pane::Team => {
             let (_, name) = team::selected_member(app)?;
-            Some(Peeked {
+            Some(Preview {
                 title: name.to_string(),
                 lines: about(app, &name, columns, theme),
                 begin: 0,

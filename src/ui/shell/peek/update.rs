@@ -8,7 +8,7 @@ use crate::ui::app::popup::Popup;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::needs;
-use crate::ui::shell::peek::{Go, Reading};
+use crate::ui::shell::peek::{ScrollTo, Reading};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::movement;
 use crate::ui::shell::{layout, peek};
@@ -31,14 +31,14 @@ pub fn open(state: &mut UiState) {
 pub fn scroll(state: &mut UiState, by: Scroll) {
     match by {
         Scroll::HalfUp | Scroll::HalfDown | Scroll::PageUp | Scroll::PageDown => {
-            read(state, Go::By(by));
+            read(state, ScrollTo::By(by));
         }
         Scroll::LineUp | Scroll::LineDown | Scroll::Top | Scroll::Bottom => select(state, by),
     }
 }
 
 /// Scrolls the preview.
-pub fn read(state: &mut UiState, to: Go) {
+pub fn read(state: &mut UiState, to: ScrollTo) {
     let area = layout::layout(state, state.size).peek;
     if let Some(reading) = area.and_then(|area| peek::go(state, area, to)) {
         state.reading = reading;

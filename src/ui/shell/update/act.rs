@@ -2,13 +2,13 @@
 
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::drafts;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Popup, Text, push};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Way;
 use crate::ui::panes::lead::complete_update;
-use crate::ui::panes::lead::complete_update::Taken;
+use crate::ui::panes::lead::complete_update::Accepted;
 use crate::ui::panes::{board, needs};
 use crate::ui::popups::confirm::{merge, task_actions};
 use crate::ui::popups::picker::update as picker_update;
@@ -23,7 +23,7 @@ use crate::ui::shell::update::{
 
 /// Runs `action`.
 #[allow(clippy::too_many_lines)] // every action, once
-pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
+pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
     let refused = state.seat.refuses(action);
     let refused = refused.or_else(|| first::refuses(state, action));
     if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
@@ -34,13 +34,13 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Help => popups::help(state),
         Action::Palette => popups::palette(state),
         Action::EventLog => event_log::update::open(state),
-        Action::Trouble => event_log::update::trouble(state),
+        Action::Trouble => event_log::update::report_file_error(state),
         Action::Problems => push(state, Popup::read(Text::Problems)),
         Action::Costs => costs::update::open(state),
         Action::Peek => peek::update::open(state),
         Action::Todo => todo::turn(state, out),
-        Action::Print => out.extend(find::whole(state).map(Do::Print)),
-        Action::ReadOutside => out.extend(find::whole(state).map(Do::ReadOutside)),
+        Action::Print => out.extend(find::whole(state).map(Effect::Print)),
+        Action::ReadOutside => out.extend(find::whole(state).map(Effect::OpenInEditor)),
         Action::Skills => reader_update::skills(state),
         Action::Models => picker_update::models(state, out),
         Action::Themes => themes::update::open(state),
@@ -55,9 +55,9 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Filter => popups::filter(state),
         Action::Accept => {
             let next = match complete_update::take(state) {
-                Taken::Command(action) => Some(action),
-                Taken::Name => None,
-                Taken::Nothing => popups::accept(state, out),
+                Accepted::Command(action) => Some(action),
+                Accepted::Name => None,
+                Accepted::Nothing => popups::accept(state, out),
             };
             if let Some(next) = next {
                 act(state, next, out);
@@ -110,11 +110,11 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Newline => compose::newline(state),
         Action::Older => {
             let width = compose::width(state);
-            state.input.composer.older(width);
+            state.input.composer.cursor_up_or_recall(width);
         }
         Action::Newer => {
             let width = compose::width(state);
-            state.input.composer.newer(width);
+            state.input.composer.cursor_down_or_recall(width);
         }
         Action::DeleteToStart => compose::delete_to_start(state),
         Action::EditOutside => drafts::edit_outside(state, out),
@@ -165,7 +165,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::JumpBack => replay::turn(state, Player::jump_back),
         Action::Faster => replay::speed(state, Player::faster),
         Action::Slower => replay::speed(state, Player::slower),
-        Action::Suspend => out.push(Do::Suspend),
-        Action::Quit => out.push(Do::Quit),
+        Action::Suspend => out.push(Effect::Suspend),
+        Action::Quit => out.push(Effect::Quit),
     }
 }

@@ -4,11 +4,11 @@ use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::Weight;
-use crate::ui::app::popup::{CommentStage, Popup, Written};
+use crate::ui::app::popup::{CommentStage, Popup, TextField};
 use crate::ui::app::task_form::Field;
-use crate::ui::app::{App, TWICE, onboarding};
+use crate::ui::app::{App, QUIT_WINDOW, onboarding};
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::model::{QUEUED_MAX, Queued};
@@ -18,10 +18,10 @@ use crate::ui::popups::text_areas::{comment, composer, fields, words};
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::bytes;
-use crate::ui::widgets::composer::{Pasted, Room};
+use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
 
 /// Sends the message in the composer. Returns the action if the text is a slash command.
-pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
+pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     let text = app.input.composer.text();
     let text = text.trim();
     if text.is_empty() {
@@ -59,7 +59,7 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
             return None;
         }
     };
-    if addressed == Addressed::Shown && answers::answer(app, words, out) {
+    if addressed == RecipientSource::Shown && answers::answer(app, words, out) {
         return None;
     }
     if words.is_empty() {
@@ -99,12 +99,12 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
         app.model.queued.remove(0);
     }
     app.input.composer.take();
-    out.push(Do::Command(command));
+    out.push(Effect::Command(command));
     None
 }
 
 /// Compacts the conversation of the shown agent.
-pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Do>) {
+pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {
         app.say(NoticeLevel::Warn, "Subagents compact automatically.");
@@ -117,7 +117,7 @@ pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Do>) {
         format!("Compacting the conversation of {agent}…"),
         move |app| ended(app, &of) == before,
     );
-    out.push(Do::Command(Command::Compact {
+    out.push(Effect::Command(Command::Compact {
         agent,
         focus: focus.into(),
     }));
@@ -136,7 +136,7 @@ fn slash(text: &str) -> Option<Result<Action, ()>> {
 
 /// How the recipient of a message was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Addressed {
+enum RecipientSource {
     /// By `@name` at the start.
     ByName,
     /// By the conversation that is shown.
@@ -144,21 +144,21 @@ enum Addressed {
 }
 
 /// Returns the recipient and the text of a message: `@name text`, else the shown agent. Fails for an unknown name.
-fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, Addressed), String> {
+fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, RecipientSource), String> {
     let Some(rest) = text.strip_prefix('@') else {
-        return Ok((app.shown.clone(), text, Addressed::Shown));
+        return Ok((app.shown.clone(), text, RecipientSource::Shown));
     };
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (name, words) = rest.split_at(end);
     let name = name.trim_end_matches([',', ':']);
     let Ok(party) = Name::party(name) else {
-        return Ok((app.shown.clone(), text, Addressed::Shown));
+        return Ok((app.shown.clone(), text, RecipientSource::Shown));
     };
     if party.same(&Name::lead()) {
-        return Ok((Name::lead(), words.trim(), Addressed::ByName));
+        return Ok((Name::lead(), words.trim(), RecipientSource::ByName));
     }
     match app.model.team.find(&party) {
-        Some(member) => Ok((member.name.clone(), words.trim(), Addressed::ByName)),
+        Some(member) => Ok((member.name.clone(), words.trim(), RecipientSource::ByName)),
         None => Err(format!("{}.", app.model.team.unknown(name))),
     }
 }
@@ -166,13 +166,13 @@ fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, Addressed),
 /// Inserts a line break.
 pub fn newline(app: &mut App) {
     match app.popups.last_mut().map(Popup::written) {
-        Some(Some(Written::Comment(text))) => text.newline(),
+        Some(Some(TextField::Comment(text))) => text.newline(),
         // The other fields are single- line.
-        Some(Some(Written::Task(form))) if form.field == Field::Description => {
+        Some(Some(TextField::Task(form))) if form.field == Field::Description => {
             form.writing().newline();
         }
         Some(
-            Some(Written::Search | Written::Filter(_) | Written::Choice(_) | Written::Task(_))
+            Some(TextField::Search | TextField::Filter(_) | TextField::Choice(_) | TextField::Task(_))
             | None,
         ) => {}
         None => app.input.composer.newline(),
@@ -182,9 +182,9 @@ pub fn newline(app: &mut App) {
 /// Deletes from the cursor to the start of the line.
 pub fn delete_to_start(app: &mut App) {
     match app.popups.last_mut().map(Popup::written) {
-        Some(Some(Written::Comment(text))) => text.delete_to_start(),
-        Some(Some(Written::Task(form))) => form.writing().delete_to_start(),
-        Some(Some(Written::Search | Written::Filter(_) | Written::Choice(_)) | None) => {}
+        Some(Some(TextField::Comment(text))) => text.delete_to_start(),
+        Some(Some(TextField::Task(form))) => form.writing().delete_to_start(),
+        Some(Some(TextField::Search | TextField::Filter(_) | TextField::Choice(_)) | None) => {}
         None => app.input.composer.delete_to_start(),
     }
 }
@@ -200,18 +200,18 @@ pub fn reveal(state: &mut UiState) {
         return;
     };
     match state.popups.last_mut().map(Popup::written) {
-        Some(Some(Written::Comment(text))) => text.reveal(room),
-        Some(Some(Written::Task(form))) => form.in_view().reveal(room),
-        Some(Some(Written::Search | Written::Filter(_) | Written::Choice(_)) | None) => {}
+        Some(Some(TextField::Comment(text))) => text.reveal(room),
+        Some(Some(TextField::Task(form))) => form.focused_input().reveal(room),
+        Some(Some(TextField::Search | TextField::Filter(_) | TextField::Choice(_)) | None) => {}
         None => state.input.composer.reveal(room),
     }
 }
 
 /// Warns if a paste was truncated.
-pub fn report(app: &mut App, pasted: Pasted) {
+pub fn report(app: &mut App, pasted: PasteResult) {
     match pasted {
-        Pasted::Whole => {}
-        Pasted::Cut { kept, of } => {
+        PasteResult::Whole => {}
+        PasteResult::Cut { kept, of } => {
             let text = format!(
                 "Pasted {} of {}. For longer text, save it to a file and name the file.",
                 bytes(kept),
@@ -224,7 +224,7 @@ pub fn report(app: &mut App, pasted: Pasted) {
 
 /// Closes a popup, interrupts the shown agent, clears the focused draft, or quits on a second press when the agent is
 /// idle. Each step takes its own key press, so a double tap on a draft does not quit.
-pub fn interrupt(app: &mut App, out: &mut Vec<Do>) {
+pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
     if let Some(Popup::Task(_)) = app.popups.last() {
         return crate::ui::popups::task_form::update::close(app);
     }
@@ -252,7 +252,7 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Do>) {
             format!("Stopping {agent}. Partial work is kept.{next}"),
             move |app| app.keys.interrupted.as_ref() == Some(&stopped),
         );
-        out.push(Do::Command(Command::Interrupt { agent }));
+        out.push(Effect::Command(Command::Interrupt { agent }));
         return;
     }
     if !app.input.composer.is_empty() && app.focus == Focus::Composer {
@@ -265,9 +265,9 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Do>) {
     let again = app
         .keys
         .quit_armed
-        .is_some_and(|at| app.now.since(at) <= TWICE);
+        .is_some_and(|at| app.now.since(at) <= QUIT_WINDOW);
     if again {
-        out.push(Do::Quit);
+        out.push(Effect::Quit);
         return;
     }
     app.keys.quit_armed = Some(app.now);
@@ -280,7 +280,7 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Do>) {
     app.say(NoticeLevel::Info, text);
     // The message expires together with the quit confirmation.
     if let Some(flash) = &mut app.flash {
-        flash.until = app.now.after(TWICE);
+        flash.until = app.now.after(QUIT_WINDOW);
     }
 }
 
@@ -289,20 +289,20 @@ pub fn disarm(app: &mut App) {
     let Some(at) = app.keys.quit_armed.take() else {
         return;
     };
-    let until = at.after(TWICE);
+    let until = at.after(QUIT_WINDOW);
     app.flash.take_if(|flash| flash.until == until);
     app.dirty = true;
 }
 
 /// Returns the size of the multi-line text area that has the keyboard focus, if there is one.
-pub fn room(state: &UiState) -> Option<Room> {
+pub fn room(state: &UiState) -> Option<TextAreaSize> {
     match state.popups.last() {
         Some(popup @ Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
             Some(self::comment(state, popup).into())
         }
         Some(popup @ Popup::Task(form)) => {
             let places = fields(state, popup, form);
-            let own = places.each.iter().find(|(of, _)| *of == form.field);
+            let own = places.fields.iter().find(|(of, _)| *of == form.field);
             own.map(|(_, area)| words(*area).into())
         }
         None if state.focus == Focus::Composer => {

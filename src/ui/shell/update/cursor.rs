@@ -10,7 +10,7 @@ use crate::ui::keymap::pane::Focus;
 use crate::ui::popups::{task_form, text_areas};
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
-use crate::ui::widgets::composer::{Composer, Room};
+use crate::ui::widgets::composer::{Composer, TextAreaSize};
 
 /// Places the cursor in the composer and focuses it.
 pub fn in_composer(state: &mut UiState, here: Position) {
@@ -36,7 +36,7 @@ pub fn in_field(app: &mut App, field: Field, here: Position) {
         return;
     };
     let places = text_areas::fields(app, popup, form);
-    let place = places.each.iter().find(|(of, _)| *of == field);
+    let place = places.fields.iter().find(|(of, _)| *of == field);
     if let (Some((_, area)), Some(form)) = (place, task_form::update::form(app)) {
         form.field = field;
         put(form.writing(), text_areas::words(*area), here);
@@ -47,5 +47,5 @@ fn put(written: &mut Composer, text: Rect, here: Position) {
     let row = here.y.saturating_sub(text.y);
     let column = here.x.saturating_sub(text.x);
     let last = text.height.saturating_sub(1);
-    written.click(Room::from(text), row.min(last), column);
+    written.click(TextAreaSize::from(text), row.min(last), column);
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::domain::attention::Matter;
+use crate::domain::notification::NotifyKind;
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::request::{Decider, Request};
-use crate::domain::stamp::Timestamp;
+use crate::domain::request::{Approver, Request};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
@@ -15,7 +15,7 @@ use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::AgentView;
-use crate::ui::model::board::index::Standing;
+use crate::ui::model::board::index::PolicyContext;
 use crate::ui::model::{CrewModel, MODELS_MAX, Models, costs, sentence};
 use crate::ui::panes::needs;
 use crate::ui::panes::needs::answers;
@@ -80,7 +80,7 @@ pub fn event(state: &mut UiState, event: &Event) {
         } => {
             agent_event(state, agent, event);
             let parent = state.model.agents.entry(parent);
-            parent.transcript.sent_out(call, agent);
+            parent.transcript.record_subagent(call, agent);
         }
         EventKind::BranchesChanged { branches } => {
             state.model.branches.changed(branches);
@@ -143,24 +143,24 @@ fn ready(app: &mut App, setup: &SessionInfo) {
 }
 
 /// Notifies the user about an idle, failed or stuck crew. Requests are handled in [`request_changed`].
-pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
+pub fn notify_user(state: &mut UiState, event: &EventKind) {
     let (matter, words) = if let EventKind::CrewAtRest = event {
         if !state.model.requests.is_empty() {
             // The crew is idle because a request is open, which has its own notification.
             return;
         }
-        let done = crate::ui::model::board::index(state).count(Standing::Done);
+        let done = crate::ui::model::board::index(state).count(PolicyContext::Done);
         let words = match state.model.board.len() {
             0 => "the lead has answered".into(),
             all => format!("all idle, {done}/{all} done"),
         };
-        (Matter::Done, words)
+        (NotifyKind::Done, words)
     } else if let EventKind::ActivityChanged { agent, activity } = event
         && *activity != state.activity(agent)
     {
         match activity {
-            Activity::Failed { .. } => (Matter::Trouble, format!("{agent} failed")),
-            Activity::Stuck { .. } => (Matter::Trouble, format!("{agent} is stuck")),
+            Activity::Failed { .. } => (NotifyKind::Trouble, format!("{agent} failed")),
+            Activity::Stuck { .. } => (NotifyKind::Trouble, format!("{agent} is stuck")),
             Activity::Idle
             | Activity::Thinking
             | Activity::Compacting
@@ -173,7 +173,7 @@ pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
     } else {
         return;
     };
-    state.attention.news(matter, words, state.now);
+    state.attention.push(matter, words, state.now);
 }
 
 fn agent_event(model: &mut CrewModel, agent: &Name, event: &Event) {
@@ -197,9 +197,9 @@ fn request_changed(state: &mut UiState, request: &Request) {
     let waits = state.model.requests.get(&request.id).is_some();
     // A request that joins an existing card was already announced.
     let is_new_card = state.model.requests.same(request).next().is_none();
-    if waits && !known && is_new_card && request.decider != Decider::Lead {
+    if waits && !known && is_new_card && request.decider != Approver::Lead {
         let words = sentence::request(request);
-        state.attention.news(Matter::Needs, words, state.now);
+        state.attention.push(NotifyKind::Needs, words, state.now);
     }
     let after = needs::selected_request(state).map(|(_, r)| r.id.clone());
     if before != after {

@@ -7,7 +7,7 @@ use crate::ui::widgets::line_input::LineInput;
 
 /// Edits the filter of a pane and selects its first match.
 pub fn write(app: &mut App, pane: Pane, edit: impl FnOnce(&mut LineInput)) {
-    let Some(filter) = app.filters.written(pane) else {
+    let Some(filter) = app.filters.editing(pane) else {
         return;
     };
     edit(&mut filter.words);

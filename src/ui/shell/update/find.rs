@@ -29,12 +29,12 @@ pub fn begin(app: &mut App) {
 /// Edits the search text.
 pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
     let viewport = areas::viewport(state);
-    shown(state).write_search(edit, viewport);
+    shown(state).edit_search(edit, viewport);
 }
 
 /// Closes the search field and keeps the search.
 pub fn keep(app: &mut App) {
-    shown(app).keep_search();
+    shown(app).finish_search_input();
     if shown(app).search().is_some() && shown(app).found().1 == 0 {
         app.say(NoticeLevel::Info, "No matches in this conversation.");
     }
@@ -85,10 +85,10 @@ pub fn prompt(state: &mut UiState, way: Way) {
 
 /// Opens the menu of conversation parts to copy.
 pub fn copy_menu(app: &mut App) {
-    if shown(app).portions().is_empty() {
+    if shown(app).copyable_portions().is_empty() {
         let is_empty = |app: &App| {
             let shown = app.model.agents.get(&app.shown);
-            shown.is_none_or(|agent| agent.transcript.portions().is_empty())
+            shown.is_none_or(|agent| agent.transcript.copyable_portions().is_empty())
         };
         app.say_while(NoticeLevel::Info, "Nothing to copy here yet.", is_empty);
         return;
@@ -98,7 +98,7 @@ pub fn copy_menu(app: &mut App) {
 
 /// All of the whole shown conversation as text, as the copy menu does. Shows a status message if it is empty.
 pub fn whole(app: &mut App) -> Option<String> {
-    let text = shown(app).text_of(&Portion::Whole);
+    let text = shown(app).portion_text(&Portion::Whole);
     let text = text.filter(|text| !text.trim().is_empty());
     if text.is_none() {
         let text = "This conversation is empty.";

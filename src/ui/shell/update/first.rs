@@ -3,7 +3,7 @@
 use crate::protocol::EventKind;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::{Weight, drawn, keys_line, offers};
 use crate::ui::app::popup::{Popup, Question};
 use crate::ui::frame::layout as frame_layout;
@@ -19,14 +19,14 @@ const TOO_LONG: &str =
     "Not all settings are visible. Make the window larger, or run crewdeck trust in a shell.";
 
 /// Runs `action` if the setup page offers it; otherwise does nothing.
-pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
+pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
     if !offers(state, action) {
         return;
     }
     let (words, wish) = if action == Action::StartDemo {
-        ("Starting the demo…", Do::StartDemo)
+        ("Starting the demo…", Effect::StartDemo)
     } else if action == Action::MakeRepository {
-        ("Running git…", Do::MakeRepository)
+        ("Running git…", Effect::MakeRepository)
     } else if action == Action::ApproveSettings {
         if !fits(state) {
             state.say(NoticeLevel::Warn, TOO_LONG);
@@ -35,9 +35,9 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         crate::ui::app::popup::push(state, Popup::Confirm(Question::ApproveSettings));
         return;
     } else if action == Action::WithoutSettings {
-        ("Starting without them…", Do::WithoutSettings)
+        ("Starting without them…", Effect::StartWithoutSettings)
     } else {
-        ("Checking again…", Do::LookAgain)
+        ("Checking again…", Effect::Reload)
     };
     state.say(NoticeLevel::Info, words);
     out.push(wish);

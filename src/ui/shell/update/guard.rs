@@ -12,7 +12,7 @@ use crate::ui::app::App;
 use crate::ui::app::key_guard::{HOLD, Hold, SETTLE};
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Action, Found};
+use crate::ui::keymap::{Action, KeyLookup};
 use crate::ui::panes::needs;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::unknown;
@@ -93,7 +93,7 @@ fn leads_away(app: &App, key: KeyEvent, name: &str) -> bool {
     is_chord
         && matches!(
             found,
-            Found::Action(
+            KeyLookup::Action(
                 Action::Waiting
                     | Action::Interrupt
                     | Action::Focus(_)

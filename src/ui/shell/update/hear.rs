@@ -1,6 +1,6 @@
 //! Takes an event, or the time, into the state.
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
 use crate::ui::app::App;
 use crate::ui::shell::ages;
@@ -8,12 +8,12 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::{events, first, keep_selection};
 use crate::ui::theme::motion::{Motion, SPIN};
 
-pub fn hear(state: &mut UiState, event: &Event) {
+pub fn apply_event(state: &mut UiState, event: &Event) {
     // Must run first: it reads data derived from the board before the event changes it.
     let selection = keep_selection::before(state, &event.kind);
     state.log(event);
     state.remember(event);
-    events::worth_a_call(state, &event.kind);
+    events::notify_user(state, &event.kind);
     first::heard(state, &event.kind);
     events::event(state, event);
     keep_selection::after(state, selection);

@@ -1,21 +1,21 @@
 //! Mouse input on scrollbars: scrolls to the dragged position.
 
 use crate::ui::app::popup::Popup;
-use crate::ui::frame::hit::Scrolls;
+use crate::ui::frame::hit::ScrollTarget;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes;
 use crate::ui::popups::feature;
 use crate::ui::shell::peek;
-use crate::ui::shell::peek::Go;
+use crate::ui::shell::peek::ScrollTo;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Scrolls so that the thumb of `bar` is at a screen row. Does not focus the pane.
-pub fn jump(state: &mut UiState, of: Scrolls, bar: Scrollbar, row: u16) {
+pub fn jump(state: &mut UiState, of: ScrollTarget, bar: Scrollbar, row: u16) {
     match of {
-        Scrolls::Pane(pane) => pane_to(state, pane, bar, row),
-        Scrolls::Popup => popup_to(state, bar, row),
+        ScrollTarget::Pane(pane) => pane_to(state, pane, bar, row),
+        ScrollTarget::Popup => popup_to(state, bar, row),
     }
 }
 
@@ -27,7 +27,7 @@ fn pane_to(state: &mut UiState, pane: Pane, bar: Scrollbar, row: u16) {
 fn popup_to(state: &mut UiState, bar: Scrollbar, row: u16) {
     let (first, at) = (bar.first_at(row), bar.row_at(row));
     if let Some(Popup::Peek(_)) = state.popups.last() {
-        peek::update::read(state, Go::To(first));
+        peek::update::read(state, ScrollTo::To(first));
     } else if let Some(popup) = feature::top(state) {
         popup.jump(state, first, at);
     }

@@ -4,7 +4,7 @@ use crate::domain::ids::JobId;
 use crate::protocol::EventKind;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, Popup, Text};
-use crate::ui::frame::pick::Does;
+use crate::ui::frame::pick::PickEffect;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::board::index;
 use crate::ui::panes::{board, team, todo};
@@ -16,7 +16,7 @@ use crate::ui::popups::picker::rows::model_in_use;
 #[derive(Debug, Default)]
 pub struct Selection {
     /// The selected item of a picker.
-    pick: Option<Does>,
+    pick: Option<PickEffect>,
     job: Option<JobId>,
     /// The texts of the selected and of the opened todo item.
     todo: [Option<String>; 2],
@@ -50,7 +50,7 @@ pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
     }
     match app.popups.last() {
         Some(Popup::Picker(picker)) => {
-            let picks = picker_rows::picks(app, picker);
+            let picks = picker_rows::picker_rows(app, picker);
             out.pick = picks.into_iter().nth(picker.row).map(|pick| pick.does);
         }
         Some(Popup::Jobs { row }) => {
@@ -79,7 +79,7 @@ pub fn after(app: &mut App, before: Option<Selection>) {
     }
     let at = match app.popups.last() {
         Some(Popup::Picker(picker)) => {
-            let picks = picker_rows::picks(app, picker);
+            let picks = picker_rows::picker_rows(app, picker);
             let wanted = before.pick.as_ref();
             let at = picks.iter().position(|pick| Some(&pick.does) == wanted);
             let last = picks.len().saturating_sub(1);

@@ -25,15 +25,15 @@ mod unknown;
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Popup;
-use crate::ui::attention::Window;
+use crate::ui::notifier::Window;
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::task_form;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::hear::hear;
+use crate::ui::shell::update::hear::apply_event;
 use crate::ui::shell::update::press::{paste, press};
 use crate::ui::shell::update::replay::clock;
 pub use crate::ui::shell::update::replay::{begin as begin_replay, recall};
@@ -63,7 +63,7 @@ pub enum Msg {
 
 /// Applies `msg` to the state and returns the effects to run. Does no IO and reads no clock: the same messages give
 /// the same state.
-pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
+pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     let mut out = Vec::new();
     let may_write = !matches!(msg, Msg::Event(_) | Msg::Tick { .. } | Msg::Window(_));
     match msg {
@@ -80,19 +80,19 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             state.size = Rect::new(0, 0, width, height);
             state.dirty = true;
         }
-        Msg::Event(event) => guard::watch(state, |state| hear(state, &event)),
+        Msg::Event(event) => guard::watch(state, |state| apply_event(state, &event)),
         Msg::Tick { now } => guard::watch(state, |state| clock(state, now)),
         Msg::Window(window) => state.attention.window(window),
         Msg::Edited(text) => {
             let text = text.trim_end_matches('\n');
-            let edited = state.input.drafts.edited.take();
+            let edited = state.input.drafts.in_editor.take();
             if let Some(lost) = edited.filter(|(id, _)| state.model.requests.get(id).is_none()) {
                 let why = "The request was closed in the meantime.";
                 answers::return_comment(state, &lost.1, text, why);
             } else if let Some(Popup::Comment(comment)) = state.popups.last_mut() {
                 comment.text.set(text);
             } else if let Some(form) = task_form::update::form(state) {
-                let text = form.fitting(text);
+                let text = form.fit_to_field(text);
                 form.writing().set(&text);
             } else {
                 state.input.composer.set(text);
@@ -105,7 +105,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
     if may_write && state.dirty {
         compose::reveal(state);
     }
-    out.extend(state.attention.due(state.now).map(Do::Call));
+    out.extend(state.attention.due(state.now).map(Effect::Notify));
     replay::hold_back(state, &mut out);
     out
 }

@@ -3,10 +3,10 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::input::Completion;
 use crate::ui::app::popup::Popup;
-use crate::ui::frame::hit::{Held, Hit, Scrolls};
+use crate::ui::frame::hit::{Held, Hit, ScrollTarget};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Toward};
@@ -15,7 +15,7 @@ use crate::ui::panes;
 use crate::ui::panes::board;
 use crate::ui::popups::feature::{self, PopupFeature};
 use crate::ui::popups::reader;
-use crate::ui::shell::peek::Go;
+use crate::ui::shell::peek::ScrollTo;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
 use crate::ui::shell::update::{areas, compose, cursor, jump, movement, replay, screen};
@@ -34,7 +34,7 @@ enum Click {
 }
 
 /// Applies a mouse event.
-pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
+pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     match event.kind {
         MouseEventKind::ScrollUp => wheel(state, event, Toward::Up),
         MouseEventKind::ScrollDown => wheel(state, event, Toward::Down),
@@ -52,28 +52,28 @@ pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
     }
 }
 
-fn let_go(state: &mut UiState, out: &mut Vec<Do>) {
-    match std::mem::take(&mut state.pointer.held) {
-        Held::Border => out.push(Do::SaveScreen(state.arrangement.screen)),
+fn let_go(state: &mut UiState, out: &mut Vec<Effect>) {
+    match std::mem::take(&mut state.pointer.drag) {
+        Held::Border => out.push(Effect::SaveScreen(state.arrangement.screen)),
         Held::Nothing | Held::Ground(_) | Held::Replay(_) | Held::Scrollbar(..) => {}
     }
 }
 
-fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
-    let is_covered = match state.pointer.held {
-        Held::Scrollbar(Scrolls::Popup, _) => state.popups.is_empty(),
+fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
+    let is_covered = match state.pointer.drag {
+        Held::Scrollbar(ScrollTarget::Popup, _) => state.popups.is_empty(),
         Held::Nothing
         | Held::Border
         | Held::Ground(_)
         | Held::Replay(_)
-        | Held::Scrollbar(Scrolls::Pane(_), _) => !state.is_in_panes(),
+        | Held::Scrollbar(ScrollTarget::Pane(_), _) => !state.is_in_panes(),
     };
     if is_covered {
         // A popup now covers the dragged element.
         return let_go(state, out);
     }
     let here = Position::new(event.column, event.row);
-    match state.pointer.held {
+    match state.pointer.drag {
         Held::Nothing => return,
         Held::Border => screen::drag(state, event.column),
         Held::Ground(before) => {
@@ -83,7 +83,7 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             let area = areas::board_area(state);
             // The graph follows the mouse, so the viewport moves the other way.
             board::update::shift(state, area, (by(before.x, here.x), by(before.y, here.y)));
-            state.pointer.held = Held::Ground(here);
+            state.pointer.drag = Held::Ground(here);
         }
         Held::Replay(line) => replay::seek(state, line, event.column),
         Held::Scrollbar(of, bar) => jump::jump(state, of, bar, event.row),
@@ -116,7 +116,7 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
         && !peek::update::is_in_list(state, Position::new(event.column, event.row))
     {
         for by in std::iter::repeat_n(lines, NOTCH).flatten() {
-            peek::update::read(state, Go::By(by));
+            peek::update::read(state, ScrollTo::By(by));
         }
         return;
     }
@@ -150,7 +150,7 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
     }
 }
 
-fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
+fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     let here = Position::new(event.column, event.row);
     let hit = hit_test::at(state, here.x, here.y);
     let click = match state.pointer.clicked.take() {
@@ -165,16 +165,16 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
     match hit.clone() {
         Hit::Nothing | Hit::Popup => return,
         Hit::Replay(line) => {
-            state.pointer.held = Held::Replay(line);
+            state.pointer.drag = Held::Replay(line);
             replay::seek(state, line, event.column);
         }
-        Hit::Border => state.pointer.held = Held::Border,
+        Hit::Border => state.pointer.drag = Held::Border,
         Hit::Scrollbar(of, bar) => {
-            state.pointer.held = Held::Scrollbar(of, bar);
+            state.pointer.drag = Held::Scrollbar(of, bar);
             jump::jump(state, of, bar, event.row);
         }
         Hit::Ground => {
-            state.pointer.held = Held::Ground(here);
+            state.pointer.drag = Held::Ground(here);
             navigation::focus(state, Pane::Board);
         }
         Hit::Tab(pane) | Hit::Pane(pane) => navigation::focus(state, pane),
@@ -196,13 +196,13 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             navigation::focus(state, Pane::Lead);
             let viewport = areas::viewport(state);
             let transcript = &mut state.shown_agent().transcript;
-            transcript.open_at(at, viewport);
+            transcript.toggle_at(at, viewport);
         }
         Hit::Composer => cursor::in_composer(state, here),
         Hit::Comment => cursor::in_comment(state, here),
         Hit::Field(field) => cursor::in_field(state, field, here),
         Hit::Offer(at) => {
-            state.input.completion = Completion::Offered(at);
+            state.input.completion = Completion::Selected(at);
             act(state, Action::Accept, out);
         }
         Hit::PopupRow(_) if click == Click::Again => {
@@ -231,7 +231,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
 }
 
 /// Selects a list row. Opens it if it was already selected in the focused pane.
-fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<Do>) {
+fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<Effect>) {
     let had_keys = state.focus == Focus::Pane(pane);
     let is_second = click == Click::Again;
     let opens = panes::feature::feature(pane).opens(state, at, is_second);

@@ -2,7 +2,7 @@
 
 use crate::domain::ids::Name;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{CommentStage, Popup, Question};
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::navigation::{focus, show};
@@ -57,7 +57,7 @@ pub fn cycle(app: &mut App, way: Way) {
 /// lead.
 pub fn back(app: &mut App) {
     if let Some(Popup::Reader(reader)) = app.popups.last_mut()
-        && (reader.searching == Searching::Typing || text_search::is_on(reader))
+        && (reader.searching == Searching::Typing || text_search::is_searching(reader))
     {
         return crate::ui::popups::reader::update::end(reader);
     }
@@ -92,7 +92,7 @@ pub fn back(app: &mut App) {
         };
         focus(app, pane);
         app.keys.left_composer = true;
-    } else if app.filters.end(app.focus.pane())
+    } else if app.filters.remove(app.focus.pane())
         || app.focus == Focus::Pane(Pane::Lead) && crate::ui::shell::update::find::end(app)
     {
     } else if app.arrangement.zoom.is_some() {
@@ -112,14 +112,14 @@ pub fn back(app: &mut App) {
 }
 
 /// Closes the view. At the top level quits crewdeck, after confirmation if agents or jobs are running.
-pub fn close(app: &mut App, out: &mut Vec<Do>) {
+pub fn close(app: &mut App, out: &mut Vec<Effect>) {
     let is_view = !app.popups.is_empty() || app.arrangement.zoom.is_some() || !app.shown.is_lead();
     if is_view && app.focus != Focus::Composer {
         back(app);
     } else if app.at_stake() + app.jobs_at_stake() > 0 {
         app.popups.push(Popup::Confirm(Question::Quit));
     } else {
-        out.push(Do::Quit);
+        out.push(Effect::Quit);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Choice, Popup, Text, push};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
@@ -70,12 +70,12 @@ pub fn filter(app: &mut App) {
         // The filter field is in the pane, so the preview closes.
         app.popups.pop();
         let pane = app.focus.pane();
-        app.filters.begin(pane);
+        app.filters.start_editing(pane);
     }
 }
 
 /// Accepts the selection or the input. Returns the action chosen in the palette, to be run by the caller.
-pub fn accept(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
+pub fn accept(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     if app.popups.is_empty() && app.is_searching() {
         crate::ui::shell::update::find::keep(app);
         return None;
@@ -84,18 +84,18 @@ pub fn accept(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
         return popup.accept(app, out);
     }
     let pane = app.focus.pane();
-    app.filters.keep(pane);
+    app.filters.finish_editing(pane);
     None
 }
 
 /// Copies the selection or the open text.
-pub fn copy(app: &mut App, out: &mut Vec<Do>) {
+pub fn copy(app: &mut App, out: &mut Vec<Effect>) {
     let Some((what, text)) = selected_text(app) else {
         app.say(NoticeLevel::Info, "Nothing to copy here yet.");
         return;
     };
     app.say(NoticeLevel::Info, format!("Copied {what}."));
-    out.push(Do::Copy(text));
+    out.push(Effect::Copy(text));
 }
 
 fn selected_text(app: &App) -> Option<(String, String)> {

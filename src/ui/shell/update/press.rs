@@ -3,19 +3,19 @@
 use crossterm::event::KeyEvent;
 
 use crate::protocol::event::NoticeLevel;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::input::Completion;
-use crate::ui::app::popup::{Popup, Written};
-use crate::ui::app::status_message::Flash;
+use crate::ui::app::popup::{Popup, TextField};
+use crate::ui::app::status_message::StatusMessage;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Action, Context, Found};
+use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::keys;
 use crate::ui::popups::reader;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
 use crate::ui::shell::update::{compose, filter, find, guard, unknown};
 
-pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
+pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     let Some(name) = keys::name_of(key) else {
         return;
     };
@@ -25,7 +25,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         return;
     }
     // A replay's clock can be paused, so a message there would never expire.
-    let is_read = |flash: &Flash| flash.is_read(state.now);
+    let is_read = |flash: &StatusMessage| flash.is_read(state.now);
     if state.replay.is_some() || state.flash.as_ref().is_some_and(is_read) {
         state.flash = None;
     }
@@ -36,18 +36,18 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
     };
     let found = state.prefs.keymap.lookup(&contexts, &whole);
     // The first key of a two-key sequence may belong to the interrupt action, so wait for the second one.
-    if !matches!(found, Found::Action(Action::Interrupt) | Found::Prefix) {
+    if !matches!(found, KeyLookup::Action(Action::Interrupt) | KeyLookup::Prefix) {
         compose::disarm(state);
     }
     match found {
-        Found::Action(action) => {
+        KeyLookup::Action(action) => {
             act(state, action, out);
             state.keys.left_composer &= action == Action::Back;
         }
-        Found::Prefix => state.keys.prefix = Some(whole),
+        KeyLookup::Prefix => state.keys.prefix = Some(whole),
         // An unbound two-key sequence is dropped as a whole.
-        Found::Nothing if whole.contains(' ') => {}
-        Found::Nothing => {
+        KeyLookup::Nothing if whole.contains(' ') => {}
+        KeyLookup::Nothing => {
             if let Some(action) = unknown::helps(state, &whole) {
                 state.popups.clear();
                 let is_there = |pane| state.focus == Focus::Pane(pane);
@@ -66,18 +66,18 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
 pub fn text_key(state: &mut UiState, key: KeyEvent) {
     let width = compose::width(state);
     match state.popups.last_mut().map(Popup::written) {
-        Some(Some(Written::Search)) => reader::update::write(state, |words| {
+        Some(Some(TextField::Search)) => reader::update::write(state, |words| {
             words.key(key);
         }),
-        Some(Some(Written::Filter(words))) => {
+        Some(Some(TextField::Filter(words))) => {
             words.key(key);
         }
-        Some(Some(Written::Choice(picker))) => {
+        Some(Some(TextField::Choice(picker))) => {
             picker.search.key(key);
             picker.row = 0;
         }
-        Some(Some(Written::Comment(text))) => text.key(key, width),
-        Some(Some(Written::Task(form))) => form.writing().key(key, width),
+        Some(Some(TextField::Comment(text))) => text.key(key, width),
+        Some(Some(TextField::Task(form))) => form.writing().key(key, width),
         Some(None) => {}
         None => match state.focus {
             Focus::Composer => {
@@ -104,18 +104,18 @@ pub fn paste(state: &mut UiState, text: &str) {
     compose::disarm(state);
     let is_searching = state.is_searching();
     match state.popups.last_mut().map(Popup::written) {
-        Some(Some(Written::Search)) => reader::update::write(state, |words| words.insert(text)),
-        Some(Some(Written::Filter(words))) => words.insert(text),
-        Some(Some(Written::Choice(picker))) => {
+        Some(Some(TextField::Search)) => reader::update::write(state, |words| words.insert(text)),
+        Some(Some(TextField::Filter(words))) => words.insert(text),
+        Some(Some(TextField::Choice(picker))) => {
             picker.search.insert(text);
             picker.row = 0;
         }
-        Some(Some(Written::Comment(comment))) => {
+        Some(Some(TextField::Comment(comment))) => {
             let pasted = comment.paste(text);
             compose::report(state, pasted);
         }
-        Some(Some(Written::Task(form))) => {
-            let text = form.fitting(text);
+        Some(Some(TextField::Task(form))) => {
+            let text = form.fit_to_field(text);
             let pasted = form.writing().paste(&text);
             compose::report(state, pasted);
         }

@@ -51,7 +51,7 @@ pub fn refused(app: &mut App, asked: Option<&CommandRef>, why: &str) {
 /// Removes a prompt from the queue once its agent has read it. If secrets in it were redacted, the texts differ and
 /// the oldest one is removed.
 pub fn arrived(model: &mut CrewModel, to: &Name, text: &str) {
-    if !take_exactly(model, to, text) && text.contains(redact::MARK) {
+    if !take_exactly(model, to, text) && text.contains(redact::PLACEHOLDER_START) {
         oldest(model, to);
     }
 }
@@ -59,7 +59,7 @@ pub fn arrived(model: &mut CrewModel, to: &Name, text: &str) {
 /// Handles a delivered message of the user, which may come from another window. The crew's own window shows it as
 /// queued until its agent reads it.
 pub fn sent(app: &mut App, to: &Name, text: &str) {
-    if !app.seat.is_crew() && !take_exactly(app, to, text) && text.contains(redact::MARK) {
+    if !app.seat.is_crew() && !take_exactly(app, to, text) && text.contains(redact::PLACEHOLDER_START) {
         oldest(app, to);
     }
 }
@@ -83,7 +83,7 @@ fn oldest(model: &mut CrewModel, to: &Name) -> Option<Queued> {
 /// Returns rejected text as a draft to its recipient.
 fn give_back(app: &mut App, to: &Name, text: &str, why: &str) {
     if let Some(words) = exactly(app, to, text).or_else(|| oldest(app, to)) {
-        let returned = app.return_words(&words.to, &words.text);
+        let returned = app.restore_text(&words.to, &words.text);
         let place = answers::place(&app.prefs, &words.to, returned, "Your message");
         app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
     }

@@ -2,10 +2,10 @@
 
 use ratatui::layout::Rect;
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
 use crate::protocol::event::NoticeLevel;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::{App, UNCHANGED};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -15,14 +15,14 @@ use crate::ui::shell;
 use crate::ui::shell::hints;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour::Tour;
-use crate::ui::shell::update::hear::{hear, tick};
+use crate::ui::shell::update::hear::{apply_event, tick};
 use crate::ui::shell::update::replay;
 
 /// Starts a replay.
 pub fn begin(state: &mut UiState, player: Player) {
     state.replay = Some(Box::new(player));
     state.tour = Tour::Dismissed;
-    state.attention.want(&[]);
+    state.attention.set_kinds(&[]);
     state.focus = Focus::Pane(Pane::Lead);
     state.dirty = true;
 }
@@ -32,7 +32,7 @@ pub fn go(state: &mut UiState, now: Timestamp) {
     let Some(mut player) = state.replay.take() else {
         return;
     };
-    let told = player.go(now).len();
+    let told = player.advance(now).len();
     state.replay = Some(player);
     on(state, told);
 }
@@ -65,8 +65,8 @@ fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
     let (seek, all) = (by(player), player.happened());
     state.dirty = true;
     match seek {
-        Seek::On(more) => on(state, more),
-        Seek::Back => {
+        Seek::Forward(more) => on(state, more),
+        Seek::Rebuild => {
             forget_the_past(state);
             on(state, all);
         }
@@ -105,7 +105,7 @@ pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
             state.end_of_session(event.at);
         }
         before = Some(event.seq);
-        hear(state, event);
+        apply_event(state, event);
     }
 }
 
@@ -124,16 +124,16 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
 }
 
 /// Drops effects that would reach a crew.
-pub fn hold_back(app: &mut App, out: &mut Vec<Do>) {
+pub fn hold_back(app: &mut App, out: &mut Vec<Effect>) {
     if app.replay.is_none() {
         return;
     }
     let before = out.len();
-    out.retain(|wish| !matches!(wish, Do::Command(_) | Do::EditComposer));
+    out.retain(|wish| !matches!(wish, Effect::Command(_) | Effect::EditComposer));
     if out.len() < before {
         app.model.requests.forget_answers();
         app.model.queued.clear();
-        app.input.task_forms.come_back();
+        app.input.task_forms.return_all_to_drafts();
         app.say(NoticeLevel::Info, UNCHANGED);
     }
 }

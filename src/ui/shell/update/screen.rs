@@ -1,19 +1,19 @@
 //! Layout changes: the next layout, mouse capture and the column border.
 
-use crate::domain::screen::Arrangement;
+use crate::domain::screen::PaneLayout;
 use crate::protocol::event::NoticeLevel;
-use crate::ui::app::effect::Do;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::{App, MouseOwner};
 use crate::ui::frame::layout as frame_layout;
-use crate::ui::frame::layout::{Class, TALL};
+use crate::ui::frame::layout::{SizeClass, TALL};
 use crate::ui::keymap::{Action, Context};
 
 /// Switches to the next layout and saves it.
-pub fn next(app: &mut App, out: &mut Vec<Do>) {
-    let is_low = frame_layout::class(app.size) == Class::Narrow && app.size.height < TALL;
+pub fn next(app: &mut App, out: &mut Vec<Effect>) {
+    let is_low = frame_layout::class(app.size) == SizeClass::Narrow && app.size.height < TALL;
     app.arrangement.screen.layout = match app.arrangement.screen.layout.next() {
         // A screen with room for one pane shows this layout like the wall.
-        Arrangement::Board if is_low => Arrangement::Focus,
+        PaneLayout::Board if is_low => PaneLayout::Focus,
         next => next,
     };
     app.arrangement.zoom = None;
@@ -22,17 +22,17 @@ pub fn next(app: &mut App, out: &mut Vec<Do>) {
         app.arrangement.tab = app.focus.pane();
     }
     let about = match app.arrangement.screen.layout {
-        Arrangement::Wall if is_low => "wall: one pane and the tabs",
-        Arrangement::Focus if is_low => "focus: one pane, no tabs",
+        PaneLayout::Wall if is_low => "wall: one pane and the tabs",
+        PaneLayout::Focus if is_low => "focus: one pane, no tabs",
         other => other.about(),
     };
     let text = format!("Layout: {about}.");
     app.say(NoticeLevel::Info, text);
-    out.push(Do::SaveScreen(app.arrangement.screen));
+    out.push(Effect::SaveScreen(app.arrangement.screen));
 }
 
 /// Captures the mouse, or returns it to the terminal.
-pub fn give_mouse(app: &mut App, out: &mut Vec<Do>) {
+pub fn give_mouse(app: &mut App, out: &mut Vec<Effect>) {
     app.prefs.mouse = match app.prefs.mouse {
         MouseOwner::Terminal => MouseOwner::Crewdeck,
         MouseOwner::Crewdeck => MouseOwner::Terminal,
@@ -45,7 +45,7 @@ pub fn give_mouse(app: &mut App, out: &mut Vec<Do>) {
         MouseOwner::Terminal => "Mouse off: the terminal selects text by dragging.".into(),
     };
     app.say(NoticeLevel::Info, words);
-    out.push(Do::Mouse(app.prefs.mouse));
+    out.push(Effect::Mouse(app.prefs.mouse));
 }
 
 /// Moves the border between the columns to a screen column, within its bounds.

@@ -1,10 +1,10 @@
 //! Showing and hiding the todo list from any pane.
 
-use crate::domain::screen::{Arrangement, TodoPane};
+use crate::domain::screen::{PaneLayout, TodoPane};
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
-use crate::ui::frame::layout::Class;
+use crate::ui::app::effect::Effect;
+use crate::ui::frame::layout::SizeClass;
 use crate::ui::frame::{layout as frame_layout, navigation};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
@@ -14,7 +14,7 @@ use crate::ui::shell::state::UiState;
 
 /// Toggles the todo list. Beside the conversation the choice is saved; if the list has a pane or tab of its own,
 /// toggles the focus instead.
-pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
+pub fn turn(state: &mut UiState, out: &mut Vec<Effect>) {
     if !state.popups.is_empty() {
         return;
     }
@@ -44,13 +44,13 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
         format!("Todo list shown. {key} hides it.")
     };
     state.say(NoticeLevel::Info, words);
-    out.push(Do::SaveScreen(state.arrangement.screen));
+    out.push(Effect::SaveScreen(state.arrangement.screen));
 }
 
 /// Returns whether the todo list has a screen or tab of its own.
 fn is_elsewhere(app: &App) -> bool {
-    let is_tab = frame_layout::class(app.size) == Class::Middle
-        && app.arrangement.screen.layout == Arrangement::Wall;
+    let is_tab = frame_layout::class(app.size) == SizeClass::Middle
+        && app.arrangement.screen.layout == PaneLayout::Wall;
     frame_layout::shows_one(app) || app.arrangement.zoom.is_some() || is_tab
 }
 

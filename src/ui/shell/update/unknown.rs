@@ -1,13 +1,13 @@
 //! Feedback for keys without a binding in the focused context.
 
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::frame::elsewhere::{instead, place};
 use crate::ui::keymap::pane::Pane;
-use crate::ui::keymap::{Action, Bound, Context, Found};
+use crate::ui::keymap::{Action, KeyBinding, Context, KeyLookup};
 use crate::ui::keys;
 
 /// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an
@@ -18,7 +18,7 @@ pub fn tell(app: &mut App, name: &str) {
     if is_unread || contexts.iter().any(|context| takes_text(*context)) {
         return;
     }
-    let key = harmless(&keys::shown(name));
+    let key = escape_control_chars(&keys::shown(name));
     let words = elsewhere(app, name).map_or_else(
         || format!("{key} does nothing here{}", help(&app.prefs, &contexts)),
         |place| format!("{key} works in {place}"),
@@ -35,10 +35,10 @@ pub fn helps(app: &App, name: &str) -> Option<Action> {
         return None;
     }
     match app.prefs.keymap.lookup(&[Context::Panes], name) {
-        Found::Action(
+        KeyLookup::Action(
             action @ (Action::Waiting | Action::Focus(_) | Action::Compose | Action::Models),
         ) => Some(action),
-        Found::Action(_) | Found::Prefix | Found::Nothing => None,
+        KeyLookup::Action(_) | KeyLookup::Prefix | KeyLookup::Nothing => None,
     }
 }
 
@@ -51,7 +51,7 @@ fn elsewhere(app: &App, name: &str) -> Option<String> {
         let mut bound = app.prefs.keymap.in_context(Context::In(*pane));
         bound.find(|b| b.keys.iter().any(|key| key == name))
     };
-    let all: Vec<&Bound> = Pane::ALL.iter().filter_map(means).collect();
+    let all: Vec<&KeyBinding> = Pane::ALL.iter().filter_map(means).collect();
     match all.as_slice() {
         [] => None,
         [one] => instead(&app.prefs, one.context, one.words),
@@ -74,7 +74,7 @@ fn help(prefs: &Preferences, contexts: &[Context]) -> String {
     let bound = contexts.iter().find_map(shows);
     bound.map_or_else(
         || ".".into(),
-        |bound| format!("; {} shows the keys.", bound.shown()),
+        |bound| format!("; {} shows the keys.", bound.display_key()),
     )
 }
 

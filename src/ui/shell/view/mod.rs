@@ -12,7 +12,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::ui::app::{App, popup};
-use crate::ui::frame::layout::{Class, Layout};
+use crate::ui::frame::layout::{SizeClass, Layout};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::sentence;
@@ -50,7 +50,7 @@ fn draw_on(
     }
     buffer.set_style(area, theme.ground);
     let layout = layout::layout(state, area);
-    if layout.class == Class::Small {
+    if layout.class == SizeClass::Small {
         onboarding::too_small(area, theme, buffer);
         return None;
     }
@@ -86,7 +86,7 @@ fn draw_on(
                 height: layout.hints.y.saturating_sub(from),
                 ..area
             };
-            buffer.set_style(panes, theme.behind());
+            buffer.set_style(panes, theme.backdrop());
         }
         cursor = feature(top).draw(state, top, theme, area, buffer);
     }

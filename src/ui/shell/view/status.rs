@@ -10,7 +10,7 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::app::onboarding::Weight;
-use crate::ui::app::role::Seat;
+use crate::ui::app::role::SessionRole;
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
@@ -18,7 +18,7 @@ use crate::ui::model::style;
 use crate::ui::text::{count, dollars, fit, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
-use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::placed::Target;
 
 /// A part of the line. Lower ranks get room first.
 struct Piece {
@@ -62,7 +62,7 @@ pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
 }
 
 /// Returns the click targets.
-pub fn places(app: &App, row: Rect) -> Vec<Placed<Hit>> {
+pub fn places(app: &App, row: Rect) -> Vec<Target<Hit>> {
     let pieces = pieces(app, &Theme::default(), row).into_iter();
     let pressed = pieces.filter(|placed| placed.what.hit != Hit::Nothing);
     pressed
@@ -71,7 +71,7 @@ pub fn places(app: &App, row: Rect) -> Vec<Placed<Hit>> {
 }
 
 /// Returns the pieces that fit, with their areas.
-fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
+fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<Target<Piece>> {
     let columns = usize::from(row.width);
     let mut left = left(app, theme, Words::Whole, BRANCH);
     let mut right = right(app, theme);
@@ -174,7 +174,7 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
         out.push(piece(7, fit(&project, 24), theme.text));
     }
     // Without a crew HEAD is no longer updated.
-    if let Some(head) = app.model.head.as_ref().filter(|_| app.seat != Seat::Left) {
+    if let Some(head) = app.model.head.as_ref().filter(|_| app.seat != SessionRole::Left) {
         out.push(piece(
             10,
             fit(&one_line(&head.to_string()), branch),

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use serde_json::{Map, json};
 
 use crate::domain::ids::Name;
-use crate::domain::mail::LetterKind;
-use crate::domain::request::{PendingCall, Decider, Request, RequestKind};
-use crate::domain::rule::{Scope, SessionRule};
-use crate::domain::stamp::Timestamp;
+use crate::domain::mail::MailKind;
+use crate::domain::request::{PendingCall, Approver, Request, RequestKind};
+use crate::domain::permission::{PermissionScope, SessionPermission};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
-use crate::protocol::event::LetterStep;
+use crate::protocol::event::DeliveryState;
 use crate::ui::fixture::{NOON, letter, name, permission, plan, question};
 use crate::ui::tests::lasting::sent;
 
@@ -185,8 +185,8 @@ pub fn many_letters() -> Vec<EventKind> {
         "请检查块表的长度 👍",
         "ok",
     ];
-    let kinds: Vec<LetterKind> = serde_json::from_value(json!(LetterKind::KNOWN)).unwrap();
-    let steps = [LetterStep::ActedOn, LetterStep::Delivered, LetterStep::Sent];
+    let kinds: Vec<MailKind> = serde_json::from_value(json!(MailKind::KNOWN)).unwrap();
+    let steps = [DeliveryState::ActedOn, DeliveryState::Delivered, DeliveryState::Sent];
     let pairs = [
         ("lead", "alice"),
         ("alice", "bob"),
@@ -219,10 +219,10 @@ pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
         input: command.into(),
         why: "it reaches other machines".into(),
         scopes: vec![
-            Scope::Exact {
+            PermissionScope::Exact {
                 command: command.into(),
             },
-            Scope::Begins {
+            PermissionScope::Begins {
                 words: "git push".into(),
             },
         ],
@@ -249,7 +249,7 @@ pub fn same_asked_by(names: &[&str]) -> Vec<EventKind> {
 /// A plan that the lead can also decide.
 pub fn the_leads() -> Vec<EventKind> {
     let mut request = plan("r8", "1. Read the header.\n2. Write the tests.");
-    request.decider = Decider::Lead;
+    request.decider = Approver::Lead;
     vec![EventKind::RequestChanged { request }]
 }
 
@@ -340,7 +340,7 @@ pub fn long_question() -> Request {
 
 /// Session permissions.
 pub fn rules() -> EventKind {
-    let rule = |number, scope| SessionRule {
+    let rule = |number, scope| SessionPermission {
         number,
         scope,
         by: Name::user(),
@@ -351,8 +351,8 @@ pub fn rules() -> EventKind {
     let command = "kill 4711".into();
     EventKind::RulesChanged {
         rules: vec![
-            rule(1, Scope::Begins { words }),
-            rule(4, Scope::Exact { command }),
+            rule(1, PermissionScope::Begins { words }),
+            rule(4, PermissionScope::Exact { command }),
         ],
     }
 }

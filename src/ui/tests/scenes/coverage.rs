@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::screen::Arrangement;
+use crate::domain::screen::PaneLayout;
 use crate::ui::app::popup::{Choice, Picker, Popup, Question, Reader, Text};
-use crate::ui::frame::layout::{Class, class};
+use crate::ui::frame::layout::{SizeClass, class};
 use crate::ui::keymap::Context;
 use crate::ui::tests::scenes::{SIZES, Shows, scenes, wholes};
-use crate::ui::{Pane, Seat};
+use crate::ui::{Pane, SessionRole};
 
 /// Defines a function that names a value, and the list of all names. Its `match` must be exhaustive.
 macro_rules! named {
@@ -46,8 +46,8 @@ named! { popup, POPUPS, Popup,
     Popup::Confirm(Question::Release { .. }) => "release",
     Popup::Confirm(Question::Complete(_)) => "complete",
     Popup::Confirm(Question::ApproveSettings) => "approve settings",
-    Popup::Confirm(Question::RemoveTree(_)) => "remove tree",
-    Popup::Confirm(Question::LoseTree(_)) => "lose tree",
+    Popup::Confirm(Question::RemoveWorktree(_)) => "remove tree",
+    Popup::Confirm(Question::LoseWork(_)) => "lose tree",
     Popup::Task(_) => "task form",
     Popup::Comment(_) => "comment",
 }
@@ -84,17 +84,17 @@ named! { context, CONTEXTS, Context,
     Context::Replay => "replay",
 }
 
-named! { width_class, CLASSES, Class,
-    Class::Small => "small",
-    Class::Narrow => "narrow",
-    Class::Middle => "middle",
-    Class::Wide => "wide",
+named! { width_class, CLASSES, SizeClass,
+    SizeClass::Small => "small",
+    SizeClass::Narrow => "narrow",
+    SizeClass::Middle => "middle",
+    SizeClass::Wide => "wide",
 }
 
-named! { arrangement, ARRANGEMENTS, Arrangement,
-    Arrangement::Wall => "wall",
-    Arrangement::Board => "board",
-    Arrangement::Focus => "focus",
+named! { arrangement, ARRANGEMENTS, PaneLayout,
+    PaneLayout::Wall => "wall",
+    PaneLayout::Board => "board",
+    PaneLayout::Focus => "focus",
 }
 
 fn set(all: &[&'static str]) -> BTreeSet<&'static str> {
@@ -136,7 +136,7 @@ fn every_pane_layout_and_role_has_a_scene() {
         }
     }
     assert_eq!(
-        set(&Arrangement::ALL.map(|a| arrangement(&a))),
+        set(&PaneLayout::ALL.map(|a| arrangement(&a))),
         set(ARRANGEMENTS)
     );
     for arrangement in ARRANGEMENTS {
@@ -146,12 +146,12 @@ fn every_pane_layout_and_role_has_a_scene() {
         );
     }
     for seat in [
-        Seat::Crew,
-        Seat::Starting,
-        Seat::Viewer(None),
-        Seat::Taking,
-        Seat::Taken(None),
-        Seat::Left,
+        SessionRole::Crew,
+        SessionRole::Starting,
+        SessionRole::Viewer(None),
+        SessionRole::Taking,
+        SessionRole::Taken(None),
+        SessionRole::Left,
     ] {
         assert!(names.contains(wholes::seat_name(seat)), "{seat:?}");
     }

@@ -1,7 +1,7 @@
 //! Scenes of each pane: empty, typical, overfull, and with a filter or search.
 
 use crate::protocol::EventKind;
-use crate::ui::fixture::{board_told, busy, press, started, tell};
+use crate::ui::fixture::{board_event, busy, press, started, apply_events};
 use crate::ui::panes::board::tests::{board, random};
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
 use crate::ui::{Pane, UiState};
@@ -23,7 +23,7 @@ fn besides(pane: Pane, fill: Fill) -> Vec<EventKind> {
         (Fill::Empty | Fill::Ordinary, _) => vec![],
         (Fill::Overfull, Pane::Lead) => work::long_conversation(),
         (Fill::Overfull, Pane::Todo) => vec![cast::long_todo()],
-        (Fill::Overfull, Pane::Board) => vec![board_told(&board(200, &random(200), 20))],
+        (Fill::Overfull, Pane::Board) => vec![board_event(&board(200, &random(200), 20))],
         (Fill::Overfull, Pane::Team) => cast::large_team(),
         (Fill::Overfull, Pane::Inbox) => cast::many_letters(),
         (Fill::Overfull, Pane::Needs) => cast::many_requests(),
@@ -35,7 +35,7 @@ fn pane(pane: Pane, fill: Fill, width: u16, height: u16) -> UiState {
         Fill::Empty => started(width, height),
         Fill::Ordinary | Fill::Overfull => busy(width, height),
     };
-    tell(&mut state, besides(pane, fill));
+    apply_events(&mut state, besides(pane, fill));
     press(&mut state, &format!("esc {}", pane.number()));
     // The middle of a long list, so that both directions are visible.
     let keys = match (fill, pane) {
@@ -150,7 +150,7 @@ pub fn scenes() -> Vec<Scene> {
 fn with(name: &'static str, of: Pane, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Pane(of), move |width, height| {
         let mut state = busy(width, height);
-        tell(&mut state, events());
+        apply_events(&mut state, events());
         press(&mut state, keys);
         state
     })

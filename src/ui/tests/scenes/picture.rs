@@ -10,7 +10,7 @@ use crate::ui::fixture::cells;
 use crate::ui::shell::layout::layout;
 use crate::ui::tests::scenes::{Scene, Shows};
 use crate::ui::text::width;
-use crate::ui::theme::roles;
+use crate::ui::theme::test_theme;
 
 /// Returns the snapshot of a scene and a legend of its style characters.
 pub fn of(scene: &Scene) -> String {
@@ -18,7 +18,7 @@ pub fn of(scene: &Scene) -> String {
     let mut letters = String::new();
     for (width, height) in &scene.sizes {
         let state = (scene.make)(*width, *height);
-        let buffer = cells(&state, &roles::theme());
+        let buffer = cells(&state, &test_theme::theme());
         let shown = shown(scene, &state, &buffer);
         let style = styles(&buffer, &shown);
         let place = match (scene.shows, shown.first()) {
@@ -29,7 +29,7 @@ pub fn of(scene: &Scene) -> String {
         let _ = writeln!(out, "{width}x{height}{place}\n{words}\n{style}");
         letters += &style;
     }
-    out + &roles::legend(&letters)
+    out + &test_theme::legend(&letters)
 }
 
 /// Returns the areas of the screen that a scene shows.
@@ -49,7 +49,7 @@ fn popup(buffer: &Buffer) -> Option<Rect> {
     let mut over = buffer
         .area
         .positions()
-        .filter(|at| roles::lies_over(&buffer[*at]));
+        .filter(|at| test_theme::is_popup(&buffer[*at]));
     let one = |x, y| Rect::new(x, y, 1, 1);
     let first = over.next()?;
     Some(over.fold(one(first.x, first.y), |all, at| all.union(one(at.x, at.y))))
@@ -83,7 +83,7 @@ fn styles(buffer: &Buffer, places: &[Rect]) -> String {
     for row in places.iter().flat_map(|place| place.rows()) {
         let line: String = row
             .columns()
-            .map(|at| roles::letter(&buffer[(at.x, at.y)]))
+            .map(|at| test_theme::letter(&buffer[(at.x, at.y)]))
             .collect();
         out += line.trim_end();
         out.push('\n');

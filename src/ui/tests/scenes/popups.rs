@@ -6,7 +6,7 @@ use crate::domain::team::Activity;
 use crate::domain::worktree::Losses;
 use crate::protocol::EventKind;
 use crate::protocol::event::NoticeLevel;
-use crate::ui::fixture::{busy, name, press, question, skills, started, tell};
+use crate::ui::fixture::{busy, name, press, question, skills, started, apply_events};
 use crate::ui::tests::event_log::eventful;
 use crate::ui::tests::hands::{at, judged, losses};
 use crate::ui::tests::merging::on;
@@ -86,7 +86,7 @@ fn long_request() -> Vec<EventKind> {
 fn peek(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Screen, move |width, height| {
         let mut state = busy(width, height);
-        tell(&mut state, events());
+        apply_events(&mut state, events());
         press(&mut state, keys);
         state
     })
@@ -96,7 +96,7 @@ fn peek(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) 
 fn over(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = busy(width, height);
-        tell(&mut state, events());
+        apply_events(&mut state, events());
         press(&mut state, keys);
         state
     })
@@ -225,7 +225,7 @@ fn changes(name: &'static str, diff: fn() -> EventKind, keys: &'static str) -> S
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = busy(width, height);
         press(&mut state, "esc 3");
-        tell(&mut state, vec![diff()]);
+        apply_events(&mut state, vec![diff()]);
         press(&mut state, keys);
         state
     })
@@ -255,7 +255,7 @@ fn long_waiting() -> Scene {
             does("alice", Activity::Thinking),
             EventKind::notice(NoticeLevel::Error, damaged),
         ];
-        tell(&mut state, happened);
+        apply_events(&mut state, happened);
         let now = state.now.after(Duration::from_secs(400));
         update(&mut state, Msg::Tick { now });
         press(&mut state, "esc p");
@@ -292,7 +292,7 @@ fn removal(name: &'static str, is_lost: bool, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = on(width, height, 2);
         let losses = if is_lost { losses() } else { Losses::default() };
-        tell(&mut state, vec![judged(2, losses)]);
+        apply_events(&mut state, vec![judged(2, losses)]);
         press(&mut state, keys);
         state
     })

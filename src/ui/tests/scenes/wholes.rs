@@ -3,32 +3,32 @@
 use std::time::Duration;
 
 use crate::domain::ids::Name;
-use crate::domain::screen::{Arrangement, ScreenChoice};
-use crate::domain::stamp::Timestamp;
+use crate::domain::screen::{PaneLayout, ScreenSettings};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::SessionInfo;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::onboarding::{Offer, Weight};
-use crate::ui::fixture::{NOON, blank, busy, busy_events, first_page, press, started, tell, told};
+use crate::ui::fixture::{NOON, blank, busy, busy_events, first_page, press, started, apply_events, after_events};
 use crate::ui::keymap::Action;
 use crate::ui::replay::Player;
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
-use crate::ui::{Msg, Seat, UiState, begin_replay, update};
+use crate::ui::{Msg, SessionRole, UiState, begin_replay, update};
 
 /// The smallest screen, one size of each class, and a large one.
 const LAYOUTS_AT: [(u16, u16); 5] = [(60, 16), (70, 20), (100, 30), (160, 45), (240, 60)];
 
-fn laid_out(arrangement: Arrangement, width: u16, height: u16) -> UiState {
+fn laid_out(arrangement: PaneLayout, width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
-    state.set_screen(ScreenChoice {
+    state.set_screen(ScreenSettings {
         layout: arrangement,
-        ..ScreenChoice::default()
+        ..ScreenSettings::default()
     });
     match arrangement {
         // Before any input.
-        Arrangement::Wall => {}
-        Arrangement::Board | Arrangement::Focus => {
+        PaneLayout::Wall => {}
+        PaneLayout::Board | PaneLayout::Focus => {
             press(&mut state, "esc 3");
         }
     }
@@ -71,26 +71,26 @@ fn approve_settings(width: u16, height: u16) -> UiState {
 /// The first frame, before any event.
 fn starting(width: u16, height: u16) -> UiState {
     let mut state = blank(width, height);
-    state.sit(Seat::Starting);
+    state.set_role(SessionRole::Starting);
     state
 }
 
 /// Returns the scene name of a session role.
-pub fn seat_name(seat: Seat) -> &'static str {
+pub fn seat_name(seat: SessionRole) -> &'static str {
     match seat {
-        Seat::Crew => "whole_wall",
-        Seat::Starting => "whole_starting",
-        Seat::Viewer(_) => "whole_viewer",
-        Seat::Taking => "whole_taking",
-        Seat::Taken(_) => "whole_taken",
-        Seat::Left => "whole_left",
+        SessionRole::Crew => "whole_wall",
+        SessionRole::Starting => "whole_starting",
+        SessionRole::Viewer(_) => "whole_viewer",
+        SessionRole::Taking => "whole_taking",
+        SessionRole::Taken(_) => "whole_taken",
+        SessionRole::Left => "whole_left",
     }
 }
 
-fn seated(seat: Seat) -> Scene {
+fn seated(seat: SessionRole) -> Scene {
     Scene::new(seat_name(seat), Shows::Screen, move |width, height| {
         let mut state = busy(width, height);
-        state.sit(seat);
+        state.set_role(seat);
         state
     })
 }
@@ -104,7 +104,7 @@ fn tour(width: u16, height: u16) -> UiState {
         }),
         other => other,
     });
-    told(width, height, demo.collect())
+    after_events(width, height, demo.collect())
 }
 
 /// The composer's completion list after ` keys`.
@@ -128,7 +128,7 @@ fn writing(width: u16, height: u16) -> UiState {
 fn long_words(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let head = CheckedOut::Branch("team/format-v3".into());
-    tell(&mut state, vec![EventKind::HeadChanged { head }]);
+    apply_events(&mut state, vec![EventKind::HeadChanged { head }]);
     let words = "Read the header of every version, refuse what is larger than the table says, \
         and write down in docs/format.md what each of the fields means. ";
     let path = "src/a_rather_long_folder_name/with_another_one_in_it/and_a_file_whose_name_says_all_of_what_is_in_it.rs";
@@ -142,13 +142,13 @@ fn long_words(width: u16, height: u16) -> UiState {
 
 fn full(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
-    tell(&mut state, work::long_conversation());
-    tell(&mut state, vec![cast::long_todo()]);
-    tell(&mut state, cast::many_letters());
-    tell(&mut state, cast::large_team());
+    apply_events(&mut state, work::long_conversation());
+    apply_events(&mut state, vec![cast::long_todo()]);
+    apply_events(&mut state, cast::many_letters());
+    apply_events(&mut state, cast::large_team());
     let agent = Name::lead();
     let activity = Activity::Thinking;
-    tell(
+    apply_events(
         &mut state,
         vec![EventKind::ActivityChanged { agent, activity }],
     );
@@ -161,7 +161,7 @@ fn full(width: u16, height: u16) -> UiState {
 
 /// Returns all scenes of whole screens.
 pub fn scenes() -> Vec<Scene> {
-    let mut all: Vec<Scene> = Arrangement::ALL
+    let mut all: Vec<Scene> = PaneLayout::ALL
         .into_iter()
         .map(|arrangement| {
             let name = format!("whole_{arrangement:?}").to_lowercase();
@@ -171,7 +171,7 @@ pub fn scenes() -> Vec<Scene> {
         .collect();
     let whole = |name, make: fn(u16, u16) -> UiState| Scene::new(name, Shows::Screen, make);
     all.extend([
-        whole(seat_name(Seat::Starting), starting),
+        whole(seat_name(SessionRole::Starting), starting),
         whole("whole_start", started),
         whole("whole_full", full),
         whole("whole_todo_hidden", |w, h| typed(w, h, "ctrl+t")),
@@ -184,7 +184,7 @@ pub fn scenes() -> Vec<Scene> {
         whole("whole_names", |width, height| typed(width, height, "\"@\"")),
         whole("whole_all_done", |width, height| {
             let mut state = busy(width, height);
-            tell(&mut state, vec![cast::done_todo()]);
+            apply_events(&mut state, vec![cast::done_todo()]);
             press(&mut state, "esc 3");
             state
         })
@@ -195,10 +195,10 @@ pub fn scenes() -> Vec<Scene> {
         whole("whole_first_run", first_run).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
         whole("whole_replay", replay),
         whole("whole_too_small", busy).at(&[(59, 15), (12, 4)]),
-        seated(Seat::Viewer(Some(4711))),
-        seated(Seat::Taking),
-        seated(Seat::Taken(Some(4711))),
-        seated(Seat::Left),
+        seated(SessionRole::Viewer(Some(4711))),
+        seated(SessionRole::Taking),
+        seated(SessionRole::Taken(Some(4711))),
+        seated(SessionRole::Left),
     ]);
     all
 }

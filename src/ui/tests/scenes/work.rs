@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::ceiling::Raised;
-use crate::domain::ceiling::{Ceiling, Ceilings};
+use crate::domain::budget::RaisedBudget;
+use crate::domain::budget::{Ceiling, UsageBudgets};
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::limits::Limits;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
@@ -285,13 +285,13 @@ pub fn spending() -> Vec<EventKind> {
         used(name("carol"), 800, 1, None),
         EventKind::LimitsChanged(Limits {
             calls: 4,
-            ceilings: Ceilings {
+            ceilings: UsageBudgets {
                 team_tokens: Some(2_000_000),
                 agent_tokens: Some(900_000),
                 team_cost: Some(5.0),
                 agent_cost: None,
             },
-            raised: vec![Raised {
+            raised: vec![RaisedBudget {
                 ceiling: Ceiling::TeamCost,
                 whose: None,
                 allowed: 10.0,

@@ -21,7 +21,7 @@ use std::borrow::Cow;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeWithOffset};
 
-use crate::domain::text::harmless;
+use crate::domain::text::escape_control_chars;
 use crate::ui::text::wrap::Row;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::markdown::page::{LineAbove, PageBuilder};
@@ -68,7 +68,7 @@ pub fn piece(
 }
 
 fn build_page<'a>(mut page: PageBuilder<'a>, text: &str) -> PageBuilder<'a> {
-    let text = harmless(text);
+    let text = escape_control_chars(text);
     let text = with_definitions_as_text(&text);
     let events = Parser::new_ext(&text, options()).into_offset_iter();
     // Merges adjacent texts, so that a URL is not split.

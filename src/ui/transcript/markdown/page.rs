@@ -4,7 +4,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 
-use crate::domain::text::{harmless, one_line};
+use crate::domain::text::{escape_control_chars, one_line};
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::markdown::address::address;
@@ -141,17 +141,17 @@ impl<'a> PageBuilder<'a> {
             Event::Start(tag) => self.start(tag, before),
             Event::End(tag) => self.end(tag),
             Event::Text(text) if self.shape == TextKind::Words && self.links.is_empty() => {
-                self.put_words(&harmless(&text));
+                self.put_words(&escape_control_chars(&text));
             }
             Event::Text(text)
             | Event::Html(text)
             | Event::InlineHtml(text)
             | Event::InlineMath(text)
             | Event::DisplayMath(text)
-            | Event::FootnoteReference(text) => self.put(harmless(&text), self.style()),
+            | Event::FootnoteReference(text) => self.put(escape_control_chars(&text), self.style()),
             Event::Code(text) => {
                 let style = self.style().patch(self.theme.code);
-                self.put(harmless(&text), style);
+                self.put(escape_control_chars(&text), style);
             }
             // Models use line breaks deliberately, so soft breaks are kept.
             Event::SoftBreak | Event::HardBreak => self.put("\n".into(), self.style()),
@@ -162,7 +162,7 @@ impl<'a> PageBuilder<'a> {
                 let mut spans = margin.first;
                 let rule = "─".repeat(room.min(RULE_MAX));
                 spans.push(Span::styled(rule, self.theme.dim));
-                self.rows.push(Row::ornament(spans, self.ink));
+                self.rows.push(Row::decoration(spans, self.ink));
             }
             Event::TaskListMarker(true) => self.blocks.mark_as_task(self.theme, Checkbox::Checked),
             Event::TaskListMarker(false) => {
@@ -275,7 +275,7 @@ impl<'a> PageBuilder<'a> {
                 self.flush();
                 if self.blocks.has_mark() {
                     let margin = self.blocks.margin(self.columns, self.theme);
-                    self.rows.push(Row::ornament(margin.first, self.ink));
+                    self.rows.push(Row::decoration(margin.first, self.ink));
                 }
                 self.blocks.end();
             }
@@ -373,7 +373,7 @@ impl<'a> PageBuilder<'a> {
 
     fn gap(&mut self) {
         let spans = self.blocks.gap(self.columns, self.theme);
-        self.rows.push(Row::ornament(spans, self.ink));
+        self.rows.push(Row::decoration(spans, self.ink));
     }
 
     /// Draws the collected text.

@@ -197,7 +197,7 @@ impl Table {
             if is_below_head || (at > 0 && rules == Rules::Drawn) {
                 let rules: Vec<String> = widths.iter().map(|w| "─".repeat(*w)).collect();
                 let rule = Span::styled(rules.join("─┼─"), theme.dim);
-                out.push(Row::ornament(vec![rule], *ink));
+                out.push(Row::decoration(vec![rule], *ink));
             }
             for line in 0..height(row) {
                 let mut spans = Vec::new();
@@ -212,7 +212,7 @@ impl Table {
                         trim_blank(&mut spans);
                     }
                 }
-                out.push(Row::ornament(spans, *ink));
+                out.push(Row::decoration(spans, *ink));
             }
         }
         (out, own)
@@ -260,7 +260,7 @@ impl Table {
         }
         for row in body {
             if !out.is_empty() || place == HeadPlacement::Above {
-                out.push(Row::ornament(
+                out.push(Row::decoration(
                     vec![Span::styled("─".repeat(columns.min(8)), theme.dim)],
                     *ink,
                 ));
@@ -275,7 +275,7 @@ impl Table {
                 // The head counts as text only once, although its names are repeated.
                 let mut rows = wrap(&spans, columns, &margin, Break::Words, &mut 0);
                 for row in &mut rows {
-                    row.ink = *ink;
+                    row.text_offset = *ink;
                 }
                 out.append(&mut rows);
                 *ink += count(cell);

@@ -147,7 +147,7 @@ fn text_offsets_do_not_depend_on_width() {
     let all: Vec<usize> = (4..80).map(end).collect();
     assert!(all.iter().all(|i| *i == all[0]), "{all:?}");
     for columns in 4..80 {
-        let inks: Vec<usize> = drawn(text, columns).iter().map(|r| r.ink).collect();
+        let inks: Vec<usize> = drawn(text, columns).iter().map(|r| r.text_offset).collect();
         assert!(inks.is_sorted(), "{columns}: {inks:?}");
     }
 }

@@ -147,9 +147,9 @@ fn group_and_its_calls_open_and_fold() {
         copied(&all).unwrap(),
         "read_file f1\npath: f1\ntext 1\n\nread_file f2\npath: f2\ntext 2\n\nread_file f3\npath: f3\ntext 3"
     );
-    let whole = all.text_of(&Portion::Whole).unwrap();
+    let whole = all.portion_text(&Portion::Whole).unwrap();
     assert_eq!(whole.matches("read_file").count(), 3, "{whole}");
-    all.open_at(0, view(40, 30));
+    all.toggle_at(0, view(40, 30));
     assert_eq!(
         lines(&all),
         [
@@ -183,13 +183,13 @@ fn search_opens_group_for_match_and_folds_it_after() {
     apply_all(&mut all, &[said("text beside")]);
     all.begin_search();
     let view = view(40, 30);
-    all.write_search(|line: &mut LineInput| line.insert("text 3"), view);
+    all.edit_search(|line: &mut LineInput| line.insert("text 3"), view);
     assert_eq!(all.found(), (1, 1));
     assert!(lines(&all)[0].ends_with("expanded"));
-    all.write_search(|line: &mut LineInput| *line = LineInput::default(), view);
+    all.edit_search(|line: &mut LineInput| *line = LineInput::default(), view);
     assert_eq!(lines(&all)[0], "✓ read_file × 4 · f1 … f4");
-    all.write_search(|line: &mut LineInput| line.insert("text"), view);
-    all.keep_search();
+    all.edit_search(|line: &mut LineInput| line.insert("text"), view);
+    all.finish_search_input();
     for nth in 2..=5 {
         all.next_match(Way::Forward, view);
         assert_eq!(all.found(), (nth, 5));
@@ -319,7 +319,7 @@ fn message_unfolds_in_place() {
 fn search_finds_text_in_folded_message() {
     let mut all = transcript(&[message("message from alice", "one\ntwo\nthe needle")]);
     all.begin_search();
-    all.write_search(|line: &mut LineInput| line.insert("needle"), view(40, 30));
+    all.edit_search(|line: &mut LineInput| line.insert("needle"), view(40, 30));
     assert_eq!(all.found(), (1, 1));
     let open = lines(&all).join("\n");
     assert!(open.contains("the needle"), "{open}");

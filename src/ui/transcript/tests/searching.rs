@@ -8,8 +8,8 @@ use crate::ui::widgets::line_input::LineInput;
 
 fn search(all: &mut Transcript, words: &str, viewport: Viewport) {
     all.begin_search();
-    all.write_search(|line| line.insert(words), viewport);
-    all.keep_search();
+    all.edit_search(|line| line.insert(words), viewport);
+    all.finish_search_input();
 }
 
 fn story() -> Transcript {
@@ -36,10 +36,10 @@ fn search_counts_matches_and_wraps_around() {
     }
     let expected: Vec<_> = [1, 2, 3, 4, 5, 6, 7, 1]
         .into_iter()
-        .map(|n| (n, if n == 1 { Round::Again } else { Round::Same }))
+        .map(|n| (n, if n == 1 { MatchStep::Wrapped } else { MatchStep::Moved }))
         .collect();
     assert_eq!(actual, expected);
-    assert_eq!(all.next_match(Way::Back, view(40, 4)), Round::Again);
+    assert_eq!(all.next_match(Way::Back, view(40, 4)), MatchStep::Wrapped);
     assert_eq!(all.found(), (7, 7));
     all.end_search();
     assert_eq!((all.found(), all.search().is_none()), ((0, 0), true));
@@ -53,9 +53,9 @@ fn search_opens_cell_for_match_and_folds_it_after() {
     assert!(screen(&all, 40, 6).contains("fn other"));
     all.begin_search();
     let clear = |line: &mut LineInput| *line = LineInput::default();
-    all.write_search(clear, view(40, 6));
+    all.edit_search(clear, view(40, 6));
     assert!(!screen(&all, 40, 30).contains("fn other"));
-    all.write_search(|line| line.insert("TO BLAME"), view(40, 6));
+    all.edit_search(|line| line.insert("TO BLAME"), view(40, 6));
     assert!(screen(&all, 40, 6).contains("to blame"));
     all.end_search();
     assert!(!screen(&all, 40, 30).contains("to blame"));
@@ -68,7 +68,7 @@ fn cancelled_search_restores_scroll_position() {
     let mut all = transcript(&events);
     let before = screen(&all, 20, 5);
     all.begin_search();
-    all.write_search(|line| line.insert("word"), view(20, 5));
+    all.edit_search(|line| line.insert("word"), view(20, 5));
     assert!(screen(&all, 20, 5).contains("the word"));
     all.end_search();
     assert_eq!(screen(&all, 20, 5), before);
@@ -128,8 +128,8 @@ fn matches_in_omitted_lines_are_not_counted() {
     ] {
         search(&mut all, "", view(40, 9));
         all.begin_search();
-        all.write_search(|line| *line = LineInput::default(), view(40, 9));
-        all.write_search(|line| line.insert(words.trim_end()), view(40, 9));
+        all.edit_search(|line| *line = LineInput::default(), view(40, 9));
+        all.edit_search(|line| line.insert(words.trim_end()), view(40, 9));
         assert!(
             all.found().1 >= count && (count > 0 || all.found().1 == 0),
             "{words}"

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::domain::text::{CLUSTER_MAX, harmless_chars};
+use crate::domain::text::{CLUSTER_MAX, escape_each_char};
 use crate::ui::text::wrap::{BreakClass, base_char, break_class, can_break_between, clusters};
 
 /// Minimum width of a row, in columns; a wide character must fit.
@@ -40,7 +40,7 @@ impl<'a> WrappedLine<'a> {
     /// Wraps `line` into rows of at most `width` columns.
     pub fn new(line: &'a str, width: usize) -> WrappedLine<'a> {
         let width = width.max(COLUMNS_MIN);
-        let line = harmless_chars(line);
+        let line = escape_each_char(line);
         WrappedLine {
             starts: starts(&line, width),
             line,
@@ -102,7 +102,7 @@ impl<'a> WrappedLine<'a> {
 
 /// Returns the character range of the grapheme cluster that contains character `at` of `line`.
 pub fn cluster_range(line: &str, at: usize) -> Range<usize> {
-    let line = harmless_chars(line);
+    let line = escape_each_char(line);
     let mut begin = 0;
     for (cluster, _) in clusters(&line) {
         let end = begin + cluster.chars().count();

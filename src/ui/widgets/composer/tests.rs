@@ -4,14 +4,14 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::domain::text::harmless_chars;
+use crate::domain::text::escape_each_char;
 use crate::ui::keys;
 use crate::ui::text::wrap;
 use crate::ui::widgets::composer::rows::WrappedLine;
 use crate::ui::widgets::composer::*;
 
-fn room(width: u16, height: u16) -> Room {
-    Room { width, height }
+fn room(width: u16, height: u16) -> TextAreaSize {
+    TextAreaSize { width, height }
 }
 
 fn rows(line: &str, width: usize) -> Vec<String> {
@@ -45,7 +45,7 @@ fn paste_is_cut_at_the_limit() {
     let pasted = composer.paste(&"é".repeat(600_000));
     assert_eq!(
         pasted,
-        Pasted::Cut {
+        PasteResult::Cut {
             kept: COMPOSER_MAX,
             of: 1_200_000
         }
@@ -59,9 +59,9 @@ fn paste_is_cut_at_the_limit() {
 fn cut_paste_reports_expanded_length() {
     let mut composer = Composer::default();
     let tabs = "\t".repeat(100_000);
-    let whole = harmless(&tabs).len();
+    let whole = escape_control_chars(&tabs).len();
     assert!(whole > COMPOSER_MAX && tabs.len() < COMPOSER_MAX);
-    let cut = Pasted::Cut {
+    let cut = PasteResult::Cut {
         kept: COMPOSER_MAX,
         of: whole,
     };
@@ -71,7 +71,7 @@ fn cut_paste_reports_expanded_length() {
 #[test]
 fn paste_normalizes_line_ends_and_escapes_controls() {
     let mut composer = Composer::default();
-    assert_eq!(composer.paste("a\rb\r\nc\n\u{1b}[2J\td"), Pasted::Whole);
+    assert_eq!(composer.paste("a\rb\r\nc\n\u{1b}[2J\td"), PasteResult::Whole);
     assert_eq!(composer.text(), "a\nb\nc\n␛[2J    d");
 }
 
@@ -85,11 +85,11 @@ fn history_recall_keeps_the_draft() {
     composer.set("draft");
     let mut actual = Vec::new();
     for _ in 0..3 {
-        composer.older(40);
+        composer.cursor_up_or_recall(40);
         actual.push(composer.text());
     }
     for _ in 0..3 {
-        composer.newer(40);
+        composer.cursor_down_or_recall(40);
         actual.push(composer.text());
     }
     assert_eq!(actual, ["two", "one", "one", "two", "draft", "draft"]);
@@ -103,7 +103,7 @@ fn history_is_bounded() {
         composer.take();
     }
     for _ in 0..HISTORY_MAX + 50 {
-        composer.older(40);
+        composer.cursor_up_or_recall(40);
     }
     assert_eq!(composer.text(), "5");
 }
@@ -146,7 +146,7 @@ fn cursor_is_in_the_window() {
     composer.set(&"line\n".repeat(20));
     let window = composer.window(room(10, 3));
     assert_eq!(window.rows, ["line", "line", ""]);
-    assert_eq!(window.beyond, Beyond::Above);
+    assert_eq!(window.overflow, Overflow::Above);
     assert_eq!(window.cursor, (2, 0));
     assert_eq!(typed("a b").window(room(10, 8)).cursor, (0, 2));
     let full = typed("a b c").window(room(4, 8));
@@ -163,22 +163,22 @@ fn vertical_movement_keeps_column_over_short_lines() {
     let room = room(11, 10);
     let mut actual = vec![composer.window(room).cursor];
     for _ in 0..4 {
-        composer.older(11);
+        composer.cursor_up_or_recall(11);
         actual.push(composer.window(room).cursor);
     }
-    composer.older(11);
+    composer.cursor_up_or_recall(11);
     let at_the_top = composer.window(room).cursor;
     for _ in 0..9 {
-        composer.newer(11);
+        composer.cursor_down_or_recall(11);
     }
     assert_eq!(actual, [(5, 9), (4, 8), (3, 1), (2, 0), (1, 5)]);
     assert_eq!(at_the_top, (0, 7));
     assert_eq!(composer.window(room).cursor, (5, 9));
     // Typing resets the goal column.
-    composer.older(11);
-    composer.older(11);
+    composer.cursor_up_or_recall(11);
+    composer.cursor_up_or_recall(11);
     composer.key(keys::parse("y").unwrap(), 11);
-    composer.newer(11);
+    composer.cursor_down_or_recall(11);
     assert_eq!(composer.window(room).cursor, (4, 2));
 }
 
@@ -225,7 +225,7 @@ fn view_scrolls_only_when_cursor_leaves_it() {
     composer.reveal(room);
     assert_eq!(first(&composer), "line 15");
     for expected in ["line 15", "line 15", "line 15", "line 15", "line 14"] {
-        composer.older(20);
+        composer.cursor_up_or_recall(20);
         composer.reveal(room);
         assert_eq!(first(&composer), expected);
     }
@@ -233,8 +233,8 @@ fn view_scrolls_only_when_cursor_leaves_it() {
     composer.reveal(room);
     assert_eq!(first(&composer), "line 14");
     assert_eq!(composer.window(room).cursor, (3, 2));
-    composer.newer(20);
-    composer.newer(20);
+    composer.cursor_down_or_recall(20);
+    composer.cursor_down_or_recall(20);
     composer.reveal(room);
     assert_eq!(first(&composer), "line 15");
     // Deleting lines scrolls the view back, so that no row stays empty.
@@ -260,15 +260,15 @@ fn cursor_reaches_positions_beyond_16_bits() {
     let mut composer = Composer::default();
     composer.set(&"x".repeat(200_000));
     let at = composer.window(room(10, 3)).cursor;
-    composer.older(10);
-    composer.newer(10);
+    composer.cursor_up_or_recall(10);
+    composer.cursor_down_or_recall(10);
     assert_eq!(composer.window(room(10, 3)).cursor, at);
     composer.set(&format!("{}\nabc", "x".repeat(200_000)));
-    composer.older(10);
+    composer.cursor_up_or_recall(10);
     composer.key(keys::parse("y").unwrap(), 10);
     assert!(composer.text().ends_with("xxy\nabc"));
     composer.set(&"\n".repeat(70_000));
-    composer.older(10);
+    composer.cursor_up_or_recall(10);
     composer.key(keys::parse("y").unwrap(), 10);
     assert!(composer.text().ends_with("\ny\n"));
 }
@@ -278,7 +278,7 @@ fn anything() -> impl Strategy<Value = String> {
         "[a-c ,.()中文「」👍é]{0,80}",
         "\\PC{0,60}",
         proptest::collection::vec(any::<char>(), 0..40)
-            .prop_map(|chars| harmless(&String::from_iter(chars)).replace('\n', " ")),
+            .prop_map(|chars| escape_control_chars(&String::from_iter(chars)).replace('\n', " ")),
     ]
 }
 
@@ -288,7 +288,7 @@ proptest! {
     fn cursor_positions_and_cells_map_one_to_one(line in anything(), width in 2usize..40) {
         let rows = WrappedLine::new(&line, width);
         let mut stops = vec![0];
-        for cluster in harmless_chars(&line).graphemes(true) {
+        for cluster in escape_each_char(&line).graphemes(true) {
             stops.push(stops[stops.len() - 1] + cluster.chars().count());
         }
         let places: Vec<(usize, usize)> = stops.iter().map(|at| rows.cell_of(*at)).collect();
@@ -338,10 +338,10 @@ proptest! {
         for row in &rows {
             prop_assert!(wrap::width(row) <= width, "{row:?}");
         }
-        let shown = harmless_chars(&line);
+        let shown = escape_each_char(&line);
         let signs = shown.graphemes(true).map(|sign| match wrap::width(sign) {
             0 => "\u{fffd}".to_string(),
-            _ => harmless(sign),
+            _ => escape_control_chars(sign),
         });
         prop_assert_eq!(rows.concat(), signs.collect::<String>());
     }
@@ -359,22 +359,22 @@ proptest! {
 #[test]
 fn window_shows_where_text_continues() {
     for (text, height, up, expected) in [
-        ("word", 1, 0, Beyond::Nowhere),
-        ("a\nb\nc", 3, 0, Beyond::Nowhere),
-        ("a\nb\nc", 2, 0, Beyond::Above),
-        ("a\nb\nc", 1, 1, Beyond::Both),
-        ("a\nb\nc", 2, 2, Beyond::Below),
+        ("word", 1, 0, Overflow::Nowhere),
+        ("a\nb\nc", 3, 0, Overflow::Nowhere),
+        ("a\nb\nc", 2, 0, Overflow::Above),
+        ("a\nb\nc", 1, 1, Overflow::Both),
+        ("a\nb\nc", 2, 2, Overflow::Below),
         // Rows of one wrapped line count like lines.
-        ("word word word word", 2, 0, Beyond::Above),
+        ("word word word word", 2, 0, Overflow::Above),
         // Lines far from the cursor are not laid out.
-        ("a\nb\nc\nd\ne\nf\ng\nh", 2, 7, Beyond::Below),
+        ("a\nb\nc\nd\ne\nf\ng\nh", 2, 7, Overflow::Below),
     ] {
         let mut composer = Composer::default();
         composer.set(text);
         let room = room(6, height);
         for _ in 0..up {
-            composer.older(room.width);
+            composer.cursor_up_or_recall(room.width);
         }
-        assert_eq!(composer.window(room).beyond, expected, "{text:?}");
+        assert_eq!(composer.window(room).overflow, expected, "{text:?}");
     }
 }

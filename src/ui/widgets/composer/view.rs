@@ -7,15 +7,15 @@ use crate::ui::widgets::composer::rows::WrappedLine;
 
 /// Size of a text area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct TextAreaSize {
     /// Columns.
     pub width: u16,
     pub height: u16,
 }
 
-impl From<Rect> for Room {
-    fn from(area: Rect) -> Room {
-        Room {
+impl From<Rect> for TextAreaSize {
+    fn from(area: Rect) -> TextAreaSize {
+        TextAreaSize {
             width: area.width,
             height: area.height,
         }
@@ -30,26 +30,26 @@ pub struct Window {
     /// Row and column of the cursor.
     pub cursor: (u16, u16),
     /// On which sides more text follows. Its length is unknown, because only lines near the cursor are laid out.
-    pub beyond: Beyond,
+    pub overflow: Overflow,
 }
 
 /// On which sides of the visible part more text follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beyond {
+pub enum Overflow {
     Nowhere,
     Above,
     Below,
     Both,
 }
 
-impl Beyond {
+impl Overflow {
     /// Returns the label that is shown on the frame.
     pub fn words(self) -> &'static str {
         match self {
-            Beyond::Nowhere => "",
-            Beyond::Above => "↑ more",
-            Beyond::Below => "↓ more",
-            Beyond::Both => "↑↓ more",
+            Overflow::Nowhere => "",
+            Overflow::Above => "↑ more",
+            Overflow::Below => "↓ more",
+            Overflow::Both => "↑↓ more",
         }
     }
 }
@@ -78,7 +78,7 @@ impl<'a> LaidOutRows<'a> {
 
 impl Composer {
     /// Moves the cursor to a clicked cell, given as row and column of the text area.
-    pub fn click(&mut self, room: Room, row: u16, column: u16) {
+    pub fn click(&mut self, room: TextAreaSize, row: u16, column: u16) {
         let around = self.around(room);
         let all = around.rows().skip(around.top).take(usize::from(row) + 1);
         let Some((line, rows, row)) = all.last() else {
@@ -91,7 +91,7 @@ impl Composer {
     }
 
     /// Stores the first visible row, so that the view does not scroll while the cursor moves within it.
-    pub fn reveal(&mut self, room: Room) {
+    pub fn reveal(&mut self, room: TextAreaSize) {
         let around = self.around(room);
         let first = around.rows().nth(around.top);
         if let Some((line, rows, row)) = first {
@@ -102,7 +102,7 @@ impl Composer {
     }
 
     /// Returns the visible rows for a text area of this size. The cursor is always visible.
-    pub fn window(&self, room: Room) -> Window {
+    pub fn window(&self, room: TextAreaSize) -> Window {
         let around = self.around(room);
         let rows = around.rows().map(|(_, rows, row)| (rows, row));
         let rows = rows.skip(around.top).take(usize::from(room.height.max(1)));
@@ -112,11 +112,11 @@ impl Composer {
         let ended = around.lines.last().map_or(0, |(number, _)| number + 1);
         let is_below = around.top + rows.len() < around.len || ended < self.area.lines().len();
         Window {
-            beyond: match (above > 0, is_below) {
-                (false, false) => Beyond::Nowhere,
-                (true, false) => Beyond::Above,
-                (false, true) => Beyond::Below,
-                (true, true) => Beyond::Both,
+            overflow: match (above > 0, is_below) {
+                (false, false) => Overflow::Nowhere,
+                (true, false) => Overflow::Above,
+                (false, true) => Overflow::Below,
+                (true, true) => Overflow::Both,
             },
             rows,
             cursor: (
@@ -126,7 +126,7 @@ impl Composer {
         }
     }
 
-    fn around(&self, room: Room) -> LaidOutRows<'_> {
+    fn around(&self, room: TextAreaSize) -> LaidOutRows<'_> {
         let height = usize::from(room.height.max(1));
         let (line, at) = self.cursor();
         // Lines further above cannot be visible.
@@ -165,7 +165,7 @@ impl Composer {
 
     /// Returns the number of lines that are laid out for a text area of this size.
     #[cfg(test)]
-    pub fn laid_out(&self, room: Room) -> usize {
+    pub fn laid_out(&self, room: TextAreaSize) -> usize {
         self.around(room).lines.len()
     }
 }

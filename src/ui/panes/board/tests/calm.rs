@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::ui::fixture::{NOON, name};
 use crate::ui::frame::layout::inside;
 use crate::ui::graph::Node;

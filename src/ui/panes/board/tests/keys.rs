@@ -11,7 +11,7 @@ use ratatui::layout::Rect;
 use crate::ui::fixture::{cells, press};
 use crate::ui::graph::navigation::{Step, step};
 use crate::ui::graph::viewport::window;
-use crate::ui::graph::{Drawing, Wanted, draw};
+use crate::ui::graph::{Drawing, GraphInput, draw};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::index;
 use crate::ui::panes::board::tests::{area, board, pane, state};
@@ -159,11 +159,11 @@ fn any_drawing() -> impl Strategy<Value = Drawing> {
     )
         .prop_map(|(count, edges)| {
             let edges = edges.into_iter().map(|(a, b)| (a % count, b % count));
-            let wanted = Wanted {
+            let wanted = GraphInput {
                 widths: vec![20; count],
                 edges: edges.map(|(a, b)| (a.min(b), a.max(b))).collect(),
                 columns: 80,
-                ..Wanted::default()
+                ..GraphInput::default()
             };
             draw(&wanted).unwrap()
         })

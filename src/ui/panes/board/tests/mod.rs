@@ -8,9 +8,9 @@ use ratatui::layout::Rect;
 
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::task::TaskStatus;
-use crate::ui::fixture::{NOON, blank, cells, name, press, ready, tell, told};
+use crate::ui::fixture::{NOON, blank, cells, name, press, ready, apply_events, after_events};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::index;
 use crate::ui::panes::board::rows;
@@ -74,8 +74,8 @@ pub fn random(count: u64) -> Vec<(u64, u64)> {
 
 #[allow(clippy::needless_pass_by_value)] // callers build the board in place
 pub fn state(size: (u16, u16), board: TaskGraph) -> UiState {
-    let board = crate::ui::fixture::board_told(&board);
-    let mut state = told(size.0, size.1, vec![ready(), board]);
+    let board = crate::ui::fixture::board_event(&board);
+    let mut state = after_events(size.0, size.1, vec![ready(), board]);
     press(&mut state, "esc 3");
     state
 }
@@ -222,15 +222,15 @@ fn cycles_and_missing_blockers_do_not_hide_tasks() {
 fn cached_values_are_dropped_when_the_board_changes() {
     let mut state = state((160, 45), board(3, &[(1, 2)], 0));
     assert_eq!(rows(&state).len(), 3);
-    let board = crate::ui::fixture::board_told(&board(9, &[(1, 2)], 1));
-    tell(&mut state, vec![board]);
+    let board = crate::ui::fixture::board_event(&board(9, &[(1, 2)], 1));
+    apply_events(&mut state, vec![board]);
     assert_eq!((rows(&state).len(), index(&state).len()), (9, 9));
     // The selection stayed on its task: move both screens to the first one.
     press(&mut state, "g");
     let afresh = {
         let mut other = blank(160, 45);
-        let board = crate::ui::fixture::board_told(&self::board(9, &[(1, 2)], 1));
-        tell(&mut other, vec![ready(), board]);
+        let board = crate::ui::fixture::board_event(&self::board(9, &[(1, 2)], 1));
+        apply_events(&mut other, vec![ready(), board]);
         press(&mut other, "esc 3 g");
         update(&mut other, Msg::Tick { now: state.now });
         pane(&other)
@@ -287,7 +287,7 @@ fn task_page_shows_the_history() {
         changed: delta.changed,
         removed: delta.removed,
     };
-    tell(&mut state, vec![change]);
+    apply_events(&mut state, vec![change]);
     press(&mut state, "g enter");
     let page = crate::ui::fixture::picture(&state);
     assert!(page.contains("completed by alice"), "{page}");

@@ -12,12 +12,12 @@ use crate::ui::app::App;
 use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, Node, heavy};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::board::index::{Index, Standing};
+use crate::ui::model::board::index::{Index, PolicyContext};
 use crate::ui::model::board::label::INDENT;
 use crate::ui::model::board::{branches, label};
 use crate::ui::model::style;
 use crate::ui::panes::board;
-use crate::ui::text::{fit, pad, width, wrap_some};
+use crate::ui::text::{fit, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 
 /// Minimum columns of an owner, with its blank and `@`.
@@ -109,7 +109,7 @@ pub fn beyond(
             _ => format!("{before}{count}"),
         })
         .collect();
-    match drawing.circular {
+    match drawing.omitted_edges {
         0 => {}
         1 => words.push("1 edge of a cycle hidden".into()),
         n => words.push(format!("{n} edges of cycles hidden")),
@@ -172,7 +172,7 @@ fn lines(
         }
     }
     let critical = critical_cells(index, drawing);
-    let is_done = |source: &usize| index.standing(*source) == Standing::Done;
+    let is_done = |source: &usize| index.standing(*source) == PolicyContext::Done;
     for y in window.top..window.bottom().min(drawing.height) {
         let line = drawing.lines.get(y).map_or(&[][..], Vec::as_slice);
         let first = line.partition_point(|ink| ink.x < window.left);
@@ -263,20 +263,20 @@ fn draw_node(
     // An active owner takes precedence over the end of the subject; a past one only gets free room.
     let left = room.saturating_sub(width(&last));
     let most = match standing {
-        Standing::Done => left,
-        Standing::InProgress => left.max(room / 2).max(OWNER_MIN),
-        Standing::Ready | Standing::Assigned | Standing::Blocked => left.max(room / 2),
+        PolicyContext::Done => left,
+        PolicyContext::InProgress => left.max(room / 2).max(OWNER_MIN),
+        PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked => left.max(room / 2),
     };
     let owner = match label.owner.as_str() {
         "" => String::new(),
         _ if most < OWNER_MIN => String::new(),
-        owner if standing == Standing::Done && width(owner) + 2 > most => String::new(),
+        owner if standing == PolicyContext::Done && width(owner) + 2 > most => String::new(),
         owner => fit(&format!(" @{owner}"), most),
     };
     // The duration is shown only in free room.
     let took = match standing {
-        Standing::InProgress => format!(" {}", board::standing_for(app, task)),
-        Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => String::new(),
+        PolicyContext::InProgress => format!(" {}", board::standing_for(app, task)),
+        PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked | PolicyContext::Done => String::new(),
     };
     let owner = if width(&owner) + width(&took) <= left {
         owner + &took
@@ -285,8 +285,8 @@ fn draw_node(
     };
     let words = crate::ui::panes::board::view::words(standing, theme);
     let by = match standing {
-        Standing::Done => theme.dim,
-        Standing::InProgress | Standing::Ready | Standing::Assigned | Standing::Blocked => style,
+        PolicyContext::Done => theme.dim,
+        PolicyContext::InProgress | PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked => style,
     };
     let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
     window.write((x, node.y), &label.number, number, buffer);
@@ -311,7 +311,7 @@ fn subject_rows(subject: &str, node: Node, head: usize) -> Vec<(usize, String)> 
         x = INDENT;
     }
     while rows.len() + 1 < node.height {
-        let lines = wrap_some(&rest, node.width.saturating_sub(x), 1);
+        let lines = wrap_first_lines(&rest, node.width.saturating_sub(x), 1);
         let Some(first) = lines.into_iter().next() else {
             break;
         };

@@ -13,17 +13,17 @@ use ratatui::widgets::Widget;
 use crate::ui::app::App;
 use crate::ui::app::filters::Filter;
 use crate::ui::app::onboarding::Weight;
-use crate::ui::app::role::Seat;
+use crate::ui::app::role::SessionRole;
 use crate::ui::frame;
 use crate::ui::frame::{Titles, layout as frame_layout};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::board::filter::Query;
-use crate::ui::model::board::index::{Index, Standing};
+use crate::ui::model::board::index::{Index, PolicyContext};
 use crate::ui::model::board::{branches, index, label, unlocks};
 use crate::ui::model::{CrewModel, board as model_board, style};
 use crate::ui::panes::board;
-use crate::ui::panes::board::{Shown, Why, places};
-use crate::ui::text::{fit, longest, width};
+use crate::ui::panes::board::{Shown, LeaveReason, places};
+use crate::ui::text::{fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 
 /// Maximum number of unblocked tasks named for the selected one.
@@ -70,7 +70,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
                 .is_some_and(|page| page.weight == Weight::Missing);
             let words = if app.model.board.is_empty() && is_held_up {
                 "The board is shown once the crew starts.".into()
-            } else if app.model.board.is_empty() && app.seat == Seat::Starting {
+            } else if app.model.board.is_empty() && app.seat == SessionRole::Starting {
                 "Loading the board…".into()
             } else if app.model.board.is_empty() {
                 "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
@@ -88,14 +88,14 @@ fn title(app: &App, shown: &Shown) -> String {
     match shown {
         Shown::List(_) if app.model.board.is_empty() => name.into(),
         Shown::Graph(_) => name.into(),
-        Shown::List(Why::Asked) => format!("{name} · list"),
-        Shown::List(Why::Filtered) => {
+        Shown::List(LeaveReason::Asked) => format!("{name} · list"),
+        Shown::List(LeaveReason::Filtered) => {
             let hits = board::rows(app).len();
             format!("{name} · {hits} of {}", app.model.board.len())
         }
-        Shown::List(Why::Many(count)) => format!("{name} · list: {count} tasks"),
-        Shown::List(Why::Deep(_)) => format!("{name} · list (graph too wide)"),
-        Shown::List(Why::Tangled) => format!("{name} · list (too many edges)"),
+        Shown::List(LeaveReason::Many(count)) => format!("{name} · list: {count} tasks"),
+        Shown::List(LeaveReason::Deep(_)) => format!("{name} · list (graph too wide)"),
+        Shown::List(LeaveReason::Tangled) => format!("{name} · list (too many edges)"),
     }
 }
 
@@ -103,19 +103,19 @@ fn title(app: &App, shown: &Shown) -> String {
 /// legend of the symbols.
 fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let total = index.len();
-    let done = index.count(Standing::Done);
+    let done = index.count(PolicyContext::Done);
     let mut long = Vec::new();
     // The words of tasks without an owner are dropped last.
     let mut middle = Vec::new();
     let mut short = Vec::new();
-    for here in [Standing::InProgress, Standing::Ready, Standing::Blocked] {
+    for here in [PolicyContext::InProgress, PolicyContext::Ready, PolicyContext::Blocked] {
         let count = index.count(here);
         if count > 0 {
             let (shape, style) = style::standing(here, theme);
             long.push(Span::styled(format!("{shape} {count} "), style));
             long.push(Span::styled(format!("{}  ", here.word()), theme.dim));
             let brief = Span::styled(format!("{shape} {count}  "), style);
-            if here == Standing::Ready {
+            if here == PolicyContext::Ready {
                 middle.extend_from_slice(&long[long.len().saturating_sub(2)..]);
             } else {
                 middle.push(brief.clone());
@@ -133,7 +133,7 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
         short.push(brief.clone());
         last.push(brief);
     }
-    let (shape, style) = style::standing(Standing::Done, theme);
+    let (shape, style) = style::standing(PolicyContext::Done, theme);
     for spans in [&mut long, &mut middle, &mut short] {
         spans.push(Span::styled(format!("{shape} "), style));
     }
@@ -170,7 +170,7 @@ fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer
     let place = index.place(task.id).unwrap_or_default();
     let label = label::label(task);
     let took = board::standing_for(app, task);
-    let is_done = index.standing(place) == Standing::Done;
+    let is_done = index.standing(place) == PolicyContext::Done;
     // A completed task blocks nothing.
     let next = if is_done {
         String::new()
@@ -201,7 +201,7 @@ fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer
     ];
     // The tasks it unblocks take precedence over the end of the subject, which the node shows too.
     let most = columns.saturating_sub(columns / 4);
-    let aside = fit(longest(&forms, most), most);
+    let aside = fit(longest_fitting(&forms, most), most);
     let room = columns.saturating_sub(width(&aside) + 1);
     spans.extend(frame::cell(&left, room, theme.text));
     spans.extend([Span::raw(" "), Span::styled(aside, style)]);
@@ -212,7 +212,7 @@ fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer
 fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     let unlocks = index.id(place).map(|id| unlocks(model, id));
     let unlocks = unlocks.unwrap_or_default();
-    let blocked = |at: &&usize| index.standing(**at) == Standing::Blocked;
+    let blocked = |at: &&usize| index.standing(**at) == PolicyContext::Blocked;
     let waiting = index.frees(place).iter().filter(blocked).count();
     let later = waiting.saturating_sub(unlocks.len());
     let ids: Vec<String> = unlocks
@@ -234,10 +234,10 @@ fn next(model: &CrewModel, index: &Index, place: usize) -> String {
 }
 
 /// Returns the style of a task's text.
-fn words(standing: Standing, theme: &Theme) -> Style {
+fn words(standing: PolicyContext, theme: &Theme) -> Style {
     match standing {
-        Standing::Done => theme.dim,
-        Standing::Ready | Standing::Assigned => theme.accent,
-        Standing::InProgress | Standing::Blocked => theme.text,
+        PolicyContext::Done => theme.dim,
+        PolicyContext::Ready | PolicyContext::Assigned => theme.accent,
+        PolicyContext::InProgress | PolicyContext::Blocked => theme.text,
     }
 }

@@ -6,7 +6,7 @@ mod story;
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::ui::UiState;
 use crate::ui::fixture::{NOON, started};
 use crate::ui::model::event_log::query::Query;

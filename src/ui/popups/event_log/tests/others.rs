@@ -4,14 +4,14 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
-use crate::domain::mail::LetterKind;
+use crate::domain::mail::MailKind;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
-use crate::domain::rule::{Scope, SessionRule};
-use crate::domain::stamp::Timestamp;
+use crate::domain::permission::{PermissionScope, SessionPermission};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::domain::worktree::WorktreeName;
-use crate::protocol::event::{Compaction, LetterStep, NoticeLevel, CompactionMethod, TurnEnd};
+use crate::protocol::event::{Compaction, DeliveryState, NoticeLevel, CompactionMethod, TurnEnd};
 use crate::protocol::{CommandRef, EventKind};
 use crate::ui::fixture::{NOON, letter, name, plan, ready};
 use crate::ui::model::event_log::About;
@@ -21,7 +21,7 @@ use crate::ui::popups::event_log::tests::story::{Story, new};
 fn each_message_step_is_logged_once() {
     let mut story = Story::new();
     let mut hears = |id: &str, step| {
-        let mut letter = letter(id, LetterKind::Message, "user", "alice", "Use u64\nplease");
+        let mut letter = letter(id, MailKind::Message, "user", "alice", "Use u64\nplease");
         letter.from = "user".into();
         story.hears(EventKind::LetterMoved { letter, step })
     };
@@ -30,12 +30,12 @@ fn each_message_step_is_logged_once() {
         "mail alice received your message",
         "mail alice acted on your message",
     );
-    assert_eq!(hears("m1", LetterStep::Sent), [sent]);
-    assert_eq!(hears("m1", LetterStep::Sent), Vec::<String>::new());
-    assert_eq!(hears("m1", LetterStep::Delivered), [given]);
-    assert_eq!(hears("m1", LetterStep::ActedOn), [acted]);
-    assert_eq!(hears("m1", LetterStep::Delivered), Vec::<String>::new());
-    assert_eq!(hears("m2", LetterStep::ActedOn), [sent, acted]);
+    assert_eq!(hears("m1", DeliveryState::Sent), [sent]);
+    assert_eq!(hears("m1", DeliveryState::Sent), Vec::<String>::new());
+    assert_eq!(hears("m1", DeliveryState::Delivered), [given]);
+    assert_eq!(hears("m1", DeliveryState::ActedOn), [acted]);
+    assert_eq!(hears("m1", DeliveryState::Delivered), Vec::<String>::new());
+    assert_eq!(hears("m2", DeliveryState::ActedOn), [sent, acted]);
     let prompted = EventKind::Prompted {
         agent: Name::lead(),
         text: "Write a parser".into(),
@@ -96,9 +96,9 @@ fn requests_and_permissions_name_who_decided_and_why() {
         hears(ruled),
         ["✓request a standing rule approved bob's plan for #2"]
     );
-    let rule = SessionRule {
+    let rule = SessionPermission {
         number: 1,
-        scope: Scope::Begins {
+        scope: PermissionScope::Begins {
             words: "cargo test".into(),
         },
         by: Name::user(),

@@ -5,13 +5,13 @@ use serde_json::json;
 
 use crate::domain::graph::TaskEdit;
 use crate::domain::ids::TaskId;
-use crate::domain::mail::LetterKind;
+use crate::domain::mail::MailKind;
 use crate::domain::request::RequestStatus;
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Activity, MemberStatus};
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventKind;
-use crate::protocol::event::{LetterStep, NoticeLevel};
+use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::ui::fixture::{NOON, letter, name, plan};
 use crate::ui::model::event_log::LogLine;
 use crate::ui::popups::event_log::tests::story::{Story, claimer, new};
@@ -103,16 +103,16 @@ fn events_before_the_crew_are_not_logged() {
         story.board(|b, _| drop(b.create(TaskId(1), new("Old", &[]), before))),
         Vec::<String>::new()
     );
-    let mut old = letter("m1", LetterKind::Message, "lead", "alice", "hello");
+    let mut old = letter("m1", MailKind::Message, "lead", "alice", "hello");
     old.timestamp = before;
     let moved = |step| EventKind::LetterMoved {
         letter: old.clone(),
         step,
     };
-    assert_eq!(story.hears(moved(LetterStep::Sent)), Vec::<String>::new());
+    assert_eq!(story.hears(moved(DeliveryState::Sent)), Vec::<String>::new());
     // A later step of the same message is logged.
     assert_eq!(
-        story.hears(moved(LetterStep::Delivered)),
+        story.hears(moved(DeliveryState::Delivered)),
         ["mail alice received lead's message"]
     );
     let mut request = plan("r1", "1. Read");

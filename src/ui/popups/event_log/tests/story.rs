@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::domain::chat::Outcome;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{CallId, TaskId};
-use crate::domain::stamp::Timestamp;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::protocol::EventKind;
 use crate::ui::UiState;
-use crate::ui::fixture::{blank, name, ready, tell};
+use crate::ui::fixture::{blank, name, ready, apply_events};
 use crate::ui::model::event_log::{LogLine, Tone};
 
 /// A screen that receives events. Each method returns the lines that its event adds to the log.
@@ -32,7 +32,7 @@ impl Story {
 
     pub fn hears(&mut self, kind: EventKind) -> Vec<String> {
         let before: Vec<u64> = self.state.event_log.lines().map(|l| l.number).collect();
-        tell(&mut self.state, vec![kind]);
+        apply_events(&mut self.state, vec![kind]);
         let lines = self.state.event_log.lines();
         let new = lines.filter(|l| !before.contains(&l.number));
         new.map(shown).collect()

@@ -123,7 +123,7 @@ fn pieces_of_a_long_table_share_one_layout() {
             let inks: Vec<usize> = (0..pieces.len()).map(|row| pieces.ink_of(row)).collect();
             assert_eq!(
                 inks,
-                whole.iter().map(|row| row.ink).collect::<Vec<_>>(),
+                whole.iter().map(|row| row.text_offset).collect::<Vec<_>>(),
                 "{columns}"
             );
         }

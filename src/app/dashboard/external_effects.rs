@@ -1,0 +1,76 @@
+//! Effects of the dashboard outside its panes: notifications, clipboard, the saved theme, external programs.
+
+use anyhow::Result;
+use tokio_util::sync::CancellationToken;
+
+use super::{Dashboard, ExitReason};
+use crate::app::external_program::ExternalProgram;
+use crate::app::signals::Signalled;
+use crate::app::{describe_error, theme};
+use crate::domain::notification::NotifyMethod;
+use crate::ui::terminal::CopyResult;
+use crate::ui::{Msg, ThemeChoice, update};
+
+impl Dashboard {
+    /// Notifies the user in the way that the settings choose.
+    pub(super) fn call(&mut self, words: &str) -> Result<()> {
+        match self.calling {
+            NotifyMethod::Bell => self.screen.bell()?,
+            NotifyMethod::Desktop => self.screen.notify(words)?,
+            NotifyMethod::Off => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn copy(&mut self, text: &str) -> Result<()> {
+        match self.screen.copy(text)? {
+            CopyResult::Sent => {}
+            CopyResult::TooLong => self.warn("The text is too long to copy through the terminal."),
+        }
+        Ok(())
+    }
+
+    /// Saves the theme in the user's settings.
+    pub(super) fn save_theme(&self, chosen: &ThemeChoice) {
+        if let Some(message) = theme::save(chosen, self.depth) {
+            self.warn(&message);
+        }
+    }
+
+    /// Hands the terminal to an external program until it ends. The crew keeps running. Returns a reason to leave if a
+    /// signal asked crewdeck to end.
+    pub(super) async fn run_program(
+        &mut self,
+        program: ExternalProgram,
+    ) -> Result<Option<ExitReason>> {
+        let is_over_by_interrupt = program.ends_by_interrupt();
+        self.screen.restore_terminal()?;
+        let stop = CancellationToken::new();
+        let running = program.run(&stop);
+        tokio::pin!(running);
+        // Events are still recorded at once, for viewers in other processes. A signal that ends crewdeck also ends the
+        // editor.
+        let done = loop {
+            tokio::select! {
+                done = &mut running => break done,
+                signalled = self.signals.any() => match signalled {
+                    Signalled::End => stop.cancel(),
+                    Signalled::Interrupt if is_over_by_interrupt => break Ok(None),
+                    Signalled::Interrupt => {}
+                },
+                Some(event) = self.inlet.next() => self.record_event(event),
+            }
+        };
+        if stop.is_cancelled() {
+            return Ok(Some(ExitReason::Quit));
+        }
+        self.screen.set_up()?;
+        match done {
+            Ok(Some(text)) => drop(update(&mut self.state, Msg::Edited(text))),
+            Ok(None) => {}
+            Err(error) => self.warn(&describe_error(&error)),
+        }
+        self.redraw_all()?;
+        Ok(None)
+    }
+}

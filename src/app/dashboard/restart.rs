@@ -1,0 +1,70 @@
+//! Starts the dashboard, and restarts it when the first page asks for a new start or for the demo.
+
+use anyhow::{Context, Result};
+
+use super::first::RestartState;
+use super::{Dashboard, ExitReason};
+use crate::app::assemble::Blueprint;
+use crate::app::signals::Signals;
+use crate::app::{block_on, describe_error};
+use crate::cli::GlobalOptions;
+
+/// Runs the dashboard until the user leaves it and returns the exit code.
+///
+/// # Errors
+/// The reason why it could not start. The terminal is restored by then.
+pub fn main(global: &GlobalOptions) -> Result<u8> {
+    let mut blueprint = Blueprint::read(global)?;
+    let mut kept = RestartState::default();
+    loop {
+        let before = std::mem::take(&mut kept);
+        let left = block_on(async { Dashboard::open(&blueprint, before)?.stay(&blueprint).await })?;
+        let (from, restart) = match left {
+            ExitReason::Quit => return Ok(0),
+            ExitReason::Restart(from) => (from, Restart::Same),
+            ExitReason::StartDemo(from) => (from, Restart::Demo),
+        };
+        kept = *from;
+        let options = match restart {
+            Restart::Same => global.clone(),
+            Restart::Demo => GlobalOptions {
+                demo: true,
+                dir: None,
+                provider: None,
+                resume: None,
+                ..global.clone()
+            },
+        };
+        match (block_on(read(options, kept.signals.as_mut()))?, restart) {
+            (None, Restart::Same | Restart::Demo) => return Ok(0),
+            (Some(Ok(read)), Restart::Same | Restart::Demo) => blueprint = read,
+            (Some(Err(error)), Restart::Same) => kept.said = Some(describe_error(&error)),
+            (Some(Err(error)), Restart::Demo) => return Err(error),
+        }
+    }
+}
+
+/// What the dashboard is restarted with.
+#[derive(Clone, Copy)]
+enum Restart {
+    /// The same options.
+    Same,
+    /// The demo.
+    Demo,
+}
+
+/// Reads the blueprint of the next start, which may wait for git. Returns `None` if a signal came meanwhile.
+async fn read(global: GlobalOptions, signals: Option<&mut Signals>) -> Result<Option<Result<Blueprint>>> {
+    let reading = tokio::task::spawn_blocking(move || Blueprint::read(&global));
+    let ended = async {
+        match signals {
+            Some(signals) => signals.any().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = ended => Ok(None),
+        read = reading => Ok(Some(read.context("the settings could not be read")?)),
+    }
+}

@@ -1,0 +1,290 @@
+//! Follows a crew in another process, on a separate thread: watches the holder of the crew lock and tails the journal.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use anyhow::Result;
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::mpsc;
+
+use super::lock::{self, Holder};
+use super::resume;
+use crate::protocol::{Event, EventKind};
+use crate::store::watch::{FolderId, identity, is_shared_file_system};
+use crate::store::{JournalStart, Journal, JournalTail, TailRead};
+
+/// Most updates that are queued for the receiver.
+const NEWS_MAX: usize = 4;
+/// Changes within this time are read together.
+const MERGE: Duration = Duration::from_millis(20);
+/// Poll interval on a local file system with change notifications, as for the state files.
+const SELDOM: Duration = Duration::from_secs(30);
+/// Poll interval on a shared file system, where other machines may write.
+const OFTEN: Duration = Duration::from_secs(5);
+/// Poll interval without change notifications, and while a folder is missing.
+const POLL: Duration = Duration::from_secs(1);
+
+/// An update from the lock file or the journal.
+#[derive(Debug)]
+pub enum JournalUpdate {
+    /// The lock's holder became known or changed.
+    Holder(Holder),
+    /// A journal from its start, or its newest part. Replaces all earlier events.
+    Restarted(Vec<Event>, JournalStart),
+    /// Events that were appended to the journal.
+    Appended(Vec<Event>),
+}
+
+/// A handle to the follower thread, which ends when this is dropped.
+pub struct Follower {
+    heard: mpsc::Receiver<JournalUpdate>,
+    hint: SyncSender<()>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Follower {
+    /// Starts following the crew of `root`, whose folder `.crewdeck` must exist.
+    ///
+    /// # Errors
+    /// Fails if the thread cannot be started.
+    pub fn start(root: &Path) -> Result<Follower> {
+        let (tell, heard) = mpsc::channel(NEWS_MAX);
+        // Capacity 1: one pending hint is enough for a re-read.
+        let (hint, hints) = sync_channel(1);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let mut thread = FollowThread {
+            root: root.to_path_buf(),
+            tell,
+            holder: None,
+            tail: None,
+        };
+        let (over, wake) = (Arc::clone(&is_over), hint.clone());
+        std::thread::Builder::new()
+            .name("follow".into())
+            .spawn(move || thread.run(&hints, wake, &over))?;
+        Ok(Follower {
+            heard,
+            hint,
+            is_over,
+        })
+    }
+
+    /// Waits for the next update; `None` once everything was read after [`Follower::finish`].
+    pub async fn next(&mut self) -> Option<JournalUpdate> {
+        self.heard.recv().await
+    }
+
+    /// Makes the thread read the rest of the journal and end. Called after the crew's process has ended.
+    pub fn finish(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        // A full channel is fine: the pending hint wakes the thread.
+        let _ = self.hint.try_send(());
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// The receiver of the updates was dropped.
+struct ReceiverDropped;
+
+struct FollowThread {
+    root: PathBuf,
+    tell: mpsc::Sender<JournalUpdate>,
+    holder: Option<Holder>,
+    tail: Option<(String, JournalTail)>,
+}
+
+impl FollowThread {
+    fn run(&mut self, hints: &Receiver<()>, wake: SyncSender<()>, over: &AtomicBool) {
+        let mut watch = FolderWatch::open(wake);
+        loop {
+            let folder = self.tail.as_ref().map(|(_, tail)| tail.folder());
+            let net = watch.watch_folders(&self.root.join(".crewdeck"), folder);
+            // Read before the last look, so that it sees everything written before `finish`.
+            let is_last = over.load(Ordering::SeqCst);
+            let before = self.session();
+            if self.look().is_err() || is_last {
+                return;
+            }
+            if before != self.session() {
+                continue;
+            }
+            match hints.recv_timeout(net) {
+                Ok(()) => {
+                    std::thread::sleep(MERGE);
+                    // The next look also covers a hint that came meanwhile.
+                    let _ = hints.try_recv();
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn session(&self) -> Option<String> {
+        self.tail.as_ref().map(|(session, _)| session.clone())
+    }
+
+    fn look(&mut self) -> Result<(), ReceiverDropped> {
+        let holder = lock::holder(&self.root);
+        if self.holder.as_ref() != Some(&holder) {
+            self.holder = Some(holder.clone());
+            let session = match &holder.session {
+                Some(session) => Some(session.clone()),
+                // An older version does not write its session: use the newest one.
+                None if holder.process.is_some() => resume::choose(&self.root, "").ok(),
+                None => None,
+            };
+            if let Some(session) = session
+                && self.session().as_ref() != Some(&session)
+            {
+                let tail = JournalTail::of(&self.root, &session);
+                self.tail = Some((session.clone(), tail));
+            }
+            let session = self.session();
+            self.say(JournalUpdate::Holder(Holder { session, ..holder }))?;
+        }
+        self.read()
+    }
+
+    /// Reads the journal to its end.
+    fn read(&mut self) -> Result<(), ReceiverDropped> {
+        loop {
+            let Some((_, tail)) = &mut self.tail else {
+                return Ok(());
+            };
+            let heard = match tail.read() {
+                Ok(TailRead::Nothing) => return Ok(()),
+                Ok(TailRead::Lines(lines)) => JournalUpdate::Appended(events(&lines)),
+                Ok(TailRead::Replaced(lines, beginning)) => {
+                    let mut all = self.setup(beginning);
+                    all.extend(events(&lines));
+                    JournalUpdate::Restarted(all, beginning)
+                }
+                Err(error) => {
+                    // The next look tries again.
+                    tracing::warn!("the journal cannot be read: {error}");
+                    return Ok(());
+                }
+            };
+            self.say(heard)?;
+        }
+    }
+
+    /// Returns the crew's setup event from the head of a journal of which only the end was read.
+    fn setup(&self, beginning: JournalStart) -> Vec<Event> {
+        let (JournalStart::Cut, Some((session, _))) = (beginning, &self.tail) else {
+            return Vec::new();
+        };
+        let head = Journal::head(&self.root, session).unwrap_or_default();
+        let mut events = events(&head);
+        events.retain(|e| matches!(e.kind, EventKind::CrewReady(_)));
+        events.truncate(1);
+        events
+    }
+
+    fn say(&self, heard: JournalUpdate) -> Result<(), ReceiverDropped> {
+        self.tell.blocking_send(heard).map_err(|_| ReceiverDropped)
+    }
+}
+
+fn events(lines: &[String]) -> Vec<Event> {
+    lines.iter().filter_map(|l| resume::event(l)).collect()
+}
+
+/// Watches the folders of the lock and the journal for changes.
+struct FolderWatch {
+    watcher: Option<RecommendedWatcher>,
+    /// The watched folders with their identity: a watch belongs to the folder, not to its path.
+    watched: BTreeMap<PathBuf, FolderId>,
+}
+
+impl FolderWatch {
+    fn open(wake: SyncSender<()>) -> FolderWatch {
+        let heard = move |event: notify::Result<notify::Event>| {
+            // This process's own reads cause access events.
+            if !event.is_ok_and(|e| e.kind.is_access() && !e.need_rescan()) {
+                let _ = wake.try_send(());
+            }
+        };
+        FolderWatch {
+            watcher: notify::recommended_watcher(heard).ok(),
+            watched: BTreeMap::new(),
+        }
+    }
+
+    /// Watches exactly these folders. Returns the poll interval for them.
+    fn watch_folders(&mut self, lock: &Path, journal: Option<&Path>) -> Duration {
+        let Some(watcher) = &mut self.watcher else {
+            return POLL;
+        };
+        let wanted: Vec<&Path> = std::iter::once(lock).chain(journal).collect();
+        let now: Vec<Option<FolderId>> = wanted.iter().map(|folder| identity(folder)).collect();
+        self.watched.retain(|folder, before| {
+            let same =
+                |(path, now): (&&Path, &Option<FolderId>)| path == folder && *now == Some(*before);
+            let stays = wanted.iter().zip(&now).any(same);
+            if !stays {
+                // The system drops the watch of a removed folder itself, so errors are ignored.
+                let _ = watcher.unwatch(folder);
+            }
+            stays
+        });
+        for (folder, now) in wanted.iter().zip(&now) {
+            // A missing folder is tried again at the next look.
+            if let (Some(now), false) = (now, self.watched.contains_key(*folder))
+                && watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
+            {
+                self.watched.insert(folder.to_path_buf(), *now);
+            }
+        }
+        if self.watched.len() < wanted.len() {
+            POLL
+        } else if wanted.iter().any(|folder| is_shared_file_system(folder)) {
+            OFTEN
+        } else {
+            SELDOM
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+    use std::fs;
+
+    const WITHIN: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn recreated_folder_is_watched_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let [lock, journal] = ["lock", "journal"].map(|name| dir.path().join(name));
+        fs::create_dir(&lock).unwrap();
+        let (wake, hints) = sync_channel(1);
+        let mut watch = FolderWatch::open(wake);
+        assert_eq!(watch.watch_folders(&lock, None), SELDOM);
+        assert_eq!(watch.watch_folders(&lock, Some(&journal)), POLL);
+        fs::create_dir(&journal).unwrap();
+        assert_eq!(watch.watch_folders(&lock, Some(&journal)), SELDOM);
+        fs::write(journal.join("a"), "a").unwrap();
+        assert_eq!(hints.recv_timeout(WITHIN), Ok(()));
+        fs::remove_dir_all(&journal).unwrap();
+        // Takes the freed inode, so that the new folder gets another one.
+        fs::create_dir(dir.path().join("other")).unwrap();
+        fs::create_dir(&journal).unwrap();
+        assert_eq!(watch.watch_folders(&lock, Some(&journal)), SELDOM);
+        // Drain the hints from removing the first folder.
+        while hints.recv_timeout(Duration::from_millis(200)).is_ok() {}
+        fs::write(journal.join("b"), "b").unwrap();
+        assert_eq!(hints.recv_timeout(WITHIN), Ok(()));
+    }
+}

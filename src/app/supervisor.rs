@@ -1,0 +1,124 @@
+//! The supervisor of agent commands: its entry point, and its configuration from the root and the settings.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::{SandboxMode, Settings};
+use crate::domain::sandbox::CommandLimits;
+use crate::process::confine::{self, Sandbox, GitDirs, SandboxReport, Availability};
+use crate::process::guard::Supervisor;
+pub use crate::process::guard::{VERB, main};
+use crate::protocol::EventSender;
+use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::store;
+
+/// Returns the supervisor for a crew's commands; `None` if this operating system has none.
+pub fn supervisor(root: &Path, settings: &Settings) -> Option<Supervisor> {
+    let program = Supervisor::program()?.to_path_buf();
+    let confining = settings.confine.unwrap_or_default();
+    let confinement = match confining {
+        SandboxMode::Off => None,
+        SandboxMode::On | SandboxMode::Files => {
+            let git = store::git_dirs(root).map(|(own, common)| GitDirs { own, common });
+            let home = etcetera::home_dir().ok();
+            let named = settings.write.as_deref().unwrap_or_default();
+            let write = confine::writable_folders(home.as_deref(), named);
+            let sockets = settings.sockets.as_deref().unwrap_or_default();
+            let confinement =
+                Sandbox::new(root, git, &temporary(), &write).with_sockets(sockets);
+            Some(if confining == SandboxMode::Files {
+                confinement.without_history()
+            } else {
+                confinement
+            })
+        }
+    };
+    Some(Supervisor {
+        program,
+        sandbox: confinement,
+        network: settings.network.unwrap_or_default(),
+        limits: limits(settings),
+    })
+}
+
+/// Returns the resource limits of one command on this machine.
+fn limits(settings: &Settings) -> CommandLimits {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    CommandLimits::new(
+        settings.processes_max,
+        settings.memory_max_mb,
+        cores,
+        memory_mb(),
+    )
+}
+
+/// Returns the memory of this machine, or of the container if that is less, in MiB.
+fn memory_mb() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let all: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let container = [
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ]
+    .iter()
+    .filter_map(|path| {
+        std::fs::read_to_string(path)
+            .ok()?
+            .trim()
+            .parse::<u64>()
+            .ok()
+    })
+    .map(|bytes| bytes / 1024 / 1024)
+    .min();
+    Some((all / 1024).min(container.unwrap_or(u64::MAX)))
+}
+
+/// Probes which sandbox features work on this machine.
+pub fn sandbox() -> SandboxReport {
+    confine::probe(Supervisor::program())
+}
+
+/// Returns the sandbox setting of the demo. Where mount namespaces do not work, the demo's commands may write to its git
+/// history: the repository is temporary, so nothing of value is at risk.
+pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
+    let is_view_missing = || matches!(sandbox().view, Availability::No { .. });
+    match settings.confine.unwrap_or_default() {
+        SandboxMode::On if Supervisor::program().is_some() && is_view_missing() => Some(SandboxMode::Files),
+        _ => settings.confine,
+    }
+}
+
+/// Publishes a notice if a sandbox feature is missing. Probes in the background, so that the start is not delayed.
+pub fn warn_about_missing_sandbox(settings: &Settings, publisher: EventSender) {
+    if settings.confine == Some(SandboxMode::Off) {
+        return;
+    }
+    let rules = settings.network.unwrap_or_default();
+    let is_history_given_up = settings.confine == Some(SandboxMode::Files);
+    tokio::spawn(async move {
+        let report = tokio::task::spawn_blocking(sandbox).await;
+        let text = report.ok().and_then(|r| {
+            if is_history_given_up {
+                Some(r.missing_without_history())
+            } else {
+                r.missing().or_else(|| r.missing_network(rules))
+            }
+        });
+        if let Some(text) = text {
+            let notice = EventKind::notice(NoticeLevel::Warn, text);
+            publisher.publish(notice).await;
+        }
+    });
+}
+
+/// Returns the system's folders for temporary files.
+fn temporary() -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = vec!["/tmp".into(), "/var/tmp".into()];
+    let own = std::env::temp_dir();
+    if !all.contains(&own) {
+        all.push(own);
+    }
+    all
+}

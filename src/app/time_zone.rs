@@ -1,0 +1,58 @@
+//! The user's time zone.
+
+use std::path::Path;
+
+use jiff::tz::TimeZone;
+
+use crate::store::regular_file;
+
+/// The system's time zone file.
+const LOCAL: &str = "/etc/localtime";
+/// Most bytes read of it; the largest files have a few thousand.
+const LOCAL_MAX: u64 = 64 * 1024;
+
+/// Returns the local time zone. A lookup by name reads the whole zone folder, which takes a third of the time to the first
+/// frame, so it is done only if `TZ` is set or the file is missing.
+pub fn local() -> TimeZone {
+    let named = std::env::var_os("TZ").is_some();
+    if named {
+        return TimeZone::system();
+    }
+    of_file(Path::new(LOCAL)).unwrap_or_else(TimeZone::system)
+}
+
+fn of_file(path: &Path) -> Option<TimeZone> {
+    // The file is usually a symbolic link, which `plain` does not follow.
+    let file = path.canonicalize().ok()?;
+    let rules = regular_file::read(&file, LOCAL_MAX).ok()?;
+    TimeZone::tzif("Local", &rules).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn zone_file_is_read_through_a_link_or_rejected() {
+        let dir = tempfile::tempdir().unwrap();
+        // The smallest valid file: version 1, one type, an hour east of Greenwich.
+        let mut rules = b"TZif\0".to_vec();
+        rules.extend([0; 15]);
+        for count in [0_u32, 0, 0, 0, 1, 4] {
+            rules.extend(count.to_be_bytes());
+        }
+        rules.extend(3600_i32.to_be_bytes());
+        rules.extend([0, 0]);
+        rules.extend(b"XXX\0");
+        std::fs::write(dir.path().join("zone"), rules).unwrap();
+        let link = dir.path().join("localtime");
+        std::os::unix::fs::symlink("zone", &link).unwrap();
+        let zone = of_file(&link).unwrap();
+        assert_eq!(zone.to_offset(Timestamp::UNIX_EPOCH), jiff::tz::offset(1));
+        std::fs::write(dir.path().join("zone"), "no rules").unwrap();
+        assert_eq!(of_file(&link), None);
+        assert_eq!(of_file(&dir.path().join("none")), None);
+    }
+}

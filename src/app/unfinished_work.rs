@@ -1,0 +1,176 @@
+//! Reports unfinished work at the end of a headless run: open tasks and stuck teammates.
+
+use std::collections::BTreeMap;
+
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::Name;
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::team::Activity;
+use crate::domain::text::{clip, one_line};
+use crate::protocol::event::{EventKind, TurnEnd};
+
+/// Most tasks and most teammates that the report names.
+const NAMED_MAX: usize = 5;
+/// Most characters of a subject or a reason.
+const WORDS_MAX: usize = 120;
+
+/// The stuck teammates, each with the reason.
+#[derive(Debug, Default)]
+pub struct UnfinishedWork {
+    stuck: BTreeMap<Name, String>,
+}
+
+impl UnfinishedWork {
+    /// Updates the stuck teammates from an event.
+    pub fn update(&mut self, event: &EventKind) {
+        match event {
+            EventKind::TurnEnded { agent, end } => match end {
+                TurnEnd::Failed { error, .. } => self.record(agent, error),
+                TurnEnd::Stopped { why } => self.record(agent, why),
+                TurnEnd::Done | TurnEnd::Interrupted => self.clear(agent),
+            },
+            EventKind::ActivityChanged { agent, activity } => match activity {
+                Activity::Stuck { why } | Activity::Failed { why } => self.record(agent, why),
+                Activity::Thinking
+                | Activity::Compacting
+                | Activity::Tool { .. }
+                | Activity::Gone => self.clear(agent),
+                Activity::Idle
+                | Activity::Backoff { .. }
+                | Activity::Queued { .. }
+                | Activity::NeedsYou { .. } => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// Records a stuck teammate. The lead is reported separately, and a subagent reports to its parent.
+    fn record(&mut self, agent: &Name, why: &str) {
+        if !agent.is_lead() && agent.parent().is_none() {
+            let why = clip(&one_line(why), WORDS_MAX);
+            self.stuck.insert(agent.clone(), why);
+        }
+    }
+
+    fn clear(&mut self, agent: &Name) {
+        self.stuck.remove(agent);
+    }
+
+    /// Returns one line with the open tasks and stuck teammates; `None` if there are none.
+    pub fn summary(&self, board: &TaskGraph) -> Option<String> {
+        let open: Vec<&Task> = board
+            .tasks()
+            .filter(|task| task.status != TaskStatus::Completed)
+            .collect();
+        let mut parts = Vec::new();
+        if !open.is_empty() {
+            let count = match open.len() {
+                1 => "1 open task".to_string(),
+                n => format!("{n} open tasks"),
+            };
+            parts.push(format!("{count}: {}", named(open.into_iter().map(task))));
+        }
+        if !self.stuck.is_empty() {
+            let stuck = self
+                .stuck
+                .iter()
+                .map(|(name, why)| format!("{name} ({why})"));
+            let what = if self.stuck.len() == 1 {
+                "stuck teammate"
+            } else {
+                "stuck teammates"
+            };
+            parts.push(format!("{what}: {}", named(stuck)));
+        }
+        (!parts.is_empty()).then(|| {
+            format!(
+                "the run ended with {}. List tasks with crewdeck task list, continue with crewdeck run --resume \"…\"",
+                parts.join("; ")
+            )
+        })
+    }
+}
+
+fn task(task: &Task) -> String {
+    let subject = clip(&one_line(&task.subject), WORDS_MAX);
+    if task.owner.is_empty() {
+        format!("{} {subject}", task.id)
+    } else {
+        format!("{} {subject} (@{})", task.id, one_line(&task.owner))
+    }
+}
+
+/// Joins the first [`NAMED_MAX`] items and adds how many more there are.
+fn named(all: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = all.collect();
+    let more = names.len().saturating_sub(NAMED_MAX);
+    if more > 0 {
+        names.truncate(NAMED_MAX);
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::graph::NewTask;
+    use crate::domain::ids::TaskId;
+    use crate::domain::timestamp::Timestamp;
+    use pretty_assertions::assert_eq;
+
+    fn name(text: &str) -> Name {
+        Name::party(text).unwrap()
+    }
+
+    fn ended(agent: &str, end: TurnEnd) -> EventKind {
+        EventKind::TurnEnded {
+            agent: name(agent),
+            end,
+        }
+    }
+
+    fn failed() -> TurnEnd {
+        TurnEnd::Failed {
+            error: "the key was refused".into(),
+            hint: String::new(),
+        }
+    }
+
+    #[test]
+    fn teammate_that_continues_is_not_stuck() {
+        let board = TaskGraph::default();
+        let mut unfinished = UnfinishedWork::default();
+        assert_eq!(unfinished.summary(&board), None);
+        unfinished.update(&ended("lead", failed()));
+        assert_eq!(unfinished.summary(&board), None);
+        unfinished.update(&ended("bob", failed()));
+        let words = unfinished.summary(&board).unwrap();
+        assert!(
+            words.contains("ended with stuck teammate: bob (the key was refused)."),
+            "{words}"
+        );
+        unfinished.update(&ended("bob", TurnEnd::Done));
+        assert_eq!(unfinished.summary(&board), None);
+    }
+
+    #[test]
+    fn open_tasks_are_listed_up_to_the_limit() {
+        let mut board = TaskGraph::default();
+        for n in 1..=7 {
+            let new = NewTask {
+                subject: format!("task {n}\nmore"),
+                description: String::new(),
+                blocked_by: Vec::new(),
+                tags: Vec::new(),
+                worktree: String::new(),
+            };
+            board.create(TaskId(n), new, Timestamp(1.0)).unwrap();
+        }
+        board.complete(TaskId(1), &name("bob"), Timestamp(2.0)).unwrap();
+        let words = UnfinishedWork::default().summary(&board).unwrap();
+        assert!(words.contains("6 open tasks: #2 task 2"), "{words}");
+        assert!(words.contains(", 1 more. List tasks with"), "{words}");
+        assert_eq!(words.lines().count(), 1);
+    }
+}

@@ -1,0 +1,222 @@
+//! The viewer: follows a crew that another process runs, acts on its files, and waits to take over.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use tokio::sync::oneshot;
+
+use super::journal_tail::{Follower, JournalUpdate};
+use super::lock::{self, FreedLock, Holder};
+use super::{new_id, now};
+use crate::crew::{Runner, Viewer, ViewerParts};
+use crate::protocol::{Command, Event, EventKind, EventSender};
+use crate::store::JournalStart;
+use crate::ui::SessionRole;
+
+/// The view of a crew that another process runs or ran.
+pub struct ViewerSession {
+    root: PathBuf,
+    viewer: Viewer,
+    follower: Follower,
+    holder: Holder,
+    /// The session that this process tried to take over and could not start.
+    failed_session: Option<String>,
+    /// Delivers the lock when it is free; `None` if no thread waits for it.
+    waiting: Option<oneshot::Receiver<Result<FreedLock>>>,
+    /// The acquired lock, while the rest of the journal is read.
+    freed: Option<FreedLock>,
+    /// The sequence number of the last event.
+    seq: u64,
+    expected: Run,
+}
+
+/// Which run of the crew the next setup event belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Run {
+    Same,
+    /// A new run, since the lock's holder changed.
+    Another,
+}
+
+/// An update of the followed crew.
+pub enum ViewerUpdate {
+    /// The lock's holder became known or changed.
+    Holder,
+    /// The session from its start. Replaces everything shown so far.
+    Restarted(Vec<Event>, JournalStart),
+    /// New events.
+    Appended(Vec<Event>),
+    /// The crew's process has ended, and this process has the lock.
+    LockFree(FreedLock),
+    /// Waiting for the lock failed.
+    LockFailed(anyhow::Error),
+}
+
+impl ViewerSession {
+    /// Follows the crew of `holder` and waits for its lock.
+    ///
+    /// # Errors
+    /// Fails if a thread cannot be started.
+    pub fn start(root: &Path, holder: Holder, publisher: EventSender) -> Result<ViewerSession> {
+        let runner = Runner::Process(holder.process);
+        let mut viewing = ViewerSession::open(root, holder, runner, publisher)?;
+        viewing.wait()?;
+        Ok(viewing)
+    }
+
+    /// Shows a session that no process runs, because this process could not resume it.
+    ///
+    /// # Errors
+    /// Fails if a thread cannot be started.
+    pub fn left(root: &Path, session: String, publisher: EventSender) -> Result<ViewerSession> {
+        let mut viewing = ViewerSession::open(root, lock::holder(root), Runner::Nobody, publisher)?;
+        viewing.failed_session = Some(session);
+        Ok(viewing)
+    }
+
+    fn open(
+        root: &Path,
+        holder: Holder,
+        runner: Runner,
+        publisher: EventSender,
+    ) -> Result<ViewerSession> {
+        Ok(ViewerSession {
+            viewer: Viewer::start(ViewerParts {
+                root: root.to_path_buf(),
+                runner,
+                publisher,
+                clock: now,
+                new_id,
+            }),
+            follower: Follower::start(root)?,
+            root: root.to_path_buf(),
+            holder,
+            failed_session: None,
+            waiting: None,
+            freed: None,
+            seq: 0,
+            expected: Run::Another,
+        })
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        let (sender, receiver) = oneshot::channel();
+        let root = self.root.clone();
+        std::thread::Builder::new()
+            .name("lock".into())
+            // If the receiver is gone, the lock is dropped and released at once.
+            .spawn(move || drop(sender.send(lock::wait(&root))))?;
+        self.waiting = Some(receiver);
+        Ok(())
+    }
+
+    /// Waits for the next update. Cancel safe.
+    pub async fn next(&mut self) -> ViewerUpdate {
+        loop {
+            tokio::select! {
+                biased;
+                heard = self.follower.next() => match heard {
+                    Some(JournalUpdate::Holder(holder)) => {
+                        self.holder = holder;
+                        self.expected = Run::Another;
+                        return ViewerUpdate::Holder;
+                    }
+                    Some(JournalUpdate::Restarted(events, beginning)) => {
+                        // The session that could not be resumed is shown already.
+                        if self.failed_session.is_none() || self.failed_session != self.holder.session {
+                            return ViewerUpdate::Restarted(events, beginning);
+                        }
+                        self.seq = events.last().map_or(0, |e| e.seq);
+                    }
+                    Some(JournalUpdate::Appended(events)) => return ViewerUpdate::Appended(events),
+                    None => match self.freed.take() {
+                        Some(freed) => return ViewerUpdate::LockFree(freed),
+                        None => std::future::pending().await,
+                    },
+                },
+                freed = wait_for_lock(&mut self.waiting) => match freed {
+                    Ok(freed) => {
+                        // The rest of the journal is delivered before the lock.
+                        self.freed = Some(freed);
+                        self.follower.finish();
+                    }
+                    Err(error) => return ViewerUpdate::LockFailed(error),
+                }
+            }
+        }
+    }
+
+    /// Returns this process's role in the session.
+    pub fn seat(&self) -> SessionRole {
+        match self.failed_session {
+            Some(_) => SessionRole::Left,
+            None => SessionRole::Viewer(self.holder.process),
+        }
+    }
+
+    /// Updates the runner and the wait for the lock. A session that this process could not resume counts as running again
+    /// once another process has really started it. A mere attempt does not count; otherwise two processes that both
+    /// cannot start it would take turns forever.
+    ///
+    /// # Errors
+    /// Fails if a thread cannot be started.
+    pub fn note(&mut self, news: &ViewerUpdate) -> Result<()> {
+        let is_ready = |e: &Event| matches!(e.kind, EventKind::CrewReady(_));
+        let runs = match news {
+            ViewerUpdate::Restarted(events, _) | ViewerUpdate::Appended(events) => {
+                events.iter().any(is_ready)
+            }
+            ViewerUpdate::Holder | ViewerUpdate::LockFree(_) | ViewerUpdate::LockFailed(_) => false,
+        };
+        if runs && self.failed_session.take().is_some() {
+            self.wait()?;
+        }
+        self.viewer.set_runner(match self.failed_session {
+            Some(_) => Runner::Nobody,
+            None => Runner::Process(self.holder.process),
+        });
+        Ok(())
+    }
+
+    /// Returns the known holder of the crew lock.
+    pub fn holder(&self) -> &Holder {
+        &self.holder
+    }
+
+    /// Publishes the current state files, for a journal of which only the end was read.
+    pub fn tell_of_files(&self) {
+        self.viewer.tell_of_files();
+    }
+
+    /// Queues a command without waiting.
+    ///
+    /// # Errors
+    /// Returns the command if the queue is full.
+    pub fn submit(&self, command: Command) -> Result<(), Command> {
+        self.viewer.submit(command)
+    }
+
+    /// Whether a new run of the crew begins with this event: the sequence number restarts, or a new process publishes its
+    /// setup.
+    pub fn begins(&mut self, event: &Event) -> bool {
+        let before = std::mem::replace(&mut self.seq, event.seq);
+        let is_first =
+            self.expected == Run::Another && matches!(event.kind, EventKind::CrewReady(_));
+        if is_first {
+            self.expected = Run::Same;
+        }
+        is_first || event.seq < before
+    }
+}
+
+/// Waits for the lock; forever if no thread waits for it.
+async fn wait_for_lock(
+    waiting: &mut Option<oneshot::Receiver<Result<FreedLock>>>,
+) -> Result<FreedLock> {
+    let Some(receiver) = waiting else {
+        return std::future::pending().await;
+    };
+    let freed = receiver.await;
+    *waiting = None;
+    freed?
+}

@@ -1,0 +1,137 @@
+//! The `crewdeck mail` subcommands: send, read and list messages.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+
+use super::{CommandContext, CommandOutcome, parse_name};
+use crate::cli::MailVerb;
+use crate::domain::ids::{MessageId, Name};
+use crate::domain::mail::{MailMessage, MailKind};
+use crate::domain::timestamp::Timestamp;
+use crate::store::{Mailbox, Roster};
+
+/// How long to wait for another reader of the inbox; a running reader needs only a fraction of it.
+const READER_WAIT: Duration = Duration::from_secs(5);
+
+/// Runs a `mail` subcommand.
+pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+    let post = Mailbox::open(context.root);
+    match verb {
+        MailVerb::Send {
+            to,
+            text,
+            from,
+            kind,
+        } => {
+            if text.trim().is_empty() {
+                bail!("an empty message was not sent: give the text of the message");
+            }
+            let to = recipient(to, context)?;
+            let kind = parse_kind(kind)?;
+            let id = MessageId((context.new_id)());
+            let message = MailMessage::new(id, kind, &parse_name(from)?, &to, text, context.now);
+            post.send(&message)?;
+            context.print(&message, || format!("sent to {to}"))?;
+            Ok(CommandOutcome::Done)
+        }
+        MailVerb::List { name: None } => {
+            let inboxes = inboxes(&post, context)?;
+            context.print(&inboxes, || table(&inboxes))?;
+            Ok(CommandOutcome::Done)
+        }
+        MailVerb::List { name: Some(name) } => {
+            let waiting = post.peek(&recipient(name, context)?)?;
+            CommandContext::warn(&waiting.notices());
+            context.print(&waiting.letters, || message_lines(&waiting.letters))?;
+            Ok(CommandOutcome::Done)
+        }
+        MailVerb::Read { name } => {
+            let name = recipient(name, context)?;
+            let reader = post.reader(&name, READER_WAIT)?;
+            let pending = reader.pending()?;
+            CommandContext::warn(&pending.notices());
+            context.print(&pending.letters, || message_lines(&pending.letters))?;
+            // Print first: a message that was not printed is not acknowledged (guarantee 1 in docs/GUARANTEES.md).
+            reader.acknowledge(&pending.upto)?;
+            Ok(CommandOutcome::Done)
+        }
+    }
+}
+
+/// One row of the list of inboxes.
+#[derive(Debug, Serialize)]
+struct InboxSummary {
+    /// The owner of the inbox.
+    name: Name,
+    /// Number of unread messages.
+    waiting: usize,
+    /// When the oldest unread message was sent; zero if there is none or its time is unknown.
+    oldest: Timestamp,
+}
+
+/// Lists the inboxes of the lead, the user, all team members and every other name with unread messages.
+fn inboxes(post: &Mailbox, context: &CommandContext<'_>) -> Result<Vec<InboxSummary>> {
+    let waiting = post.waiting()?;
+    let team = Roster::open(context.root).read()?;
+    let mut names = vec![Name::lead(), Name::user()];
+    let members = team.members.iter().map(|m| &m.name);
+    for name in members.chain(waiting.iter().map(|w| &w.name)) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    let inbox = |name: Name| {
+        let found = waiting.iter().find(|w| w.name == name);
+        InboxSummary {
+            waiting: found.map_or(0, |w| w.letters),
+            oldest: found.map(|w| w.oldest).unwrap_or_default(),
+            name,
+        }
+    };
+    Ok(names.into_iter().map(inbox).collect())
+}
+
+/// Formats the inboxes as aligned columns, one line per inbox.
+fn table(inboxes: &[InboxSummary]) -> String {
+    let width = inboxes.iter().map(|i| i.name.as_str().len()).max();
+    let width = width.unwrap_or_default().max("INBOX".len());
+    let mut lines = vec![format!("{:width$}  WAITING", "INBOX")];
+    let line = |i: &InboxSummary| format!("{:width$}  {:>7}", i.name.as_str(), i.waiting);
+    lines.extend(inboxes.iter().map(line));
+    lines.push("Show the messages of an inbox: crewdeck mail list NAME".into());
+    lines.join("\n")
+}
+
+/// Parses the name of an inbox owner: the lead, the user, or a current or former team member.
+fn recipient(text: &str, context: &CommandContext<'_>) -> Result<Name> {
+    let name = parse_name(text)?;
+    if name.is_lead() || name.is_user() {
+        return Ok(name);
+    }
+    let team = Roster::open(context.root).read()?;
+    match team.find(&name) {
+        Some(member) => Ok(member.name.clone()),
+        None => Err(team.unknown(text).into()),
+    }
+}
+
+/// Parses a message type. Rejects unknown types, because no reader would act on a mistyped one.
+fn parse_kind(kind: &str) -> Result<MailKind> {
+    if !MailKind::KNOWN.contains(&kind) {
+        bail!(
+            "there is no message type '{kind}': use {}",
+            MailKind::KNOWN.join(", ")
+        );
+    }
+    Ok(serde_json::from_value(kind.into())?)
+}
+
+fn message_lines(messages: &[MailMessage]) -> String {
+    if messages.is_empty() {
+        return "No messages.".into();
+    }
+    let line = |l: &MailMessage| format!("{} → {} ({}): {}", l.from, l.to, l.kind, l.content);
+    messages.iter().map(line).collect::<Vec<_>>().join("\n")
+}

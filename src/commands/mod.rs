@@ -1,0 +1,101 @@
+//! The subcommands that read and write the state files: `task`, `mail`, `team` and `worktree`.
+
+mod mail;
+mod task;
+mod team;
+mod worktree;
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::cli::Verb;
+use crate::domain::ids::Name;
+use crate::domain::timestamp::Timestamp;
+use crate::domain::text::{escape_control_chars, escape_json, one_line};
+use crate::store;
+
+/// The inputs of a subcommand.
+pub struct CommandContext<'a> {
+    /// The project root, which contains the state folders.
+    pub root: &'a Path,
+    /// The output format.
+    pub format: OutputFormat,
+    /// The current time.
+    pub now: Timestamp,
+    /// Generates a unique id.
+    pub new_id: fn() -> String,
+}
+
+/// The output format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// Human-readable text.
+    Text,
+    /// JSON.
+    Json,
+}
+
+/// The result of a subcommand that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandOutcome {
+    /// It did what was asked (exit status 0).
+    Done,
+    /// There was nothing to do (exit status 3).
+    Nothing,
+}
+
+/// Runs a subcommand that reads or writes the state files.
+///
+/// # Errors
+/// Returns a one-line error that says what failed and what to do.
+pub fn run(verb: &Verb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+    // The notices are dropped here; the dashboard and `run` show them.
+    store::prepare(context.root)?;
+    match verb {
+        Verb::Run { .. }
+        | Verb::Replay { .. }
+        | Verb::Doctor { .. }
+        | Verb::Completions { .. }
+        | Verb::Man
+        | Verb::Trust(_) => Ok(CommandOutcome::Nothing),
+        Verb::Task(verb) => task::run(verb, context),
+        Verb::Mail(verb) => mail::run(verb, context),
+        Verb::Team(verb) => team::run(verb, context),
+        Verb::Worktree(verb) => worktree::run(verb, context),
+    }
+}
+
+impl CommandContext<'_> {
+    /// Prints `text` or `value`, depending on the output format.
+    fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
+        let out = match self.format {
+            OutputFormat::Json => escape_json(&serde_json::to_string_pretty(value)?),
+            OutputFormat::Text => escape_control_chars(&text()),
+        };
+        if out.is_empty() {
+            return Ok(());
+        }
+        match writeln!(std::io::stdout().lock(), "{out}") {
+            // The reader closed the pipe (`| head`) and wants no more output.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    /// Prints notices of the store on stderr: files that it could not read or moved aside.
+    fn warn(notices: &[String]) {
+        for notice in notices {
+            // A notice that cannot be printed does not fail the subcommand.
+            let notice = one_line(notice);
+            let _ = writeln!(std::io::stderr().lock(), "crewdeck: {notice}");
+        }
+    }
+}
+
+/// Parses a name argument: a teammate's name, `lead` or `user`.
+fn parse_name(text: &str) -> Result<Name> {
+    Ok(Name::party(text)?)
+}

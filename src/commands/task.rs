@@ -1,0 +1,273 @@
+//! The `crewdeck task` subcommands: add, list, claim, complete and change tasks.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+
+use super::{CommandContext, CommandOutcome, parse_name};
+use crate::cli::TaskVerb;
+use crate::domain::graph::{Claimer, GraphError, NewTask, TaskEdit, TaskGraph};
+use crate::domain::ids::{MessageId, Name, TaskId, TaskRef};
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::worktree::BranchState;
+use crate::store::{Board, ScanMode, Mailbox, Roster, BranchSnapshot, StoreError, Worktrees, take_task};
+
+/// Runs a `task` subcommand.
+pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+    let board = Board::open(context.root);
+    let task = match verb {
+        TaskVerb::List { ready } => {
+            let filter = if *ready {
+                ListFilter::Ready
+            } else {
+                ListFilter::All
+            };
+            return list(&board, filter, context);
+        }
+        TaskVerb::Show { id } => {
+            let task = board.get(board.resolve(id)?)?;
+            CommandContext::warn(&board.read_and_repair()?.notices);
+            Task::clone(&task)
+        }
+        TaskVerb::Add {
+            subject,
+            description,
+            blocked_by,
+            tags,
+        } => {
+            let new = NewTask {
+                subject: subject.clone(),
+                description: description.clone(),
+                blocked_by: resolve_ids(&board, blocked_by)?,
+                tags: parse_tags(tags),
+                worktree: String::new(),
+            };
+            board.create(new, context.now)?
+        }
+        TaskVerb::Claim { id, name } => {
+            let id = id.as_ref().map(|id| board.resolve(id)).transpose()?;
+            match board.claim(id, &claimer(name, context)?, context.now)? {
+                Some(task) => task,
+                None => return Ok(CommandOutcome::Nothing),
+            }
+        }
+        TaskVerb::Start { id, name } => {
+            board.start(board.resolve(id)?, &claimer(name, context)?, context.now)?
+        }
+        TaskVerb::Done { id, name } => {
+            board.complete(board.resolve(id)?, &parse_name(name)?, context.now)?
+        }
+        TaskVerb::Release { id, name, force } => {
+            let (id, name) = (board.resolve(id)?, parse_name(name)?);
+            if *force {
+                take_from_owner(&board, id, &name, context)?
+            } else {
+                release(&board, id, &name, context)?
+            }
+        }
+        TaskVerb::Edit {
+            id,
+            subject,
+            description,
+            tags,
+            blocked_by,
+            unblock,
+        } => {
+            let edit = TaskEdit {
+                subject: subject.clone(),
+                description: description.clone(),
+                block_on: resolve_ids(&board, blocked_by)?,
+                unblock: resolve_ids(&board, unblock)?,
+                tags: (!tags.is_empty()).then(|| parse_tags(tags)),
+            };
+            board.edit(board.resolve(id)?, &edit, context.now)?
+        }
+        TaskVerb::Rm { id } => {
+            let removed = board.remove(board.resolve(id)?, context.now)?;
+            context.print(&removed, || {
+                format!("removed {} {}", removed.id, removed.subject)
+            })?;
+            return Ok(CommandOutcome::Done);
+        }
+    };
+    // Moves damaged task files aside now, so that later commands do not meet them.
+    CommandContext::warn(&board.set_aside()?);
+    context.print(&task, || details(&task, &branches(&[&task], context)))?;
+    Ok(CommandOutcome::Done)
+}
+
+/// Releases a task. If it belongs to someone else, the error tells the user about `--force`.
+fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>) -> Result<Task> {
+    match board.release(id, name, context.now) {
+        Err(error @ StoreError::Graph(GraphError::OtherOwner(..))) if name.is_user() => {
+            bail!("{error} (--force releases it anyway: its owner is stopped and gets a message)")
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Takes a task from its owner on behalf of the user, as the dashboard does.
+fn take_from_owner(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>) -> Result<Task> {
+    if !name.is_user() {
+        bail!("only the user can take tasks from others: use --as user with --force");
+    }
+    let owner = board.get(id)?.owner.clone();
+    let from = if owner.is_empty() {
+        name.clone()
+    } else {
+        Name::party(&owner)?
+    };
+    let (roster, post) = (Roster::open(context.root), Mailbox::open(context.root));
+    let message_id = MessageId((context.new_id)());
+    Ok(take_task(
+        (board, &roster, &post),
+        id,
+        &from,
+        message_id,
+        context.now,
+    )?)
+}
+
+fn resolve_ids(board: &Board, references: &[TaskRef]) -> Result<Vec<TaskId>, StoreError> {
+    references.iter().map(|r| board.resolve(r)).collect()
+}
+
+/// Returns the trimmed tags without empty ones, so that `--tag ""` removes all tags.
+fn parse_tags(args: &[String]) -> Vec<String> {
+    let tags = args.iter().map(|tag| tag.trim());
+    let tags = tags.filter(|tag| !tag.is_empty());
+    tags.map(str::to_string).collect()
+}
+
+/// Builds the claimer from a name and, for a team member, its tags.
+fn claimer(name: &str, context: &CommandContext<'_>) -> Result<Claimer> {
+    let name = parse_name(name)?;
+    let team = Roster::open(context.root).read()?;
+    let tags = team.find(&name).map(|m| m.tags.clone()).unwrap_or_default();
+    Ok(Claimer { name, tags })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListFilter {
+    All,
+    Ready,
+}
+
+fn list(board: &Board, filter: ListFilter, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+    let reading = board.read_and_repair()?;
+    CommandContext::warn(&reading.notices);
+    let graph = &reading.graph;
+    let tasks: Vec<&Task> = graph
+        .tasks()
+        .filter(|t| filter == ListFilter::All || graph.is_ready(t))
+        .collect();
+    context.print(&tasks, || {
+        if tasks.is_empty() {
+            return match filter {
+                ListFilter::Ready => "No task is ready.".into(),
+                ListFilter::All => "No tasks.".into(),
+            };
+        }
+        let branches = branches(&tasks, context);
+        let lines: Vec<String> = tasks
+            .iter()
+            .map(|t| task_line(graph, t, &branches))
+            .collect();
+        lines.join("\n")
+    })?;
+    Ok(CommandOutcome::Done)
+}
+
+/// Returns the merge status of the worktrees' branches, by worktree name. Git is asked only if a completed task has a
+/// worktree. Empty if there are no worktrees or git fails, which prints a warning.
+fn branches(tasks: &[&Task], context: &CommandContext<'_>) -> BTreeMap<String, BranchState> {
+    let may_be_unmerged = |t: &&Task| t.status == TaskStatus::Completed && !t.worktree.is_empty();
+    let has_worktrees = context.root.join(".worktrees/index.json").exists();
+    if !has_worktrees || !tasks.iter().any(may_be_unmerged) {
+        return BTreeMap::new();
+    }
+    let (worktrees, mut cache) = (Worktrees::open(context.root), BranchSnapshot::default());
+    let mut all = BTreeMap::new();
+    loop {
+        match worktrees.branches(&mut cache, ScanMode::IfChanged, &[]) {
+            Ok(found) => all.extend(found.into_iter().map(|b| (b.worktree.to_string(), b.state))),
+            Err(error) => {
+                CommandContext::warn(&[format!("the merge status is not shown: {error}")]);
+                return BTreeMap::new();
+            }
+        }
+        if !cache.is_partial() {
+            return all;
+        }
+    }
+}
+
+/// Returns the base branch that a completed task's branch is not merged into; `None` if there is nothing to merge.
+fn unmerged_into<'a>(
+    task: &Task,
+    branches: &'a BTreeMap<String, BranchState>,
+) -> Option<&'a String> {
+    match branches.get(&task.worktree) {
+        Some(BranchState::Unmerged { into, .. }) if task.status == TaskStatus::Completed => {
+            Some(into)
+        }
+        Some(_) | None => None,
+    }
+}
+
+/// Formats a task on one line: status mark (as in learn-claude-code), owner, open blockers, tags, merge status.
+fn task_line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
+    let mut out = format!("{} {}: {}", status_mark(task.status), task.id, task.subject);
+    if !task.owner.is_empty() {
+        out.push_str(&format!("  @{}", task.owner));
+    }
+    let open = graph.open_blockers(task);
+    if !open.is_empty() && task.status != TaskStatus::Completed {
+        let names: Vec<String> = open.iter().map(ToString::to_string).collect();
+        out.push_str(&format!("  (blocked by {})", names.join(", ")));
+    }
+    if !task.tags.is_empty() {
+        out.push_str(&format!("  [{}]", task.tags.join(", ")));
+    }
+    if let Some(into) = unmerged_into(task, branches) {
+        out.push_str(&format!("  (not merged into {into})"));
+    }
+    out
+}
+
+/// Formats all details of a task, one per line.
+fn details(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
+    let mut out = format!("{} {}: {}", status_mark(task.status), task.id, task.subject);
+    let list = |ids: &[TaskId]| {
+        ids.iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    for (name, text) in [
+        ("owner", task.owner.clone()),
+        ("blocked by", list(&task.blocked_by)),
+        ("blocks", list(&task.blocks)),
+        ("tags", task.tags.join(", ")),
+        (
+            "not merged into",
+            unmerged_into(task, branches).cloned().unwrap_or_default(),
+        ),
+    ] {
+        if !text.is_empty() {
+            out.push_str(&format!("\n    {name}: {text}"));
+        }
+    }
+    if !task.description.is_empty() {
+        out.push_str(&format!("\n\n{}", task.description));
+    }
+    out
+}
+
+fn status_mark(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Pending => "[ ]",
+        TaskStatus::InProgress => "[>]",
+        TaskStatus::Completed => "[x]",
+    }
+}

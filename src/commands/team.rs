@@ -1,0 +1,28 @@
+//! The `crewdeck team` subcommands.
+
+use anyhow::Result;
+
+use super::{CommandContext, CommandOutcome};
+use crate::cli::TeamVerb;
+use crate::store::Roster;
+
+/// Runs a `team` subcommand.
+pub fn run(verb: &TeamVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+    match verb {
+        TeamVerb::List => {
+            let team = Roster::open(context.root).read()?;
+            context.print(&team.members, || {
+                if team.members.is_empty() {
+                    return "No teammates.".into();
+                }
+                let lines: Vec<String> = team
+                    .members
+                    .iter()
+                    .map(|m| format!("{} ({}): {}", m.name, m.role, m.status))
+                    .collect();
+                lines.join("\n")
+            })?;
+            Ok(CommandOutcome::Done)
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The `crewdeck worktree` subcommands: list, diff, merge and remove worktrees.
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
+
+use super::{CommandContext, CommandOutcome};
+use crate::cli::WorktreeVerb;
+use crate::domain::worktree::{
+    BranchOutcome, ContentStatus, DiskUse, Merge, FolderState, RemovalMode, Worktree, WorktreeDiff, WorktreeState,
+};
+use crate::store::{Board, Worktrees, task_in_worktree};
+
+/// Runs a `worktree` subcommand.
+pub fn run(verb: &WorktreeVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+    let worktrees = Worktrees::open(context.root);
+    match verb {
+        WorktreeVerb::List => list(&worktrees, context),
+        WorktreeVerb::Diff { name } => {
+            let diff = worktrees.diff(&worktrees.find(name)?.name)?;
+            context.print(&diff, || format_diff(&diff))?;
+            Ok(CommandOutcome::Done)
+        }
+        WorktreeVerb::Merge { name } => merge(&worktrees, name, context),
+        WorktreeVerb::Remove { name, force } => {
+            let removal = if *force {
+                RemovalMode::Confirmed
+            } else {
+                RemovalMode::OnlyIfSafe
+            };
+            remove(&worktrees, name, removal, context)
+        }
+    }
+}
+
+/// One row of `list`: the index entry of a worktree and its state on disk.
+#[derive(Serialize)]
+struct WorktreeRow {
+    #[serde(flatten)]
+    worktree: Worktree,
+    on_disk: FolderState,
+    /// Number of uncommitted files.
+    dirty: usize,
+    /// Number of commits that the base branch lacks.
+    ahead: u64,
+    /// Whether the content of those commits is in the base branch.
+    merged: ContentStatus,
+    /// What is checked out instead of the worktree's own branch, if anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<String>,
+    size: DiskUse,
+}
+
+fn list(worktrees: &Worktrees, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+    let listing = worktrees.list()?;
+    CommandContext::warn(&listing.notices);
+    let mut rows = Vec::new();
+    for worktree in listing.worktrees {
+        let state = worktrees.state(&worktree.name)?;
+        rows.push(row(worktree, state, worktrees));
+    }
+    context.print(&rows, || {
+        if rows.is_empty() {
+            return "No worktrees.".into();
+        }
+        table(&rows.iter().map(cells).collect::<Vec<_>>())
+    })?;
+    Ok(CommandOutcome::Done)
+}
+
+fn row(worktree: Worktree, state: WorktreeState, worktrees: &Worktrees) -> WorktreeRow {
+    WorktreeRow {
+        size: worktrees.size(&worktree.name),
+        worktree,
+        on_disk: state.on_disk,
+        dirty: state.dirty,
+        ahead: state.ahead,
+        merged: state.content,
+        elsewhere: state.other_checkout,
+    }
+}
+
+fn cells(row: &WorktreeRow) -> Vec<String> {
+    let tree = &row.worktree;
+    let owner = match tree.owner.as_str() {
+        "" => "-".into(),
+        owner => format!("@{owner}"),
+    };
+    let files = match (row.on_disk, row.dirty) {
+        (FolderState::Missing, _) => "folder missing".into(),
+        (FolderState::Foreign, _) => "not a worktree".into(),
+        (FolderState::Whole, 0) => "clean".into(),
+        (FolderState::Whole, n) => format!("{n} uncommitted"),
+    };
+    let commits = match row.merged {
+        ContentStatus::Nothing => "no commits".into(),
+        ContentStatus::Merged => "merged".into(),
+        ContentStatus::Unmerged => format!("{} not merged", row.ahead),
+    };
+    let branch = match &row.elsewhere {
+        Some(other) => format!("{} (checked out: {other})", tree.branch),
+        None => tree.branch.clone(),
+    };
+    vec![
+        tree.name.to_string(),
+        tree.task_id.map_or("-".into(), |id| id.to_string()),
+        branch,
+        tree.status.to_string(),
+        owner,
+        files,
+        commits,
+        row.size.to_string(),
+    ]
+}
+
+/// Formats rows as lines with aligned columns.
+fn table(rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.width()).max().unwrap_or(0)
+    };
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().enumerate();
+        let padded: Vec<String> = cells
+            .map(|(at, cell)| format!("{cell}{}", " ".repeat(width(at) - cell.width())))
+            .collect();
+        padded.join("  ").trim_end().to_string()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn format_diff(diff: &WorktreeDiff) -> String {
+    if diff.stat.is_empty() && diff.untracked.is_empty() {
+        return "No changes.".into();
+    }
+    let mut out = diff.stat.clone();
+    if !diff.untracked.is_empty() {
+        out.push_str(&format!(" untracked: {}\n", diff.untracked.join(", ")));
+    }
+    if !diff.text.is_empty() {
+        out.push_str(&format!("\n{}", diff.text.trim_end()));
+    }
+    out.trim_end().into()
+}
+
+fn merge(worktrees: &Worktrees, name: &str, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+    let tree = worktrees.find(name)?;
+    let merge = worktrees.merge(&tree.name, context.now)?;
+    match &merge {
+        Merge::Conflict { into, files } => bail!(
+            "{} conflicts with {into} in {}; nothing was changed: merge {into} into the worktree and resolve the conflict there",
+            tree.branch,
+            files.join(", ")
+        ),
+        Merge::Merged { into, .. } => {
+            context.print(&merge, || format!("merged {} into {into}", tree.branch))?;
+        }
+        Merge::AlreadyMerged { into } => {
+            context.print(&merge, || {
+                format!("{} is already merged into {into}", tree.branch)
+            })?;
+        }
+    }
+    Ok(CommandOutcome::Done)
+}
+
+fn remove(
+    worktrees: &Worktrees,
+    name: &str,
+    removal: RemovalMode,
+    context: &CommandContext<'_>,
+) -> Result<CommandOutcome> {
+    let tree = worktrees.find(name)?;
+    if removal == RemovalMode::OnlyIfSafe {
+        check_not_in_use(worktrees, &tree, context)?;
+    }
+    let fate = worktrees.remove(&tree.name, removal, context.now);
+    let fate = match fate {
+        Ok(fate) => fate,
+        Err(error) if removal == RemovalMode::OnlyIfSafe => {
+            bail!("{error} (--force removes it anyway)")
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let remaining_branch = match &fate {
+        BranchOutcome::Deleted => None,
+        BranchOutcome::Kept(branch) => Some(branch.clone()),
+    };
+    let value = serde_json::json!({"removed": tree.name, "branch_stays": remaining_branch});
+    context.print(&value, || match remaining_branch {
+        None => format!("removed {}", tree.name),
+        Some(branch) => {
+            format!(
+                "removed {}; its commits are still on branch {branch}",
+                tree.name
+            )
+        }
+    })?;
+    Ok(CommandOutcome::Done)
+}
+
+/// Fails if the board has a task in progress in the worktree.
+fn check_not_in_use(worktrees: &Worktrees, tree: &Worktree, context: &CommandContext<'_>) -> Result<()> {
+    match task_in_worktree(&Board::open(context.root), worktrees, tree)? {
+        Some(task) => bail!(
+            "worktree {} is not removed: {} works on task {} in it (--force removes it anyway)",
+            tree.name,
+            task.owner,
+            task.id
+        ),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,389 @@
+//! Budgets: limits on tokens and cost per agent and per team, and the usage counted against them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::Name;
+use super::usage::{Usage, count, dollars};
+
+/// The budgets from the settings. `None` means no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct UsageBudgets {
+    /// Tokens of all agents together.
+    pub team_tokens: Option<u64>,
+    /// Tokens of one agent and its subagents.
+    pub agent_tokens: Option<u64>,
+    /// US dollars of all agents together.
+    pub team_cost: Option<f64>,
+    /// US dollars of one agent and its subagents.
+    pub agent_cost: Option<f64>,
+}
+
+/// One kind of budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ceiling {
+    /// Tokens of all agents together.
+    TeamTokens,
+    /// US dollars of all agents together.
+    TeamCost,
+    /// Tokens of one agent and its subagents.
+    AgentTokens,
+    /// US dollars of one agent and its subagents.
+    AgentCost,
+}
+
+impl UsageBudgets {
+    /// Returns the amount of a budget, in tokens or US dollars.
+    #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
+    pub fn of(&self, ceiling: Ceiling) -> Option<f64> {
+        match ceiling {
+            Ceiling::TeamTokens => self.team_tokens.map(|t| t as f64),
+            Ceiling::TeamCost => self.team_cost,
+            Ceiling::AgentTokens => self.agent_tokens.map(|t| t as f64),
+            Ceiling::AgentCost => self.agent_cost,
+        }
+    }
+
+    /// Returns these budgets with those set in `later` replacing them.
+    #[must_use]
+    pub fn merged_with(self, later: UsageBudgets) -> UsageBudgets {
+        UsageBudgets {
+            team_tokens: later.team_tokens.or(self.team_tokens),
+            agent_tokens: later.agent_tokens.or(self.agent_tokens),
+            team_cost: later.team_cost.or(self.team_cost),
+            agent_cost: later.agent_cost.or(self.agent_cost),
+        }
+    }
+}
+
+impl Ceiling {
+    /// All kinds in the order in which they are checked: the team's first.
+    pub const ALL: [Ceiling; 4] = [
+        Ceiling::TeamTokens,
+        Ceiling::TeamCost,
+        Ceiling::AgentTokens,
+        Ceiling::AgentCost,
+    ];
+
+    /// Returns the name of the setting.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Ceiling::TeamTokens => "ceilings.team_tokens",
+            Ceiling::TeamCost => "ceilings.team_cost",
+            Ceiling::AgentTokens => "ceilings.agent_tokens",
+            Ceiling::AgentCost => "ceilings.agent_cost",
+        }
+    }
+
+    /// Returns whether the budget is shared by the whole team.
+    pub fn is_of_team(self) -> bool {
+        match self {
+            Ceiling::TeamTokens | Ceiling::TeamCost => true,
+            Ceiling::AgentTokens | Ceiling::AgentCost => false,
+        }
+    }
+
+    /// Formats an amount with its unit.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it was a count of tokens
+    pub fn shown(self, amount: f64) -> String {
+        match self {
+            Ceiling::TeamTokens | Ceiling::AgentTokens => {
+                format!("{} tokens", count(amount.max(0.0) as u64))
+            }
+            Ceiling::TeamCost | Ceiling::AgentCost => dollars(amount),
+        }
+    }
+}
+
+/// Usage of one agent or of the team.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct UsageTotal {
+    tokens: u64,
+    /// US dollars. Calls of unknown price are not counted.
+    cost: f64,
+}
+
+impl UsageTotal {
+    fn add(&mut self, usage: Usage, cost: Option<f64>) {
+        self.tokens = self.tokens.saturating_add(usage.total());
+        self.cost += cost.unwrap_or(0.0);
+    }
+
+    #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
+    fn of(self, ceiling: Ceiling) -> f64 {
+        match ceiling {
+            Ceiling::TeamTokens | Ceiling::AgentTokens => self.tokens as f64,
+            Ceiling::TeamCost | Ceiling::AgentCost => self.cost,
+        }
+    }
+}
+
+/// The kind of budget and its agent; `None` for the team's budget.
+pub type BudgetKey = (Ceiling, Option<Name>);
+
+/// A budget that is used up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReachedBudget {
+    pub key: BudgetKey,
+    /// The amount used, in tokens or US dollars.
+    pub used: f64,
+    /// The current limit.
+    pub allowed: f64,
+    /// The limit after approval: the lowest multiple of the configured budget above the amount used.
+    pub raised: f64,
+}
+
+impl ReachedBudget {
+    /// Describes the used-up budget in one line.
+    pub fn summary(&self) -> String {
+        let (ceiling, whose) = &self.key;
+        let who = whose
+            .as_ref()
+            .map_or_else(|| "the team".to_string(), Name::to_string);
+        format!(
+            "{who} has used {}, the budget is {} (setting {})",
+            ceiling.shown(self.used),
+            ceiling.shown(self.allowed),
+            ceiling.setting()
+        )
+    }
+
+    /// Returns the text of the approval request for raising the budget.
+    pub fn question(&self, agent: &Name) -> String {
+        let (whose, ends) = if self.key.0.is_of_team() {
+            let all = "All agents pause before their next model call.";
+            (all.to_string(), "the turns of all paused agents")
+        } else {
+            (
+                format!("{agent} pauses before its next model call."),
+                "its turn",
+            )
+        };
+        format!(
+            "{}.\n{whose}\nApprove raises the budget to {} until crewdeck ends. Reject ends {ends}.",
+            capitalize_the(&self.summary()),
+            self.key.0.shown(self.raised)
+        )
+    }
+}
+
+/// Capitalizes a leading "the". Agent names keep their case.
+fn capitalize_the(text: &str) -> String {
+    match text.strip_prefix("the ") {
+        Some(rest) => format!("The {rest}"),
+        None => text.to_string(),
+    }
+}
+
+/// The usage of all agents, counted against the budgets.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    ceilings: UsageBudgets,
+    team: UsageTotal,
+    agents: BTreeMap<Name, UsageTotal>,
+    /// The current limits of the budgets that the user has raised.
+    raised: BTreeMap<BudgetKey, f64>,
+}
+
+impl Ledger {
+    pub fn new(ceilings: UsageBudgets) -> Ledger {
+        Ledger {
+            ceilings,
+            ..Ledger::default()
+        }
+    }
+
+    pub fn ceilings(&self) -> UsageBudgets {
+        self.ceilings
+    }
+
+    /// Adds usage to an agent and to the team. The usage of a subagent is added to its parent.
+    pub fn count(&mut self, agent: &Name, usage: Usage, cost: Option<f64>) {
+        self.team.add(usage, cost);
+        self.agents
+            .entry(charged_agent(agent))
+            .or_default()
+            .add(usage, cost);
+    }
+
+    /// Returns the first used-up budget that blocks model calls of `agent`.
+    pub fn reached(&self, agent: &Name) -> Option<ReachedBudget> {
+        let payer = charged_agent(agent);
+        let own = self.agents.get(&payer).copied().unwrap_or_default();
+        Ceiling::ALL.into_iter().find_map(|ceiling| {
+            let base = self.ceilings.of(ceiling)?;
+            let (account, whose) = if ceiling.is_of_team() {
+                (self.team, None)
+            } else {
+                (own, Some(payer.clone()))
+            };
+            let key = (ceiling, whose);
+            let allowed = self.raised.get(&key).copied().unwrap_or(base);
+            let used = account.of(ceiling);
+            (used >= allowed).then(|| ReachedBudget {
+                key,
+                used,
+                allowed,
+                raised: raised(base, used),
+            })
+        })
+    }
+
+    /// Returns the raised budgets.
+    pub fn raised(&self) -> Vec<RaisedBudget> {
+        let all = self.raised.iter();
+        all.map(|((ceiling, whose), allowed)| RaisedBudget {
+            ceiling: *ceiling,
+            whose: whose.clone(),
+            allowed: *allowed,
+        })
+        .collect()
+    }
+
+    /// Raises a budget to [`ReachedBudget::raised`].
+    pub fn raise(&mut self, reached: &ReachedBudget) {
+        self.raised.insert(reached.key.clone(), reached.raised);
+    }
+}
+
+/// Returns the agent that usage of `agent` is charged to: the parent for a subagent, otherwise itself.
+pub fn charged_agent(agent: &Name) -> Name {
+    agent.parent().unwrap_or_else(|| agent.clone())
+}
+
+/// Returns the lowest multiple of `base` above `used`.
+fn raised(base: f64, used: f64) -> f64 {
+    base * ((used / base).floor() + 1.0)
+}
+
+/// A budget that the user has raised until crewdeck ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RaisedBudget {
+    /// The kind of budget.
+    pub ceiling: Ceiling,
+    /// The agent; `None` for the team's budget.
+    pub whose: Option<Name>,
+    /// The current limit, in tokens or US dollars.
+    pub allowed: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        match text.split_once('.') {
+            Some((parent, n)) => Name::subagent(&name(parent), n.parse().unwrap()),
+            None => Name::party(text).unwrap(),
+        }
+    }
+
+    fn tokens(total: u64) -> Usage {
+        Usage {
+            input: total / 2,
+            output: total - total / 2,
+            ..Usage::default()
+        }
+    }
+
+    const ALL: UsageBudgets = UsageBudgets {
+        team_tokens: Some(1000),
+        agent_tokens: Some(400),
+        team_cost: Some(5.0),
+        agent_cost: Some(2.0),
+    };
+
+    #[test]
+    fn reached_budget_is_found_for_agent_and_team() {
+        type Spent<'a> = &'a [(&'a str, u64, f64)];
+        let cases: &[(Spent, &str, Option<&str>)] = &[
+            (&[], "bob", None),
+            (&[("bob", 399, 1.99)], "bob", None),
+            (&[("bob", 400, 0.0)], "bob", Some("ceilings.agent_tokens")),
+            (&[("bob", 400, 0.0)], "ann", None),
+            (&[("bob", 0, 2.5)], "bob", Some("ceilings.agent_cost")),
+            // Usage of subagents counts for their parent, and its budget blocks them too.
+            (
+                &[("bob.1", 200, 0.0), ("bob.2", 200, 0.0)],
+                "bob",
+                Some("ceilings.agent_tokens"),
+            ),
+            (&[("bob", 400, 0.0)], "bob.3", Some("ceilings.agent_tokens")),
+            // The team's budgets are checked first and block all agents.
+            (
+                &[("bob", 399, 0.0), ("ann", 399, 0.0), ("cid.1", 202, 0.0)],
+                "lead",
+                Some("ceilings.team_tokens"),
+            ),
+            (
+                &[("bob", 399, 1.9), ("ann", 399, 1.9), ("cid", 0, 1.9)],
+                "bob",
+                Some("ceilings.team_cost"),
+            ),
+        ];
+        for (spent, who, expected) in cases {
+            let mut ledger = Ledger::new(ALL);
+            for (agent, used, cost) in *spent {
+                ledger.count(&name(agent), tokens(*used), Some(*cost));
+            }
+            let reached = ledger.reached(&name(who));
+            let setting = reached.map(|r| r.key.0.setting());
+            assert_eq!(setting, *expected, "{who} after {spent:?}");
+        }
+        let mut free = Ledger::new(UsageBudgets::default());
+        free.count(&name("bob"), tokens(u64::MAX), None);
+        free.count(&name("bob"), tokens(u64::MAX), Some(1e9));
+        assert_eq!(free.reached(&name("bob")), None);
+    }
+
+    #[test]
+    fn approval_raises_limit_above_the_amount_used() {
+        let mut ledger = Ledger::new(UsageBudgets {
+            agent_tokens: Some(400),
+            ..UsageBudgets::default()
+        });
+        for (more, used, allowed, raised) in [
+            (400, 400.0, 400.0, 800.0),
+            (400, 800.0, 800.0, 1200.0),
+            (1700, 2500.0, 1200.0, 2800.0),
+        ] {
+            ledger.count(&name("bob"), tokens(more), None);
+            let reached = ledger.reached(&name("bob")).unwrap();
+            let expected = ReachedBudget {
+                key: (Ceiling::AgentTokens, Some(name("bob"))),
+                used,
+                allowed,
+                raised,
+            };
+            assert_eq!(reached, expected);
+            ledger.raise(&reached);
+            assert_eq!(ledger.reached(&name("bob")), None);
+        }
+    }
+
+    #[test]
+    fn question_states_usage_budget_and_consequences() {
+        let mut ledger = Ledger::new(ALL);
+        ledger.count(&name("bob"), tokens(100), Some(2.5));
+        let own = ledger.reached(&name("bob")).unwrap();
+        assert_eq!(
+            own.question(&name("bob")),
+            "bob has used $2.50, the budget is $2.00 (setting ceilings.agent_cost).\n\
+             bob pauses before its next model call.\n\
+             Approve raises the budget to $4.00 until crewdeck ends. Reject ends its turn."
+        );
+        ledger.count(&name("ann"), tokens(12_345), None);
+        let team = ledger.reached(&name("bob")).unwrap();
+        assert_eq!(
+            team.question(&name("bob")),
+            "The team has used 12.4k tokens, the budget is 1.0k tokens (setting ceilings.team_tokens).\n\
+             All agents pause before their next model call.\n\
+             Approve raises the budget to 13.0k tokens until crewdeck ends. Reject ends the turns of all paused agents."
+        );
+    }
+}

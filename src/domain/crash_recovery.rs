@@ -1,0 +1,204 @@
+//! Finds what an ended crew has left open: owned tasks, members still listed as present, and pending requests.
+
+use super::graph::TaskGraph;
+use super::ids::{Name, TaskId};
+use super::request::Request;
+use super::task::TaskStatus;
+use super::team::{Member, MemberStatus, Team};
+
+/// The reason recorded when a request is withdrawn because its crew has ended.
+pub const CREW_ENDED: &str = "the crew that asked has ended";
+
+/// Whether the lead that asked is running again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeadState {
+    /// Its session was resumed.
+    Back,
+    /// Its session has ended.
+    Gone,
+}
+
+/// Returns the members that are listed as present although their crew has ended, except those in `back`, which are
+/// restored. A member without a session was added by another program, which may still run it, and is not returned.
+pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
+    let stays = |name: &Name| back.iter().any(|n| n.same(name));
+    team.present()
+        .filter(|m| !m.session.is_empty() && !stays(&m.name))
+        .collect()
+}
+
+/// Returns the pending requests whose asker is gone. If the lead is back, requests of the user, the lead and the
+/// members in `back` are not returned.
+pub fn orphaned_requests<'a>(requests: &'a [Request], back: &[Name], lead: LeadState) -> Vec<&'a Request> {
+    let asker_is_back = |request: &Request| match lead {
+        LeadState::Gone => false,
+        LeadState::Back => {
+            back.iter().any(|n| n.same(&request.from))
+                || request.from.is_lead()
+                || request.from.is_user()
+        }
+    };
+    requests
+        .iter()
+        .filter(|r| r.is_pending() && !asker_is_back(r))
+        .collect()
+}
+
+/// Who owns a task while no crew runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerState {
+    /// The lead or a member of an ended crew. No work is done on the task.
+    Gone,
+    /// A name that is not in the roster, or an agent of another program. It may still be working.
+    Stranger,
+}
+
+/// An open task that has an owner while no crew runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedTask {
+    pub task: TaskId,
+    /// The subject of the task.
+    pub subject: String,
+    /// The owner as recorded on the board.
+    pub owner: String,
+    /// What is known about the owner.
+    pub holder: OwnerState,
+}
+
+/// Returns the tasks that are not completed and are owned by an agent, in the order of their numbers. Pending tasks
+/// with an owner are included, because no other agent claims them.
+pub fn orphaned_claims(graph: &TaskGraph, team: &Team) -> Vec<OwnedTask> {
+    let open = graph
+        .tasks()
+        .filter(|t| t.status != TaskStatus::Completed && !t.owner.is_empty());
+    open.filter_map(|task| {
+        let name = Name::party(&task.owner).ok();
+        if name.as_ref().is_some_and(|n| n.same(&Name::user())) {
+            return None;
+        }
+        let member = name.as_ref().and_then(|name| team.find(name));
+        let is_ours = |m: &Member| m.status == MemberStatus::Shutdown || !m.session.is_empty();
+        let is_lead = name.as_ref().is_some_and(|n| n.same(&Name::lead()));
+        let holder = if is_lead || member.is_some_and(is_ours) {
+            OwnerState::Gone
+        } else {
+            OwnerState::Stranger
+        };
+        Some(OwnedTask {
+            task: task.id,
+            subject: task.subject.clone(),
+            owner: task.owner.clone(),
+            holder,
+        })
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::RequestId;
+    use crate::domain::request::RequestKind;
+    use crate::domain::timestamp::Timestamp;
+    use crate::domain::task::Task;
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    fn member(name: &str, status: MemberStatus, session: &str) -> Member {
+        Member {
+            status,
+            session: session.into(),
+            ..Member::new(Name::member(name).unwrap(), "tester")
+        }
+    }
+
+    fn team() -> Team {
+        Team {
+            members: vec![
+                member("alice", MemberStatus::Working, "s1"),
+                member("bob", MemberStatus::Idle, "s2"),
+                member("carol", MemberStatus::Shutdown, "s1"),
+                member("zoe", MemberStatus::Working, ""),
+            ],
+            ..Team::default()
+        }
+    }
+
+    #[test]
+    fn only_members_with_a_session_count_as_gone() {
+        let team = team();
+        let names = |back: &[Name]| -> Vec<String> {
+            let gone = absent_members(&team, back);
+            gone.iter().map(|m| m.name.to_string()).collect()
+        };
+        assert_eq!(names(&[]), ["alice", "bob"]);
+        assert_eq!(names(&[Name::member("ALICE").unwrap()]), ["bob"]);
+    }
+
+    #[test]
+    fn requests_of_restored_agents_are_not_orphaned() {
+        let request = |id: &str, from: &str| {
+            let from = Name::party(from).unwrap();
+            let id = RequestId(id.into());
+            Request::new(
+                id,
+                RequestKind::Plan,
+                from.clone(),
+                from,
+                "x".into(),
+                Timestamp(1.0),
+            )
+        };
+        let mut decided = request("5", "bob");
+        decided.withdraw("why", Timestamp(2.0)).unwrap();
+        let all = [
+            request("1", "alice"),
+            request("2", "bob"),
+            request("3", "lead"),
+            request("4", "user"),
+            decided,
+        ];
+        let ids = |back: &[Name], lead| -> Vec<String> {
+            let left = orphaned_requests(&all, back, lead);
+            left.iter().map(|r| r.id.0.clone()).collect()
+        };
+        let alice = [Name::member("Alice").unwrap()];
+        assert_eq!(ids(&[], LeadState::Gone), ["1", "2", "3", "4"]);
+        assert_eq!(ids(&alice, LeadState::Back), ["2"]);
+    }
+
+    #[test]
+    fn claims_tell_ended_owners_from_unknown_ones() {
+        let task = |id: u64, status: &str, owner: &str| -> Task {
+            let task = json!({"id": id, "subject": "s", "status": status, "owner": owner});
+            serde_json::from_value(task).unwrap()
+        };
+        let graph = TaskGraph::new([
+            task(1, "in_progress", "alice"),
+            task(2, "in_progress", "lead"),
+            task(3, "in_progress", "carol"),
+            task(4, "in_progress", "zoe"),
+            task(5, "in_progress", "a script"),
+            task(6, "in_progress", "user"),
+            task(7, "completed", "alice"),
+            task(8, "in_progress", ""),
+            task(9, "pending", "bob"),
+        ]);
+        let found: Vec<(u64, OwnerState)> = orphaned_claims(&graph, &team())
+            .iter()
+            .map(|c| (c.task.0, c.holder))
+            .collect();
+        let (gone, stranger) = (OwnerState::Gone, OwnerState::Stranger);
+        assert_eq!(
+            found,
+            [
+                (1, gone),
+                (2, gone),
+                (3, gone),
+                (4, stranger),
+                (5, stranger),
+                (9, gone)
+            ]
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! A request before it is filed: what is asked, the choices for the answer, the tool call that waits.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::Name;
+use super::request_kind::RequestKind;
+use super::permission::PermissionScope;
+
+/// The tool call that a permission request is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingCall {
+    /// The name of the tool.
+    pub tool: String,
+    /// The whole command, or the whole input as JSON.
+    pub input: String,
+    /// The reason why the call needs approval.
+    pub why: String,
+    /// The scopes in which it can be allowed for more than this call. Empty: only this call.
+    #[serde(default)]
+    pub scopes: Vec<PermissionScope>,
+}
+
+impl PendingCall {
+    /// Returns whether one decision answers both calls: same tool, same input and same reason.
+    pub fn has_same_call(&self, other: &PendingCall) -> bool {
+        self.tool == other.tool && self.input == other.input && self.why == other.why
+    }
+}
+
+/// A request for approval or a question, before it is filed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewRequest {
+    pub kind: RequestKind,
+    /// The agent that the request is about.
+    pub target: Name,
+    /// The text that the approver reads. It has all that is needed to decide.
+    pub body: String,
+    /// The choices for the answer to a question. Empty: free text.
+    pub choices: Vec<String>,
+    /// The asker's working directory, relative to the root. Empty: the root.
+    pub workdir: String,
+    /// The tool call that waits for the decision, if any.
+    pub call: Option<PendingCall>,
+}
+
+impl NewRequest {
+    /// Creates a request without choices, working directory or tool call.
+    pub fn new(kind: RequestKind, target: &Name, body: String) -> NewRequest {
+        NewRequest {
+            kind,
+            target: target.clone(),
+            body,
+            choices: Vec::new(),
+            workdir: String::new(),
+            call: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::RequestId;
+    use crate::domain::request::Request;
+    use crate::domain::timestamp::Timestamp;
+
+    #[test]
+    fn only_identical_permission_calls_share_a_decision() {
+        let call = |tool: &str, input: &str, why: &str| {
+            Some(PendingCall {
+                tool: tool.into(),
+                input: input.into(),
+                why: why.into(),
+                scopes: Vec::new(),
+            })
+        };
+        let request = |kind, call| Request {
+            call,
+            ..Request::new(
+                RequestId("r1".into()),
+                kind,
+                Name::lead(),
+                Name::lead(),
+                String::new(),
+                Timestamp(1.0),
+            )
+        };
+        let push = || call("bash", "git push", "it publishes");
+        let first = request(RequestKind::Permission, push());
+        let cases = [
+            (RequestKind::Permission, push(), true),
+            (
+                RequestKind::Permission,
+                call("background_run", "git push", "it publishes"),
+                false,
+            ),
+            (
+                RequestKind::Permission,
+                call("bash", "git  push", "it publishes"),
+                false,
+            ),
+            (
+                RequestKind::Permission,
+                call("bash", "git push", "it writes to /etc"),
+                false,
+            ),
+            (RequestKind::Permission, None, false),
+            (RequestKind::Plan, push(), false),
+        ];
+        for (kind, call, expected) in cases {
+            let other = request(kind, call);
+            assert_eq!(first.is_like(&other), expected, "{other:?}");
+            assert_eq!(other.is_like(&first), expected, "{other:?}");
+        }
+        assert!(
+            !request(RequestKind::Permission, None)
+                .is_like(&request(RequestKind::Permission, None))
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! Session permissions: commands that the user has allowed for the whole team until crewdeck ends.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::Name;
+use super::timestamp::Timestamp;
+
+/// Maximum number of permissions in a session.
+pub const PERMISSIONS_MAX: usize = 100;
+
+/// The commands that a permission covers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "scope", rename_all = "snake_case")]
+pub enum PermissionScope {
+    /// Only this exact command.
+    Exact { command: String },
+    /// Every command that begins with these words and runs a single program.
+    Begins {
+        /// The program and its subcommand.
+        words: String,
+    },
+}
+
+impl fmt::Display for PermissionScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PermissionScope::Exact { command } => write!(f, "exactly `{command}`"),
+            PermissionScope::Begins { words } => write!(f, "every command that begins with `{words}`"),
+        }
+    }
+}
+
+/// A permission that is valid until crewdeck ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionPermission {
+    /// A consecutive number, never reused in a session.
+    pub number: u64,
+    /// The commands that it allows.
+    pub scope: PermissionScope,
+    /// The name of the one who gave the permission.
+    pub by: Name,
+    /// The agent whose request led to it.
+    pub asked_by: Name,
+    pub since: Timestamp,
+}

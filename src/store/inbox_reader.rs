@@ -1,0 +1,366 @@
+//! Takes messages from inboxes. An inbox has one reader at a time, and each message is taken once, even if a reader is
+//! killed.
+
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::atomic::Lock;
+use super::cursor::Cursor;
+use super::mailbox::{BadLines, UnreadMessages, Mailbox};
+use super::transcript::{self, Transcript};
+use super::{StoreError, regular_file};
+use crate::domain::ids::Name;
+
+/// Most bytes of a [`ReaderNote`].
+const NOTE_MAX: u64 = 4096;
+
+/// The exclusive right to take messages from one inbox. The kernel releases the lock when the holder ends, even if it is
+/// killed. Writers do not wait for it. Keep the reader from [`Reader::pending`] to [`Reader::acknowledge`], so that no
+/// other reader gets the same messages.
+#[derive(Debug)]
+pub struct InboxReader {
+    post: Mailbox,
+    name: Name,
+    lock: Lock,
+}
+
+/// State that a reader stores in its lock file for the next reader.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct ReaderNote {
+    /// Process id of the reader.
+    process: u32,
+    /// Name of the log in `.transcripts` to which the reader is about to write the messages.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    log: String,
+    /// Offset up to which the messages are written to the log.
+    #[serde(default)]
+    upto: u64,
+    /// Hash of the bytes before the offset: [`Cursor::mark`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mark: Option<u64>,
+}
+
+impl InboxReader {
+    /// Implements [`Post::reader`].
+    pub(super) fn acquire(
+        post: &Mailbox,
+        name: &Name,
+        within: Duration,
+    ) -> Result<InboxReader, StoreError> {
+        let path = post.reader_path(name);
+        let Some(lock) = Lock::take_within(&path, within)? else {
+            let process = regular_file::open(&path).map_or(0, |file| read_note(&file).process);
+            let by = match process {
+                0 => String::new(),
+                process => format!(" (process {process})"),
+            };
+            let name = name.clone();
+            return Err(StoreError::BeingRead { name, by });
+        };
+        let reader = InboxReader {
+            post: post.clone(),
+            name: name.clone(),
+            lock,
+        };
+        reader.acknowledge_logged()?;
+        // If the write fails, for example on a full disk, the lock alone excludes other readers.
+        let _ = reader.write_note(String::new(), &Cursor::default());
+        Ok(reader)
+    }
+
+    /// Acknowledges messages that a killed reader has written to its log.
+    fn acknowledge_logged(&self) -> Result<(), StoreError> {
+        let ReaderNote {
+            log, upto, mark, ..
+        } = read_note(self.lock.file());
+        let is_read =
+            !log.is_empty() && transcript::logged_offset(&self.post.root, &log) == Some(upto);
+        if is_read {
+            self.acknowledge(&Cursor { offset: upto, mark })?;
+        }
+        Ok(())
+    }
+
+    /// Records that the messages up to `cursor` are about to be written to `log`. If this process is killed before
+    /// [`Reader::acknowledge`], the next reader checks the log and does not take these messages again.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn announce(&self, log: &Transcript, cursor: &Cursor) -> Result<(), StoreError> {
+        self.write_note(log.file_name(), cursor)
+    }
+
+    /// Writes the note for the next reader. It is not synced: it must survive a killed process, not a power failure.
+    fn write_note(&self, log: String, cursor: &Cursor) -> Result<(), StoreError> {
+        let text = serde_json::to_vec(&ReaderNote {
+            process: std::process::id(),
+            log,
+            upto: cursor.offset,
+            mark: cursor.mark,
+        })?;
+        let mut file = self.lock.file();
+        let written = file
+            .set_len(0)
+            .and_then(|()| file.seek(SeekFrom::Start(0)))
+            .and_then(|_| file.write_all(&text));
+        written.map_err(StoreError::at(self.post.reader_path(&self.name)))
+    }
+
+    /// Returns the messages that were not acknowledged yet. Copies damaged lines aside. The messages stay unread until
+    /// [`Reader::acknowledge`].
+    ///
+    /// # Errors
+    /// When the inbox cannot be read.
+    pub fn pending(&self) -> Result<UnreadMessages, StoreError> {
+        let (post, name) = (&self.post, &self.name);
+        let known = post.cursor(name)?;
+        if !known.matches_file(&post.path(name))? {
+            // Another program has truncated the inbox.
+            post.set_cursor(name, Cursor::default())?;
+        }
+        let (mut pending, bad) = post.unread(name)?;
+        if !bad.is_empty() {
+            post.set_aside(name, &bad)?;
+            pending.bad_lines = BadLines::SetAside;
+            if pending.letters.is_empty() {
+                self.acknowledge(&pending.upto)?;
+            }
+        }
+        Ok(pending)
+    }
+
+    /// Marks everything up to `cursor` as read, once it is stored in the conversation. Does nothing if it is already
+    /// marked, or if the inbox was truncated since and no longer matches `cursor`.
+    ///
+    /// # Errors
+    /// When the position cannot be saved. The same messages are then returned again.
+    pub fn acknowledge(&self, cursor: &Cursor) -> Result<(), StoreError> {
+        let (post, name) = (&self.post, &self.name);
+        let path = post.path(name);
+        let known = post.cursor(name)?;
+        // Without a mark, only the offset can show that the cursor belongs to an earlier inbox.
+        let known_to = match cursor.mark {
+            None => known.offset,
+            Some(_) => post.valid_cursor(name)?.offset,
+        };
+        if cursor.offset <= known_to || !cursor.matches_file(&path)? {
+            return Ok(());
+        }
+        let marked = match cursor.mark {
+            Some(_) => *cursor,
+            None => {
+                let at = || StoreError::at(&path);
+                let mut file = regular_file::open(&path).map_err(at())?;
+                Cursor::at(&mut file, cursor.offset).map_err(at())?
+            }
+        };
+        post.set_cursor(name, marked)?;
+        // Clears the note, so that the next reader need not search the log. A remaining note does no harm.
+        let _ = self.write_note(String::new(), &Cursor::default());
+        Ok(())
+    }
+}
+
+/// Returns the note of the previous reader, or an empty note if it is invalid.
+fn read_note(mut file: &std::fs::File) -> ReaderNote {
+    let mut bytes = Vec::new();
+    let read = file
+        .seek(SeekFrom::Start(0))
+        .and_then(|_| file.take(NOTE_MAX).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => serde_json::from_slice(&bytes).unwrap_or_default(),
+        Err(_) => ReaderNote::default(),
+    }
+}
+
+impl Mailbox {
+    /// Acquires the exclusive right to take the messages of `name`; waits at most `within`.
+    ///
+    /// # Errors
+    /// [`StoreError::BeingRead`] if another reader still holds it, or when the files cannot be used.
+    pub fn reader(&self, name: &Name, within: Duration) -> Result<InboxReader, StoreError> {
+        InboxReader::acquire(self, name, within)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::chat::{Block, Message};
+    use crate::domain::conversation::LogRecord;
+    use crate::domain::ids::MessageId;
+    use crate::domain::mail::{MailMessage, MailKind, DeliveryState};
+    use crate::domain::timestamp::Timestamp;
+    use pretty_assertions::assert_eq;
+
+    const NO_WAIT: Duration = Duration::ZERO;
+
+    fn post_with(letters: &[&str]) -> (tempfile::TempDir, Mailbox, Name) {
+        let dir = tempfile::tempdir().unwrap();
+        crate::store::prepare(dir.path()).unwrap();
+        let (post, bob) = (Mailbox::open(dir.path()), Name::member("bob").unwrap());
+        for text in letters {
+            send(&post, text);
+        }
+        (dir, post, bob)
+    }
+
+    fn send(post: &Mailbox, text: &str) {
+        let bob = Name::member("bob").unwrap();
+        let id = MessageId(text.into());
+        let letter = MailMessage::new(
+            id,
+            MailKind::Message,
+            &Name::lead(),
+            &bob,
+            text,
+            Timestamp(1.0),
+        );
+        post.send(&letter).unwrap();
+    }
+
+    fn texts_of(pending: &UnreadMessages) -> Vec<&str> {
+        pending.letters.iter().map(|l| l.content.as_str()).collect()
+    }
+
+    #[test]
+    fn second_reader_gets_the_process_of_the_first() {
+        let (_dir, post, bob) = post_with(&["one"]);
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
+        assert!(post.is_being_read(&bob));
+        let error = post.reader(&bob, NO_WAIT).unwrap_err().to_string();
+        let process = std::process::id();
+        assert_eq!(
+            error,
+            format!(
+                "another program (process {process}) is reading the messages of bob: try again when it has ended"
+            )
+        );
+        let pending = reader.pending().unwrap();
+        assert_eq!(texts_of(&pending), ["one"]);
+        reader.acknowledge(&pending.upto).unwrap();
+        drop(reader);
+        assert!(!post.is_being_read(&bob));
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
+        assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
+        // Acknowledging an earlier position changes nothing.
+        let (offset, mark) = (1, None);
+        reader.acknowledge(&Cursor { offset, mark }).unwrap();
+        assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn messages_in_the_log_of_a_killed_reader_are_not_read_again() {
+        for is_logged in [false, true] {
+            let (dir, post, bob) = post_with(&["one"]);
+            let log = Transcript::open(dir.path(), "session", &bob);
+            let reader = post.reader(&bob, NO_WAIT).unwrap();
+            let upto = reader.pending().unwrap().upto;
+            reader.announce(&log, &upto).unwrap();
+            if is_logged {
+                let record = LogRecord::Delivery {
+                    message: Message::user(vec![Block::text("one")]),
+                    inbox: Some(upto.offset),
+                    ended: Vec::new(),
+                    prompts: Vec::new(),
+                };
+                log.append(&record).unwrap();
+            }
+            // The reader is killed here.
+            drop(reader);
+            send(&post, "two");
+            let reader = post.reader(&bob, NO_WAIT).unwrap();
+            let pending = reader.pending().unwrap();
+            let expected: &[&str] = if is_logged { &["two"] } else { &["one", "two"] };
+            assert_eq!(texts_of(&pending), expected);
+        }
+    }
+
+    #[test]
+    fn acknowledge_clears_the_note() {
+        let (dir, post, bob) = post_with(&["one"]);
+        let log = Transcript::open(dir.path(), "session", &bob);
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
+        let upto = reader.pending().unwrap().upto;
+        reader.announce(&log, &upto).unwrap();
+        let left = || read_note(&std::fs::File::open(post.reader_path(&bob)).unwrap());
+        let expected = |log: &str, upto: Cursor| ReaderNote {
+            process: std::process::id(),
+            log: log.into(),
+            upto: upto.offset,
+            mark: upto.mark,
+        };
+        assert_eq!(left(), expected(log.file_name().as_str(), upto));
+        reader.acknowledge(&upto).unwrap();
+        assert_eq!(left(), expected("", Cursor::default()));
+    }
+
+    #[test]
+    fn inbox_truncated_and_refilled_loses_no_message() {
+        let (dir, post, bob) = post_with(&["one", "two", "three"]);
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
+        let upto = reader.pending().unwrap().upto;
+        reader.acknowledge(&upto).unwrap();
+        assert!(!post.peek(&bob).unwrap().needs_reader());
+        // Like the readers of learn-claude-code.
+        std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
+        // `look` reports that a reader is needed, although no message waits.
+        assert!(post.peek(&bob).unwrap().needs_reader());
+        assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
+        assert!(!post.peek(&bob).unwrap().needs_reader());
+        for text in ["four", "five", "six", "seven"] {
+            send(&post, text);
+        }
+        let pending = reader.pending().unwrap();
+        assert_eq!(texts_of(&pending), ["four", "five", "six", "seven"]);
+    }
+
+    #[test]
+    fn inbox_truncated_and_refilled_unnoticed_loses_no_message() {
+        // The new inbox ends at the old offset in the first case and elsewhere in the second.
+        for last in ["ten", "ten and more"] {
+            let (dir, post, bob) = post_with(&["one", "two", "six"]);
+            let reader = post.reader(&bob, NO_WAIT).unwrap();
+            let upto = reader.pending().unwrap().upto;
+            reader.acknowledge(&upto).unwrap();
+            drop(reader);
+            std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
+            let new = ["a", "seven", "eight", last];
+            for text in new {
+                send(&post, text);
+            }
+            let all = post.recent(9).unwrap().letters;
+            assert!(all.iter().all(|(_, step)| *step == DeliveryState::Sent));
+            assert_eq!(post.waiting().unwrap()[0].letters, 4);
+            assert_eq!(texts_of(&post.peek(&bob).unwrap()), new);
+            let reader = post.reader(&bob, NO_WAIT).unwrap();
+            // A position without a mark, from the log, belongs to the old inbox and is ignored.
+            let offset = upto.offset;
+            reader.acknowledge(&Cursor { offset, mark: None }).unwrap();
+            let pending = reader.pending().unwrap();
+            assert_eq!(texts_of(&pending), new);
+            reader.acknowledge(&pending.upto).unwrap();
+            assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
+        }
+    }
+
+    #[test]
+    fn inbox_truncated_before_acknowledge_loses_no_new_message() {
+        let (dir, post, bob) = post_with(&["one"]);
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
+        let upto = reader.pending().unwrap().upto;
+        reader.acknowledge(&upto).unwrap();
+        for text in ["two", "three"] {
+            send(&post, text);
+        }
+        let upto = reader.pending().unwrap().upto;
+        std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
+        for text in ["four", "five"] {
+            send(&post, text);
+        }
+        reader.acknowledge(&upto).unwrap();
+        assert_eq!(texts_of(&reader.pending().unwrap()), ["four", "five"]);
+    }
+}

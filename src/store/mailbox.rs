@@ -1,0 +1,401 @@
+//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl` and how far each was acknowledged.
+//!
+//! crewdeck only appends to an inbox and never truncates it, because writers without the lock may be appending. The read
+//! position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an inbox at any time. Only the
+//! holder of the reader lock takes messages ([`Reader`](super::Reader)).
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::atomic::{self, Lock};
+use super::cursor::Cursor;
+use super::inbox::{self, BYTES_MAX, ParsedLines};
+use super::line_end::ends_with_newline;
+use super::{StoreError, regular_file};
+use crate::domain::ids::Name;
+use crate::domain::mail::{MAIL_MESSAGE_MAX, MailMessage, DeliveryState};
+use crate::domain::timestamp::Timestamp;
+
+/// Bytes per read: more than the messages of one read can have, so that a line that is too long is detected.
+const READ_MAX: u64 = (BYTES_MAX + 4 * MAIL_MESSAGE_MAX) as u64;
+/// Bytes at the end of each inbox that [`Post::recent`] reads.
+const RECENT_MAX: u64 = 256 * 1024;
+
+/// Most bytes of a cursor file.
+const CURSOR_MAX: u64 = 4096;
+
+/// The inboxes of a root. Cheap to clone; keeps no state in memory.
+#[derive(Debug, Clone)]
+pub struct Mailbox {
+    pub(super) root: PathBuf,
+    dir: PathBuf,
+}
+
+/// Unread messages and the position to acknowledge once they are stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnreadMessages {
+    /// The messages, oldest first.
+    pub letters: Vec<MailMessage>,
+    /// The argument for [`Reader::acknowledge`](super::Reader::acknowledge).
+    pub upto: Cursor,
+    /// Number of lines that are not messages.
+    pub bad: usize,
+    /// Whether these lines were set aside.
+    pub(super) bad_lines: BadLines,
+    /// Whether another program has truncated the inbox below the read position.
+    is_truncated: bool,
+    inbox: String,
+}
+
+/// Whether the lines that are not messages were set aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BadLines {
+    /// They were copied to `NAME.jsonl.damaged-1`.
+    SetAside,
+    /// They were skipped, because [`Post::look`] changes nothing.
+    Skipped,
+}
+
+/// Summary of the unread messages of an inbox.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnreadCount {
+    /// The owner, from the file name.
+    pub name: Name,
+    /// Number of messages that were not acknowledged.
+    pub letters: usize,
+    /// When the oldest of them was sent; zero if unknown.
+    pub oldest: Timestamp,
+}
+
+/// Sort time in seconds, message and delivery state.
+type TimedMessage = (f64, MailMessage, DeliveryState);
+
+/// The newest messages of all inboxes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RecentMessages {
+    /// The messages with their delivery state, oldest first.
+    pub letters: Vec<(MailMessage, DeliveryState)>,
+    /// Inboxes that could not be read, one line each.
+    pub notices: Vec<String>,
+}
+
+impl UnreadMessages {
+    /// Returns whether a [`Reader`](super::Reader) is needed: there are messages to take or lines to set aside, or the inbox was
+    /// truncated and the cursor must be reset before the inbox grows past it.
+    pub fn needs_reader(&self) -> bool {
+        !self.letters.is_empty() || self.bad > 0 || self.is_truncated
+    }
+
+    /// Returns notices for the user about invalid lines.
+    pub fn notices(&self) -> Vec<String> {
+        let (bad, inbox) = (self.bad, &self.inbox);
+        match (bad, self.bad_lines) {
+            (0, _) => Vec::new(),
+            (_, BadLines::SetAside) => vec![format!(
+                "{bad} damaged line(s) of {inbox} were copied to {inbox}.damaged-1; all other messages were read"
+            )],
+            (_, BadLines::Skipped) => vec![format!(
+                "{bad} damaged line(s) of {inbox} were skipped; crewdeck mail read sets them aside"
+            )],
+        }
+    }
+}
+
+impl Mailbox {
+    /// Opens the inboxes below `root`.
+    pub fn open(root: &Path) -> Mailbox {
+        Mailbox {
+            root: root.to_owned(),
+            dir: root.join(".team").join("inbox"),
+        }
+    }
+
+    /// Appends a message to the inbox of its recipient and syncs it to disk.
+    ///
+    /// # Errors
+    /// When the message is longer than [`MAIL_MESSAGE_MAX`], the recipient is not a valid name, or the inbox cannot be written.
+    pub fn send(&self, letter: &MailMessage) -> Result<(), StoreError> {
+        if letter.content.len() > MAIL_MESSAGE_MAX {
+            let kib = MAIL_MESSAGE_MAX / 1024;
+            return Err(StoreError::TooLong(format!(
+                "the message is longer than {kib} KiB: put the text into a file and send the file's name"
+            )));
+        }
+        let to = Name::party(&letter.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
+        let path = self.path(&to);
+        let _lock = self.lock(&to)?;
+        let at = || StoreError::at(&path);
+        let options = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .read(true)
+            .clone();
+        let mut file = regular_file::open_with(&options, &path).map_err(at())?;
+        let mut line = serde_json::to_vec(letter)?;
+        line.push(b'\n');
+        if !ends_with_newline(&file).map_err(at())? {
+            line.insert(0, b'\n');
+        }
+        // A single write, so that a writer without the lock cannot write in between.
+        file.write_all(&line).map_err(at())?;
+        file.sync_data().map_err(at())
+    }
+
+    /// Sends a message about a request, unless the inbox already has a message of this kind about the same request. The
+    /// earlier one may come from a process that was killed before it could record that it had sent it.
+    ///
+    /// # Errors
+    /// As [`Post::send`].
+    pub fn send_once(&self, letter: &MailMessage) -> Result<(), StoreError> {
+        let to = Name::party(&letter.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
+        let path = self.path(&to);
+        let (mut at, about) = (Cursor::default(), letter.request_id());
+        loop {
+            let (lines, upto) = Self::lines(&to, &path, at)?;
+            let is_same = |l: &MailMessage| l.kind == letter.kind && l.request_id() == about;
+            if about.is_some() && lines.letters.iter().any(is_same) {
+                return Ok(());
+            }
+            if lines.used == 0 {
+                return self.send(letter);
+            }
+            at = upto;
+        }
+    }
+
+    /// Returns the messages of `name` that were not acknowledged yet. Changes nothing; use a [`Reader`](super::Reader) to take them.
+    ///
+    /// # Errors
+    /// When the inbox cannot be read.
+    pub fn peek(&self, name: &Name) -> Result<UnreadMessages, StoreError> {
+        Ok(self.unread(name)?.0)
+    }
+
+    /// Returns whether a [`Reader`](super::Reader) of `name` exists now, in any process.
+    pub fn is_being_read(&self, name: &Name) -> bool {
+        Lock::is_held(&self.reader_path(name))
+    }
+
+    /// Returns the unread messages of an inbox and the lines between them that are not messages.
+    pub(super) fn unread(&self, name: &Name) -> Result<(UnreadMessages, Vec<String>), StoreError> {
+        let known = self.cursor(name)?;
+        let (lines, upto) = Self::lines(name, &self.path(name), known)?;
+        let pending = UnreadMessages {
+            upto,
+            letters: lines.letters,
+            bad: lines.bad.len(),
+            bad_lines: BadLines::Skipped,
+            is_truncated: upto.offset < known.offset,
+            inbox: format!(".team/inbox/{name}.jsonl"),
+        };
+        Ok((pending, lines.bad))
+    }
+
+    /// Saves the read position of `name`.
+    pub(super) fn set_cursor(&self, name: &Name, cursor: Cursor) -> Result<(), StoreError> {
+        let _lock = self.lock(name)?;
+        let path = self.cursor_path(name);
+        if regular_file::open(&path).is_err_and(|e| regular_file::is_not_regular_file(&e)) {
+            // A folder in its place cannot be replaced by a rename.
+            atomic::set_aside(&path)?;
+        }
+        atomic::write(&path, &serde_json::to_vec(&cursor)?)
+    }
+
+    /// Returns the read position of `name`, or the start if the inbox was truncated.
+    pub(super) fn valid_cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
+        let cursor = self.cursor(name)?;
+        let fits = cursor.matches_file(&self.path(name))?;
+        Ok(if fits { cursor } else { Cursor::default() })
+    }
+
+    /// Returns the newest messages of all inboxes, at most `limit`. An unreadable inbox becomes a notice.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn recent(&self, limit: usize) -> Result<RecentMessages, StoreError> {
+        let (mut all, mut notices) = (Vec::new(), Vec::new());
+        for name in self.inboxes()? {
+            match self.recent_of(&name, &self.path(&name)) {
+                Ok(letters) => all.extend(letters),
+                Err(error) => {
+                    let text = format!("The inbox of {name} cannot be read: {error}");
+                    notices.push(text);
+                }
+            }
+        }
+        all.sort_by(|(a, ..): &TimedMessage, (b, ..)| a.total_cmp(b));
+        let surplus = all.len().saturating_sub(limit);
+        let newest = all.into_iter().skip(surplus);
+        Ok(RecentMessages {
+            letters: newest.map(|(_, letter, step)| (letter, step)).collect(),
+            notices,
+        })
+    }
+
+    /// Returns the messages at the end of an inbox with their sort times.
+    fn recent_of(&self, name: &Name, path: &Path) -> Result<Vec<TimedMessage>, StoreError> {
+        let (mut all, mut latest) = (Vec::new(), f64::NEG_INFINITY);
+        let size = fs::metadata(path).map_or(0, |m| m.len());
+        let read_to = self.valid_cursor(name)?.offset;
+        let mut at = Cursor {
+            offset: line_start(path, size.saturating_sub(RECENT_MAX))?,
+            mark: None,
+        };
+        loop {
+            let (lines, upto) = Self::lines(name, path, at)?;
+            if lines.used == 0 {
+                return Ok(all);
+            }
+            at = upto;
+            let step = |end: u64| {
+                if end <= read_to {
+                    DeliveryState::Delivered
+                } else {
+                    DeliveryState::Sent
+                }
+            };
+            let letters = lines.letters.into_iter().zip(lines.ends);
+            all.extend(letters.map(|(letter, end)| {
+                // Keeps the order within an inbox even if a clock was set back in between.
+                latest = latest.max(letter.timestamp.0);
+                (latest, letter, step(end))
+            }));
+        }
+    }
+
+    /// Returns the inboxes with unread messages, sorted by name. Changes nothing.
+    ///
+    /// # Errors
+    /// When an inbox cannot be read.
+    pub fn waiting(&self) -> Result<Vec<UnreadCount>, StoreError> {
+        let mut all = Vec::new();
+        for name in self.inboxes()? {
+            let path = self.path(&name);
+            let mut at = self.cursor(&name)?;
+            let (mut letters, mut oldest) = (0, Timestamp::default());
+            loop {
+                let (lines, upto) = Self::lines(&name, &path, at)?;
+                if lines.used == 0 {
+                    break;
+                }
+                at = upto;
+                if letters == 0 {
+                    oldest = lines.letters.first().map_or(oldest, |l| l.timestamp);
+                }
+                letters += lines.letters.len();
+            }
+            if letters > 0 {
+                all.push(UnreadCount {
+                    name,
+                    letters,
+                    oldest,
+                });
+            }
+        }
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(all)
+    }
+
+    /// Returns the owners of all inboxes.
+    fn inboxes(&self) -> Result<Vec<Name>, StoreError> {
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(StoreError::at(&self.dir)(e)),
+        };
+        let name = |file: String| Name::party(file.strip_suffix(".jsonl")?).ok();
+        Ok(entries
+            .flatten()
+            .filter_map(|entry| name(entry.file_name().to_string_lossy().into_owned()))
+            .collect())
+    }
+
+    /// Returns the lines of an inbox after `after` and their end position. Starts at the beginning if the inbox was
+    /// truncated.
+    fn lines(name: &Name, path: &Path, after: Cursor) -> Result<(ParsedLines, Cursor), StoreError> {
+        let mut file = match regular_file::open(path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                return Ok((ParsedLines::default(), Cursor::default()));
+            }
+            Err(e) => return Err(StoreError::at(path)(e)),
+        };
+        let at = || StoreError::at(path);
+        let fits = after.matches(&mut file).map_err(at())?;
+        let from = if fits { after.offset } else { 0 };
+        file.seek(SeekFrom::Start(from)).map_err(at())?;
+        let mut bytes = Vec::new();
+        let mut part = (&mut file).take(READ_MAX);
+        part.read_to_end(&mut bytes).map_err(at())?;
+        let mut lines = inbox::parse(&bytes, from, name);
+        if lines.used == 0 && bytes.len() as u64 == READ_MAX {
+            // A line longer than any message is skipped, because it would block all others.
+            lines.used = bytes.len();
+            lines
+                .bad
+                .push(String::from_utf8_lossy(&bytes[..4096]).into_owned());
+        }
+        let upto = Cursor::at(&mut file, from + lines.used as u64).map_err(at())?;
+        Ok((lines, upto))
+    }
+
+    /// Appends invalid lines to `NAME.jsonl.damaged-1`.
+    pub(super) fn set_aside(&self, name: &Name, bad: &[String]) -> Result<(), StoreError> {
+        let path = self.dir.join(format!("{name}.jsonl.damaged-1"));
+        let options = OpenOptions::new().create(true).append(true).clone();
+        let mut file = regular_file::open_with(&options, &path).map_err(StoreError::at(&path))?;
+        let text = bad.join("\n") + "\n";
+        file.write_all(text.as_bytes())
+            .map_err(StoreError::at(&path))
+    }
+
+    pub(super) fn cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
+        let path = self.cursor_path(name);
+        match regular_file::read(&path, CURSOR_MAX) {
+            // An invalid cursor counts as none: messages are returned again, and none is lost.
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
+            Err(e) if regular_file::is_not_regular_file(&e) || e.kind() == ErrorKind::InvalidData => {
+                Ok(Cursor::default())
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(Cursor::default()),
+            Err(e) => Err(StoreError::at(path)(e)),
+        }
+    }
+
+    pub(super) fn path(&self, name: &Name) -> PathBuf {
+        self.dir.join(format!("{name}.jsonl"))
+    }
+
+    fn cursor_path(&self, name: &Name) -> PathBuf {
+        self.dir.join(format!(".{name}.cursor"))
+    }
+
+    pub(super) fn reader_path(&self, name: &Name) -> PathBuf {
+        self.dir.join(format!(".{name}.reader"))
+    }
+
+    fn lock(&self, name: &Name) -> Result<Lock, StoreError> {
+        Lock::take(&self.dir.join(format!(".{name}.lock")))
+    }
+}
+
+/// Returns the start of the first complete line after `offset`.
+fn line_start(path: &Path, offset: u64) -> Result<u64, StoreError> {
+    if offset == 0 {
+        return Ok(0);
+    }
+    let at = || StoreError::at(path);
+    let mut file = regular_file::open(path).map_err(at())?;
+    file.seek(SeekFrom::Start(offset)).map_err(at())?;
+    let mut bytes = Vec::new();
+    file.take(RECENT_MAX)
+        .read_to_end(&mut bytes)
+        .map_err(at())?;
+    let skip = bytes
+        .iter()
+        .position(|b| *b == b'\n')
+        .map_or(bytes.len(), |n| n + 1);
+    Ok(offset + skip as u64)
+}

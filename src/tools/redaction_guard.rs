@@ -1,0 +1,46 @@
+//! Keeps models from overwriting secrets in files with the placeholders that they were shown instead.
+
+use crate::domain::redact::{PLACEHOLDER_START, Redactor};
+
+/// Returns the error text if writing `after` over `before` would replace a secret with its placeholder.
+pub fn overwrites_secret(redactor: &Redactor, before: &str, after: &str) -> Option<String> {
+    let marks = |text: &str| text.matches(PLACEHOLDER_START).count();
+    (redactor.has_secret(before) && marks(after) > marks(before)).then(|| {
+        format!(
+            "the text contains a placeholder ({PLACEHOLDER_START}…]) where the file has a secret that is hidden from you, and would overwrite the secret: change only the lines around it with edit_file"
+        )
+    })
+}
+
+/// Returns what to add to the error when a text with a placeholder is not found in the file.
+pub fn hint(redactor: &Redactor, before: &str, wanted: &str) -> String {
+    if wanted.contains(PLACEHOLDER_START) && redactor.has_secret(before) {
+        return format!(
+            ". The file has a secret there, shown to you as the placeholder {PLACEHOLDER_START}…]: leave that line out of old_text"
+        );
+    }
+    String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholder_never_overwrites_a_secret() {
+        let secret = [("MY_TOKEN".to_string(), "s3cr3t-value".to_string())];
+        let redactor = Redactor::new(secret);
+        let before = "TOKEN=s3cr3t-value\nPORT=1\n";
+        let seen = redactor.text(before).into_owned();
+        let refused = |before: &str, after: &str| overwrites_secret(&redactor, before, after).is_some();
+        assert!(refused(before, &seen.replace("PORT=1", "PORT=2")));
+        assert!(!refused(before, "TOKEN=s3cr3t-value\nPORT=2\n"));
+        assert!(!refused(before, "nothing of it\n"));
+        assert!(!refused(
+            "a text about [redacted: X]",
+            "another about [redacted: X] [redacted: Y]"
+        ));
+        assert!(hint(&redactor, before, &seen).contains("leave that line out"));
+        assert_eq!(hint(&redactor, before, "PORT=3"), "");
+    }
+}

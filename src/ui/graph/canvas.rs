@@ -1,0 +1,349 @@
+//! Renders a connected component to cells: column widths, line positions and glyphs.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ui::graph::layers::LayeredGraph;
+use crate::ui::graph::route::{Channel, Routed};
+use crate::ui::graph::{Drawing, LineCell, NODE_MIN, Node, Path, ROWS_MAX, NodeOverflow, GraphInput, rows_for};
+
+/// The arrow before a node.
+pub const ARROW: char = '▸';
+
+pub(super) const NORTH: u8 = 1;
+pub(super) const EAST: u8 = 2;
+pub(super) const SOUTH: u8 = 4;
+pub(super) const WEST: u8 = 8;
+
+/// The horizontal position of each layer.
+struct Columns {
+    /// The first column of each layer.
+    start: Vec<usize>,
+    /// The width of each layer's widest node.
+    width: Vec<usize>,
+    gap: Gap,
+}
+
+/// The gap between two layers: space, dash, vertical lines, optional dash, arrow, space.
+#[derive(Clone, Copy)]
+struct Gap {
+    /// Distance between vertical lines.
+    step: usize,
+    /// Columns in addition to the vertical lines.
+    beside: usize,
+}
+
+/// The gaps to try, widest first.
+const GAPS: [Gap; 3] = [
+    Gap { step: 2, beside: 5 },
+    Gap { step: 1, beside: 5 },
+    Gap { step: 1, beside: 4 },
+];
+
+/// Minimum node width in columns when a wider gap is chosen.
+const NODE_FAIR: usize = 24;
+
+impl Gap {
+    fn columns(self, tracks: usize) -> usize {
+        match tracks {
+            0 => self.beside,
+            n => (n - 1) * self.step + 1 + self.beside,
+        }
+    }
+}
+
+impl Columns {
+    fn new(web: &LayeredGraph, channels: &[Channel], wanted: &GraphInput) -> Columns {
+        let wide = |layer: &Vec<usize>| {
+            let nodes = layer.iter().filter_map(|p| web.points[*p].node);
+            nodes.map(|n| wanted.widths[n]).max().unwrap_or(1).max(1)
+        };
+        let natural: Vec<usize> = web.layers.iter().map(wide).collect();
+        let between = |gap: Gap| {
+            channels
+                .iter()
+                .map(|c| gap.columns(c.tracks))
+                .sum::<usize>()
+        };
+        let total = |most: usize| natural.iter().map(|w| (*w).min(most)).sum::<usize>();
+        let is_fair = |gap: &&Gap| total(NODE_FAIR) + between(**gap) <= wanted.columns;
+        let gap = *GAPS.iter().find(is_fair).unwrap_or(&GAPS[2]);
+        let room = wanted.columns.saturating_sub(between(gap));
+        let widest = natural.iter().copied().max().unwrap_or(1);
+        let keeps = |layer: &Vec<usize>| {
+            let nodes = layer.iter().filter_map(|p| web.points[*p].node);
+            nodes
+                .filter_map(|n| wanted.least.get(n))
+                .copied()
+                .max()
+                .unwrap_or(0)
+        };
+        let least: Vec<usize> = web.layers.iter().map(keeps).collect();
+        let capped = |least: &[usize], most: usize| -> Vec<usize> {
+            let both = natural.iter().zip(least);
+            both.map(|(w, least)| (*w).min(most.max(*least))).collect()
+        };
+        let within = |least: &[usize]| {
+            (NODE_MIN..=widest.max(NODE_MIN))
+                .rev()
+                .map(|most| capped(least, most))
+                .find(|widths| widths.iter().sum::<usize>() <= room)
+        };
+        // First try to keep the minimum widths, else share the room equally.
+        let none = vec![0; natural.len()];
+        let width = within(&least)
+            .or_else(|| within(&none))
+            .unwrap_or_else(|| capped(&none, NODE_MIN));
+        let mut start = Vec::with_capacity(width.len());
+        let mut x = 0;
+        for (layer, width) in width.iter().enumerate() {
+            start.push(x);
+            x += width + channels.get(layer).map_or(0, |c| gap.columns(c.tracks));
+        }
+        Columns { start, width, gap }
+    }
+
+    /// Returns the column of a vertical line after a layer.
+    fn track(&self, layer: usize, track: usize) -> usize {
+        self.start[layer] + self.width[layer] + 2 + track * self.gap.step
+    }
+
+    /// Returns the width of a node.
+    fn of_node(&self, wanted: &GraphInput, node: usize, layer: usize) -> usize {
+        wanted.widths[node].max(1).min(self.width[layer])
+    }
+}
+
+/// One line's arms in a cell.
+struct Stroke {
+    line: (usize, usize),
+    arms: u8,
+    sources: Vec<usize>,
+}
+
+#[derive(Default)]
+struct Cells(BTreeMap<usize, BTreeMap<usize, Vec<Stroke>>>);
+
+impl Cells {
+    fn add(&mut self, (x, y): (usize, usize), line: (usize, usize), arms: u8, source: usize) {
+        let strokes = self.0.entry(y).or_default().entry(x).or_default();
+        match strokes.iter_mut().find(|s| s.line == line) {
+            Some(stroke) => {
+                stroke.arms |= arms;
+                if !stroke.sources.contains(&source) {
+                    stroke.sources.push(source);
+                }
+            }
+            None => strokes.push(Stroke {
+                line,
+                arms,
+                sources: vec![source],
+            }),
+        }
+    }
+
+    /// Draws one link along its corners.
+    fn link(&mut self, corners: &[(usize, usize)], line: (usize, usize), source: usize) {
+        let way: Vec<(usize, usize)> = walk(corners).collect();
+        for pair in way.windows(2) {
+            let (a, b) = (pair[0], pair[1]);
+            let (out, back) = match a.1.cmp(&b.1) {
+                Ordering::Equal => (EAST, WEST),
+                Ordering::Less => (SOUTH, NORTH),
+                Ordering::Greater => (NORTH, SOUTH),
+            };
+            self.add(a, line, out, source);
+            self.add(b, line, back, source);
+        }
+        // Both ends continue horizontally, to a node or to the next link.
+        for (end, arm) in [(way.first(), WEST), (way.last(), EAST)] {
+            if let Some(end) = end {
+                self.add(*end, line, arm, source);
+            }
+        }
+    }
+}
+
+/// Returns all cells along a polyline.
+pub fn walk(corners: &[(usize, usize)]) -> impl Iterator<Item = (usize, usize)> {
+    let first = corners.first().copied();
+    let rest = corners.windows(2).flat_map(|pair| {
+        let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
+        let steps = ax.abs_diff(bx) + ay.abs_diff(by);
+        let along = move |from: usize, to: usize, step: usize| {
+            if to >= from {
+                from + step.min(to - from)
+            } else {
+                from - step.min(from - to)
+            }
+        };
+        (1..=steps).map(move |step| (along(ax, bx, step), along(ay, by, step)))
+    });
+    first.into_iter().chain(rest)
+}
+
+/// Adds a component below the existing drawing.
+pub fn add(out: &mut Drawing, part: usize, web: &LayeredGraph, routed: &Routed, wanted: &GraphInput) {
+    let columns = Columns::new(web, &routed.channels, wanted);
+    let mut cells = Cells::default();
+    let mut arrows: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    let mut links = BTreeMap::new();
+    for (from, next) in web.next.iter().enumerate() {
+        for to in next {
+            let corners = corners(web, routed, &columns, wanted, (from, *to));
+            let layer = web.points[from].layer;
+            let wire = routed.channels[layer].wire_of.get(&from).copied();
+            let source = web.points[from].source;
+            cells.link(&corners, (layer, wire.unwrap_or(0)), source);
+            if let (Some(_), Some(end)) = (web.points[*to].node, corners.last()) {
+                arrows.entry((end.1, end.0)).or_default().push(source);
+            }
+            links.insert((from, *to), corners);
+        }
+    }
+    let mut heights = vec![0; web.points.len()];
+    let mut used = BTreeSet::new();
+    for (at, point) in web.points.iter().enumerate() {
+        let Some(node) = point.node else { continue };
+        let width = columns.of_node(wanted, node, point.layer);
+        heights[at] = match wanted.short {
+            NodeOverflow::Wrapped(rows) => rows_for(wanted.widths[node], width, rows),
+            NodeOverflow::Cut => 1,
+        };
+        used.extend((0..heights[at]).map(|row| spread(routed.rows[at]) + row));
+    }
+    // Rows that contain only vertical lines are omitted.
+    let is_upright = |s: &Stroke| s.arms & (EAST | WEST) == 0;
+    let crossed = cells
+        .0
+        .iter()
+        .filter(|(_, row)| !row.values().flatten().all(is_upright));
+    used.extend(crossed.map(|(y, _)| *y));
+    let used: Vec<usize> = used.into_iter().collect();
+    let top = out.height;
+    let row = |y: usize| top + used.binary_search(&y).unwrap_or(0);
+
+    for (at, point) in web.points.iter().enumerate() {
+        let Some(node) = point.node else { continue };
+        let width = columns.of_node(wanted, node, point.layer);
+        out.nodes[node] = Node {
+            x: columns.start[point.layer],
+            y: row(spread(routed.rows[at])),
+            width,
+            height: heights[at],
+            layer: point.layer,
+            part,
+        };
+        out.width = out.width.max(columns.start[point.layer] + width);
+    }
+    for path in &web.paths {
+        let mut way: Vec<(usize, usize)> = Vec::new();
+        for pair in path.windows(2) {
+            let link = links.get(&(pair[0], pair[1]));
+            way.extend(link.into_iter().flatten().map(|(x, y)| (*x, row(*y))));
+        }
+        way.dedup();
+        let node = |at: Option<&usize>| at.and_then(|p| web.points[*p].node).unwrap_or_default();
+        out.paths.push(Path {
+            from: node(path.first()),
+            to: node(path.last()),
+            corners: way,
+        });
+    }
+    out.height = top + used.len();
+    out.lines.resize(out.height, Vec::new());
+    for (y, cells) in &cells.0 {
+        if used.binary_search(y).is_err() {
+            continue;
+        }
+        let line = cells
+            .iter()
+            .map(|(x, strokes)| match arrows.get(&(*y, *x)) {
+                Some(sources) => LineCell {
+                    x: *x,
+                    glyph: ARROW,
+                    sources: sources.clone(),
+                },
+                None => ink(*x, strokes),
+            });
+        out.lines[row(*y)] = line.collect();
+    }
+}
+
+/// Spreads rows to leave room for nodes of several rows.
+fn spread(row: usize) -> usize {
+    row * ROWS_MAX
+}
+
+/// Returns the corners of a link, in spread rows.
+fn corners(
+    web: &LayeredGraph,
+    routed: &Routed,
+    columns: &Columns,
+    wanted: &GraphInput,
+    (from, to): (usize, usize),
+) -> Vec<(usize, usize)> {
+    let point = &web.points[from];
+    let layer = point.layer;
+    let (start, end) = (spread(routed.rows[from]), spread(routed.rows[to]));
+    let node = |node| columns.of_node(wanted, node, layer) + 1;
+    let first = columns.start[layer] + point.node.map_or(0, node);
+    let last = match web.points[to].node {
+        Some(_) => columns.start[layer + 1] - 2,
+        None => columns.start[layer + 1] - 1,
+    };
+    let mut out = vec![(first, start)];
+    let channel = &routed.channels[layer];
+    let wire = channel.wire_of.get(&from).copied().unwrap_or(0);
+    let x = columns.track(layer, channel.wires[wire].track);
+    match channel.detours.get(&(wire, to)) {
+        Some(detour) => {
+            let then = columns.track(layer, detour.track);
+            let row = spread(detour.row);
+            out.extend([(x, start), (x, row), (then, row), (then, end)]);
+        }
+        None if start != end => out.extend([(x, start), (x, end)]),
+        None => {}
+    }
+    out.push((last, end));
+    out
+}
+
+/// Returns the glyph of a cell. A line with a vertical arm is drawn over lines that pass horizontally.
+fn ink(x: usize, strokes: &[Stroke]) -> LineCell {
+    let upright = strokes.iter().find(|s| s.arms & (NORTH | SOUTH) != 0);
+    match upright {
+        Some(stroke) => LineCell {
+            x,
+            glyph: glyph(stroke.arms),
+            sources: stroke.sources.clone(),
+        },
+        None => {
+            let mut sources: Vec<usize> = strokes.iter().flat_map(|s| s.sources.clone()).collect();
+            sources.sort_unstable();
+            sources.dedup();
+            LineCell {
+                x,
+                glyph: '─',
+                sources,
+            }
+        }
+    }
+}
+
+fn glyph(arms: u8) -> char {
+    const ALL: u8 = NORTH | EAST | SOUTH | WEST;
+    match (arms & NORTH, arms & EAST, arms & SOUTH, arms & WEST) {
+        (NORTH, 0, SOUTH, 0) => '│',
+        (0, EAST, SOUTH, 0) => '╭',
+        (0, 0, SOUTH, WEST) => '╮',
+        (NORTH, EAST, 0, 0) => '╰',
+        (NORTH, 0, 0, WEST) => '╯',
+        (NORTH, EAST, SOUTH, 0) => '├',
+        (NORTH, 0, SOUTH, WEST) => '┤',
+        (0, EAST, SOUTH, WEST) => '┬',
+        (NORTH, EAST, 0, WEST) => '┴',
+        _ if arms == ALL => '┼',
+        _ => '─',
+    }
+}

@@ -1,0 +1,70 @@
+//! Assigns rows to points: in the order of the layer, and close to their neighbours.
+
+use crate::ui::graph::layers::LayeredGraph;
+
+/// Number of forward and backward passes over the layers.
+const ROUNDS: usize = 3;
+
+/// Returns the row of each point, from 0.
+pub fn rows(web: &LayeredGraph) -> Vec<usize> {
+    let mut rows: Vec<isize> = crate::ui::graph::crossing::places(web)
+        .into_iter()
+        .map(usize::cast_signed)
+        .collect();
+    let last = web.layers.len();
+    for _ in 0..ROUNDS {
+        for layer in 1..last {
+            settle(web, layer, &mut rows, |p| &web.prev[p], |_| &[]);
+        }
+        for layer in (0..last.saturating_sub(1)).rev() {
+            settle(web, layer, &mut rows, |p| &web.next[p], |_| &[]);
+        }
+    }
+    for layer in 0..last {
+        settle(web, layer, &mut rows, |p| &web.prev[p], |p| &web.next[p]);
+    }
+    let first = rows.iter().copied().min().unwrap_or(0);
+    rows.into_iter()
+        .map(|row| (row - first).cast_unsigned())
+        .collect()
+}
+
+/// Moves the points of a layer towards the median row of their neighbours, in order and at least one row apart.
+fn settle<'a>(
+    web: &LayeredGraph,
+    layer: usize,
+    rows: &mut [isize],
+    near: impl Fn(usize) -> &'a [usize],
+    also: impl Fn(usize) -> &'a [usize],
+) {
+    // With each point's index subtracted, "in order and a row apart" becomes "non-decreasing" (isotonic regression).
+    let points = &web.layers[layer];
+    let mut blocks: Vec<Vec<isize>> = Vec::new();
+    for (at, point) in points.iter().enumerate() {
+        let mut seen: Vec<isize> = near(*point)
+            .iter()
+            .chain(also(*point))
+            .map(|p| rows[*p])
+            .collect();
+        seen.sort_unstable();
+        let target = middle(&seen).unwrap_or(rows[*point]) - at.cast_signed();
+        let mut block = vec![target];
+        // Points whose targets are out of order share the median of their targets.
+        while let Some(above) = blocks.pop_if(|b| middle(b) > middle(&block)) {
+            block.extend(above);
+            block.sort_unstable();
+        }
+        blocks.push(block);
+    }
+    let targets = blocks
+        .iter()
+        .flat_map(|b| b.iter().map(|_| middle(b).unwrap_or(0)));
+    for (at, (point, row)) in points.iter().zip(targets).enumerate() {
+        rows[*point] = row + at.cast_signed();
+    }
+}
+
+/// Returns the median of sorted numbers; of two middle ones, the smaller.
+fn middle(sorted: &[isize]) -> Option<isize> {
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
+}

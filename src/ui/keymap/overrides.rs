@@ -1,0 +1,387 @@
+//! Applies the user's `[ keys]` settings to the keymap, and reports invalid ones.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use crossterm::event::{KeyCode, KeyModifiers};
+
+use crate::ui::keymap::{Action, KeyBinding, Context, KeyMap};
+use crate::ui::keys;
+
+/// The user's changes: an action in all contexts (`approve`) or in one (`board.merge`), and the keys that replace its
+/// default keys. An empty list unbinds the action.
+pub type KeyOverrides = BTreeMap<String, Vec<String>>;
+
+/// Why a change is invalid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyOverrideError {
+    /// The action does not exist.
+    #[error("[keys] unknown action `{name}`: did you mean `{nearest}`?")]
+    Unknown {
+        /// The name in the settings.
+        name: String,
+        /// The most similar action.
+        nearest: String,
+    },
+    /// The action does not exist in that context.
+    #[error("[keys] `{context}` has no action `{action}`: use {known}")]
+    NotThere {
+        action: String,
+        /// The context in the settings.
+        context: String,
+        /// The valid names of the action, each with its context.
+        known: String,
+    },
+    /// The key cannot be parsed.
+    #[error("[keys] `{name}`: {why}")]
+    BadKey {
+        name: String,
+        /// The reason and an example.
+        why: String,
+    },
+    /// A text input would take the key as text.
+    #[error(
+        "[keys] `{name}`: `{key}` types text there: use a key with ctrl or alt, or a function key such as f5"
+    )]
+    IsText {
+        /// The action with its context.
+        name: String,
+        key: String,
+    },
+    /// The key is bound to another action in the same context.
+    #[error(
+        "[keys] `{name}`: `{key}` is already bound to `{other}` there ({words}); unbind it with \"{other}\" = [], or choose another key"
+    )]
+    Clash {
+        /// The action with its context.
+        name: String,
+        key: String,
+        /// The other action with its context.
+        other: String,
+        /// The description of the other action.
+        words: &'static str,
+    },
+}
+
+/// Converts a variant name to its name in the settings, in `snake_case`: `Move(LineDown)` becomes `move_line_down`.
+fn word(value: &impl Debug) -> String {
+    let mut out = String::new();
+    for c in format!("{value:?}").chars() {
+        if c.is_uppercase() || c == '(' {
+            if !out.is_empty() && !out.ends_with('_') {
+                out.push('_');
+            }
+            out.extend(c.to_lowercase().filter(char::is_ascii_alphanumeric));
+        } else if c.is_ascii_digit() || c.is_lowercase() {
+            out.push(c);
+        }
+    }
+    out
+}
+
+impl Action {
+    /// Returns its name in the settings.
+    pub fn word(self) -> String {
+        word(&self)
+    }
+}
+
+impl Context {
+    /// Returns its name in the settings; for [`Context::In`], the name of the pane.
+    pub fn word(self) -> String {
+        match self {
+            Context::In(pane) => word(&pane),
+            other => word(&other),
+        }
+    }
+
+    /// Whether a plain key types text there.
+    fn is_writing(self) -> bool {
+        matches!(
+            self,
+            Context::Everywhere
+                | Context::Composer
+                | Context::Completion
+                | Context::Filter
+                | Context::Picker
+                | Context::Comment
+        )
+    }
+}
+
+impl KeyBinding {
+    /// Returns ` context.action`, as in the settings.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.context.word(), self.action.word())
+    }
+}
+
+impl KeyMap {
+    /// Returns the default keymap with the user's changes.
+    ///
+    /// # Errors
+    /// The first change with an unknown action, an invalid key, or a key that is already bound.
+    pub fn with_overrides(changes: &KeyOverrides) -> Result<KeyMap, KeyOverrideError> {
+        let mut map = KeyMap::default();
+        let mut touched = vec![false; map.bound.len()];
+        // A change for one context overrides a change for all contexts.
+        let (narrow, wide): (Vec<_>, Vec<_>) = changes.iter().partition(|(n, _)| n.contains('.'));
+        for (name, keys) in wide.into_iter().chain(narrow) {
+            let keys = keys.iter().map(|key| canonical(name, key));
+            let keys: Vec<String> = keys.collect::<Result<_, _>>()?;
+            let mut given: Vec<Context> = Vec::new();
+            for at in matching_rows(&map, name)? {
+                let line = &mut map.bound[at];
+                // If the table binds the action twice in a context, the first row gets all keys.
+                let is_first = !given.contains(&line.context);
+                line.keys = if is_first { keys.clone() } else { Vec::new() };
+                given.push(line.context);
+                touched[at] = true;
+            }
+        }
+        check(&map, &touched)?;
+        Ok(map)
+    }
+}
+
+/// Returns the indexes of the rows that `name` selects.
+fn matching_rows(map: &KeyMap, name: &str) -> Result<Vec<usize>, KeyOverrideError> {
+    let (context, action) = match name.split_once('.') {
+        Some((context, action)) => (Some(context), action),
+        None => (None, name),
+    };
+    let all = map.bound.iter().enumerate();
+    let of_action: Vec<(usize, &KeyBinding)> = all.filter(|(_, b)| b.action.word() == action).collect();
+    if of_action.is_empty() {
+        return Err(KeyOverrideError::Unknown {
+            name: name.into(),
+            nearest: nearest(map, action),
+        });
+    }
+    let is_there = |b: &KeyBinding| context.is_none_or(|c| b.context.word() == c);
+    let found: Vec<usize> = of_action
+        .iter()
+        .filter(|(_, b)| is_there(b))
+        .map(|(at, _)| *at)
+        .collect();
+    if found.is_empty() {
+        let mut known: Vec<String> = of_action.iter().map(|(_, b)| b.name()).collect();
+        known.dedup();
+        let known: Vec<String> = known.iter().map(|k| format!("\"{k}\"")).collect();
+        return Err(KeyOverrideError::NotThere {
+            action: action.into(),
+            context: context.unwrap_or_default().into(),
+            known: known.join(" or "),
+        });
+    }
+    Ok(found)
+}
+
+fn nearest(map: &KeyMap, action: &str) -> String {
+    let words = map.bound.iter().map(|b| b.action.word());
+    words
+        .map(|word| (strsim::jaro_winkler(action, &word), word))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, word)| word)
+        .unwrap_or_default()
+}
+
+/// Normalizes a key: `shift+g` becomes `G`, `ctrl+X` becomes `ctrl+x`.
+fn canonical(name: &str, key: &str) -> Result<String, KeyOverrideError> {
+    let bad = |why: String| KeyOverrideError::BadKey {
+        name: name.into(),
+        why,
+    };
+    let chords: Vec<&str> = key.split_whitespace().collect();
+    if chords.is_empty() || chords.len() > 2 {
+        let why =
+            format!("{key:?} is not a key: give one key, or two separated by a space, as ctrl+x e");
+        return Err(bad(why));
+    }
+    let one = |chord: &&str| {
+        let mut event = keys::parse(chord).map_err(|e| bad(e.to_string()))?;
+        if let (KeyCode::Char(c), true) =
+            (event.code, event.modifiers.contains(KeyModifiers::SHIFT))
+        {
+            let upper = c.to_uppercase().next();
+            event.code = KeyCode::Char(upper.unwrap_or(c));
+        }
+        keys::name_of(event)
+            .ok_or_else(|| bad(format!("{chord:?} is not a key that terminals send")))
+    };
+    let chords: Vec<String> = chords.iter().map(one).collect::<Result<_, _>>()?;
+    Ok(chords.join(" "))
+}
+
+/// Whether a text input would take the key as text.
+fn is_text(key: &str) -> bool {
+    let first = key.split(' ').next().unwrap_or(key);
+    first.chars().count() == 1 || matches!(first, "space" | "backspace" | "delete")
+}
+
+fn check(map: &KeyMap, touched: &[bool]) -> Result<(), KeyOverrideError> {
+    for (at, line) in map.bound.iter().enumerate().filter(|(at, _)| touched[*at]) {
+        for key in &line.keys {
+            if line.context.is_writing() && is_text(key) {
+                return Err(KeyOverrideError::IsText {
+                    name: line.name(),
+                    key: key.clone(),
+                });
+            }
+            let others = map.bound.iter().enumerate();
+            let here = others.filter(|(o, b)| *o != at && b.context == line.context);
+            for (_, other) in here.filter(|(_, b)| b.action != line.action) {
+                if other.keys.iter().any(|k| collide(k, key)) {
+                    return Err(KeyOverrideError::Clash {
+                        name: line.name(),
+                        key: key.clone(),
+                        other: other.name(),
+                        words: other.words,
+                    });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether two keys conflict: they are equal, or one is the first key of the other's sequence.
+fn collide(a: &str, b: &str) -> bool {
+    let begins = |long: &str, short: &str| long.split_once(' ').is_some_and(|(f, _)| f == short);
+    a == b || begins(a, b) || begins(b, a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::keymap::direction::Scroll;
+    use crate::ui::keymap::pane::Pane;
+    use crate::ui::keymap::{KeyLookup, TABLE};
+
+    fn changes(pairs: &[(&str, &[&str])]) -> KeyOverrides {
+        let own = |keys: &[&str]| keys.iter().map(|k| (*k).to_string()).collect();
+        let pairs = pairs.iter().map(|(n, keys)| ((*n).to_string(), own(keys)));
+        pairs.collect()
+    }
+
+    #[test]
+    fn setting_names_are_snake_case_and_unique() {
+        let cases = [
+            (Action::Approve, "approve"),
+            (Action::ApproveForTeam, "approve_for_team"),
+            (Action::Focus(Pane::Board), "focus_board"),
+            (Action::Move(Scroll::LineDown), "move_line_down"),
+            (Action::Choose(3), "choose_3"),
+        ];
+        for (action, expected) in cases {
+            assert_eq!(action.word(), expected);
+        }
+        assert_eq!(Context::In(Pane::Board).word(), "board");
+        assert_eq!(Context::CommentVerdict.word(), "comment_verdict");
+        for a in TABLE {
+            for b in TABLE {
+                assert_eq!(a.action == b.action, a.action.word() == b.action.word());
+                assert_eq!(a.context == b.context, a.context.word() == b.context.word());
+            }
+        }
+    }
+
+    #[test]
+    fn changes_replace_the_default_keys() {
+        let map = KeyMap::with_overrides(&changes(&[
+            ("approve", &["Y"]),
+            ("board.merge", &["g", "alt+m", "shift+m"]),
+            ("board.move_top", &[]),
+            ("next_pane", &["tab"]),
+            ("palette", &["ctrl+k"]),
+            ("panes.palette", &[":", "ctrl+x p"]),
+        ]));
+        // `move_top` is bound in `panes`, not in ` board`.
+        assert!(matches!(map, Err(KeyOverrideError::NotThere { .. })), "{map:?}");
+        let map = KeyMap::with_overrides(&changes(&[
+            ("approve", &["Y"]),
+            ("board.merge", &["t", "alt+m", "shift+g"]),
+            ("panes.next_pane", &["ctrl+l"]),
+            ("palette", &["ctrl+k"]),
+            ("panes.palette", &[":", "ctrl+x p"]),
+        ]))
+        .unwrap();
+        let needs = [Context::In(Pane::Needs), Context::Panes];
+        let board = [Context::In(Pane::Board), Context::Panes];
+        let everywhere = [Context::Everywhere];
+        let verdict = [Context::CommentVerdict];
+        let cases = [
+            (&needs[..], "Y", KeyLookup::Action(Action::Approve)),
+            (&verdict[..], "Y", KeyLookup::Action(Action::Approve)),
+            (&needs[..], "a", KeyLookup::Nothing),
+            (&board[..], "t", KeyLookup::Action(Action::Merge)),
+            (&board[..], "G", KeyLookup::Action(Action::Merge)),
+            (&board[..], "m", KeyLookup::Action(Action::Models)),
+            (&board[..], "ctrl+l", KeyLookup::Action(Action::NextPane)),
+            (&board[..], "tab", KeyLookup::Nothing),
+            (&everywhere[..], "ctrl+k", KeyLookup::Action(Action::Palette)),
+            (&everywhere[..], "ctrl+p", KeyLookup::Nothing),
+            (&board[..], "ctrl+x", KeyLookup::Prefix),
+            (&board[..], "ctrl+x p", KeyLookup::Action(Action::Palette)),
+        ];
+        for (contexts, key, expected) in cases {
+            assert_eq!(map.lookup(contexts, key), expected, "{contexts:?} {key}");
+        }
+        assert_eq!(KeyMap::with_overrides(&KeyOverrides::new()), Ok(KeyMap::default()));
+    }
+
+    #[test]
+    fn invalid_changes_are_reported_with_a_fix() {
+        type Wanted = &'static [(&'static str, &'static [&'static str])];
+        let cases: [(Wanted, &str); 11] = [
+            (
+                &[("aprove", &["y"])],
+                "unknown action `aprove`: did you mean `approve`?",
+            ),
+            (
+                &[("board.merg", &["y"])],
+                "unknown action `board.merg`: did you mean `merge`?",
+            ),
+            (
+                &[("team.merge", &["y"])],
+                "`team` has no action `merge`: use \"board.merge\"",
+            ),
+            (
+                &[("merge", &["hyper+m"])],
+                "`merge`: \"hyper+m\" is not a key",
+            ),
+            (
+                &[("merge", &["a b c"])],
+                "`merge`: \"a b c\" is not a key: give one key, or two",
+            ),
+            (&[("merge", &[""])], "`merge`: \"\" is not a key"),
+            (
+                &[("board.open", &["m"])],
+                "`board.open`: `m` is already bound to `board.merge` there (merge the branch of the completed task; asks first); \
+                 unbind it with \"board.merge\" = [], or choose another key",
+            ),
+            (
+                &[("composer.send", &["ctrl+x"])],
+                "`ctrl+x` is already bound to `composer.edit_outside` there",
+            ),
+            (
+                &[("nudge", &["z"]), ("ask_shutdown", &["z"])],
+                "`z` is already bound to",
+            ),
+            (
+                &[("composer.send", &["s"])],
+                "`composer.send`: `s` types text there",
+            ),
+            (
+                &[("help", &["space"])],
+                "`everywhere.help`: `space` types text there",
+            ),
+        ];
+        for (given, expected) in cases {
+            let error = KeyMap::with_overrides(&changes(given)).unwrap_err().to_string();
+            assert!(error.contains(expected), "{given:?}: {error}");
+        }
+        let freed = changes(&[("board.open", &["m"]), ("board.merge", &[])]);
+        assert!(KeyMap::with_overrides(&freed).is_ok());
+    }
+}

@@ -1,0 +1,183 @@
+//! Decides when to notify the user: not while they use the window, not twice for one event, and at most every ten seconds.
+//! Pure.
+
+use std::time::Duration;
+
+use crate::domain::notification::NotifyKind;
+use crate::domain::timestamp::Timestamp;
+
+/// Shortest time between two notifications.
+pub const NOTIFY_INTERVAL: Duration = Duration::from_secs(10);
+/// How long after a key the user counts as present, if the terminal does not report focus.
+pub const PRESENCE_TIMEOUT: Duration = Duration::from_secs(15);
+/// Most events that wait for the next notification.
+const WAITING_MAX: usize = 64;
+
+/// Whether the terminal window has the focus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Window {
+    /// The terminal has not reported it.
+    #[default]
+    Unknown,
+    Focused,
+    /// Another window has the focus.
+    Elsewhere,
+}
+
+/// The pending notifications and the state that decides about them.
+#[derive(Debug, Default)]
+pub struct Notifier {
+    window: Window,
+    pressed: Option<Timestamp>,
+    called: Option<Timestamp>,
+    waiting: Vec<(NotifyKind, String)>,
+    wanted: Vec<NotifyKind>,
+}
+
+impl Notifier {
+    /// Creates the state, with notifications for these kinds only.
+    pub fn with_kinds(matters: &[NotifyKind]) -> Notifier {
+        Notifier {
+            wanted: matters.to_vec(),
+            ..Notifier::default()
+        }
+    }
+
+    /// Drops all pending notifications.
+    pub fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// Sets the kinds to notify about.
+    pub fn set_kinds(&mut self, matters: &[NotifyKind]) {
+        self.wanted = matters.to_vec();
+    }
+
+    /// Records that the window got or lost the focus. Focus drops all pending notifications.
+    pub fn window(&mut self, window: Window) {
+        self.window = window;
+        if window == Window::Focused {
+            self.waiting.clear();
+        }
+    }
+
+    /// Records a key press, which drops all pending notifications.
+    pub fn pressed(&mut self, now: Timestamp) {
+        self.pressed = Some(now);
+        self.waiting.clear();
+    }
+
+    /// Adds a notification with one line of text, unless its kind is disabled, the user is present or the queue is full.
+    pub fn push(&mut self, matter: NotifyKind, words: String, now: Timestamp) {
+        if !self.wanted.contains(&matter)
+            || self.is_present(now)
+            || self.waiting.len() >= WAITING_MAX
+        {
+            return;
+        }
+        self.waiting.push((matter, words));
+    }
+
+    /// Returns the text of a notification that is due, with all pending ones combined.
+    pub fn due(&mut self, now: Timestamp) -> Option<String> {
+        if self.next_in(now)? > Duration::ZERO {
+            return None;
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        self.called = Some(now);
+        let (first, more) = (waiting.first()?, waiting.len() - 1);
+        Some(match more {
+            0 => first.1.clone(),
+            n => format!("{} (and {n} more)", first.1),
+        })
+    }
+
+    /// Returns the time until [`Attention::due`] returns a text; `None` if nothing is pending.
+    pub fn next_in(&self, now: Timestamp) -> Option<Duration> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let since = self.called.map(|at| now.since(at));
+        Some(since.map_or(Duration::ZERO, |since| NOTIFY_INTERVAL.saturating_sub(since)))
+    }
+
+    fn is_present(&self, now: Timestamp) -> bool {
+        match self.window {
+            Window::Focused => true,
+            Window::Elsewhere => false,
+            Window::Unknown => self
+                .pressed
+                .is_some_and(|at| now.since(at) < PRESENCE_TIMEOUT),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn watching() -> Notifier {
+        Notifier::with_kinds(&NotifyKind::ALL)
+    }
+
+    fn tell(attention: &mut Notifier, words: &str, now: f64) {
+        attention.push(NotifyKind::Needs, words.into(), Timestamp(now));
+    }
+
+    #[test]
+    fn focused_window_is_not_notified() {
+        let mut attention = watching();
+        attention.window(Window::Focused);
+        tell(&mut attention, "bob asks", 1.0);
+        assert_eq!(attention.due(Timestamp(1.0)), None);
+        attention.window(Window::Elsewhere);
+        tell(&mut attention, "bob asks", 2.0);
+        assert_eq!(attention.due(Timestamp(2.0)), Some("bob asks".into()));
+    }
+
+    #[test]
+    fn recent_key_counts_as_presence_without_focus_reports() {
+        let mut attention = watching();
+        attention.pressed(Timestamp(100.0));
+        tell(&mut attention, "bob asks", 114.0);
+        assert_eq!(attention.due(Timestamp(114.0)), None);
+        tell(&mut attention, "carol asks", 116.0);
+        assert_eq!(attention.due(Timestamp(116.0)), Some("carol asks".into()));
+    }
+
+    #[test]
+    fn notifications_are_ten_seconds_apart_and_combined() {
+        let mut attention = watching();
+        tell(&mut attention, "first", 0.0);
+        assert_eq!(attention.due(Timestamp(0.0)), Some("first".into()));
+        for at in 1..=3 {
+            tell(&mut attention, &format!("number {at}"), f64::from(at));
+            assert_eq!(attention.due(Timestamp(f64::from(at))), None);
+        }
+        assert_eq!(attention.next_in(Timestamp(4.0)), Some(Duration::from_secs(6)));
+        let words = "number 1 (and 2 more)";
+        assert_eq!(attention.due(Timestamp(10.0)), Some(words.into()));
+        assert_eq!(attention.next_in(Timestamp(11.0)), None);
+    }
+
+    #[test]
+    fn key_press_drops_pending_notifications() {
+        let mut attention = watching();
+        tell(&mut attention, "first", 0.0);
+        attention.due(Timestamp(0.0));
+        tell(&mut attention, "second", 1.0);
+        attention.pressed(Timestamp(2.0));
+        assert_eq!(attention.due(Timestamp(60.0)), None);
+    }
+
+    #[test]
+    fn only_enabled_kinds_notify() {
+        let mut attention = watching();
+        attention.set_kinds(&[NotifyKind::Needs]);
+        attention.push(NotifyKind::Done, "all done".into(), Timestamp(0.0));
+        assert_eq!(attention.due(Timestamp(0.0)), None);
+        tell(&mut attention, "bob asks", 0.0);
+        assert_eq!(attention.due(Timestamp(0.0)), Some("bob asks".into()));
+    }
+}

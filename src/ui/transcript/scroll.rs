@@ -1,0 +1,357 @@
+//! Scroll position of a transcript: it follows the newest row, or stays at a row while new content arrives.
+
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::transcript::layout::Above;
+use crate::ui::transcript::layout_cache::LayoutCache;
+use crate::ui::transcript::log::CellLog;
+use crate::ui::widgets::scrollbar::ScrollPosition;
+
+/// Size of the view, in terminal cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Viewport {
+    /// Columns.
+    pub width: u16,
+    /// Rows.
+    pub height: u16,
+}
+
+impl Viewport {
+    /// Returns the number of columns, at least one.
+    pub fn columns(self) -> usize {
+        usize::from(self.width.max(1))
+    }
+
+    /// Returns the number of rows, at least one.
+    pub fn rows(self) -> usize {
+        usize::from(self.height.max(1))
+    }
+}
+
+/// Scrollbar units per cell.
+const PARTS: usize = 1000;
+
+/// Scroll position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ScrollAnchor {
+    /// Follows the newest row.
+    #[default]
+    Following,
+    /// Keeps a row at the top of the view.
+    Anchored(AnchoredRow),
+}
+
+/// The row at the top of the view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnchoredRow {
+    /// Number of the cell.
+    cell: u64,
+    /// Index of the row within the cell, at width `columns`.
+    line: usize,
+    /// Width at which `line` was determined.
+    columns: usize,
+    /// Number of visible characters of the cell before the row; finds the row at another width.
+    ink: usize,
+    /// Number of the first cell that was not visible yet.
+    unseen: u64,
+}
+
+/// Position of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowPosition {
+    /// Index of the cell.
+    pub at: usize,
+    /// Index of the row within the cell.
+    pub line: usize,
+}
+
+impl ScrollAnchor {
+    /// Returns the number of new cells that were not visible yet.
+    pub fn unread(&self, log: &CellLog) -> usize {
+        match self {
+            ScrollAnchor::Following => 0,
+            ScrollAnchor::Anchored(anchor) => {
+                let unread = log.entries_from(anchor.unseen);
+                usize::try_from(unread).unwrap_or(usize::MAX)
+            }
+        }
+    }
+
+    /// Returns the position of the first visible row, if there is any. Lays out only visible cells.
+    pub fn top(
+        &self,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) -> Option<RowPosition> {
+        let end = bottom_position(log, layouts, rows)?;
+        let ScrollAnchor::Anchored(anchor) = self else {
+            return Some(end);
+        };
+        if anchor.cell >= log.next() {
+            // The cell was the last one and has been removed.
+            return Some(end);
+        }
+        let at = log.shown(log.index(anchor.cell).unwrap_or(0));
+        let columns = layouts.columns();
+        let laid = layouts.get(log, at);
+        let line = if log.number(at) != anchor.cell {
+            0
+        } else if columns == anchor.columns {
+            anchor.line.min(laid.len().saturating_sub(1))
+        } else {
+            laid.line_of(anchor.ink)
+        };
+        // If too little follows, the view is filled from above.
+        Some(RowPosition { at, line }.min(end))
+    }
+
+    /// Moves the view by `by`, of which `rows` rows are visible.
+    pub fn scroll(&mut self, by: Scroll, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
+        let page = rows.saturating_sub(1).max(1);
+        let half = rows.div_ceil(2);
+        match by {
+            Scroll::Bottom => *self = ScrollAnchor::Following,
+            Scroll::Top => self.anchor_at(RowPosition { at: 0, line: 0 }, log, layouts, rows),
+            Scroll::LineUp => self.up(1, log, layouts, rows),
+            Scroll::HalfUp => self.up(half, log, layouts, rows),
+            Scroll::PageUp => self.up(page, log, layouts, rows),
+            Scroll::LineDown => self.down(1, log, layouts, rows),
+            Scroll::HalfDown => self.down(half, log, layouts, rows),
+            Scroll::PageDown => self.down(page, log, layouts, rows),
+        }
+    }
+
+    /// Scrolls by as little as possible so that the cell is visible, or at least its first row.
+    pub fn reveal(&mut self, at: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
+        let Some(top) = self.top(log, layouts, rows) else {
+            return;
+        };
+        let at = log.shown(at);
+        let first = RowPosition { at, line: 0 };
+        let height = layouts.get(log, at).len();
+        let last = RowPosition {
+            at,
+            line: height.saturating_sub(1),
+        };
+        let lowest = if height >= rows {
+            first
+        } else {
+            rows_above(last, rows - 1, log, layouts)
+        };
+        let goal = if first < top { first } else { top.max(lowest) };
+        self.anchor_at(goal, log, layouts, rows);
+    }
+
+    /// Scrolls a row into view with some context above it. Does nothing if the row is visible.
+    pub fn reveal_row(
+        &mut self,
+        row: RowPosition,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) {
+        let Some(top) = self.top(log, layouts, rows) else {
+            return;
+        };
+        let is_in_view = top <= row && rows_above(row, rows - 1, log, layouts) <= top;
+        if !is_in_view {
+            let goal = rows_above(row, rows / 3, log, layouts);
+            self.anchor_at(goal, log, layouts, rows);
+        }
+    }
+
+    /// Scrolls a cell to the top of the view, if enough follows below it.
+    pub fn anchor_cell(
+        &mut self,
+        at: usize,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) {
+        // Skips the blank row above the cell.
+        let line = usize::from(log.above(at) == Above::Apart);
+        self.anchor_at(RowPosition { at, line }, log, layouts, rows);
+    }
+
+    /// Returns the indices of the first and the last visible cell.
+    pub fn visible_cells(
+        &self,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) -> Option<(usize, usize)> {
+        let top = self.top(log, layouts, rows)?;
+        let mut room = rows + top.line;
+        let mut last = top.at;
+        let mut next = Some(top.at);
+        while let Some(at) = next {
+            let height = layouts.get(log, at).len();
+            last = at;
+            if height >= room {
+                break;
+            }
+            room -= height;
+            next = log.next_shown(at);
+        }
+        Some((top.at, last))
+    }
+
+    /// Returns the scrollbar state. It counts fractions of cells, because cells that were never visible have no known
+    /// height.
+    pub fn scrolled(
+        &self,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) -> Option<ScrollPosition> {
+        let top = self.top(log, layouts, rows)?;
+        let part = |line: usize, height: usize| PARTS * line.min(height) / height.max(1);
+        let first = top.at * PARTS + part(top.line, layouts.get(log, top.at).len());
+        let mut room = rows + top.line;
+        let mut end = top.at * PARTS;
+        for at in top.at..log.len() {
+            let height = layouts.get(log, at).len();
+            end = at * PARTS + part(room, height.max(1));
+            if height >= room {
+                break;
+            }
+            room -= height;
+        }
+        Some(ScrollPosition {
+            len: log.len() * PARTS,
+            first,
+            seen: end - first,
+        })
+    }
+
+    /// Scrolls so that `parts` scrollbar units lie above the view, as [`Place::scrolled`] counts them.
+    pub fn jump(&mut self, parts: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
+        let at = parts / PARTS;
+        if at >= log.len() {
+            *self = ScrollAnchor::Following;
+            return;
+        }
+        let line = layouts.get(log, at).len() * (parts % PARTS) / PARTS;
+        self.anchor_at(RowPosition { at, line }, log, layouts, rows);
+    }
+
+    fn up(&mut self, by: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
+        if let Some(top) = self.top(log, layouts, rows) {
+            let position = rows_above(top, by, log, layouts);
+            self.anchor_at(position, log, layouts, rows);
+        }
+    }
+
+    fn down(&mut self, mut by: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
+        let Some(RowPosition { mut at, mut line }) = self.top(log, layouts, rows) else {
+            return;
+        };
+        if *self == ScrollAnchor::Following {
+            return;
+        }
+        // An empty cell has no rows.
+        by += usize::from(layouts.get(log, at).len() == 0);
+        while by > 0 {
+            let left = layouts.get(log, at).len().saturating_sub(line + 1);
+            if left >= by {
+                line += by;
+                by = 0;
+            } else if let Some(next) = log.next_shown(at) {
+                by -= left + 1;
+                at = next;
+                line = 0;
+                by += usize::from(layouts.get(log, at).len() == 0);
+            } else {
+                break;
+            }
+        }
+        self.anchor_at(RowPosition { at, line }, log, layouts, rows);
+    }
+
+    /// Keeps a row at the top of the view, or follows if the newest row would be visible.
+    fn anchor_at(
+        &mut self,
+        position: RowPosition,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) {
+        let Some(end) = bottom_position(log, layouts, rows) else {
+            *self = ScrollAnchor::Following;
+            return;
+        };
+        let mut position = position;
+        // An empty cell cannot be an anchor.
+        while layouts.get(log, position.at).len() == 0
+            && let Some(at) = log.next_shown(position.at)
+        {
+            position = RowPosition { at, line: 0 };
+        }
+        if position >= end {
+            *self = ScrollAnchor::Following;
+            return;
+        }
+        let mut first_unseen = log.number(position.at);
+        let mut room = rows + position.line;
+        let mut next = Some(position.at);
+        while let Some(at) = next {
+            let height = layouts.get(log, at).len();
+            if height > room {
+                break;
+            }
+            room -= height;
+            next = log.next_shown(at);
+            first_unseen = next.map_or(log.next(), |next| log.number(next));
+        }
+        let unseen = match self {
+            ScrollAnchor::Following => log.next(),
+            ScrollAnchor::Anchored(anchor) => anchor.unseen.max(first_unseen),
+        };
+        *self = ScrollAnchor::Anchored(AnchoredRow {
+            cell: log.number(position.at),
+            line: position.line,
+            columns: layouts.columns(),
+            ink: layouts.get(log, position.at).ink_of(position.line),
+            unseen,
+        });
+    }
+}
+
+/// Returns the first visible row when the newest row is at the bottom.
+fn bottom_position(log: &CellLog, layouts: &mut LayoutCache, rows: usize) -> Option<RowPosition> {
+    let mut left = rows;
+    let mut next = log.prev_shown(log.len());
+    while let Some(at) = next {
+        let height = layouts.get(log, at).len();
+        if height >= left {
+            let line = height - left;
+            return Some(RowPosition { at, line });
+        }
+        left -= height;
+        next = log.prev_shown(at);
+    }
+    (log.len() > 0).then_some(RowPosition { at: 0, line: 0 })
+}
+
+/// Returns the position `by` rows above `from`, or the first row.
+fn rows_above(
+    from: RowPosition,
+    mut by: usize,
+    log: &CellLog,
+    layouts: &mut LayoutCache,
+) -> RowPosition {
+    let RowPosition { mut at, mut line } = from;
+    loop {
+        if line >= by {
+            line -= by;
+            return RowPosition { at, line };
+        }
+        let Some(above) = log.prev_shown(at) else {
+            return RowPosition { at: 0, line: 0 };
+        };
+        by -= line;
+        at = above;
+        // One past the last row of the cell above.
+        line = layouts.get(log, at).len();
+    }
+}

@@ -1,0 +1,153 @@
+//! Runs commands as agents do: with a real supervisor.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crewdeck::domain::sandbox::{CommandLimits, NetworkRules};
+use crewdeck::process::confine::{Sandbox, GitDirs};
+use crewdeck::process::guard::Supervisor;
+use crewdeck::process::{self, Job, Reach, JobReport};
+use tokio_util::sync::CancellationToken;
+
+/// The crewdeck program, which also runs as the supervisor.
+pub fn program() -> PathBuf {
+    env!("CARGO_BIN_EXE_crewdeck").into()
+}
+
+/// Returns whether a sandbox test can run. `missing` is what this machine lacks for it. With `CREWDECK_TESTS_NEED_SANDBOX` set, a
+/// missing sandbox fails the test instead of skipping it.
+pub fn check_available(missing: Option<String>) -> bool {
+    let Some(missing) = missing else { return true };
+    let is_needed = std::env::var_os("CREWDECK_TESTS_NEED_SANDBOX").is_some();
+    assert!(!is_needed, "the sandbox is not available: {missing}");
+    eprintln!("skipped, the sandbox is not available: {missing}");
+    false
+}
+
+pub const NO_LIMITS: CommandLimits = CommandLimits {
+    processes: None,
+    memory_mb: None,
+};
+
+/// Returns a supervisor without a sandbox.
+pub fn unconfined_supervisor() -> Arc<Supervisor> {
+    Arc::new(Supervisor {
+        program: program(),
+        sandbox: None,
+        network: NetworkRules::default(),
+        limits: NO_LIMITS,
+    })
+}
+
+/// Returns a supervisor with the sandbox of a crew in `root`.
+pub fn sandboxed_supervisor(root: &Path, temp: &[PathBuf], write: &[PathBuf]) -> Arc<Supervisor> {
+    let git = crewdeck::store::git_dirs(root).map(|(own, common)| GitDirs { own, common });
+    Arc::new(Supervisor {
+        program: program(),
+        sandbox: Some(Sandbox::new(root, git, temp, write)),
+        network: NetworkRules::default(),
+        limits: NO_LIMITS,
+    })
+}
+
+/// Returns a job for a shell command with the defaults of an agent.
+pub fn job(guard: &Arc<Supervisor>, dir: &Path, command: &str) -> Job {
+    Job {
+        argv: process::shell(command.into()),
+        dir: dir.to_path_buf(),
+        timeout: Duration::from_secs(60),
+        keep: 50_000,
+        supervisor: Some(Arc::clone(guard)),
+        reach: Reach::default(),
+    }
+}
+
+/// Runs a shell command and waits for its end.
+pub fn run(guard: &Arc<Supervisor>, dir: &Path, command: &str) -> JobReport {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let job = job(guard, dir, command);
+    let report = runtime.block_on(process::run(&job, &CancellationToken::new(), |_| {}));
+    report.unwrap()
+}
+
+/// A `sleep` command with a unique duration, by which its processes are found.
+pub struct Sleep(String);
+
+impl Sleep {
+    pub fn new() -> Sleep {
+        let unique = unique_seconds();
+        Sleep(format!("1000.{unique}"))
+    }
+
+    /// Returns the shell command.
+    pub fn command(&self) -> String {
+        format!("sleep {}", self.0)
+    }
+
+    /// Returns the ids of the running processes with this command.
+    pub fn sleepers(&self) -> Vec<i32> {
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        entries
+            .filter_map(|e| e.file_name().to_str()?.parse().ok())
+            .filter(|pid: &i32| {
+                let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                line.split(|b| *b == 0)
+                    .any(|word| word == self.0.as_bytes())
+            })
+            .collect()
+    }
+
+    /// Waits until a process runs, and returns its id.
+    pub fn wait_for_one(&self) -> i32 {
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            if let Some(pid) = self.sleepers().first() {
+                return *pid;
+            }
+            assert!(
+                Instant::now() < until,
+                "timed out: no process sleeps {}",
+                self.0
+            );
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until no process runs.
+    pub fn wait_for_none(&self) {
+        let until = Instant::now() + Duration::from_secs(30);
+        while !self.sleepers().is_empty() {
+            assert!(Instant::now() < until, "{:?} still run", self.sleepers());
+            std::thread::yield_now();
+        }
+    }
+}
+
+static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+
+fn unique_seconds() -> u128 {
+    // Digits only, as `sleep` expects.
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    now.as_nanos() * 100_000_000
+        + u128::from(std::process::id() % 100_000) * 1000
+        + u128::from(count % 1000)
+}
+
+/// Returns the parent of a process.
+pub fn parent_of(pid: i32) -> i32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, rest) = stat.rsplit_once(')').unwrap();
+    rest.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Sends a signal by number or name.
+pub fn kill(signal: &str, pid: i32) {
+    let sent = std::process::Command::new("kill")
+        .args([format!("-{signal}"), pid.to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}

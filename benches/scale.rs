@@ -32,11 +32,11 @@ const WATCHED: Duration = Duration::from_secs(135);
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts = ["verbs", "crew", "idle"];
+    let parts = ["commands", "crew", "idle"];
     let named = |part: &str| wanted.iter().any(|w| w == part);
     let all = !parts.iter().any(|p| named(p));
     println!("{}", process::load());
-    if all || named("verbs") {
+    if all || named("commands") {
         verbs();
     }
     if all || named("crew") {

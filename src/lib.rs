@@ -30,6 +30,7 @@
 pub mod agent;
 pub mod app;
 pub mod cli;
+pub mod commands;
 pub mod config;
 pub mod crew;
 pub mod doctor;
@@ -42,4 +43,3 @@ pub mod protocol;
 pub mod store;
 pub mod tools;
 pub mod ui;
-pub mod commands;

@@ -14,5 +14,5 @@ pub trait BudgetGate: Send + Sync {
     fn count(&self, agent: &Name, usage: Usage, cost: Option<f64>);
 
     /// Waits until the agent may call its model. The error says why it may not.
-    fn admit<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>>;
+    fn wait_for_budget<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>>;
 }

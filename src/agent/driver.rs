@@ -14,13 +14,13 @@ use super::turn::{Effect, Input, Turn};
 use crate::domain::chat::{self, Block};
 use crate::domain::ids::{JobId, Name, PromptId};
 use crate::domain::mail::MailMessage;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::model::ToolSpec;
 use crate::protocol::EventSender;
-use crate::protocol::event::{EventKind, DeliveryState, NoticeLevel, TurnEnd};
+use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel, TurnEnd};
 use crate::store::{Board, Cursor, Mailbox, PromptQueue, QueuedPrompt, Requests, Transcript};
 
 /// Commands of the crew to an agent while it works.

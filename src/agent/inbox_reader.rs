@@ -7,9 +7,9 @@ use super::driver::{Driver, Log, blocking};
 use super::mail;
 use crate::domain::chat::Block;
 use crate::domain::ids::Name;
-use crate::domain::mail::{MailMessage, MailKind};
-use crate::protocol::event::{EventKind, DeliveryState, NoticeLevel};
-use crate::store::{UnreadMessages, Mailbox, InboxReader, StoreError};
+use crate::domain::mail::{MailKind, MailMessage};
+use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel};
+use crate::store::{InboxReader, Mailbox, StoreError, UnreadMessages};
 
 /// How long an agent waits for another program that is reading its inbox, much longer than `crewdeck mail read` takes.
 /// After that the messages are left for the next check.
@@ -43,7 +43,8 @@ impl Driver {
             match self.take_letters(&post).await {
                 Ok(pending) => {
                     for notice in pending.notices() {
-                        self.publish(EventKind::notice(NoticeLevel::Warn, notice)).await;
+                        self.publish(EventKind::notice(NoticeLevel::Warn, notice))
+                            .await;
                     }
                     if !pending.letters.is_empty() {
                         self.look_for_shutdown(&pending.letters).await;

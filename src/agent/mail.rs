@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::chat::Block;
 use crate::domain::ids::Name;
-use crate::domain::mail::{MailMessage, MailKind};
+use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 
 /// Returns the messages as one block: `<inbox>` with a JSON array, as in learn-claude-code.

@@ -3,12 +3,12 @@
 use super::driver::{Driver, Log, ModelConfig, blocking};
 use super::turn::{Input, Turn};
 use crate::domain::chat::{Block, Message, Role};
-use crate::domain::conversation::{Conversation, JobState, PlanState, LogRecord, TurnState};
+use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, TurnState};
 use crate::domain::ids::{JobId, PromptId};
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
 use crate::protocol::event::{EventKind, NoticeLevel};
-use crate::store::{LogState, Cursor, QueuedPrompt, StoreError, Transcript};
+use crate::store::{Cursor, LogState, QueuedPrompt, StoreError, Transcript};
 use crate::tools::policy::PlanGate;
 
 impl Driver {
@@ -119,9 +119,10 @@ impl Driver {
         let added = blocking(move || transcript.append(&record)).await;
         self.state.log = match (added, self.state.log) {
             (Ok(LogState::Created), Log::Whole) => Log::Incomplete,
-            (Ok(LogState::Created | LogState::Existed), Log::Empty | Log::Whole | Log::Incomplete) => {
-                Log::Whole
-            }
+            (
+                Ok(LogState::Created | LogState::Existed),
+                Log::Empty | Log::Whole | Log::Incomplete,
+            ) => Log::Whole,
             (Err(error), Log::Empty | Log::Whole | Log::Incomplete) => {
                 let what = "The conversation cannot be saved; crewdeck retries at each step";
                 self.report_file_error(what, &error).await;

@@ -12,7 +12,7 @@ use super::driver::{Control, Driver, ModelConfig, until_interrupt};
 use super::turn::Input;
 use crate::domain::team::Activity;
 use crate::model::http::truncated_error;
-use crate::model::{Delta, CallWait, ModelError, ModelRequest, Reply};
+use crate::model::{CallWait, Delta, ModelError, ModelRequest, Reply};
 use crate::protocol::event::EventKind;
 
 /// Deltas that arrive within this time are published as one.
@@ -25,7 +25,13 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,
     ) -> Option<Input> {
-        match until_interrupt(control, inputs, self.budget_gate.admit(&self.name)).await {
+        match until_interrupt(
+            control,
+            inputs,
+            self.budget_gate.wait_for_budget(&self.name),
+        )
+        .await
+        {
             Some(Ok(())) => None,
             Some(Err(why)) => Some(Input::Stop { why }),
             None => Some(Input::Interrupt {

@@ -70,7 +70,11 @@ impl Driver {
         }
     }
 
-    async fn ask(&self, engine: &ModelConfig, question: SummaryRequest) -> Result<Reply, ModelError> {
+    async fn ask(
+        &self,
+        engine: &ModelConfig,
+        question: SummaryRequest,
+    ) -> Result<Reply, ModelError> {
         let (system, tools) = match question.system {
             Some(system) => (system, Arc::default()),
             None => (self.system.clone(), Arc::clone(&self.specs)),
@@ -121,7 +125,8 @@ impl Driver {
             Ok(reading) => {
                 // The first reader moves damaged files aside and must report it.
                 for notice in reading.notices {
-                    self.publish(EventKind::notice(NoticeLevel::Warn, notice)).await;
+                    self.publish(EventKind::notice(NoticeLevel::Warn, notice))
+                        .await;
                 }
                 self.decisions(&reading.requests)
             }

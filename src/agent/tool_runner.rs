@@ -13,15 +13,17 @@ use super::permission_card::{self, SHOWN_MAX};
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::redact::Redactor;
-use crate::domain::request::{PendingCall, NewRequest, RequestKind, RequestStatus};
-use crate::domain::timestamp::Timestamp;
+use crate::domain::request::{NewRequest, PendingCall, RequestKind, RequestStatus};
 use crate::domain::text::head_and_tail;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::EventKind;
 use crate::store::{Board, Skills};
 use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, PolicyContext, Rules, Ruling};
-use crate::tools::{Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, reach, table};
+use crate::tools::{
+    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, reach, table,
+};
 
 /// Most bytes of one tool result in the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;

@@ -7,16 +7,18 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::lock::LockAttempt;
-use super::{block_on, supervisor, lock, now, root, secrets, settings, theme};
+use super::{block_on, lock, now, root, secrets, settings, supervisor, theme};
 use crate::cli::GlobalOptions;
-use crate::config::{self, SandboxMode, ProjectPolicy};
+use crate::commands::OutputFormat;
+use crate::config::{self, ProjectPolicy, SandboxMode};
 use crate::doctor::print::{self, ColourMode, ReportFormat};
-use crate::doctor::{self, Crew, EnvironmentFacts, Finding, DoctorContext, SandboxFacts, SettingsFacts};
+use crate::doctor::{
+    self, Crew, DoctorContext, EnvironmentFacts, Finding, SandboxFacts, SettingsFacts,
+};
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::process::environment;
 use crate::store;
 use crate::ui::{ColorDepth, ThemeChoice};
-use crate::commands::OutputFormat;
 
 mod model;
 
@@ -84,13 +86,17 @@ pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result
     }
     let text = match form {
         OutputFormat::Text => {
-            let done = fixed.iter().map(|done| escape_control_chars(&format!("fixed: {done}")));
+            let done = fixed
+                .iter()
+                .map(|done| escape_control_chars(&format!("fixed: {done}")));
             let gap = (!fixed.is_empty()).then(String::new);
             let report = [print::report(&findings, paper())];
             let lines: Vec<String> = done.chain(gap).chain(report).collect();
             lines.join("\n")
         }
-        OutputFormat::Json => escape_control_chars(&serde_json::to_string_pretty(&to_json(&fixed, &findings)?)?),
+        OutputFormat::Json => {
+            escape_control_chars(&serde_json::to_string_pretty(&to_json(&fixed, &findings)?)?)
+        }
     };
     print_line(&text)?;
     match print::failure(&findings) {
@@ -243,7 +249,10 @@ fn environment_facts(passed: Vec<String>) -> EnvironmentFacts {
     let all = environment::secret_names();
     let names = all.into_iter().map(|(name, _)| name);
     let withheld = names.filter(|name| !passed.contains(name)).collect();
-    EnvironmentFacts { withheld, allowed: passed }
+    EnvironmentFacts {
+        withheld,
+        allowed: passed,
+    }
 }
 
 /// Returns a warning for each custom theme with colours that are unreadable in this terminal.

@@ -60,7 +60,9 @@ fn read_back(file: NamedTempFile) -> Result<String> {
         Ok((bytes, _)) => match String::from_utf8(bytes) {
             Err(_) => "is not UTF-8".to_string(),
             // Escaped control characters are longer than the characters themselves.
-            Ok(text) if escape_control_chars(&text).len() > COMPOSER_MAX => too_long(text.len() as u64),
+            Ok(text) if escape_control_chars(&text).len() > COMPOSER_MAX => {
+                too_long(text.len() as u64)
+            }
             Ok(text) => return Ok(text.trim_end_matches('\n').to_string()),
         },
     };

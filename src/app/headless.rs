@@ -8,19 +8,19 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::journal::JournalWriter;
 use super::pending_requests::PendingRequests;
 use super::unfinished_work::UnfinishedWork;
+use crate::commands::OutputFormat;
 use crate::crew::Crew;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
 use crate::domain::request::{Approver, Decision, Request, RequestKind, Verdict};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, escape_control_chars, escape_json, one_line};
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{EventKind, NoticeLevel, TurnEnd};
 use crate::protocol::{Command, Event, EventReceiver};
 use crate::store::Board;
 use crate::ui::transcript;
-use crate::commands::OutputFormat;
 
 /// Most characters of a progress line.
 const LINE_MAX: usize = 2000;
@@ -152,7 +152,11 @@ fn json_line(event: &Event) -> std::io::Result<()> {
 fn say(event: &Event, began: Timestamp) -> std::io::Result<()> {
     match &event.kind {
         EventKind::Said { agent, text, .. } if agent.is_lead() && !text.trim().is_empty() => {
-            writeln!(std::io::stdout().lock(), "{}", escape_control_chars(text.trim_end()))?;
+            writeln!(
+                std::io::stdout().lock(),
+                "{}",
+                escape_control_chars(text.trim_end())
+            )?;
             if transcript::contains_tool_call(text) {
                 eprint_line(&format!("warning: {}", transcript::CALL_AS_TEXT_WARNING));
             }

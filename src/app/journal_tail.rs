@@ -15,7 +15,7 @@ use super::lock::{self, Holder};
 use super::resume;
 use crate::protocol::{Event, EventKind};
 use crate::store::watch::{FolderId, identity, is_shared_file_system};
-use crate::store::{JournalStart, Journal, JournalTail, TailRead};
+use crate::store::{Journal, JournalStart, JournalTail, TailRead};
 
 /// Most updates that are queued for the receiver.
 const NEWS_MAX: usize = 4;

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::resume;
-use crate::store::{regular_file, os_errors};
+use crate::store::{os_errors, regular_file};
 
 /// Longest wait for the lock of a dead crew.
 const DEAD_HOLDS_MAX: Duration = Duration::from_secs(2);
@@ -152,8 +152,13 @@ fn open(root: &Path) -> Result<(File, PathBuf)> {
     let path = path(root);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    let file = regular_file::open_with(&options, &path)
-        .map_err(|e| anyhow!("{} cannot be opened: {}", path.display(), os_errors::explain(&e)))?;
+    let file = regular_file::open_with(&options, &path).map_err(|e| {
+        anyhow!(
+            "{} cannot be opened: {}",
+            path.display(),
+            os_errors::explain(&e)
+        )
+    })?;
     Ok((file, path))
 }
 

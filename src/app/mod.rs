@@ -8,30 +8,30 @@ mod doctor;
 mod editor;
 mod external_program;
 mod first;
-mod journal_tail;
+mod frame_limiter;
 mod git_setup;
-pub mod supervisor;
 pub mod headless;
 mod inputs;
 mod journal;
+mod journal_tail;
 mod keys;
 mod local_server;
 mod lock;
-mod team_size;
+pub mod model_setup;
 mod mouse;
-mod frame_limiter;
+mod pending_requests;
 mod replay;
 mod resume;
 mod saved_layout;
 mod secrets;
 mod signals;
+pub mod supervisor;
+mod team_size;
 mod theme;
+mod time_zone;
 mod trust;
-mod pending_requests;
 mod unfinished_work;
 mod viewer_session;
-pub mod model_setup;
-mod time_zone;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,12 +41,12 @@ use rustix::process::{Resource, Signal, getrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Cli, GlobalOptions, Verb, manual};
-use crate::config::{self, ProviderChoice, LoadedSettings, Settings};
+use crate::commands::{self, CommandContext, OutputFormat};
+use crate::config::{self, LoadedSettings, ProviderChoice, Settings};
 use crate::domain::conversation::TurnState;
 use crate::domain::request::Approver;
 use crate::protocol::bus;
 use crate::store::{self, Board, os_errors};
-use crate::commands::{self, CommandContext, OutputFormat};
 use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
 use headless::UserPresence;
@@ -176,7 +176,10 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
 }
 
 /// Moves the value of `run --resume TEXT` to the prompt if it cannot be a session id; the newest session is resumed then.
-fn split_resume_prompt(mut global: GlobalOptions, prompt: Option<String>) -> (GlobalOptions, Option<String>) {
+fn split_resume_prompt(
+    mut global: GlobalOptions,
+    prompt: Option<String>,
+) -> (GlobalOptions, Option<String>) {
     match global.resume.take() {
         Some(text) if prompt.is_none() && !text.is_empty() && !resume::is_id(&text) => {
             global.resume = Some(String::new());

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::assemble::Blueprint;
 use super::{demo, local_server};
-use crate::config::{self, ProviderChoice, ProviderEnv, Settings, EnvVar};
+use crate::config::{self, EnvVar, ProviderChoice, ProviderEnv, Settings};
 use crate::domain::redact::Redactor;
 use crate::model::anthropic::{AnthropicConfig, KeyHeader};
 use crate::model::openai::{MaxTokensField, OpenAiConfig};
@@ -76,13 +76,16 @@ impl ModelUnavailable {
             ErrorKind::NoKey => ModelProblem::NoKey,
             ErrorKind::Auth => ModelProblem::KeyRejected,
             ErrorKind::Unreachable => ModelProblem::Unreachable,
-            ErrorKind::RateLimited | ErrorKind::Server | ErrorKind::Truncated | ErrorKind::Timeout | ErrorKind::InvalidResponse => {
-                ModelProblem::ServerError
-            }
+            ErrorKind::RateLimited
+            | ErrorKind::Server
+            | ErrorKind::Truncated
+            | ErrorKind::Timeout
+            | ErrorKind::InvalidResponse => ModelProblem::ServerError,
             ErrorKind::UnknownModel => ModelProblem::UnknownModel,
-            ErrorKind::ContextTooLong | ErrorKind::BadRequest | ErrorKind::Redirected | ErrorKind::Script => {
-                ModelProblem::Other
-            }
+            ErrorKind::ContextTooLong
+            | ErrorKind::BadRequest
+            | ErrorKind::Redirected
+            | ErrorKind::Script => ModelProblem::Other,
         };
         let hint = Some(error.hint.clone()).filter(|hint| !hint.is_empty());
         ModelUnavailable {
@@ -159,8 +162,12 @@ pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
 
 /// Reads a model script.
 pub fn script_text(file: &str) -> Result<String> {
-    std::fs::read_to_string(file)
-        .map_err(|e| anyhow!("the script {file} cannot be read: {}", os_errors::explain(&e)))
+    std::fs::read_to_string(file).map_err(|e| {
+        anyhow!(
+            "the script {file} cannot be read: {}",
+            os_errors::explain(&e)
+        )
+    })
 }
 
 /// Returns which keys and base URLs the environment has.
@@ -369,9 +376,10 @@ impl Probe {
             Ok(names) if names.is_empty() || is_listed(&self.name, &names) => Ok(()),
             Ok(names) => Err(ModelUnavailable::not_listed(&self.name, &names)),
             Err(error) => match error.kind {
-                ErrorKind::NoKey | ErrorKind::Auth | ErrorKind::Unreachable | ErrorKind::Redirected => {
-                    Err(ModelUnavailable::refused(&error))
-                }
+                ErrorKind::NoKey
+                | ErrorKind::Auth
+                | ErrorKind::Unreachable
+                | ErrorKind::Redirected => Err(ModelUnavailable::refused(&error)),
                 ErrorKind::UnknownModel
                 | ErrorKind::RateLimited
                 | ErrorKind::Server

@@ -36,7 +36,9 @@ impl PendingRequests {
             Approver::Lead => {
                 format!("the lead did not decide it, though it was reminded {REMINDERS_MAX} times")
             }
-            Approver::Ask | Approver::Auto | Approver::Deny => "no user is here to decide it".into(),
+            Approver::Ask | Approver::Auto | Approver::Deny => {
+                "no user is here to decide it".into()
+            }
         };
         let otherwise = match first.kind {
             RequestKind::Plan => ", or run with --plan auto",
@@ -65,7 +67,14 @@ mod tests {
         Request {
             task: Some(TaskId(3)),
             decider: Approver::Lead,
-            ..Request::new(id, kind, bob.clone(), bob, "First this.".into(), Timestamp(1.0))
+            ..Request::new(
+                id,
+                kind,
+                bob.clone(),
+                bob,
+                "First this.".into(),
+                Timestamp(1.0),
+            )
         }
     }
 

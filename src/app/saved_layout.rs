@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::domain::screen::ScreenSettings;
-use crate::store::{atomic, regular_file, os_errors};
+use crate::store::{atomic, os_errors, regular_file};
 
 /// The layout file, relative to the project root.
 const FILE: &str = ".crewdeck/screen.toml";
@@ -48,7 +48,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(load(dir.path()), (ScreenSettings::default(), None));
         let folder = dir.path().join(".crewdeck");
-        assert!(save(dir.path(), ScreenSettings::default()).is_some_and(|w| w.contains("not saved")));
+        assert!(
+            save(dir.path(), ScreenSettings::default()).is_some_and(|w| w.contains("not saved"))
+        );
         std::fs::create_dir(&folder).unwrap();
         let mut choice = ScreenSettings {
             layout: PaneLayout::Board,

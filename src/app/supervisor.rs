@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{SandboxMode, Settings};
 use crate::domain::sandbox::CommandLimits;
-use crate::process::confine::{self, Sandbox, GitDirs, SandboxReport, Availability};
-use crate::process::guard::Supervisor;
-pub use crate::process::guard::{VERB, main};
+use crate::process::sandbox::{self, Availability, GitDirs, Sandbox, SandboxReport};
+use crate::process::supervisor::Supervisor;
+pub use crate::process::supervisor::{VERB, main};
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store;
@@ -21,10 +21,9 @@ pub fn supervisor(root: &Path, settings: &Settings) -> Option<Supervisor> {
             let git = store::git_dirs(root).map(|(own, common)| GitDirs { own, common });
             let home = etcetera::home_dir().ok();
             let named = settings.write.as_deref().unwrap_or_default();
-            let write = confine::writable_folders(home.as_deref(), named);
+            let write = sandbox::writable_folders(home.as_deref(), named);
             let sockets = settings.sockets.as_deref().unwrap_or_default();
-            let confinement =
-                Sandbox::new(root, git, &temporary(), &write).with_sockets(sockets);
+            let confinement = Sandbox::new(root, git, &temporary(), &write).with_sockets(sockets);
             Some(if confining == SandboxMode::Files {
                 confinement.without_history()
             } else {
@@ -77,7 +76,7 @@ fn memory_mb() -> Option<u64> {
 
 /// Probes which sandbox features work on this machine.
 pub fn sandbox() -> SandboxReport {
-    confine::probe(Supervisor::program())
+    sandbox::probe(Supervisor::program())
 }
 
 /// Returns the sandbox setting of the demo. Where mount namespaces do not work, the demo's commands may write to its git
@@ -85,7 +84,9 @@ pub fn sandbox() -> SandboxReport {
 pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
     let is_view_missing = || matches!(sandbox().view, Availability::No { .. });
     match settings.confine.unwrap_or_default() {
-        SandboxMode::On if Supervisor::program().is_some() && is_view_missing() => Some(SandboxMode::Files),
+        SandboxMode::On if Supervisor::program().is_some() && is_view_missing() => {
+            Some(SandboxMode::Files)
+        }
         _ => settings.confine,
     }
 }

@@ -167,7 +167,9 @@ mod tests {
             };
             board.create(TaskId(n), new, Timestamp(1.0)).unwrap();
         }
-        board.complete(TaskId(1), &name("bob"), Timestamp(2.0)).unwrap();
+        board
+            .complete(TaskId(1), &name("bob"), Timestamp(2.0))
+            .unwrap();
         let words = UnfinishedWork::default().summary(&board).unwrap();
         assert!(words.contains("6 open tasks: #2 task 2"), "{words}");
         assert!(words.contains(", 1 more. List tasks with"), "{words}");

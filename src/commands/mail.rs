@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{CommandContext, CommandOutcome, parse_name};
 use crate::cli::MailVerb;
 use crate::domain::ids::{MessageId, Name};
-use crate::domain::mail::{MailMessage, MailKind};
+use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{Mailbox, Roster};
 

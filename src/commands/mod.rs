@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use crate::cli::Verb;
 use crate::domain::ids::Name;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
+use crate::domain::timestamp::Timestamp;
 use crate::store;
 
 /// The inputs of a subcommand.

@@ -10,7 +10,9 @@ use crate::domain::graph::{Claimer, GraphError, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{MessageId, Name, TaskId, TaskRef};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::BranchState;
-use crate::store::{Board, ScanMode, Mailbox, Roster, BranchSnapshot, StoreError, Worktrees, take_task};
+use crate::store::{
+    Board, BranchSnapshot, Mailbox, Roster, ScanMode, StoreError, Worktrees, take_task,
+};
 
 /// Runs a `task` subcommand.
 pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
@@ -107,7 +109,12 @@ fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>)
 }
 
 /// Takes a task from its owner on behalf of the user, as the dashboard does.
-fn take_from_owner(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>) -> Result<Task> {
+fn take_from_owner(
+    board: &Board,
+    id: TaskId,
+    name: &Name,
+    context: &CommandContext<'_>,
+) -> Result<Task> {
     if !name.is_user() {
         bail!("only the user can take tasks from others: use --as user with --force");
     }

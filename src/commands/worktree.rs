@@ -7,7 +7,8 @@ use unicode_width::UnicodeWidthStr;
 use super::{CommandContext, CommandOutcome};
 use crate::cli::WorktreeVerb;
 use crate::domain::worktree::{
-    BranchOutcome, ContentStatus, DiskUse, Merge, FolderState, RemovalMode, Worktree, WorktreeDiff, WorktreeState,
+    BranchOutcome, ContentStatus, DiskUse, FolderState, Merge, RemovalMode, Worktree, WorktreeDiff,
+    WorktreeState,
 };
 use crate::store::{Board, Worktrees, task_in_worktree};
 
@@ -143,7 +144,11 @@ fn format_diff(diff: &WorktreeDiff) -> String {
     out.trim_end().into()
 }
 
-fn merge(worktrees: &Worktrees, name: &str, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+fn merge(
+    worktrees: &Worktrees,
+    name: &str,
+    context: &CommandContext<'_>,
+) -> Result<CommandOutcome> {
     let tree = worktrees.find(name)?;
     let merge = worktrees.merge(&tree.name, context.now)?;
     match &merge {
@@ -200,7 +205,11 @@ fn remove(
 }
 
 /// Fails if the board has a task in progress in the worktree.
-fn check_not_in_use(worktrees: &Worktrees, tree: &Worktree, context: &CommandContext<'_>) -> Result<()> {
+fn check_not_in_use(
+    worktrees: &Worktrees,
+    tree: &Worktree,
+    context: &CommandContext<'_>,
+) -> Result<()> {
     match task_in_worktree(&Board::open(context.root), worktrees, tree)? {
         Some(task) => bail!(
             "worktree {} is not removed: {} works on task {} in it (--force removes it anyway)",

@@ -3,13 +3,13 @@
 mod approvals;
 mod file;
 mod layer;
+mod project_policy;
 mod provider;
 #[cfg(test)]
 mod reference;
 mod save;
 mod settings;
 mod themes;
-mod project_policy;
 mod values;
 
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use crate::domain::request::Approver;
-use crate::store::{regular_file, os_errors};
+use crate::store::{os_errors, regular_file};
 pub use approvals::Decision;
-pub use provider::{ProviderChoice, ProviderEnv, EnvVar, choose_provider};
+pub use project_policy::{ProjectPolicy, SensitiveSettings};
+pub use provider::{EnvVar, ProviderChoice, ProviderEnv, choose_provider};
 pub use save::save_theme;
 pub use settings::{InProject, SECTIONS, Section, Setting, Settings};
-pub use project_policy::{ProjectPolicy, SensitiveSettings};
-pub use values::{SandboxMode, MergePolicy};
+pub use values::{MergePolicy, SandboxMode};
 
 /// Default maximum number of tokens in one model response.
 pub const MAX_TOKENS: u32 = 8192;
@@ -64,7 +64,11 @@ pub fn load(root: &Path) -> Result<LoadedSettings> {
                 themes::check(&settings, &path)?;
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => bail!("{} cannot be read: {}", path.display(), os_errors::explain(&e)),
+            Err(e) => bail!(
+                "{} cannot be read: {}",
+                path.display(),
+                os_errors::explain(&e)
+            ),
         }
     }
     Ok(LoadedSettings { settings, project })

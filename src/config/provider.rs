@@ -106,10 +106,22 @@ mod tests {
             anthropic_key: EnvVar::Set,
             ..openai
         };
-        assert_eq!(choose_provider(None, &none, anthropic), Ok(Some(ProviderChoice::Anthropic)));
-        assert_eq!(choose_provider(None, &none, openai), Ok(Some(ProviderChoice::OpenAi)));
-        assert_eq!(choose_provider(None, &none, keyed), Ok(Some(ProviderChoice::Anthropic)));
-        assert_eq!(choose_provider(None, &set, NOTHING), Ok(Some(ProviderChoice::OpenAi)));
+        assert_eq!(
+            choose_provider(None, &none, anthropic),
+            Ok(Some(ProviderChoice::Anthropic))
+        );
+        assert_eq!(
+            choose_provider(None, &none, openai),
+            Ok(Some(ProviderChoice::OpenAi))
+        );
+        assert_eq!(
+            choose_provider(None, &none, keyed),
+            Ok(Some(ProviderChoice::Anthropic))
+        );
+        assert_eq!(
+            choose_provider(None, &set, NOTHING),
+            Ok(Some(ProviderChoice::OpenAi))
+        );
     }
 
     #[test]
@@ -124,9 +136,18 @@ mod tests {
             ..NOTHING
         };
         let none = Settings::default();
-        assert_eq!(choose_provider(Some("demo"), &set, both), Ok(Some(ProviderChoice::Demo)));
-        assert_eq!(choose_provider(None, &set, both), Ok(Some(ProviderChoice::OpenAi)));
-        assert_eq!(choose_provider(None, &none, both), Ok(Some(ProviderChoice::Anthropic)));
+        assert_eq!(
+            choose_provider(Some("demo"), &set, both),
+            Ok(Some(ProviderChoice::Demo))
+        );
+        assert_eq!(
+            choose_provider(None, &set, both),
+            Ok(Some(ProviderChoice::OpenAi))
+        );
+        assert_eq!(
+            choose_provider(None, &none, both),
+            Ok(Some(ProviderChoice::Anthropic))
+        );
         assert_eq!(choose_provider(None, &none, NOTHING), Ok(None));
         assert_eq!(
             choose_provider(Some("script:a.yaml"), &none, NOTHING),

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use toml::Value;
 
 use super::layer::Layer;
-use super::values::{self, Anthropic, SandboxMode, MergePolicy, OpenAi};
-use crate::domain::notification::{NotifyMethod, NotifyKind};
+use super::values::{self, Anthropic, MergePolicy, OpenAi, SandboxMode};
 use crate::domain::budget::UsageBudgets;
 use crate::domain::custom_theme::CustomTheme;
+use crate::domain::notification::{NotifyKind, NotifyMethod};
 use crate::domain::request::Approver;
 use crate::domain::sandbox::{NetworkRules, SocketGroup};
 use crate::domain::team::AGENTS_MAX;

@@ -49,7 +49,10 @@ pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<CustomTheme>>,
 }
 
 /// Merges two lists of themes, sorted by name; for equal names the later theme wins.
-pub fn merge(earlier: Vec<Arc<CustomTheme>>, later: Vec<Arc<CustomTheme>>) -> Vec<Arc<CustomTheme>> {
+pub fn merge(
+    earlier: Vec<Arc<CustomTheme>>,
+    later: Vec<Arc<CustomTheme>>,
+) -> Vec<Arc<CustomTheme>> {
     let all = earlier.into_iter().chain(later);
     let named: BTreeMap<String, Arc<CustomTheme>> =
         all.map(|theme| (theme.name.clone(), theme)).collect();

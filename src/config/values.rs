@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::domain::budget::{Ceiling, UsageBudgets};
+use crate::domain::budget::{UsageBudget, UsageBudgets};
 use crate::domain::sandbox::{Network, NetworkRules};
 
 /// Who merges completed tasks.
@@ -110,7 +110,7 @@ pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
 
 /// Checks that each limit is above 0.
 pub fn check_ceilings(ceilings: &UsageBudgets) -> Result<(), String> {
-    for ceiling in Ceiling::ALL {
+    for ceiling in UsageBudget::ALL {
         if let Some(least) = ceilings
             .of(ceiling)
             .filter(|c| !(c.is_finite() && *c > 0.0))

@@ -19,7 +19,7 @@ use crate::agent::turn::{Input, Limits, Turn};
 use crate::domain::environment::Environment;
 use crate::domain::ids::Name;
 use crate::model::ToolSpec;
-use crate::process::guard::Supervisor;
+use crate::process::supervisor::Supervisor;
 use crate::protocol::event::TurnEnd;
 use crate::store::{Board, Mailbox, PromptQueue, Requests};
 use crate::tools::host::Host;

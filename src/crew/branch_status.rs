@@ -10,7 +10,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::task::Task;
 use crate::domain::worktree::{self, Branch, CheckedOut, WorktreeName};
 use crate::protocol::event::{BRANCHES_MAX, EventKind};
-use crate::store::{ScanMode, BranchSnapshot, Worktrees, checked_out};
+use crate::store::{BranchSnapshot, ScanMode, Worktrees, checked_out};
 
 /// The status of the branches.
 pub struct BranchStatus {

@@ -10,10 +10,12 @@ use super::context::{CrewContext, lock};
 use super::models::ModelSwitch;
 use super::request_broker::RequestBroker;
 use crate::agent::budget_gate::BudgetGate;
-use crate::domain::budget::{Ceiling, UsageBudgets, BudgetKey, Ledger, ReachedBudget, charged_agent};
+use crate::domain::budget::{
+    BudgetKey, Ledger, ReachedBudget, UsageBudget, UsageBudgets, charged_agent,
+};
 use crate::domain::ids::Name;
 use crate::domain::limits::Limits;
-use crate::domain::request::{NewRequest, Approver, Request, RequestKind, RequestStatus};
+use crate::domain::request::{Approver, NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::usage::Usage;
 use crate::protocol::event::{EventKind, NoticeLevel};
@@ -102,7 +104,7 @@ impl BudgetGate for TeamBudget {
         lock(&self.ledger).count(agent, usage, cost);
     }
 
-    fn admit<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>> {
+    fn wait_for_budget<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(self.wait_for_budget(agent))
     }
 }
@@ -169,7 +171,7 @@ impl TeamBudget {
         if engine.price.is_some() {
             return;
         }
-        for ceiling in [Ceiling::TeamCost, Ceiling::AgentCost] {
+        for ceiling in [UsageBudget::TeamCost, UsageBudget::AgentCost] {
             if ceilings.of(ceiling).is_some() {
                 let text = format!(
                     "The setting {} has no effect: the price of {} is not known. Set it in [prices.\"{}\"].",

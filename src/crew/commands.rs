@@ -20,7 +20,7 @@ use super::user_actions::UserActions;
 use super::worktree_removal::WorktreeRemoval;
 use crate::agent::driver::Control;
 use crate::domain::ids::{Name, PromptId};
-use crate::domain::request::{NewRequest, Decision, RequestKind, Verdict};
+use crate::domain::request::{Decision, NewRequest, RequestKind, Verdict};
 use crate::protocol::Command;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{PROMPTS_MAX, QueuedPrompt};

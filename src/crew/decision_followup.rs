@@ -8,7 +8,7 @@ use super::context::{CrewContext, lock};
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
 use crate::agent::driver::blocking;
-use crate::domain::conversation::{PlanState, LogRecord};
+use crate::domain::conversation::{LogRecord, PlanState};
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::mail::MailKind;
 use crate::domain::request::{Request, RequestKind, RequestStatus};

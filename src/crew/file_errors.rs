@@ -22,7 +22,11 @@ struct Reported {
 
 impl Reported {
     /// Returns the message about a read of `what`, or `None` if nothing has changed since the last read.
-    fn change(&self, what: &'static str, error: Option<&StoreError>) -> Option<(NoticeLevel, String)> {
+    fn change(
+        &self,
+        what: &'static str,
+        error: Option<&StoreError>,
+    ) -> Option<(NoticeLevel, String)> {
         let mut errors = lock(&self.errors);
         let Some(error) = error else {
             let is_over = errors.remove(what).is_some();

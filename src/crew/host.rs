@@ -16,7 +16,7 @@ use super::teammate::Teammates;
 use super::worktrees::TaskWorktrees;
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
-use crate::domain::request::{NewRequest, Approver, Decision, Request, RequestKind, Verdict};
+use crate::domain::request::{Approver, Decision, NewRequest, Request, RequestKind, Verdict};
 use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;

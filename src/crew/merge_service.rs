@@ -252,7 +252,9 @@ impl MergeService {
             self.report(&tried).await;
         }
         if progress.all > 1 {
-            self.context.notice(NoticeLevel::Info, progress.summary()).await;
+            self.context
+                .notice(NoticeLevel::Info, progress.summary())
+                .await;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
 use crate::domain::ids::{MessageId, Name};
-use crate::domain::mail::{MailMessage, MailKind};
+use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
@@ -240,7 +240,11 @@ pub fn from_user(to: &Name, text: &str, id: String, now: Timestamp) -> MailMessa
 }
 
 /// Sends a message to a member. Fails if no member with that name is present, since the message would stay unread.
-pub fn send_to_member(roster: &Roster, post: &Mailbox, letter: &MailMessage) -> Result<(), StoreError> {
+pub fn send_to_member(
+    roster: &Roster,
+    post: &Mailbox,
+    letter: &MailMessage,
+) -> Result<(), StoreError> {
     let team = roster.read()?;
     if !team
         .present()

@@ -11,7 +11,7 @@ use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
-use crate::process::guard::Supervisor;
+use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::SessionInfo;
 use crate::store::Skills;

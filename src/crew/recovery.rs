@@ -175,7 +175,14 @@ mod tests {
         let bob = Name::member("bob").unwrap();
         let request = |kind, body: &str| {
             let id = RequestId("r".into());
-            Request::new(id, kind, bob.clone(), bob.clone(), body.into(), Timestamp(1.0))
+            Request::new(
+                id,
+                kind,
+                bob.clone(),
+                bob.clone(),
+                body.into(),
+                Timestamp(1.0),
+            )
         };
         let mut permission = request(RequestKind::Permission, "bash\n$ git push\n\nwhy");
         permission.task = Some(TaskId(3));

@@ -16,7 +16,7 @@ use super::registry::AgentRegistry;
 use super::signals::{BusyGuard, CrewSignals};
 use crate::agent::driver::blocking;
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::request::{NewRequest, Approver, Decision, Request, RequestKind, RequestStatus};
+use crate::domain::request::{Approver, Decision, NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{Requests, StoreError};
@@ -114,7 +114,11 @@ impl RequestBroker {
     }
 
     /// Files a request and hands it to its approver. Does not wait for the decision.
-    pub async fn file(self: &Arc<Self>, from: &Name, asking: NewRequest) -> Result<Request, String> {
+    pub async fn file(
+        self: &Arc<Self>,
+        from: &Name,
+        asking: NewRequest,
+    ) -> Result<Request, String> {
         let _busy = self.parts.signals.busy();
         let request = self.new_request(from, asking);
         self.put(request.clone()).await?;
@@ -356,7 +360,8 @@ impl RequestBroker {
         let all = blocking(move || requests.read_all()).await;
         let mut all = all.map(|r| r.requests).unwrap_or_default().into_iter();
         all.any(|r| {
-            (r.is_pending() || r.has_open_follow_up()) && self.parts.registry.find(&r.target).is_some()
+            (r.is_pending() || r.has_open_follow_up())
+                && self.parts.registry.find(&r.target).is_some()
         })
     }
 

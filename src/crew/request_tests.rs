@@ -14,10 +14,10 @@ use super::test_support::{LEAD_DECIDES, TestCrew, bob};
 use crate::agent::budget_gate::BudgetGate;
 use crate::domain::budget::UsageBudgets;
 use crate::domain::ids::Name;
-use crate::domain::request::{
-    PendingCall, NewRequest, Approver, Decision, Request, RequestKind, RequestStatus, Verdict,
-};
 use crate::domain::permission::PermissionScope;
+use crate::domain::request::{
+    Approver, Decision, NewRequest, PendingCall, Request, RequestKind, RequestStatus, Verdict,
+};
 use crate::domain::usage::Usage;
 use crate::protocol::event::EventKind;
 use crate::store::Mailbox;
@@ -208,16 +208,16 @@ async fn approved_budget_is_raised_and_a_denied_one_ends_the_turn() {
         ..Usage::default()
     };
     let denied = budget(&crew, Approver::Deny);
-    assert_eq!(denied.admit(&bob()).await, Ok(()));
+    assert_eq!(denied.wait_for_budget(&bob()).await, Ok(()));
     denied.count(&bob(), used, None);
     assert!(denied.is_over(&bob()));
-    let why = denied.admit(&bob()).await.unwrap_err();
+    let why = denied.wait_for_budget(&bob()).await.unwrap_err();
     assert!(why.ends_with("no user was present to raise it"), "{why}");
     let subagent = Name::subagent(&bob(), 1);
-    assert_eq!(denied.admit(&subagent).await, Err(why));
+    assert_eq!(denied.wait_for_budget(&subagent).await, Err(why));
     let raised = budget(&crew, Approver::Auto);
     raised.count(&bob(), used, None);
-    assert_eq!(raised.admit(&bob()).await, Ok(()));
+    assert_eq!(raised.wait_for_budget(&bob()).await, Ok(()));
     assert!(!raised.is_over(&bob()));
 }
 

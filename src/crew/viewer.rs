@@ -23,9 +23,11 @@ use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{Losses, Merge};
-use crate::protocol::event::{EventKind, DeliveryState, NoticeLevel};
+use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel};
 use crate::protocol::{Command, EventSender, TaskCommand};
-use crate::store::{Board, ScanMode, Mailbox, Requests, Roster, BranchSnapshot, StoreError, Worktrees};
+use crate::store::{
+    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, StoreError, Worktrees,
+};
 
 /// Where the viewed crew runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

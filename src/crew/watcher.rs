@@ -19,9 +19,9 @@ use super::skills::SkillWatch;
 use super::team::TeamRoster;
 use crate::agent::driver::blocking;
 use crate::domain::ids::MessageId;
-use crate::protocol::event::{EventKind, DeliveryState, NoticeLevel};
+use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel};
 use crate::store::watch::{self, Dirty, WatchMode};
-use crate::store::{ScanMode, Mailbox, TaskSet};
+use crate::store::{Mailbox, ScanMode, TaskSet};
 
 /// Most changes that may be queued; the watch merges further ones.
 const DIRTY_MAX: usize = 16;

@@ -11,7 +11,7 @@ use crate::agent::prompt;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
-use crate::domain::worktree::{BranchMerges, Created, CommitOutcome, WorktreeName};
+use crate::domain::worktree::{BranchMerges, CommitOutcome, Created, WorktreeName};
 use crate::store::{NewWorktree, StoreError, TaskSet, Worktrees};
 
 /// The folder in which a claimed task is worked on, and the text about it for the owner's conversation.
@@ -186,7 +186,10 @@ impl TaskWorktrees {
         // Blockers may have been completed since. Nothing is merged over uncommitted files.
         let looked = blocking(move || {
             let state = store.state(&tree)?;
-            Ok((state, store.merge_branches(&tree, &needs, now).unwrap_or_default()))
+            Ok((
+                state,
+                store.merge_branches(&tree, &needs, now).unwrap_or_default(),
+            ))
         });
         let (dirty, ahead, brought) = match looked.await {
             Ok((state, brought)) => (state.dirty, state.ahead, brought),

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::domain::crash_recovery::CREW_ENDED;
 use crate::domain::ids::{Name, RequestId, TaskId};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::MemberStatus;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{BranchOutcome, RemovalMode, WorktreeName};
 use crate::store::{Board, Requests, Roster, StoreError, Worktrees, atomic};
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use crate::domain::timestamp::Timestamp;
 pub use checks::environment::EnvironmentFacts;
-pub use checks::model::{ModelListing, ModelFacts, Offer};
+pub use checks::model::{ModelFacts, ModelListing, Offer};
 pub use checks::sandbox::SandboxFacts;
 pub use checks::settings::SettingsFacts;
 pub use finding::{Finding, Level};

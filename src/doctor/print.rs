@@ -73,7 +73,10 @@ fn lines_of(finding: &Finding, paper: ReportFormat) -> Vec<String> {
         out.push(head);
     }
     for line in finding.remedy.iter().flat_map(|r| r.lines()) {
-        for (at, part) in wrap(&escape_control_chars(line), room - 2).into_iter().enumerate() {
+        for (at, part) in wrap(&escape_control_chars(line), room - 2)
+            .into_iter()
+            .enumerate()
+        {
             let before = if at == 0 { "→ " } else { "  " };
             out.push(format!("{blank}{before}{part}"));
         }

@@ -24,7 +24,7 @@ pub struct UsageBudgets {
 /// One kind of budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ceiling {
+pub enum UsageBudget {
     /// Tokens of all agents together.
     TeamTokens,
     /// US dollars of all agents together.
@@ -38,12 +38,12 @@ pub enum Ceiling {
 impl UsageBudgets {
     /// Returns the amount of a budget, in tokens or US dollars.
     #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
-    pub fn of(&self, ceiling: Ceiling) -> Option<f64> {
+    pub fn of(&self, ceiling: UsageBudget) -> Option<f64> {
         match ceiling {
-            Ceiling::TeamTokens => self.team_tokens.map(|t| t as f64),
-            Ceiling::TeamCost => self.team_cost,
-            Ceiling::AgentTokens => self.agent_tokens.map(|t| t as f64),
-            Ceiling::AgentCost => self.agent_cost,
+            UsageBudget::TeamTokens => self.team_tokens.map(|t| t as f64),
+            UsageBudget::TeamCost => self.team_cost,
+            UsageBudget::AgentTokens => self.agent_tokens.map(|t| t as f64),
+            UsageBudget::AgentCost => self.agent_cost,
         }
     }
 
@@ -59,30 +59,30 @@ impl UsageBudgets {
     }
 }
 
-impl Ceiling {
+impl UsageBudget {
     /// All kinds in the order in which they are checked: the team's first.
-    pub const ALL: [Ceiling; 4] = [
-        Ceiling::TeamTokens,
-        Ceiling::TeamCost,
-        Ceiling::AgentTokens,
-        Ceiling::AgentCost,
+    pub const ALL: [UsageBudget; 4] = [
+        UsageBudget::TeamTokens,
+        UsageBudget::TeamCost,
+        UsageBudget::AgentTokens,
+        UsageBudget::AgentCost,
     ];
 
     /// Returns the name of the setting.
     pub fn setting(self) -> &'static str {
         match self {
-            Ceiling::TeamTokens => "ceilings.team_tokens",
-            Ceiling::TeamCost => "ceilings.team_cost",
-            Ceiling::AgentTokens => "ceilings.agent_tokens",
-            Ceiling::AgentCost => "ceilings.agent_cost",
+            UsageBudget::TeamTokens => "ceilings.team_tokens",
+            UsageBudget::TeamCost => "ceilings.team_cost",
+            UsageBudget::AgentTokens => "ceilings.agent_tokens",
+            UsageBudget::AgentCost => "ceilings.agent_cost",
         }
     }
 
     /// Returns whether the budget is shared by the whole team.
     pub fn is_of_team(self) -> bool {
         match self {
-            Ceiling::TeamTokens | Ceiling::TeamCost => true,
-            Ceiling::AgentTokens | Ceiling::AgentCost => false,
+            UsageBudget::TeamTokens | UsageBudget::TeamCost => true,
+            UsageBudget::AgentTokens | UsageBudget::AgentCost => false,
         }
     }
 
@@ -90,10 +90,10 @@ impl Ceiling {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it was a count of tokens
     pub fn shown(self, amount: f64) -> String {
         match self {
-            Ceiling::TeamTokens | Ceiling::AgentTokens => {
+            UsageBudget::TeamTokens | UsageBudget::AgentTokens => {
                 format!("{} tokens", count(amount.max(0.0) as u64))
             }
-            Ceiling::TeamCost | Ceiling::AgentCost => dollars(amount),
+            UsageBudget::TeamCost | UsageBudget::AgentCost => dollars(amount),
         }
     }
 }
@@ -113,16 +113,16 @@ impl UsageTotal {
     }
 
     #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
-    fn of(self, ceiling: Ceiling) -> f64 {
+    fn of(self, ceiling: UsageBudget) -> f64 {
         match ceiling {
-            Ceiling::TeamTokens | Ceiling::AgentTokens => self.tokens as f64,
-            Ceiling::TeamCost | Ceiling::AgentCost => self.cost,
+            UsageBudget::TeamTokens | UsageBudget::AgentTokens => self.tokens as f64,
+            UsageBudget::TeamCost | UsageBudget::AgentCost => self.cost,
         }
     }
 }
 
 /// The kind of budget and its agent; `None` for the team's budget.
-pub type BudgetKey = (Ceiling, Option<Name>);
+pub type BudgetKey = (UsageBudget, Option<Name>);
 
 /// A budget that is used up.
 #[derive(Debug, Clone, PartialEq)]
@@ -213,7 +213,7 @@ impl Ledger {
     pub fn reached(&self, agent: &Name) -> Option<ReachedBudget> {
         let payer = charged_agent(agent);
         let own = self.agents.get(&payer).copied().unwrap_or_default();
-        Ceiling::ALL.into_iter().find_map(|ceiling| {
+        UsageBudget::ALL.into_iter().find_map(|ceiling| {
             let base = self.ceilings.of(ceiling)?;
             let (account, whose) = if ceiling.is_of_team() {
                 (self.team, None)
@@ -263,7 +263,7 @@ fn raised(base: f64, used: f64) -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RaisedBudget {
     /// The kind of budget.
-    pub ceiling: Ceiling,
+    pub ceiling: UsageBudget,
     /// The agent; `None` for the team's budget.
     pub whose: Option<Name>,
     /// The current limit, in tokens or US dollars.
@@ -355,7 +355,7 @@ mod tests {
             ledger.count(&name("bob"), tokens(more), None);
             let reached = ledger.reached(&name("bob")).unwrap();
             let expected = ReachedBudget {
-                key: (Ceiling::AgentTokens, Some(name("bob"))),
+                key: (UsageBudget::AgentTokens, Some(name("bob"))),
                 used,
                 allowed,
                 raised,

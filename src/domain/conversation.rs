@@ -294,7 +294,11 @@ mod tests {
             ),
         ];
         for (records, turn) in cases {
-            assert_eq!(Conversation::from_records(records.clone()).turn, turn, "{records:?}");
+            assert_eq!(
+                Conversation::from_records(records.clone()).turn,
+                turn,
+                "{records:?}"
+            );
         }
     }
 
@@ -314,7 +318,10 @@ mod tests {
             calls: input,
         };
         let all = Conversation::from_records([spent(5), job(JobState::Began), spent(9)]);
-        assert_eq!((all.spent.input, all.calls, all.unreported_jobs.len()), (9, 9, 1));
+        assert_eq!(
+            (all.spent.input, all.calls, all.unreported_jobs.len()),
+            (9, 9, 1)
+        );
         let all = Conversation::from_records([job(JobState::Began), job(JobState::Began)]);
         assert_eq!(all.unreported_jobs.len(), 1);
         let all = Conversation::from_records([job(JobState::Began), job(JobState::Ended)]);

@@ -29,7 +29,11 @@ pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
 
 /// Returns the pending requests whose asker is gone. If the lead is back, requests of the user, the lead and the
 /// members in `back` are not returned.
-pub fn orphaned_requests<'a>(requests: &'a [Request], back: &[Name], lead: LeadState) -> Vec<&'a Request> {
+pub fn orphaned_requests<'a>(
+    requests: &'a [Request],
+    back: &[Name],
+    lead: LeadState,
+) -> Vec<&'a Request> {
     let asker_is_back = |request: &Request| match lead {
         LeadState::Gone => false,
         LeadState::Back => {
@@ -99,8 +103,8 @@ mod tests {
     use super::*;
     use crate::domain::ids::RequestId;
     use crate::domain::request::RequestKind;
-    use crate::domain::timestamp::Timestamp;
     use crate::domain::task::Task;
+    use crate::domain::timestamp::Timestamp;
     use pretty_assertions::assert_eq;
     use serde_json::json;
 

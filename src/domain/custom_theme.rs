@@ -207,7 +207,8 @@ impl CustomTheme {
             if key == "base" {
                 out.base = ThemeName::parse(word).map_err(wrong)?;
             } else if let Some(meaning) = ColorRole::ALL.into_iter().find(|m| m.word() == key) {
-                out.colors.insert(meaning, ThemeColor::parse(word).map_err(wrong)?);
+                out.colors
+                    .insert(meaning, ThemeColor::parse(word).map_err(wrong)?);
             } else {
                 return Err(unknown(name, key));
             }

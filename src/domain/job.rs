@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::ids::{JobId, Name};
-use super::timestamp::Timestamp;
 use super::text::{clip, one_line};
+use super::timestamp::Timestamp;
 
 /// Maximum size of the last output that is kept for the screen, in bytes.
 pub const TAIL_MAX: usize = 4 * 1024;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::budget::{Ceiling, UsageBudgets, RaisedBudget};
+use super::budget::{RaisedBudget, UsageBudget, UsageBudgets};
 use super::ids::Name;
 
 /// The limits of a crew.
@@ -21,7 +21,7 @@ pub struct Limits {
 impl Limits {
     /// Returns the current limit of a budget in tokens or US dollars, for the agent `whose` or, if that is `None`,
     /// for the team. `None`: no limit.
-    pub fn allowed(&self, ceiling: Ceiling, whose: Option<&Name>) -> Option<f64> {
+    pub fn allowed(&self, ceiling: UsageBudget, whose: Option<&Name>) -> Option<f64> {
         let base = self.ceilings.of(ceiling)?;
         let is_it = |r: &&RaisedBudget| r.ceiling == ceiling && r.whose.as_ref() == whose;
         Some(self.raised.iter().find(is_it).map_or(base, |r| r.allowed))
@@ -42,15 +42,15 @@ mod tests {
                 ..UsageBudgets::default()
             },
             raised: vec![RaisedBudget {
-                ceiling: Ceiling::AgentTokens,
+                ceiling: UsageBudget::AgentTokens,
                 whose: Some(bob.clone()),
                 allowed: 800.0,
             }],
         };
         let cases = [
-            (Ceiling::AgentTokens, Some(bob), Some(800.0)),
-            (Ceiling::AgentTokens, Some(Name::lead()), Some(400.0)),
-            (Ceiling::TeamCost, None, None),
+            (UsageBudget::AgentTokens, Some(bob), Some(800.0)),
+            (UsageBudget::AgentTokens, Some(Name::lead()), Some(400.0)),
+            (UsageBudget::TeamCost, None, None),
         ];
         for (ceiling, whose, expected) in cases {
             assert_eq!(limits.allowed(ceiling, whose.as_ref()), expected);

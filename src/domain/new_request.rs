@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
-use super::request_kind::RequestKind;
 use super::permission::PermissionScope;
+use super::request_kind::RequestKind;
 
 /// The tool call that a permission request is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -27,7 +27,9 @@ impl fmt::Display for PermissionScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PermissionScope::Exact { command } => write!(f, "exactly `{command}`"),
-            PermissionScope::Begins { words } => write!(f, "every command that begins with `{words}`"),
+            PermissionScope::Begins { words } => {
+                write!(f, "every command that begins with `{words}`")
+            }
         }
     }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use super::new_request::{PendingCall, NewRequest};
 use super::ids::{Name, RequestId, TaskId};
+pub use super::new_request::{NewRequest, PendingCall};
 pub use super::request_kind::RequestKind;
 use super::timestamp::Timestamp;
 

@@ -367,7 +367,11 @@ mod tests {
             (1, Some(500), 4),
             (256, None, 500),
         ] {
-            assert_eq!(default_agents_max(cores, memory), most, "{cores} {memory:?}");
+            assert_eq!(
+                default_agents_max(cores, memory),
+                most,
+                "{cores} {memory:?}"
+            );
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{CheckResult, Lines, check_size, ensure, check_visible};
+use super::{CheckResult, Lines, check_size, check_visible, ensure};
 use crate::config::Settings;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::skill::{BODY_MAX, SkillFile};
@@ -13,8 +13,8 @@ use crate::domain::task::Task;
 use crate::domain::team::Team;
 use crate::domain::worktree::{WorktreeIndex, WorktreeName};
 use crate::store::inbox::parse as parse_inbox;
-use crate::store::rewrite_change_log;
 use crate::store::read_stable::{StableRead, parse};
+use crate::store::rewrite_change_log;
 
 /// Checks `.tasks/task_N.json`.
 pub fn task(bytes: &[u8]) -> CheckResult {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{CheckResult, Lines, check_size, ensure, check_visible};
+use super::{CheckResult, Lines, check_size, check_visible, ensure};
 use crate::model::Delta;
 use crate::model::http::Decode;
 use crate::model::script::rules::ScriptFile;

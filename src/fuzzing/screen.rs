@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::{CheckResult, Lines, check_size, ensure, hostile_events, check_visible};
+use super::{CheckResult, Lines, check_size, check_visible, ensure, hostile_events};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Command, Event};
 use crate::ui::transcript::markdown::rows;
@@ -47,7 +47,9 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
         2 => Msg::Tick {
             now: Timestamp(f64::NAN),
         },
-        3 => Msg::Tick { now: Timestamp(1e308) },
+        3 => Msg::Tick {
+            now: Timestamp(1e308),
+        },
         4 => Msg::Resize(tiny(text.len()), tiny(text.len() / 2)),
         5 => Msg::Resize(160, 45),
         6 => mouse(MouseEventKind::ScrollDown),
@@ -130,7 +132,12 @@ pub fn markdown(bytes: &[u8]) -> CheckResult {
 
 fn initial_state() -> UiState {
     let mut state = UiState::new(160, 45, TimeZone::UTC, Motion::Full);
-    update(&mut state, Msg::Tick { now: Timestamp(NOON) });
+    update(
+        &mut state,
+        Msg::Tick {
+            now: Timestamp(NOON),
+        },
+    );
     state
 }
 

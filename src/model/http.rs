@@ -351,7 +351,10 @@ fn event_deltas(
                 Some(reply) => Some((vec![Ok(Delta::Done(reply))], None)),
                 None => Some((vec![Err(error)], None)),
             },
-            None => Some((vec![decoder.reply().map(Delta::Done).ok_or_else(truncated_error)], None)),
+            None => Some((
+                vec![decoder.reply().map(Delta::Done).ok_or_else(truncated_error)],
+                None,
+            )),
         }
     })
     .map(futures::stream::iter)

@@ -217,7 +217,11 @@ pub enum ServerHistory {
 
 impl ModelError {
     /// Creates an error without retry instructions from the server.
-    pub fn new(fault: ErrorKind, message: impl Into<String>, hint: impl Into<String>) -> ModelError {
+    pub fn new(
+        fault: ErrorKind,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> ModelError {
         ModelError {
             kind: fault,
             message: message.into(),

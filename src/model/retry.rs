@@ -104,9 +104,8 @@ pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
 /// reachable, or asks for a retry itself (`x-should-retry`).
 pub fn is_server_wide(error: &ModelError) -> bool {
     error.retry.unwrap_or(match (error.kind, error.server) {
-        (ErrorKind::RateLimited | ErrorKind::Server, _) | (ErrorKind::Unreachable, ServerHistory::Known) => {
-            true
-        }
+        (ErrorKind::RateLimited | ErrorKind::Server, _)
+        | (ErrorKind::Unreachable, ServerHistory::Known) => true,
         (ErrorKind::Unreachable, ServerHistory::New)
         | (
             ErrorKind::NoKey
@@ -150,7 +149,8 @@ fn tries_per_fault(error: &ModelError) -> u32 {
         (ErrorKind::Unreachable, ServerHistory::New) => 3,
         (ErrorKind::InvalidResponse, ServerHistory::New) => 2,
         // Each of these tries may cost as much as a complete response.
-        (ErrorKind::InvalidResponse, ServerHistory::Known) | (ErrorKind::Truncated | ErrorKind::Timeout, _) => 5,
+        (ErrorKind::InvalidResponse, ServerHistory::Known)
+        | (ErrorKind::Truncated | ErrorKind::Timeout, _) => 5,
         (ErrorKind::Unreachable, ServerHistory::Known)
         | (
             ErrorKind::RateLimited

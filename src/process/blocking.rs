@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::{JobExit, GRACE, HeadTailBuffer, ProcessGroup, ended_from, environment};
+use super::{GRACE, HeadTailBuffer, JobExit, ProcessGroup, ended_from, environment};
 
 /// Interval at which the child's exit is checked while its pipes are open.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

@@ -1,15 +1,15 @@
 //! Layer 1: runs one child process with bounded output and a timeout, and kills everything it started.
 //!
-//! Agents' commands run under a [supervisor](guard::Guard), which also kills processes that left their process group,
-//! and in a [sandbox](confine). Without a supervisor only the process group is killed.
+//! Agents' commands run under a [supervisor](supervisor::Supervisor), which also kills processes that left their process group,
+//! and in a [sandbox](sandbox). Without a supervisor only the process group is killed.
 
 pub mod blocking;
-pub mod confine;
 pub mod environment;
-pub mod guard;
 mod head_tail_buffer;
 pub mod history;
 mod pipe;
+pub mod sandbox;
+pub mod supervisor;
 pub mod users;
 
 use std::path::PathBuf;
@@ -24,10 +24,10 @@ use tokio::io::AsyncRead;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
-use confine::HistoryReach;
-use guard::{Supervisor, JobOutcome, SupervisorClient};
 pub use head_tail_buffer::HeadTailBuffer;
 use pipe::OutputPipe;
+use sandbox::HistoryReach;
+use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
@@ -173,14 +173,14 @@ pub async fn run(
         ));
     }
     if job.reach.network == NetworkReach::Off && outcome.ended != JobExit::Code(0) {
-        notes.extend(confine::network_off_note(&output));
+        notes.extend(sandbox::network_off_note(&output));
     }
     if let Some(plan) = plan {
         if outcome.ended != JobExit::Code(0) {
-            notes.extend(confine::write_denied_note(&plan, &output));
+            notes.extend(sandbox::write_denied_note(&plan, &output));
         }
         if plan.is_without_hooks {
-            notes.push(confine::HOOKS_SKIPPED.into());
+            notes.push(sandbox::HOOKS_SKIPPED.into());
         }
         let confinement = job.supervisor.as_ref().and_then(|g| g.sandbox.as_ref());
         notes.extend(confinement.and_then(|c| c.warning(&plan)).map(String::from));
@@ -221,8 +221,8 @@ enum JobHandle {
 
 impl JobHandle {
     async fn start(job: &Job) -> std::io::Result<(Child, JobHandle)> {
-        if let Some(guard) = &job.supervisor {
-            let (child, client) = SupervisorClient::start(guard, job).await?;
+        if let Some(supervisor) = &job.supervisor {
+            let (child, client) = SupervisorClient::start(supervisor, job).await?;
             return Ok((child, JobHandle::Supervised(Box::new(client))));
         }
         let Some((program, args)) = job.argv.split_first() else {
@@ -258,7 +258,7 @@ impl JobHandle {
     fn plan(
         &mut self,
     ) -> (
-        Option<confine::SandboxPlan>,
+        Option<sandbox::SandboxPlan>,
         Option<history::CommandTransfer>,
     ) {
         match self {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::graph::{NewTask, TaskEdit};
 use crate::domain::ids::{JobId, Name, RequestId, TaskId};
-use crate::domain::request::Decision;
 use crate::domain::permission::PermissionScope;
+use crate::domain::request::Decision;
 use crate::domain::worktree::Losses;
 
 /// A command of the user. The doc of each variant names the events that answer it. A command that fails is answered

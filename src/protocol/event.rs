@@ -11,15 +11,15 @@ use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::Job;
 use crate::domain::limits::Limits;
-use crate::domain::mail::MailMessage;
 pub use crate::domain::mail::DeliveryState;
-use crate::domain::request::Request;
+use crate::domain::mail::MailMessage;
 use crate::domain::permission::SessionPermission;
+use crate::domain::request::Request;
 use crate::domain::skill::SkillCatalog;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::task::Task;
 use crate::domain::team::{Activity, Team};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::domain::worktree::{Branch, CheckedOut, Losses};
@@ -297,7 +297,10 @@ pub enum EventKind {
         team: Arc<Team>,
     },
     /// A message was sent, delivered or acted on.
-    LetterMoved { letter: MailMessage, step: DeliveryState },
+    LetterMoved {
+        letter: MailMessage,
+        step: DeliveryState,
+    },
     /// A request was made, decided or withdrawn. Answers [`super::Command::Decide`].
     RequestChanged {
         /// The current state of the request.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::atomic::Lock;
 use super::cursor::Cursor;
-use super::mailbox::{BadLines, UnreadMessages, Mailbox};
+use super::mailbox::{BadLines, Mailbox, UnreadMessages};
 use super::transcript::{self, Transcript};
 use super::{StoreError, regular_file};
 use crate::domain::ids::Name;
@@ -43,7 +43,7 @@ struct ReaderNote {
 }
 
 impl InboxReader {
-    /// Implements [`Post::reader`].
+    /// Implements [`Mailbox::reader`].
     pub(super) fn acquire(
         post: &Mailbox,
         name: &Name,
@@ -191,7 +191,7 @@ mod tests {
     use crate::domain::chat::{Block, Message};
     use crate::domain::conversation::LogRecord;
     use crate::domain::ids::MessageId;
-    use crate::domain::mail::{MailMessage, MailKind, DeliveryState};
+    use crate::domain::mail::{DeliveryState, MailKind, MailMessage};
     use crate::domain::timestamp::Timestamp;
     use pretty_assertions::assert_eq;
 

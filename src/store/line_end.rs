@@ -93,7 +93,8 @@ mod tests {
             for n in 0..300 {
                 let id = MessageId(format!("l{n}"));
                 let kind: MailKind = serde_json::from_value("message".into()).unwrap();
-                let letter = MailMessage::new(id, kind, &Name::user(), &lead, "well", Timestamp(1.0));
+                let letter =
+                    MailMessage::new(id, kind, &Name::user(), &lead, "well", Timestamp(1.0));
                 let sent = post.send(&letter);
                 if sent.is_err() {
                     over.store(true, Ordering::SeqCst);

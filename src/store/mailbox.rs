@@ -14,12 +14,12 @@ use super::inbox::{self, BYTES_MAX, ParsedLines};
 use super::line_end::ends_with_newline;
 use super::{StoreError, regular_file};
 use crate::domain::ids::Name;
-use crate::domain::mail::{MAIL_MESSAGE_MAX, MailMessage, DeliveryState};
+use crate::domain::mail::{DeliveryState, MAIL_MESSAGE_MAX, MailMessage};
 use crate::domain::timestamp::Timestamp;
 
 /// Bytes per read: more than the messages of one read can have, so that a line that is too long is detected.
 const READ_MAX: u64 = (BYTES_MAX + 4 * MAIL_MESSAGE_MAX) as u64;
-/// Bytes at the end of each inbox that [`Post::recent`] reads.
+/// Bytes at the end of each inbox that [`Mailbox::recent`] reads.
 const RECENT_MAX: u64 = 256 * 1024;
 
 /// Most bytes of a cursor file.
@@ -53,7 +53,7 @@ pub struct UnreadMessages {
 pub(super) enum BadLines {
     /// They were copied to `NAME.jsonl.damaged-1`.
     SetAside,
-    /// They were skipped, because [`Post::look`] changes nothing.
+    /// They were skipped, because [`Mailbox::peek`] changes nothing.
     Skipped,
 }
 
@@ -146,7 +146,7 @@ impl Mailbox {
     /// earlier one may come from a process that was killed before it could record that it had sent it.
     ///
     /// # Errors
-    /// As [`Post::send`].
+    /// As [`Mailbox::send`].
     pub fn send_once(&self, letter: &MailMessage) -> Result<(), StoreError> {
         let to = Name::party(&letter.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
         let path = self.path(&to);
@@ -356,7 +356,9 @@ impl Mailbox {
         match regular_file::read(&path, CURSOR_MAX) {
             // An invalid cursor counts as none: messages are returned again, and none is lost.
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
-            Err(e) if regular_file::is_not_regular_file(&e) || e.kind() == ErrorKind::InvalidData => {
+            Err(e)
+                if regular_file::is_not_regular_file(&e) || e.kind() == ErrorKind::InvalidData =>
+            {
                 Ok(Cursor::default())
             }
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(Cursor::default()),

@@ -10,27 +10,27 @@ pub mod atomic;
 mod board;
 mod cursor;
 mod environment;
+mod file_fingerprint;
 mod git;
 mod in_use;
 pub(crate) mod inbox;
+mod inbox_reader;
 mod journal;
 mod leftovers;
 mod line_end;
-pub mod regular_file;
 mod mailbox;
-mod file_fingerprint;
+pub mod os_errors;
 mod prompt_queue;
-mod inbox_reader;
+pub(crate) mod read_stable;
 mod refs;
+pub mod regular_file;
 mod requests;
 mod root;
 mod roster;
-pub(crate) mod read_stable;
 mod skills;
 mod take_task;
 mod transcript;
 pub mod watch;
-pub mod os_errors;
 mod worktrees;
 
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ use crate::domain::team::TeamError;
 use crate::domain::worktree::WorktreeError;
 
 pub(crate) use board::rewrite_change_log;
-pub use board::{Board, BoardUpdate, BoardSnapshot, TaskSet};
+pub use board::{Board, BoardSnapshot, BoardUpdate, TaskSet};
 pub use cursor::Cursor;
 pub use environment::environment;
 pub use git::{
@@ -50,19 +50,22 @@ pub use git::{
     create_first_commit as begin_repository, facts as git_facts, is_tracked,
 };
 pub use in_use::task_in_worktree;
-pub use journal::{JournalStart, Journal, JournalTail, TailRead};
-pub use leftovers::{DamagedFile, Leftovers, has_state, leftovers, size_below};
-pub use mailbox::{UnreadMessages, Mailbox, RecentMessages, UnreadCount};
-pub use prompt_queue::{PROMPTS_MAX, PromptQueue, QueuedPrompt};
 pub use inbox_reader::InboxReader;
+pub use journal::{Journal, JournalStart, JournalTail, TailRead};
+pub use leftovers::{DamagedFile, Leftovers, has_state, leftovers, size_below};
+pub use mailbox::{Mailbox, RecentMessages, UnreadCount, UnreadMessages};
+pub use prompt_queue::{PROMPTS_MAX, PromptQueue, QueuedPrompt};
 pub use refs::checked_out;
 pub use requests::{Requests, RequestsSnapshot};
-pub use root::{git_dirs, prepare, find_root};
+pub use root::{find_root, git_dirs, prepare};
 pub use roster::Roster;
 pub use skills::{LoadedSkill, Skills, SkillsFingerprint};
 pub use take_task::take_task;
-pub use transcript::{LogState, LoadedTranscript, Transcript, last_subagent, sessions};
-pub use worktrees::{Debris, WorktreeList, ScanMode, NewWorktree, BranchSnapshot, OrphanWorktree, OrphanKind, Worktrees};
+pub use transcript::{LoadedTranscript, LogState, Transcript, last_subagent, sessions};
+pub use worktrees::{
+    BranchSnapshot, Debris, NewWorktree, OrphanKind, OrphanWorktree, ScanMode, WorktreeList,
+    Worktrees,
+};
 
 /// An error of a store.
 #[derive(Debug, thiserror::Error)]

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::StoreError;
-use super::regular_file;
 use super::file_fingerprint::FileFingerprint;
+use super::regular_file;
 
 /// How long an incomplete file must be unchanged to count as damaged.
 const STABLE_AGE: Duration = Duration::from_millis(300);
@@ -131,7 +131,10 @@ mod tests {
         std::thread::scope(|scope| {
             for damaged in [&b""[..], b"{\"id\":1,\"subj", b"[1]", b"\xff\xfe"] {
                 scope.spawn(move || {
-                    assert!(matches!(found(damaged), StableRead::Damaged(_)), "{damaged:?}");
+                    assert!(
+                        matches!(found(damaged), StableRead::Damaged(_)),
+                        "{damaged:?}"
+                    );
                 });
             }
         });
@@ -139,7 +142,10 @@ mod tests {
             &b"{\"id\":1,\"subject\":\"s\",\"status\":\"banana\"}"[..],
             b"{\"id\":1}",
         ] {
-            assert!(matches!(found(foreign), StableRead::Unsupported(_)), "{foreign:?}");
+            assert!(
+                matches!(found(foreign), StableRead::Unsupported(_)),
+                "{foreign:?}"
+            );
         }
         assert!(matches!(
             found(&vec![b' '; 5 * 1024 * 1024]),
@@ -164,7 +170,10 @@ mod tests {
         writer.join().unwrap();
         fs::write(&path, b"{").unwrap();
         file.set_modified(ahead).unwrap();
-        assert!(matches!(read::<Task>(&path).unwrap(), StableRead::Damaged(_)));
+        assert!(matches!(
+            read::<Task>(&path).unwrap(),
+            StableRead::Damaged(_)
+        ));
     }
 
     #[test]

@@ -52,7 +52,10 @@ impl Requests {
         }
         Ok(match read_stable::read::<Request>(&self.path(id))? {
             StableRead::Valid(request) if request.id == *id => Some(request),
-            StableRead::Valid(_) | StableRead::Missing | StableRead::Damaged(_) | StableRead::Unsupported(_) => None,
+            StableRead::Valid(_)
+            | StableRead::Missing
+            | StableRead::Damaged(_)
+            | StableRead::Unsupported(_) => None,
         })
     }
 
@@ -120,7 +123,12 @@ impl Requests {
     ///
     /// # Errors
     /// When the request does not exist or is decided already.
-    pub fn withdraw(&self, id: &RequestId, why: &str, now: Timestamp) -> Result<Request, StoreError> {
+    pub fn withdraw(
+        &self,
+        id: &RequestId,
+        why: &str,
+        now: Timestamp,
+    ) -> Result<Request, StoreError> {
         let _lock = self.lock()?;
         let mut request = self.require(id)?;
         request.withdraw(why, now)?;

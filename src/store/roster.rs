@@ -7,8 +7,8 @@ use super::StoreError;
 use super::atomic::{self, Lock};
 use super::read_stable::{self, StableRead};
 use crate::domain::ids::Name;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Member, MemberStatus, Team};
+use crate::domain::timestamp::Timestamp;
 
 /// The roster of a root. Clones share the pending notices.
 #[derive(Debug, Clone)]
@@ -139,7 +139,9 @@ impl Roster {
         let _lock = self.lock()?;
         let mut team = match read_stable::read::<Team>(&self.path())? {
             StableRead::Valid(team) => team,
-            StableRead::Missing | StableRead::Damaged(_) | StableRead::Unsupported(_) => Team::default(),
+            StableRead::Missing | StableRead::Damaged(_) | StableRead::Unsupported(_) => {
+                Team::default()
+            }
         };
         rule(&mut team)?;
         let mut text = serde_json::to_string_pretty(&team)?;

@@ -2,10 +2,10 @@
 
 use super::{Board, Mailbox, Roster, StoreError};
 use crate::domain::ids::{MessageId, Name, TaskId};
-use crate::domain::mail::{MailMessage, MailKind};
-use crate::domain::timestamp::Timestamp;
+use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
 
 /// Puts a task of `from` back on the board for the user. If `from` is present, it gets a message with the id `letter`, a
 /// running crew stops its work on the task, and it does not claim the task again automatically.
@@ -26,7 +26,14 @@ pub fn take_task(
     let task = board.take(id, from, now)?;
     let text = notification(&task);
     let kind = MailKind::Message;
-    post.send(&MailMessage::new(letter, kind, &Name::user(), from, &text, now))?;
+    post.send(&MailMessage::new(
+        letter,
+        kind,
+        &Name::user(),
+        from,
+        &text,
+        now,
+    ))?;
     Ok(task)
 }
 

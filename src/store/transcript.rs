@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::{StoreError, atomic, regular_file};
-use crate::domain::conversation::{Conversation, JobState, PlanState, LogRecord, TurnState};
+use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, TurnState};
 use crate::domain::ids::{JobId, Name};
 use crate::domain::redact::Redactor;
 
@@ -196,7 +196,11 @@ impl Transcript {
 
     /// Returns the records that reproduce a conversation.
     pub fn records(conversation: &Conversation) -> Vec<LogRecord> {
-        let messages = conversation.messages.iter().cloned().map(LogRecord::Message);
+        let messages = conversation
+            .messages
+            .iter()
+            .cloned()
+            .map(LogRecord::Message);
         let mut records: Vec<LogRecord> = messages.collect();
         records.extend(conversation.inbox.map(|inbox| LogRecord::Inbox { inbox }));
         if !conversation.prompts.is_empty() {
@@ -397,13 +401,19 @@ mod tests {
     #[test]
     fn append_after_a_torn_line_starts_a_new_line() {
         let (_dir, transcript) = fixture();
-        assert_eq!(transcript.append(&user("first")).unwrap(), LogState::Created);
+        assert_eq!(
+            transcript.append(&user("first")).unwrap(),
+            LogState::Created
+        );
         let mut file = OpenOptions::new()
             .append(true)
             .open(&transcript.path)
             .unwrap();
         file.write_all(b"{\"role\":\"us").unwrap();
-        assert_eq!(transcript.append(&user("second")).unwrap(), LogState::Existed);
+        assert_eq!(
+            transcript.append(&user("second")).unwrap(),
+            LogState::Existed
+        );
         let words = transcript.load().unwrap().conversation.messages[0].text();
         assert_eq!(words, "first\nsecond");
     }
@@ -414,7 +424,10 @@ mod tests {
         transcript.append(&user("first")).unwrap();
         fs::remove_dir_all(dir.path().join(FOLDER)).unwrap();
         assert!(transcript.append_existing(&user("beside")).is_err());
-        assert_eq!(transcript.append(&user("second")).unwrap(), LogState::Created);
+        assert_eq!(
+            transcript.append(&user("second")).unwrap(),
+            LogState::Created
+        );
     }
 
     #[test]

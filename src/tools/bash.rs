@@ -9,7 +9,7 @@ use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, parse, policy, reach, schema_of, shown,
 };
 use crate::domain::chat::Outcome;
-use crate::process::{self, JobExit, Job, HeadTailBuffer, LeftoverProcesses};
+use crate::process::{self, HeadTailBuffer, Job, JobExit, LeftoverProcesses};
 use crate::store::os_errors;
 
 /// Most bytes of output, as in learn-claude-code.

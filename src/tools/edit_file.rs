@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::replace::{self, Edit, Places, Refusal};
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, lenient, redaction_guard, parse,
-    schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, lenient, parse,
+    redaction_guard, schema_of, shown,
 };
 
 /// Most replacements of one call.

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
-use crate::domain::request::{NewRequest, Decision, Request, RequestKind, Verdict};
+use crate::domain::request::{Decision, NewRequest, Request, RequestKind, Verdict};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::task::Task;
 use crate::domain::team::Member;
@@ -19,7 +19,11 @@ pub trait Host: Send + Sync {
     fn spawn(&self, by: Name, member: Member, prompt: String) -> BoxFuture<'_, Result<(), String>>;
 
     /// Files a request with its approver and waits until it is decided or withdrawn.
-    fn ask<'a>(&'a self, from: &'a Name, asking: NewRequest) -> BoxFuture<'a, Result<Request, String>>;
+    fn ask<'a>(
+        &'a self,
+        from: &'a Name,
+        asking: NewRequest,
+    ) -> BoxFuture<'a, Result<Request, String>>;
 
     /// Files a request with its approver and returns it without waiting.
     fn file<'a>(

@@ -2,7 +2,7 @@
 
 use super::{ToolContext, ToolOutput};
 use crate::domain::ids::{MessageId, Name};
-use crate::domain::mail::{MailMessage, MailKind};
+use crate::domain::mail::{MailKind, MailMessage};
 use crate::store::{Mailbox, Roster};
 
 /// Resolves a recipient: the lead, the user, or a teammate that has not left.

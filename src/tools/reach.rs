@@ -5,7 +5,7 @@ use std::path::Path;
 use super::policy;
 use crate::domain::ids::Name;
 use crate::domain::sandbox::{Network, asks_for_network};
-use crate::process::guard::Supervisor;
+use crate::process::supervisor::Supervisor;
 use crate::process::{NetworkReach, Reach};
 
 /// Returns what `command` of `agent` may reach when it runs in `workdir`.

@@ -32,7 +32,8 @@ mod tests {
         let redactor = Redactor::new(secret);
         let before = "TOKEN=s3cr3t-value\nPORT=1\n";
         let seen = redactor.text(before).into_owned();
-        let refused = |before: &str, after: &str| overwrites_secret(&redactor, before, after).is_some();
+        let refused =
+            |before: &str, after: &str| overwrites_secret(&redactor, before, after).is_some();
         assert!(refused(before, &seen.replace("PORT=1", "PORT=2")));
         assert!(!refused(before, "TOKEN=s3cr3t-value\nPORT=2\n"));
         assert!(!refused(before, "nothing of it\n"));

@@ -31,8 +31,12 @@ impl Workspace {
     /// # Errors
     /// Text for the model.
     pub fn open(root: &Path) -> Result<Workspace, String> {
-        let dir = Dir::open_ambient_dir(root, ambient_authority())
-            .map_err(|e| format!("Error: cannot open the work directory: {}", os_errors::explain(&e)))?;
+        let dir = Dir::open_ambient_dir(root, ambient_authority()).map_err(|e| {
+            format!(
+                "Error: cannot open the work directory: {}",
+                os_errors::explain(&e)
+            )
+        })?;
         let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
         Ok(Workspace { dir, root })
     }

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, redaction_guard, parse, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, parse, redaction_guard,
+    schema_of, shown,
 };
 
 /// The tool.
@@ -47,7 +48,9 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
         )));
     }
     let before = there.unwrap_or_default();
-    if let Some(why) = redaction_guard::overwrites_secret(&context.redactor, &before, &input.content) {
+    if let Some(why) =
+        redaction_guard::overwrites_secret(&context.redactor, &before, &input.content)
+    {
         return Err(ToolOutput::error(format!("Error: {why}")));
     }
     space

@@ -1,6 +1,6 @@
 //! The dashboard's user interface. Depends on domain and protocol only, not on the crew.
 //!
-//! Data flows in one direction: a [`Msg`] goes into [`update()`], which changes [`UiState`] and returns effects ([`Do`]);
+//! Data flows in one direction: a [`Msg`] goes into [`update()`], which changes [`UiState`] and returns effects ([`Effect`]);
 //! [`draw`] renders the state to cells. Only [`terminal`] does IO.
 //!
 //! The folders are layers; each imports only those before it, which a test checks: `text`, [`theme`] and [`keymap`];
@@ -9,7 +9,6 @@
 //! one folder per feature; `shell`, which dispatches keys, mouse and events to them and draws the whole screen.
 
 mod app;
-pub mod notifier;
 mod diff;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -18,6 +17,7 @@ mod graph;
 pub mod keymap;
 pub mod keys;
 mod model;
+pub mod notifier;
 mod panes;
 mod popups;
 pub mod replay;

@@ -92,13 +92,15 @@ impl Notifier {
         })
     }
 
-    /// Returns the time until [`Attention::due`] returns a text; `None` if nothing is pending.
+    /// Returns the time until [`Notifier::due`] returns a text; `None` if nothing is pending.
     pub fn next_in(&self, now: Timestamp) -> Option<Duration> {
         if self.waiting.is_empty() {
             return None;
         }
         let since = self.called.map(|at| now.since(at));
-        Some(since.map_or(Duration::ZERO, |since| NOTIFY_INTERVAL.saturating_sub(since)))
+        Some(since.map_or(Duration::ZERO, |since| {
+            NOTIFY_INTERVAL.saturating_sub(since)
+        }))
     }
 
     fn is_present(&self, now: Timestamp) -> bool {
@@ -155,7 +157,10 @@ mod tests {
             tell(&mut attention, &format!("number {at}"), f64::from(at));
             assert_eq!(attention.due(Timestamp(f64::from(at))), None);
         }
-        assert_eq!(attention.next_in(Timestamp(4.0)), Some(Duration::from_secs(6)));
+        assert_eq!(
+            attention.next_in(Timestamp(4.0)),
+            Some(Duration::from_secs(6))
+        );
         let words = "number 1 (and 2 more)";
         assert_eq!(attention.due(Timestamp(10.0)), Some(words.into()));
         assert_eq!(attention.next_in(Timestamp(11.0)), None);

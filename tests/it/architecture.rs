@@ -29,13 +29,13 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("ui", &["domain", "protocol", "ui"]),
     ("config", &["domain", "store", "config"]),
     ("cli", &["domain", "cli"]),
-    ("verbs", &["domain", "store", "cli", "verbs"]),
+    ("commands", &["domain", "store", "cli", "commands"]),
     ("doctor", &["domain", "store", "process", "doctor"]),
     (
         "app",
         &[
             "domain", "protocol", "store", "process", "model", "tools", "agent", "crew", "ui",
-            "config", "cli", "verbs", "doctor", "app",
+            "config", "cli", "commands", "doctor", "app",
         ],
     ),
     (
@@ -59,8 +59,8 @@ const PURE: &[&str] = &[
     "model/governor/call_queue.rs",
     "tools/policy",
     "tools/replace/",
-    "process/confine/plan.rs",
-    "process/confine/note.rs",
+    "process/sandbox/plan.rs",
+    "process/sandbox/note.rs",
     "app/first",
     "ui/app/",
     "ui/diff/",

@@ -11,8 +11,8 @@ use crewdeck::store::Board;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::common::tool_fixture::ToolFixture;
 use crate::common::project::Project;
+use crate::common::tool_fixture::ToolFixture;
 
 /// Creates ten tasks: 1 is owned by alice, 2 is blocked by 1 and 3 by 2, 4 is completed, 5 is truncated, 6 too large, 7 has an
 /// invalid status, 8 is owned by carol, 9 needs a tag, and 10 is ready.
@@ -484,8 +484,13 @@ fn change_cost_is_independent_of_board_size() {
         // A change sometimes reads the whole board first, so take the minimum of three.
         let counts = (0..3).map(|_| {
             let before = read_count();
-            let task = board.claim(None, &claimer, Timestamp(1.0)).unwrap().unwrap();
-            board.complete(task.id, &claimer.name, Timestamp(1.0)).unwrap();
+            let task = board
+                .claim(None, &claimer, Timestamp(1.0))
+                .unwrap()
+                .unwrap();
+            board
+                .complete(task.id, &claimer.name, Timestamp(1.0))
+                .unwrap();
             read_count() - before
         });
         counts.min().unwrap()

@@ -375,11 +375,13 @@ fn model_check_lists_models_and_hides_the_key() {
     let run_doctor = |url: &str, more: &[&str]| {
         let mut command =
             project.command(&["doctor", "--provider", "anthropic", "--base-url", url]);
-        RunResult(command
-            .args(more)
-            .env("ANTHROPIC_API_KEY", key)
-            .output()
-            .unwrap())
+        RunResult(
+            command
+                .args(more)
+                .env("ANTHROPIC_API_KEY", key)
+                .output()
+                .unwrap(),
+        )
     };
     let ran = run_doctor(&server.uri(), &[]);
     assert_eq!(ran.code(), 0, "{}", ran.out());

@@ -9,12 +9,12 @@ mod refused_refs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::common::supervised::{check_available, sandboxed_supervisor, job, program, run};
 use crate::common::repository;
 use crate::common::repository::{NOW, Repository};
+use crate::common::supervised::{check_available, job, program, run, sandboxed_supervisor};
 use crewdeck::domain::worktree::CommitOutcome;
-use crewdeck::process::confine::{Sandbox, HistoryReach, Availability, probe};
-use crewdeck::process::guard::Supervisor;
+use crewdeck::process::sandbox::{Availability, HistoryReach, Sandbox, probe};
+use crewdeck::process::supervisor::Supervisor;
 use crewdeck::process::{self, JobExit, JobReport};
 use crewdeck::store::prepare;
 use tokio_util::sync::CancellationToken;
@@ -69,7 +69,12 @@ fn is_supported() -> bool {
 
 fn expect_success(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> JobReport {
     let report = run(supervisor, dir, command);
-    assert_eq!(report.ended, JobExit::Code(0), "{command}: {}", report.output);
+    assert_eq!(
+        report.ended,
+        JobExit::Code(0),
+        "{command}: {}",
+        report.output
+    );
     report
 }
 
@@ -85,7 +90,12 @@ fn run_approved(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> JobR
     };
     let report = runtime.block_on(process::run(&job, &CancellationToken::new(), |_| {}));
     let report = report.unwrap();
-    assert_eq!(report.ended, JobExit::Code(0), "{command}: {}", report.output);
+    assert_eq!(
+        report.ended,
+        JobExit::Code(0),
+        "{command}: {}",
+        report.output
+    );
     report
 }
 

@@ -1,9 +1,9 @@
 //! Commands of agents cannot write to the terminal of the dashboard or type into it; they can create their own.
 
-use crate::common::supervised;
 use crate::common::pty::Screen;
+use crate::common::supervised;
 use crewdeck::process::JobExit;
-use crewdeck::process::confine::{Availability, probe};
+use crewdeck::process::sandbox::{Availability, probe};
 
 /// Returns whether commands get a private mount namespace on this machine.
 fn has_private_view() -> bool {

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use crewdeck::domain::graph::{Claimer, NewTask};
 use crewdeck::domain::ids::{Name, TaskId};
-use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::domain::task::TaskStatus;
+use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::store::{Board, Mailbox, prepare};
 
 const ROLE: &str = "CREWDECK_RACE_ROLE";

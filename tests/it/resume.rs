@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use crate::common::project::{Project, RunResult};
 use crewdeck::domain::chat::{Block, Message, validate};
-use crewdeck::domain::conversation::{Conversation, PlanState, LogRecord, TurnState};
+use crewdeck::domain::conversation::{Conversation, LogRecord, PlanState, TurnState};
 use crewdeck::domain::graph::{Claimer, NewTask};
 use crewdeck::domain::ids::{MessageId, Name, RequestId, TaskId};
-use crewdeck::domain::mail::{MailMessage, MailKind};
+use crewdeck::domain::mail::{MailKind, MailMessage};
 use crewdeck::domain::request::{Approver, Decision, Request, RequestKind, RequestStatus, Verdict};
-use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::domain::task::{Task, TaskStatus};
 use crewdeck::domain::team::Member;
+use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::store::{Board, Mailbox, Requests, Roster, Transcript, prepare};
 use pretty_assertions::assert_eq;
 
@@ -74,7 +74,9 @@ impl KilledCrew {
     }
 
     fn enter(&self, member: Member) {
-        Roster::open(self.project.path()).add_member(member, 16).unwrap();
+        Roster::open(self.project.path())
+            .add_member(member, 16)
+            .unwrap();
     }
 
     fn board(&self) -> Board {

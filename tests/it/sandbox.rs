@@ -8,15 +8,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::common::supervised::{
-    NO_LIMITS, Sleep, check_available, sandboxed_supervisor, unconfined_supervisor, job, program, run,
+    NO_LIMITS, Sleep, check_available, job, program, run, sandboxed_supervisor,
+    unconfined_supervisor,
 };
 use crewdeck::domain::sandbox::{CommandLimits, SocketGroup};
-use crewdeck::process::confine::{Sandbox, Availability, probe};
-use crewdeck::process::guard::Supervisor;
-use crewdeck::process::{self, JobExit, NetworkReach, Reach, JobReport};
+use crewdeck::process::sandbox::{Availability, Sandbox, probe};
+use crewdeck::process::supervisor::Supervisor;
+use crewdeck::process::{self, JobExit, JobReport, NetworkReach, Reach};
 use tokio_util::sync::CancellationToken;
 
-fn with_limits(guard: &Arc<Supervisor>, processes: Option<u32>, memory_mb: Option<u64>) -> Arc<Supervisor> {
+fn with_limits(
+    guard: &Arc<Supervisor>,
+    processes: Option<u32>,
+    memory_mb: Option<u64>,
+) -> Arc<Supervisor> {
     Arc::new(Supervisor {
         limits: CommandLimits {
             processes,
@@ -29,8 +34,9 @@ fn with_limits(guard: &Arc<Supervisor>, processes: Option<u32>, memory_mb: Optio
 /// Returns whether this machine has namespaces and Landlock; without them the tests are skipped.
 fn is_supported() -> bool {
     let report = probe(Some(&program()));
-    let has_all =
-        report.landlock.is_some() && report.view == Availability::Yes && report.network == Availability::Yes;
+    let has_all = report.landlock.is_some()
+        && report.view == Availability::Yes
+        && report.network == Availability::Yes;
     check_available((!has_all).then(|| format!("{report:?}")))
 }
 
@@ -63,7 +69,11 @@ fn fork_bomb_is_killed_with_an_explanation() {
     }
     // Fewer processes are allowed.
     let few = "for n in $(seq 40); do sleep 0.2 & done; wait; echo done";
-    let report = run(&with_limits(&unconfined_supervisor(), Some(64), Some(256)), dir, few);
+    let report = run(
+        &with_limits(&unconfined_supervisor(), Some(64), Some(256)),
+        dir,
+        few,
+    );
     assert_eq!((report.ended, report.note), (JobExit::Code(0), None));
 }
 
@@ -124,7 +134,12 @@ time.sleep(600)",
     }
 }
 
-fn with_network(guard: &Arc<Supervisor>, dir: &Path, network: NetworkReach, command: &str) -> JobReport {
+fn with_network(
+    guard: &Arc<Supervisor>,
+    dir: &Path,
+    network: NetworkReach,
+    command: &str,
+) -> JobReport {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let job = process::Job {
         reach: Reach {

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::common::supervised::{check_available, sandboxed_supervisor, program, run};
 use crate::common::repository;
 use crate::common::repository::Repository;
+use crate::common::supervised::{check_available, program, run, sandboxed_supervisor};
 use crewdeck::process::JobExit;
-use crewdeck::process::confine::{HistoryReach, Availability, probe};
-use crewdeck::process::guard::Supervisor;
+use crewdeck::process::sandbox::{Availability, HistoryReach, probe};
+use crewdeck::process::supervisor::Supervisor;
 use crewdeck::store::prepare;
 
 /// A crew's repository with two worktrees, an outside folder, and a folder for temporary files.
@@ -70,21 +70,32 @@ impl Crew {
 /// Whether this machine supports the sandbox; otherwise the tests are skipped.
 fn is_supported() -> bool {
     let report = probe(Some(&program()));
-    let has_all =
-        report.guard == Availability::Yes && report.landlock.is_some() && report.view == Availability::Yes;
+    let has_all = report.guard == Availability::Yes
+        && report.landlock.is_some()
+        && report.view == Availability::Yes;
     check_available((!has_all).then(|| report.missing().unwrap_or_default()))
 }
 
 fn expect_success(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> String {
     let report = run(supervisor, dir, command);
-    assert_eq!(report.ended, JobExit::Code(0), "{command}: {}", report.output);
+    assert_eq!(
+        report.ended,
+        JobExit::Code(0),
+        "{command}: {}",
+        report.output
+    );
     report.output
 }
 
 /// Runs a command that must fail, and returns the note for the model.
 fn expect_failure(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> String {
     let report = run(supervisor, dir, command);
-    assert_ne!(report.ended, JobExit::Code(0), "{command}: {}", report.output);
+    assert_ne!(
+        report.ended,
+        JobExit::Code(0),
+        "{command}: {}",
+        report.output
+    );
     report.note.unwrap_or_default()
 }
 
@@ -357,7 +368,7 @@ fn builds_work_in_a_worktree() {
     let crew = Crew::new();
     let tree = crew.tree(1);
     let home = PathBuf::from(std::env::var("HOME").unwrap());
-    let caches = crewdeck::process::confine::writable_folders(Some(&home), &[]);
+    let caches = crewdeck::process::sandbox::writable_folders(Some(&home), &[]);
     let supervisor = sandboxed_supervisor(crew.root(), &[crew.temp.path().into()], &caches);
     let cargo = "mkdir -p src && printf '[package]\\nname = \"tiny\"\\nedition = \"2021\"\\n' > Cargo.toml && \
          echo 'fn main() { println!(\"built\"); }' > src/main.rs && \

@@ -6,13 +6,13 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crewdeck::process::confine::probe;
+use crewdeck::process::sandbox::probe;
 use crewdeck::tools::policy::{self, PlanGate, PolicyContext, Rules, Ruling};
 use serde_json::json;
 
+use crate::common::project::Project;
 use crate::common::supervised;
 use crate::common::tool_fixture::ToolFixture;
-use crate::common::project::Project;
 
 fn sandboxed_tools() -> Option<ToolFixture> {
     let report = probe(Some(&supervised::program()));
@@ -134,7 +134,11 @@ fn harmless_commands_run_without_approval() {
     fixture.write("src/a.rs", "fn shutdown_protocol() {}\n");
     fixture.write("docs/sudo.md", "never type sudo rm -rf / or reboot\n");
     let mut in_temp = fixture;
-    in_temp.guard = Some(supervised::sandboxed_supervisor(&in_temp.root(), &["/tmp".into()], &[]));
+    in_temp.guard = Some(supervised::sandboxed_supervisor(
+        &in_temp.root(),
+        &["/tmp".into()],
+        &[],
+    ));
     for command in [
         "ls no-such-file 2> /dev/null; true",
         &format!("rm -rf {}", build.path().display()),

@@ -133,7 +133,8 @@ rules:
 fn password_in_a_url_is_not_printed() {
     let project = Project::git();
     let address = "https://ada:s3cr3t-9@model.invalid/v1";
-    let error = project.expect_refusal(&["run", "go", "--provider", "openai", "--base-url", address]);
+    let error =
+        project.expect_refusal(&["run", "go", "--provider", "openai", "--base-url", address]);
     assert!(
         error.contains("ada:[redacted: password]@model.invalid"),
         "{error}"

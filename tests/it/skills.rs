@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::common::tool_fixture::ToolFixture;
 use crate::common::project::Project;
+use crate::common::tool_fixture::ToolFixture;
 
 const BUILT_IN: &str =
     "code-review, planning-a-board, test-first, working-in-a-worktree, writing-a-commit";

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::supervised::{Sleep, unconfined_supervisor, job, kill, parent_of, run};
 use crate::common::project::Project;
+use crate::common::supervised::{Sleep, job, kill, parent_of, run, unconfined_supervisor};
 use crewdeck::process::{self, JobExit, LeftoverProcesses};
 use tokio_util::sync::CancellationToken;
 

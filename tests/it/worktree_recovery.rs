@@ -12,7 +12,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::worktree::{ContentStatus, CommitOutcome, FolderState, Origin, RemovalMode, WorktreeError};
+use crewdeck::domain::worktree::{
+    CommitOutcome, ContentStatus, FolderState, Origin, RemovalMode, WorktreeError,
+};
 use crewdeck::store::{NewWorktree, StoreError, Worktrees};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -203,7 +205,10 @@ fn commit_without_a_git_identity_uses_crewdeck() {
         .commit_leftovers(&name("task-1"), "task #1: Subject")
         .unwrap();
     assert!(matches!(done, CommitOutcome::Committed(_)));
-    let who = git(&r.worktree_path("task-1"), &["log", "-1", "--format=%an <%ae>"]);
+    let who = git(
+        &r.worktree_path("task-1"),
+        &["log", "-1", "--format=%an <%ae>"],
+    );
     // The user who runs this test may have a global git identity.
     let global = Command::new("git")
         .args(["config", "--global", "user.name"])
@@ -295,7 +300,11 @@ fn injected_git_settings_start_no_program() {
         evil.to_string_lossy().as_bytes(),
     )
     .unwrap();
-    std::fs::write(r.worktree_path("task-1").join(".gitattributes"), "* filter=evil\n").unwrap();
+    std::fs::write(
+        r.worktree_path("task-1").join(".gitattributes"),
+        "* filter=evil\n",
+    )
+    .unwrap();
     std::fs::write(r.worktree_path("task-1").join("b.txt"), "b").unwrap();
     let trees = r.worktrees();
     // The results do not matter here.

@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::worktree::{
-    BranchOutcome, ContentStatus, CommitOutcome, Merge, FolderState, RemovalMode, WorktreeError, WorktreeStatus,
+    BranchOutcome, CommitOutcome, ContentStatus, FolderState, Merge, RemovalMode, WorktreeError,
+    WorktreeStatus,
 };
 use crewdeck::store::NewWorktree;
 use pretty_assertions::assert_eq;
@@ -98,7 +99,9 @@ fn worktree_lifecycle_from_creation_to_removal() {
     );
 
     trees.task_completed(&tree.name, NOW).unwrap();
-    let fate = trees.remove(&tree.name, RemovalMode::OnlyIfSafe, NOW).unwrap();
+    let fate = trees
+        .remove(&tree.name, RemovalMode::OnlyIfSafe, NOW)
+        .unwrap();
     assert_eq!((fate, dir.exists()), (BranchOutcome::Deleted, false));
     assert_eq!(r.git(&["branch", "--format=%(refname:short)"]), "main");
     assert_eq!(r.git(&["status", "--porcelain"]), "");
@@ -272,20 +275,27 @@ fn uncommitted_or_unmerged_work_needs_a_forced_removal() {
     git(&dir, &["switch", "--quiet", "--detach", &hash]);
     assert_eq!(losses().commits, 1);
     let error = refusal(trees.merge(&task, NOW));
-    assert!(matches!(error, WorktreeError::OtherBranch { .. }), "{error}");
+    assert!(
+        matches!(error, WorktreeError::OtherBranch { .. }),
+        "{error}"
+    );
     // With a detached HEAD the commit would be lost with the folder, and dependents cannot use the worktree's branch.
     let error = refusal(trees.remove(&task, RemovalMode::Confirmed, NOW));
-    assert!(matches!(error, WorktreeError::UnreachableCommit { .. }), "{error}");
+    assert!(
+        matches!(error, WorktreeError::UnreachableCommit { .. }),
+        "{error}"
+    );
     let error = refusal(trees.commit_leftovers(&task, "task 1"));
-    assert!(matches!(error, WorktreeError::CommitsOnOtherBranch { .. }), "{error}");
+    assert!(
+        matches!(error, WorktreeError::CommitsOnOtherBranch { .. }),
+        "{error}"
+    );
     assert!(dir.join("new.txt").exists());
     git(&dir, &["switch", "--quiet", "wt/task-1"]);
     git(&dir, &["merge", "--quiet", &hash]);
     fs::write(dir.join("new.txt"), "lost\n").unwrap();
 
-    let fate = trees
-        .remove(&task, RemovalMode::Confirmed, NOW)
-        .unwrap();
+    let fate = trees.remove(&task, RemovalMode::Confirmed, NOW).unwrap();
     assert_eq!(fate, BranchOutcome::Kept("wt/task-1".into()));
     assert_eq!(
         (dir.exists(), r.git(&["show", "wt/task-1:new.txt"])),

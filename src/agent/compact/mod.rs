@@ -18,7 +18,7 @@ use crate::domain::chat::Message;
 
 pub use prune::Prune;
 pub use rebuild::{KeptState, rebuild};
-pub use summary_prompt::{SummaryRequest, SummaryForm, question};
+pub use summary_prompt::{SummaryForm, SummaryRequest, question};
 
 /// The window in tokens that is assumed if neither the settings nor the model's name determine it.
 pub const WINDOW_ASSUMED: u64 = 100_000;

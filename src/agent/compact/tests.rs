@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::chat::{Block, Outcome, ToolCall, validate, estimate_tokens};
+use crate::domain::chat::{Block, Outcome, ToolCall, estimate_tokens, validate};
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::{CallId, TaskId};
 use crate::domain::timestamp::Timestamp;

@@ -9,7 +9,7 @@ use crate::domain::chat::{self, Block, Message, Role};
 use crate::domain::usage::Usage;
 use crate::model::retry::FailedTries;
 use crate::model::{ErrorKind, ModelError, Reply};
-use crate::protocol::event::{Compaction, NoticeLevel, CompactionMethod, TurnEnd};
+use crate::protocol::event::{Compaction, CompactionMethod, NoticeLevel, TurnEnd};
 
 /// The share of the available tokens, in percent, for a digest and for the rebuilt first message.
 const ROOM: u64 = 50;

@@ -46,7 +46,11 @@ fn compaction_never_grows_or_reports_growth() {
     assert!(told.after < told.before, "{told:?}");
     // The summary is as long as the conversation: nothing is replaced, and a notice says why.
     let (turn, effects) = asked_to_compact("fine", 20, 3500, &"we talked ".repeat(100));
-    let [Effect::Notice(NoticeLevel::Info, why), Effect::End(TurnEnd::Done)] = &effects[..] else {
+    let [
+        Effect::Notice(NoticeLevel::Info, why),
+        Effect::End(TurnEnd::Done),
+    ] = &effects[..]
+    else {
         panic!("{effects:?}")
     };
     assert!(why.starts_with("Not compacted"), "{why}");

@@ -89,9 +89,9 @@ fn two_compactions_without_progress_end_the_turn() {
     assert_eq!(cycle(&mut turn, 1, Some(7)).last(), Some(&Effect::Call));
     let effects = cycle(&mut turn, 2, Some(7));
     assert!(stopped(&effects).contains("compacted twice"), "{effects:?}");
-    let told = effects
-        .iter()
-        .any(|e| matches!(e, Effect::Notice(NoticeLevel::Warn, text) if text.contains("Turn ended")));
+    let told = effects.iter().any(
+        |e| matches!(e, Effect::Notice(NoticeLevel::Warn, text) if text.contains("Turn ended")),
+    );
     assert!(told, "{effects:?}");
     assert!(turn.is_idle());
     assert_eq!(chat::validate(&turn.messages()), Ok(()));

@@ -31,7 +31,11 @@ fn any_input() -> impl Strategy<Value = Input> {
         StopReason::Refusal,
         StopReason::ContextExceeded,
     ]);
-    let fault = prop::sample::select(vec![ErrorKind::Auth, ErrorKind::Truncated, ErrorKind::ContextTooLong]);
+    let fault = prop::sample::select(vec![
+        ErrorKind::Auth,
+        ErrorKind::Truncated,
+        ErrorKind::ContextTooLong,
+    ]);
     prop_oneof![
         Just(Input::Say(vec![text("say")])),
         Just(Input::Mail(vec![])),

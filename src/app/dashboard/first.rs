@@ -15,12 +15,12 @@ use super::{Dashboard, ExitReason};
 use crate::app::assemble::Blueprint;
 use crate::app::describe_error;
 use crate::app::first;
-use crate::app::now;
 use crate::app::frame_limiter::FrameCause;
-use crate::app::signals::Signals;
 use crate::app::model_setup::{self, ModelProblem, ModelUnavailable, Probe};
+use crate::app::now;
+use crate::app::signals::Signals;
 use crate::app::{git_setup, local_server, trust};
-use crate::config::{ProviderChoice, Decision, ProjectPolicy};
+use crate::config::{Decision, ProjectPolicy, ProviderChoice};
 use crate::model::is_local;
 use crate::protocol::event::NoticeLevel;
 use crate::store::GitError;
@@ -317,7 +317,10 @@ impl Dashboard {
     fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
             self.first_commit = None;
-            self.publish(NoticeLevel::Error, &format!("The first commit failed: {why}"));
+            self.publish(
+                NoticeLevel::Error,
+                &format!("The first commit failed: {why}"),
+            );
             // Show the previous page again.
             self.checks.ground(self.root.clone());
             return None;

@@ -1,8 +1,8 @@
 //! The dashboard's main loop: input, events and frames.
 
 mod crew;
-mod first;
 mod external_effects;
+mod first;
 mod restart;
 
 use std::io::IsTerminal;
@@ -21,17 +21,18 @@ use super::external_program::ExternalProgram;
 use super::frame_limiter::{FrameCause, FrameLimiter};
 use super::signals::Signals;
 use super::{
-    inputs, keys, mouse, now, resume, saved_layout as saved_layout, secrets, theme, until, model_setup, time_zone,
+    inputs, keys, model_setup, mouse, now, resume, saved_layout, secrets, theme, time_zone, until,
 };
 use crate::config::SensitiveSettings;
-use crate::domain::notification::NotifyMethod;
 use crate::domain::ids::Name;
+use crate::domain::notification::NotifyMethod;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::protocol::{Command, Event, EventReceiver, EventSender, bus};
 use crate::ui::notifier::Window;
 use crate::ui::terminal::Screen;
 use crate::ui::{
-    ColorDepth, Effect, Motion, Msg, SessionRole, Theme, UiState, ViewCache, draw, next_tick, update,
+    ColorDepth, Effect, Motion, Msg, SessionRole, Theme, UiState, ViewCache, draw, next_tick,
+    update,
 };
 
 /// Most events handled between two frames.
@@ -339,7 +340,9 @@ impl Dashboard {
                 Effect::Command(command) => self.submit(command),
                 Effect::Quit => return Ok(IdleAction::Leave(ExitReason::Quit)),
                 Effect::StartDemo => {
-                    return Ok(IdleAction::Leave(ExitReason::StartDemo(Box::new(self.keep()))));
+                    return Ok(IdleAction::Leave(ExitReason::StartDemo(Box::new(
+                        self.keep(),
+                    ))));
                 }
                 Effect::Reload => {
                     let left = self.again(Some("Checked again: nothing has changed."));
@@ -356,8 +359,12 @@ impl Dashboard {
                         self.state.composer_text(),
                     )));
                 }
-                Effect::Print(text) => return Ok(IdleAction::RunProgram(ExternalProgram::Print(text))),
-                Effect::OpenInEditor(text) => return Ok(IdleAction::RunProgram(ExternalProgram::View(text))),
+                Effect::Print(text) => {
+                    return Ok(IdleAction::RunProgram(ExternalProgram::Print(text)));
+                }
+                Effect::OpenInEditor(text) => {
+                    return Ok(IdleAction::RunProgram(ExternalProgram::View(text)));
+                }
                 Effect::Suspend => {
                     self.screen.suspend()?;
                     self.redraw_all()?;

@@ -54,7 +54,10 @@ enum Restart {
 }
 
 /// Reads the blueprint of the next start, which may wait for git. Returns `None` if a signal came meanwhile.
-async fn read(global: GlobalOptions, signals: Option<&mut Signals>) -> Result<Option<Result<Blueprint>>> {
+async fn read(
+    global: GlobalOptions,
+    signals: Option<&mut Signals>,
+) -> Result<Option<Result<Blueprint>>> {
     let reading = tokio::task::spawn_blocking(move || Blueprint::read(&global));
     let ended = async {
         match signals {

@@ -8,7 +8,7 @@ use crate::app::local_server;
 use crate::app::model_setup::{self, ANTHROPIC_KEY, ModelUnavailable, OPENAI_KEY, variable};
 use crate::cli::GlobalOptions;
 use crate::config::{self, ProviderChoice, Settings};
-use crate::doctor::{ModelListing, ModelFacts, Offer};
+use crate::doctor::{ModelFacts, ModelListing, Offer};
 use crate::model::ModelError;
 use crate::model::provider::{self, ProviderConfig};
 
@@ -47,7 +47,8 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
     let demo = global.demo.then_some(ProviderChoice::Demo);
     let choice = match demo {
         Some(demo) => Some(demo),
-        None => config::choose_provider(None, settings, model_setup::keys()).map_err(anyhow::Error::msg)?,
+        None => config::choose_provider(None, settings, model_setup::keys())
+            .map_err(anyhow::Error::msg)?,
     };
     let named = |variable: &str| match (&global.provider, &settings.provider) {
         (Some(_), _) => "--provider".to_string(),
@@ -64,7 +65,9 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
                 .map_err(|e| anyhow::anyhow!("{file}: {e}"))?;
             return Ok(ModelFacts::Scripted { what: file });
         }
-        Some(ProviderChoice::Anthropic) => (model_setup::anthropic(settings)?, named(ANTHROPIC_KEY)),
+        Some(ProviderChoice::Anthropic) => {
+            (model_setup::anthropic(settings)?, named(ANTHROPIC_KEY))
+        }
         Some(ProviderChoice::OpenAi) => (model_setup::openai(settings, None)?, named(OPENAI_KEY)),
         None => match tokio::task::spawn_blocking(local_server::find).await? {
             Some((server, url)) => {

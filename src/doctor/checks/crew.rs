@@ -1,6 +1,6 @@
 //! Checks whether a crew is running in the root.
 
-use crate::doctor::{Crew, Finding, DoctorContext};
+use crate::doctor::{Crew, DoctorContext, Finding};
 use crate::store;
 
 /// Reports whether a crew is running, with its process id.

@@ -1,7 +1,7 @@
 //! Checks the free disk space for the crew's state.
 
 use crate::doctor::units::size;
-use crate::doctor::{Finding, DoctorContext};
+use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "disk";
 /// Free bytes below which the disk may fill up soon, as worktrees and records grow.

@@ -1,6 +1,6 @@
 //! Lists the environment variables that look like secrets and are hidden from commands of agents.
 
-use crate::doctor::{Finding, DoctorContext};
+use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "variables";
 

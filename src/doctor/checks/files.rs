@@ -1,7 +1,7 @@
 //! Finds damaged files that were set aside and temporary files of killed processes.
 
 use crate::doctor::units::{count, size};
-use crate::doctor::{Crew, Finding, Fix, DoctorContext};
+use crate::doctor::{Crew, DoctorContext, Finding, Fix};
 use crate::store::{self, Leftovers};
 
 const CHECK: &str = "files";

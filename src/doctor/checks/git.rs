@@ -1,6 +1,6 @@
 //! Checks the git version, the repository, and whether tasks can get worktrees.
 
-use crate::doctor::{Finding, DoctorContext};
+use crate::doctor::{DoctorContext, Finding};
 use crate::store::{self, FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts};
 
 const CHECK: &str = "git";

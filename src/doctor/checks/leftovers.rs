@@ -1,6 +1,6 @@
 //! Finds what killed git processes left in the repository: lock files, incomplete worktrees, interrupted merges.
 
-use crate::doctor::{Crew, Finding, Fix, DoctorContext};
+use crate::doctor::{Crew, DoctorContext, Finding, Fix};
 use crate::store::{self, Debris, StoreError, Worktrees};
 
 const CHECK: &str = "leftovers";

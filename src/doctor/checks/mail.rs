@@ -1,9 +1,9 @@
 //! Finds unread messages. They have no fix, since removing an unread message would lose it.
 
 use crate::doctor::units::{ago, count};
-use crate::doctor::{Crew, Finding, DoctorContext};
-use crate::domain::timestamp::Timestamp;
+use crate::doctor::{Crew, DoctorContext, Finding};
 use crate::domain::team::{MemberStatus, Team};
+use crate::domain::timestamp::Timestamp;
 use crate::store::{self, Mailbox, Roster, UnreadCount};
 
 const CHECK: &str = "mail";

@@ -18,7 +18,7 @@ pub mod terminal;
 pub mod watches;
 pub mod worktrees;
 
-use super::{Crew, Finding, DoctorContext};
+use super::{Crew, DoctorContext, Finding};
 use crate::store;
 
 /// Returns the findings of a check that is skipped, because the root has no crew state or because a running crew checks

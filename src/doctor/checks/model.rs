@@ -1,7 +1,7 @@
 //! Checks the model: which provider is used and why, whether its key is set, and whether the server responds.
 
 use crate::doctor::units::count;
-use crate::doctor::{Finding, DoctorContext};
+use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "model";
 const KEY: &str = "key";
@@ -174,7 +174,12 @@ mod tests {
                 "c is not among its 2 models",
             ),
             (models(&[]), None, Level::Fail, "has no models"),
-            (ModelListing::NoList, Some("b"), Level::Ok, "b is not verified"),
+            (
+                ModelListing::NoList,
+                Some("b"),
+                Level::Ok,
+                "b is not verified",
+            ),
             (ModelListing::NoList, None, Level::Fail, "has no model list"),
             (failed, None, Level::Fail, "http://h (why): nothing answers"),
         ] {

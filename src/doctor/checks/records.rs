@@ -1,6 +1,6 @@
 //! Checks the disk usage of session records.
 
-use crate::doctor::{Finding, DoctorContext};
+use crate::doctor::{DoctorContext, Finding};
 use crate::domain::worktree::DiskUse;
 use crate::store;
 

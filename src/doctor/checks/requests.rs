@@ -1,11 +1,11 @@
 //! Finds approval requests whose sender is gone.
 
 use crate::doctor::units::ago;
-use crate::doctor::{Finding, Fix, DoctorContext};
+use crate::doctor::{DoctorContext, Finding, Fix};
 use crate::domain::crash_recovery::{self, LeadState};
 use crate::domain::request::Request;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::text::{clip, one_line};
+use crate::domain::timestamp::Timestamp;
 use crate::store::Requests;
 
 const CHECK: &str = "requests";

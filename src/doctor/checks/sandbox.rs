@@ -1,9 +1,9 @@
 //! Checks the sandbox for commands of agents.
 
-use crate::doctor::{Finding, DoctorContext};
+use crate::doctor::{DoctorContext, Finding};
 use crate::domain::sandbox::NetworkRules;
-use crate::process::confine::SandboxReport;
 use crate::process::history::can_be_private;
+use crate::process::sandbox::SandboxReport;
 use crate::store;
 
 const CHECK: &str = "sandbox";
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::doctor::Level;
     use crate::domain::sandbox::Network;
-    use crate::process::confine::Availability;
+    use crate::process::sandbox::Availability;
 
     #[test]
     fn missing_mechanisms_are_warnings() {

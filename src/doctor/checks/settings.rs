@@ -1,6 +1,6 @@
 //! Checks the settings: which files were read, and whether they are valid.
 
-use crate::doctor::{Finding, DoctorContext};
+use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "settings";
 /// The project's settings file, below its root.

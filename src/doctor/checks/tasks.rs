@@ -1,12 +1,12 @@
 //! Finds tasks whose owner is gone, and task files that cannot be read.
 
 use crate::doctor::units::{ago, count};
-use crate::doctor::{Crew, Finding, Fix, DoctorContext};
+use crate::doctor::{Crew, DoctorContext, Finding, Fix};
 use crate::domain::crash_recovery::{self, OwnedTask, OwnerState};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::text::clip;
+use crate::domain::timestamp::Timestamp;
 use crate::store::{self, Board, Roster};
 
 const CHECK: &str = "tasks";
@@ -31,7 +31,12 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(&board.graph, &claims, &board.notices, context.now)
 }
 
-fn evaluate(graph: &TaskGraph, claims: &[OwnedTask], errors: &[String], now: Timestamp) -> Vec<Finding> {
+fn evaluate(
+    graph: &TaskGraph,
+    claims: &[OwnedTask],
+    errors: &[String],
+    now: Timestamp,
+) -> Vec<Finding> {
     let orphan = |claim| orphaned_task(graph, claim, now);
     let mut found: Vec<Finding> = claims.iter().map(orphan).collect();
     for error in errors {

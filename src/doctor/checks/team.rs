@@ -1,10 +1,10 @@
 //! Finds team members that are listed as present although their crew is not running.
 
 use crate::doctor::units::ago;
-use crate::doctor::{Finding, Fix, DoctorContext};
+use crate::doctor::{DoctorContext, Finding, Fix};
 use crate::domain::crash_recovery;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{MemberStatus, Team};
+use crate::domain::timestamp::Timestamp;
 use crate::store::Roster;
 
 const CHECK: &str = "team";

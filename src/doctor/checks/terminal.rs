@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use crate::doctor::{Finding, DoctorContext};
+use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "terminal";
 /// The minimum size of the dashboard in columns and rows.

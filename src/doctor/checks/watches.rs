@@ -1,6 +1,6 @@
 //! Checks the kernel's inotify limits. Without file watches, changes by other processes show seconds later.
 
-use crate::doctor::{Finding, DoctorContext};
+use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "watches";
 /// The maximum watches and instances that one crew needs.

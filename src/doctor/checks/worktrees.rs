@@ -1,12 +1,13 @@
 //! Finds worktrees that no open task needs, and orphaned folders and entries in `.worktrees`.
 
-use crate::doctor::{Crew, Finding, Fix, DoctorContext};
+use crate::doctor::{Crew, DoctorContext, Finding, Fix};
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::TaskStatus;
 use crate::domain::worktree::{
-    DiskUse, FolderState, RemovalMode, Worktree, WorktreeError, WorktreeName, WorktreeState, check_removal,
+    DiskUse, FolderState, RemovalMode, Worktree, WorktreeError, WorktreeName, WorktreeState,
+    check_removal,
 };
-use crate::store::{self, Board, GitError, StoreError, OrphanWorktree, OrphanKind, Worktrees};
+use crate::store::{self, Board, GitError, OrphanKind, OrphanWorktree, StoreError, Worktrees};
 
 const CHECK: &str = "worktrees";
 /// Maximum number of worktrees to inspect. Each takes several git commands.

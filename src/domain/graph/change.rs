@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use super::super::ids::{Name, TaskId};
-use super::super::timestamp::Timestamp;
 use super::super::task::{TAKEN_FROM_MAX, Task, TaskStatus};
 use super::super::text::{clip, one_line};
+use super::super::timestamp::Timestamp;
 use super::super::worktree::WorktreeName;
 use super::rules::join_ids;
 use super::{Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph};

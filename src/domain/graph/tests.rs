@@ -271,7 +271,10 @@ fn task_taken_by_user_is_not_reclaimed_by_former_owner() {
         graph.take_from_owner(TaskId(1), &bob.name, now),
         Err(GraphError::OtherOwner(TaskId(1), "alice".into()))
     );
-    assert_eq!(graph.take_from_owner(TaskId(1), &alice.name, now), Ok(vec![TaskId(1)]));
+    assert_eq!(
+        graph.take_from_owner(TaskId(1), &alice.name, now),
+        Ok(vec![TaskId(1)])
+    );
     let task = graph.get(TaskId(1)).unwrap();
     assert_eq!(
         (task.owner.as_str(), task.status, &task.taken_from),

@@ -2,7 +2,7 @@
 //! decides.
 
 use super::rules::{PENDING_MAX, SecretBody};
-use super::{InputState, PLACEHOLDER_START, Match, Redactor};
+use super::{InputState, Match, PLACEHOLDER_START, Redactor};
 
 /// The state of a redacted stream between two pieces.
 #[derive(Debug)]
@@ -32,12 +32,12 @@ impl RedactingStream {
         self.process(InputState::Partial)
     }
 
-    /// Like [`Stream::push`], for text. The output is never cut within a character.
+    /// Like [`RedactingStream::push`], for text. The output is never cut within a character.
     pub fn push_text(&mut self, piece: &str) -> String {
         String::from_utf8_lossy(&self.push(piece.as_bytes())).into_owned()
     }
 
-    /// Like [`Stream::end`], for text.
+    /// Like [`RedactingStream::end`], for text.
     pub fn end_text(&mut self) -> String {
         String::from_utf8_lossy(&self.end()).into_owned()
     }

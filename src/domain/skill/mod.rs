@@ -20,7 +20,7 @@ pub const DESCRIPTION_MAX: usize = 1024;
 pub const TAGS_MAX: usize = 16;
 /// Maximum length of a tag, in characters.
 pub const TAG_MAX: usize = 32;
-/// Maximum number of names per kind of change in [`SkillBook::news`]. Further ones are counted.
+/// Maximum number of names per kind of change in [`SkillCatalog::changes_since`]. Further ones are counted.
 const NEWS_MAX: usize = 10;
 
 /// The origin of a skill. If two skills have the same name, the earlier source wins.

@@ -214,7 +214,9 @@ mod tests {
         index.put(tree("task-1", 1.0));
         index.put(tree("task-2", 2.0));
         let name = WorktreeName::new("TASK-1").unwrap();
-        index.change(&name, |t| t.mark_removed(Timestamp(3.0))).unwrap();
+        index
+            .change(&name, |t| t.mark_removed(Timestamp(3.0)))
+            .unwrap();
         assert_eq!(
             index.find(&name).unwrap_err().to_string(),
             "there is no worktree \"TASK-1\": existing: task-2"
@@ -232,7 +234,9 @@ mod tests {
             index.put(tree(name, at));
         }
         let last = WorktreeName::new("task-1-3").unwrap();
-        index.change(&last, |t| t.mark_merged("", Timestamp(9.0))).unwrap();
+        index
+            .change(&last, |t| t.mark_merged("", Timestamp(9.0)))
+            .unwrap();
         let found = index.of_task(TaskId(1)).unwrap();
         assert_eq!(found.name.as_str(), "task-1-2");
         assert_eq!(index.of_task(TaskId(2)), None);

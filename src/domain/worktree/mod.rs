@@ -13,19 +13,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::{Name, TaskId};
-use super::timestamp::Timestamp;
 use super::task::or_default;
 use super::text::{clip, one_line};
+use super::timestamp::Timestamp;
 
 pub use branch::{Branch, BranchState, ChangeSize, Unmerged, mergeable_tasks, unmerged};
 pub use checked_out::CheckedOut;
 pub use error::WorktreeError;
 pub use index::{IndexEntry, WorktreeIndex};
 pub use outcome::{
-    BranchOutcome, BranchMerges, Conflict, Created, DiskUse, CommitOutcome, Merge, Origin, WorktreeDiff,
+    BranchMerges, BranchOutcome, CommitOutcome, Conflict, Created, DiskUse, Merge, Origin,
+    WorktreeDiff,
 };
 pub use state::{
-    GitOperation, ContentStatus, FILES_MAX, Losses, FolderState, RemovalMode, SUBJECTS_MAX, WorktreeState, check_removal,
+    ContentStatus, FILES_MAX, FolderState, GitOperation, Losses, RemovalMode, SUBJECTS_MAX,
+    WorktreeState, check_removal,
 };
 
 /// Maximum length of the subject in a commit message, in characters.
@@ -315,7 +317,11 @@ mod tests {
         tree.mark_merged("", Timestamp(3.0));
         assert_eq!(
             (tree.status, tree.kept_at, tree.merged_at),
-            (WorktreeStatus::Kept, Some(Timestamp(2.0)), Some(Timestamp(3.0)))
+            (
+                WorktreeStatus::Kept,
+                Some(Timestamp(2.0)),
+                Some(Timestamp(3.0))
+            )
         );
         tree.mark_removed(Timestamp(4.0));
         assert!(!tree.exists());

@@ -10,7 +10,9 @@ use crate::model::http::{Decode, SizeLimit, invalid_response};
 use crate::model::refusal::{ERROR_TEXT_MAX, error_text, is_too_long};
 use crate::model::sse::SseEvent;
 use crate::model::surrogates::{self, Halves, Joiner, Parsed};
-use crate::model::{Delta, ErrorKind, ModelError, Reply, StopReason, label, parse_input, parse_tokens};
+use crate::model::{
+    Delta, ErrorKind, ModelError, Reply, StopReason, label, parse_input, parse_tokens,
+};
 
 /// Maximum number of blocks in one response.
 const BLOCKS_MAX: usize = 1024;

@@ -18,7 +18,7 @@ use futures::{StreamExt, stream};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Delta, CallWait, Model, ModelError, ModelRequest, Window};
+use super::{CallWait, Delta, Model, ModelError, ModelRequest, Window};
 use call_queue::{Admission, CallNumber, CallQueue};
 
 /// Default maximum number of concurrent calls.
@@ -184,9 +184,10 @@ impl Stage {
                 }
                 let stage = match delta {
                     Delta::Done(_) => Stage::Ended,
-                    Delta::Waiting(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {
-                        Stage::Streaming(ticket, stream)
-                    }
+                    Delta::Waiting(_)
+                    | Delta::Text(_)
+                    | Delta::Thinking(_)
+                    | Delta::ToolCall(_) => Stage::Streaming(ticket, stream),
                 };
                 Some((Ok(delta), stage))
             }

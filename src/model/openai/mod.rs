@@ -82,7 +82,12 @@ impl OpenAi {
             MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
         };
         Ok(OpenAi {
-            http: Http::new(&config.base_url, headers, Vendor::OpenAi, config.read_timeout)?,
+            http: Http::new(
+                &config.base_url,
+                headers,
+                Vendor::OpenAi,
+                config.read_timeout,
+            )?,
             max_tokens,
         })
     }

@@ -16,7 +16,9 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
 use crate::model::http::truncated_error;
 use crate::model::refusal::scripted_status_error;
-use crate::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, Reply, StopReason, parse_input};
+use crate::model::{
+    Delta, ErrorKind, Model, ModelError, ModelRequest, Reply, StopReason, parse_input,
+};
 
 /// A scripted model.
 pub struct Script {
@@ -84,7 +86,11 @@ impl Model for Script {
                 "the script has no rule for {agent} after: {}",
                 clip(&one_line(&last), 300)
             );
-            let error = ModelError::new(ErrorKind::Script, text, "Add a matching rule to the script.");
+            let error = ModelError::new(
+                ErrorKind::Script,
+                text,
+                "Add a matching rule to the script.",
+            );
             return futures::stream::iter([Err(error)]).boxed();
         };
         let rule = self.rules[at].clone();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 
 use super::super::atomic::{self, Lock};
-use super::super::{StoreError, regular_file, read_stable::FILE_MAX};
+use super::super::{StoreError, read_stable::FILE_MAX, regular_file};
 use super::cache::Cache;
 use super::change_log::ChangeLog;
 use super::{LAST_ID, LOCK, TaskSet, files};

@@ -18,8 +18,8 @@ use super::atomic::{self, Lock};
 use super::read_stable::{self, StableRead};
 use crate::domain::graph::{Claimer, Delta, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{Name, TaskId, TaskRef};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
 use cache::Cache;
 use change_log::ChangeLog;
@@ -156,7 +156,9 @@ impl Board {
     pub fn resolve(&self, reference: &TaskRef) -> Result<TaskId, StoreError> {
         match reference {
             TaskRef::Id(id) => Ok(*id),
-            TaskRef::Words(words) => Err(self.query(|graph| graph.not_a_number_error(words))?.into()),
+            TaskRef::Words(words) => {
+                Err(self.query(|graph| graph.not_a_number_error(words))?.into())
+            }
         }
     }
 
@@ -182,7 +184,11 @@ impl Board {
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub fn update_since(&self, which: &TaskSet, known: &TaskGraph) -> Result<BoardUpdate, StoreError> {
+    pub fn update_since(
+        &self,
+        which: &TaskSet,
+        known: &TaskGraph,
+    ) -> Result<BoardUpdate, StoreError> {
         let is_first = !self.cache().is_loaded();
         self.refresh_unlocked(|since| match which {
             TaskSet::All => TaskSet::All,
@@ -279,14 +285,20 @@ impl Board {
     /// # Errors
     /// When the graph rejects the change, or a file cannot be written.
     pub fn take(&self, id: TaskId, owner: &Name, now: Timestamp) -> Result<Task, StoreError> {
-        self.lock()?.change(id, |graph| graph.take_from_owner(id, owner, now))
+        self.lock()?
+            .change(id, |graph| graph.take_from_owner(id, owner, now))
     }
 
     /// Binds a task to a worktree.
     ///
     /// # Errors
     /// When the task does not exist, or its file cannot be written.
-    pub fn bind(&self, id: TaskId, tree: &WorktreeName, now: Timestamp) -> Result<Task, StoreError> {
+    pub fn bind(
+        &self,
+        id: TaskId,
+        tree: &WorktreeName,
+        now: Timestamp,
+    ) -> Result<Task, StoreError> {
         self.lock()?.change(id, |graph| graph.bind(id, tree, now))
     }
 

@@ -227,12 +227,14 @@ fn next_writer_cleans_up_and_sees_unfinished_writes() {
     let mut log = ChangeLog::read(lock.file()).unwrap();
     log.append(&[TaskId(1)], lock.file()).unwrap();
     assert_eq!(
-        a.query(|g| g.get(TaskId(1)).unwrap().owner.clone()).unwrap(),
+        a.query(|g| g.get(TaskId(1)).unwrap().owner.clone())
+            .unwrap(),
         ""
     );
     fixture.rewrite(1, |task| task["owner"] = "dead".into());
     assert_eq!(
-        a.query(|g| g.get(TaskId(1)).unwrap().owner.clone()).unwrap(),
+        a.query(|g| g.get(TaskId(1)).unwrap().owner.clone())
+            .unwrap(),
         "dead"
     );
     drop(lock);
@@ -317,7 +319,10 @@ fn updates_report_a_problem_once_and_snapshots_always() {
         first.notices[NOTICES_MAX],
         "... and 11 more files of the board cannot be read"
     );
-    assert_eq!(board.update_since(&TaskSet::All, &empty).unwrap(), BoardUpdate::default());
+    assert_eq!(
+        board.update_since(&TaskSet::All, &empty).unwrap(),
+        BoardUpdate::default()
+    );
     let notices = board.read().unwrap().notices;
     assert_eq!(notices.len(), NOTICES_MAX + 1);
     assert_eq!(

@@ -20,7 +20,11 @@ const MESSAGE: &str = "Start";
 ///
 /// # Errors
 /// Returns git's error. A repository that was created before the error is kept.
-pub fn create_first_commit(root: &Path, stop: Arc<AtomicBool>, exclude: impl FnOnce()) -> Result<(), GitError> {
+pub fn create_first_commit(
+    root: &Path,
+    stop: Arc<AtomicBool>,
+    exclude: impl FnOnce(),
+) -> Result<(), GitError> {
     let git = Git::at(root).with_stop(stop);
     if let Err(GitError::NoRepository(_)) = Repo::open_by(&git) {
         git.ok(&["init", "--quiet"])?;

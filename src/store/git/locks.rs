@@ -153,7 +153,12 @@ fn identity(path: &Path) -> Option<(u64, i64, i64)> {
 }
 
 /// Returns who holds a lock or may hold it; `None` if it was left behind.
-fn holder(lock: &Path, root: &Path, common: &Path, interrupted: &[Timestamp]) -> Option<LockHolder> {
+fn holder(
+    lock: &Path,
+    root: &Path,
+    common: &Path,
+    interrupted: &[Timestamp],
+) -> Option<LockHolder> {
     let meta = fs::symlink_metadata(lock).ok();
     let made = meta.as_ref().and_then(|meta| meta.modified().ok());
     // A modification time in the future gives no age.

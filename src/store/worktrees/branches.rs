@@ -12,8 +12,8 @@ use super::merge_status::{BaseHistory, BranchChanges, ScanBudget};
 use super::{OpenRegistry, Worktrees};
 use crate::domain::worktree::{Branch, BranchState, FolderState, Worktree, WorktreeName};
 use crate::store::StoreError;
-use crate::store::git::{Git, is_hash};
 use crate::store::file_fingerprint::FileFingerprint;
+use crate::store::git::{Git, is_hash};
 use crate::store::refs::Refs;
 
 /// Most branches whose changes or content are computed in one scan: each takes several git commands.
@@ -129,7 +129,9 @@ impl Worktrees {
         paths.extend(Refs::of(&self.root).iter().flat_map(Refs::ref_files));
         let now = SystemTime::now();
         let state = |path: &PathBuf| match fs::metadata(path) {
-            Ok(meta) => FileFingerprint::of(&meta, now).map_or(FileState::Recent, FileState::Settled),
+            Ok(meta) => {
+                FileFingerprint::of(&meta, now).map_or(FileState::Recent, FileState::Settled)
+            }
             Err(_) => FileState::Missing,
         };
         paths.iter().map(state).collect()

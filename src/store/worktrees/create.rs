@@ -9,8 +9,8 @@ use super::{INITIALIZING, OpenRegistry, Worktrees};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
-    BranchMerges, GitOperation, Conflict, Created, FILES_MAX, FolderState, Origin, Worktree, WorktreeError,
-    WorktreeName,
+    BranchMerges, Conflict, Created, FILES_MAX, FolderState, GitOperation, Origin, Worktree,
+    WorktreeError, WorktreeName,
 };
 use crate::store::StoreError;
 use crate::store::git::{RegisteredWorktree, busy_in, head};

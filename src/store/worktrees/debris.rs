@@ -211,7 +211,8 @@ impl RepoPaths {
         let mut found = BTreeMap::new();
         for entry in all.into_iter().flatten().flatten() {
             let own = entry.path();
-            let text = |file: &str| regular_file::read_text(&own.join(file), LINK_MAX).unwrap_or_default();
+            let text =
+                |file: &str| regular_file::read_text(&own.join(file), LINK_MAX).unwrap_or_default();
             let link = text("gitdir");
             let home = match Path::new(link.trim()).parent() {
                 Some(home) if !link.trim().is_empty() => home.to_path_buf(),
@@ -244,8 +245,10 @@ impl RepoPaths {
 
     fn has_branch(&self, name: &WorktreeName) -> bool {
         let full = format!("refs/heads/{}", name.branch());
-        let packed =
-            || regular_file::read_text(&self.common.join("packed-refs"), PACKED_MAX).unwrap_or_default();
+        let packed = || {
+            regular_file::read_text(&self.common.join("packed-refs"), PACKED_MAX)
+                .unwrap_or_default()
+        };
         let ends = |line: &str| line.split_once(' ').is_some_and(|(_, name)| name == full);
         self.common.join(&full).exists() || packed().lines().any(ends)
     }

@@ -83,7 +83,8 @@ impl OpenRegistry {
                 if head.branch.is_none() {
                     alone = Some(head.commit.clone());
                 }
-                state.other_checkout = Some(head.branch.unwrap_or_else(|| format!("commit {commit}")));
+                state.other_checkout =
+                    Some(head.branch.unwrap_or_else(|| format!("commit {commit}")));
                 // Commits on another branch or a detached `HEAD` would be lost as well.
                 if !tips.contains(&head.commit) {
                     tips.push(head.commit);

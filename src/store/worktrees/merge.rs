@@ -7,10 +7,11 @@ use super::log::LogEntry;
 use super::nested_repos::{add_all, scanned_by_merge, split_nul};
 use super::{OpenRegistry, Worktrees};
 use crate::domain::folders::STATE;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
-    GitOperation, FILES_MAX, CommitOutcome, Merge, FolderState, Worktree, WorktreeError, WorktreeName,
+    CommitOutcome, FILES_MAX, FolderState, GitOperation, Merge, Worktree, WorktreeError,
+    WorktreeName,
 };
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head, is_hash};
@@ -93,7 +94,8 @@ impl Worktrees {
                     .succeeds(&["merge-base", "--is-ancestor", known, &commit])
                     .unwrap_or(false);
             let by = if is_there { known.as_str() } else { "" };
-            work.index.change(&tree.name, |tree| tree.mark_merged(by, now))?;
+            work.index
+                .change(&tree.name, |tree| tree.mark_merged(by, now))?;
             work.save()?;
             return Ok(Merge::AlreadyMerged { into });
         }
@@ -113,7 +115,9 @@ impl Worktrees {
             MergeOutcome::Merged => {
                 let head = work.repo.head();
                 let by = head.as_ref().map_or("", |head| head.commit.as_str());
-                let tree = work.index.change(&tree.name, |tree| tree.mark_merged(by, now))?;
+                let tree = work
+                    .index
+                    .change(&tree.name, |tree| tree.mark_merged(by, now))?;
                 work.save()?;
                 work.log
                     .record(LogEntry::of("worktree.merge.after", &tree), now)?;

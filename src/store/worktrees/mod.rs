@@ -30,11 +30,11 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeIndex, WorktreeName};
 use log::{EventLog, LogEntry};
 
-pub use branches::{ScanMode, BranchSnapshot};
+pub use branches::{BranchSnapshot, ScanMode};
 pub use create::NewWorktree;
 pub use debris::Debris;
 pub(super) use inspect::size_of;
-pub use orphans::{OrphanWorktree, OrphanKind};
+pub use orphans::{OrphanKind, OrphanWorktree};
 
 /// The reason with which git locks a worktree while creating it.
 const INITIALIZING: &str = "initializing";
@@ -253,7 +253,8 @@ impl OpenRegistry {
             let is_made = known.locked.as_deref() != Some(INITIALIZING);
             if is_ours && is_made && self.index.get(&name).is_none() && known.path.exists() {
                 let path = known.path.to_string_lossy().into_owned();
-                self.index.put(Worktree::new(name, path, Timestamp::default()));
+                self.index
+                    .put(Worktree::new(name, path, Timestamp::default()));
             }
         }
         Ok(())

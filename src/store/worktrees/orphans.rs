@@ -50,7 +50,8 @@ impl Worktrees {
         let work = self.begin_change()?;
         let strays = work.strays()?;
         let is_safe = |s: &OrphanWorktree| {
-            s.name == name.as_str() && matches!(s.kind, OrphanKind::Empty | OrphanKind::FolderMissing)
+            s.name == name.as_str()
+                && matches!(s.kind, OrphanKind::Empty | OrphanKind::FolderMissing)
         };
         if strays.iter().any(is_safe) {
             work.unregister(name)?;

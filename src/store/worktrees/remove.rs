@@ -10,8 +10,8 @@ use super::trash::{TrashCandidate, TrashedFolder};
 use super::{OpenRegistry, WorktreeFolder, Worktrees};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
-    BranchOutcome, Losses, FolderState, RemovalMode, Worktree, WorktreeError, WorktreeName, WorktreeState,
-    check_removal,
+    BranchOutcome, FolderState, Losses, RemovalMode, Worktree, WorktreeError, WorktreeName,
+    WorktreeState, check_removal,
 };
 use crate::store::StoreError;
 
@@ -47,7 +47,7 @@ impl Allowed<'_> {
 impl Worktrees {
     /// Removes a worktree's folder, and its branch if it is merged. The name is free afterwards; the registry keeps the
     /// entry as a record. An unmerged branch is always kept, so only uncommitted files can be lost, and only with
-    /// [`Removal::WhatIsLostIsKnown`].
+    /// [`RemovalMode::Confirmed`].
     ///
     /// # Errors
     /// What would be lost, or why it cannot be removed; the worktree is then unchanged. Also when the worktree is removed

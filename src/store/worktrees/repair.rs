@@ -9,8 +9,8 @@ use super::interrupted_merge::{self, is_prefix_of_blob};
 use super::log::LogEntry;
 use super::nested_repos::split_nul;
 use super::{OpenRegistry, Worktrees};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{GitOperation, RemovalMode, Worktree, WorktreeError, WorktreeName};
 use crate::store::git::locks;
 use crate::store::git::{Git, busy_in, commit_of, is_hash};
@@ -204,7 +204,10 @@ impl OpenRegistry {
         let tip = self.repo.branch(&branch)?;
         let git = self.repo.git.clone();
         let merging = commit_of(&git, "MERGE_HEAD")?;
-        let is_other = self.repo.busy().is_some_and(|busy| busy != GitOperation::Merge)
+        let is_other = self
+            .repo
+            .busy()
+            .is_some_and(|busy| busy != GitOperation::Merge)
             || (merging.is_some() && merging != tip);
         let Some(tip) = tip.filter(|_| !is_other) else {
             // The operation in progress is the user's; the interrupted merge left nothing.

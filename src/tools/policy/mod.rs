@@ -22,7 +22,7 @@ use serde_json::Value;
 use super::{Access, Tool};
 use crate::domain::permission::PermissionScope;
 use crate::domain::sandbox::ASKS_FOR_NETWORK;
-use crate::process::confine::HistoryReach;
+use crate::process::sandbox::HistoryReach;
 
 /// Whether an agent may write files and run commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

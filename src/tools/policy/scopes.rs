@@ -77,7 +77,11 @@ const WORDS_MAX: usize = 80;
 
 /// Returns the session permissions that can be offered for `command`; empty if it can only be allowed once. `asked` are
 /// its parts that need approval.
-pub fn offered(command: &str, all: &[SimpleCommand], asked: &[&SimpleCommand]) -> Vec<PermissionScope> {
+pub fn offered(
+    command: &str,
+    all: &[SimpleCommand],
+    asked: &[&SimpleCommand],
+) -> Vec<PermissionScope> {
     let mut out = Vec::new();
     if all.iter().all(is_known) && command.len() <= EXACT_MAX {
         out.push(PermissionScope::Exact {
@@ -108,7 +112,9 @@ pub fn cover(
     dir: &CommandDir<'_>,
 ) -> bool {
     let is_exact = |s: &PermissionScope| match s {
-        PermissionScope::Exact { command: allowed } => allowed == command.trim() && all.iter().all(is_known),
+        PermissionScope::Exact { command: allowed } => {
+            allowed == command.trim() && all.iter().all(is_known)
+        }
         PermissionScope::Begins { .. } => false,
     };
     if scopes.iter().any(is_exact) {

@@ -139,7 +139,9 @@ fn programs_that_start_others_get_no_first_words_permission() {
         let rules = Rules::default();
         let found = scopes(command, &standing(&rules));
         assert!(
-            found.iter().all(|s| matches!(s, PermissionScope::Exact { .. })),
+            found
+                .iter()
+                .all(|s| matches!(s, PermissionScope::Exact { .. })),
             "{command}: {found:?}"
         );
         // Nor is a hand-written permission for them valid.

@@ -92,7 +92,7 @@ pub fn syntax_hint(pane: Pane) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::text::terms::Words;
+    use crate::ui::text::terms::FilterTerms;
 
     #[test]
     fn every_term_must_match_with_or_without_key() {
@@ -120,7 +120,11 @@ mod tests {
             ("note:8", false),
         ];
         for (text, expected) in cases {
-            assert_eq!(Words::new(text).fit(hay, keyed), expected, "{text}");
+            assert_eq!(
+                FilterTerms::new(text).matches(hay, keyed),
+                expected,
+                "{text}"
+            );
         }
     }
 

@@ -21,18 +21,18 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
-use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::custom_theme::{CustomTheme, ThemeChoice};
+use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::screen::ScreenSettings;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::SessionInfo;
 use crate::ui::app::board_view::BoardPaneState;
 use crate::ui::app::filters::Filters;
 use crate::ui::app::input::UserInput;
 use crate::ui::app::key_guard::KeyGuard;
-use crate::ui::app::onboarding::First;
+use crate::ui::app::onboarding::Onboarding;
 use crate::ui::app::popup::Popup;
 use crate::ui::app::role::SessionRole;
 use crate::ui::app::status_message::StatusMessage;
@@ -81,8 +81,8 @@ pub struct Selected {
 #[derive(Debug)]
 pub struct App {
     pub(in crate::ui) model: CrewModel,
-    pub(in crate::ui) seat: SessionRole,
-    pub(in crate::ui) first: First,
+    pub(in crate::ui) role: SessionRole,
+    pub(in crate::ui) onboarding: Onboarding,
     pub(in crate::ui) focus: Focus,
     pub(in crate::ui) shown: Name,
     pub(in crate::ui) selected: Selected,
@@ -100,7 +100,7 @@ pub struct App {
     pub(in crate::ui) replay: Option<Box<Player>>,
     pub(in crate::ui) now: Timestamp,
     pub(crate) size: Rect,
-    pub(in crate::ui) flash: Option<StatusMessage>,
+    pub(in crate::ui) status: Option<StatusMessage>,
     pub(in crate::ui) dirty: bool,
 }
 
@@ -175,8 +175,8 @@ impl App {
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> App {
         App {
             model: CrewModel::new(zone.clone()),
-            seat: SessionRole::Crew,
-            first: First::default(),
+            role: SessionRole::Crew,
+            onboarding: Onboarding::default(),
             focus: Focus::Composer,
             shown: Name::lead(),
             selected: Selected::default(),
@@ -202,7 +202,7 @@ impl App {
             replay: None,
             now: Timestamp::default(),
             size: Rect::new(0, 0, width, height),
-            flash: None,
+            status: None,
             dirty: true,
         }
     }
@@ -232,7 +232,7 @@ impl App {
 
     /// Returns the terminal's title.
     pub fn title(&self) -> String {
-        let name = if self.seat.is_crew() {
+        let name = if self.role.is_crew() {
             "crewdeck"
         } else {
             "crewdeck viewer"

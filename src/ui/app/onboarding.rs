@@ -2,8 +2,8 @@
 //! conversation pane while the conversation is empty, and disappears when its cause is solved. Pure.
 
 use crate::domain::ids::Name;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::text::{clip, one_line};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Usage;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::ui::app::App;
@@ -65,7 +65,7 @@ impl Offer {
 
 /// The state of onboarding.
 #[derive(Debug, Default)]
-pub struct First {
+pub struct Onboarding {
     /// The pages, at most one of each severity, most severe first.
     pages: Vec<FirstPage>,
     /// The last prompt to the lead, until it answers for the first time.
@@ -104,9 +104,9 @@ impl App {
                 self.focus = Focus::Pane(Pane::Lead);
             }
         }
-        self.first.pages.retain(|p| p.weight != page.weight);
-        self.first.pages.push(page);
-        self.first.pages.sort_by_key(|p| p.weight);
+        self.onboarding.pages.retain(|p| p.weight != page.weight);
+        self.onboarding.pages.push(page);
+        self.onboarding.pages.sort_by_key(|p| p.weight);
         self.dirty = true;
     }
 
@@ -121,13 +121,13 @@ impl App {
 
     /// Records that the API key is sent to `address`, which is not the vendor's; shown from now on.
     pub fn set_key_address(&mut self, address: &str) {
-        self.first.key_address = Some(clip(&one_line(address), WORDS_MAX));
+        self.onboarding.key_address = Some(clip(&one_line(address), WORDS_MAX));
         self.dirty = true;
     }
 
     /// Returns the address that the API key is sent to, if it is not the vendor's.
     pub(in crate::ui) fn key_address(&self) -> Option<&str> {
-        self.first.key_address.as_deref()
+        self.onboarding.key_address.as_deref()
     }
 
     /// Whether a restart would lose nothing: a page is shown, no prompt is queued, no popup is open and no agent is busy.
@@ -148,23 +148,27 @@ impl App {
 
     /// Returns the page, if it applies: the lead's conversation is empty, or no crew is running. Never in a replay.
     pub fn first_page(&self) -> Option<&FirstPage> {
-        let page = self.first.pages.first()?;
+        let page = self.onboarding.pages.first()?;
         let counts = page.weight == Weight::Missing || !has_spoken(self);
         (counts && self.replay.is_none()).then_some(page)
     }
 
     /// Returns the causes of all current pages that prevent an answer, without recommendations.
     pub(in crate::ui) fn first_causes(&self) -> impl Iterator<Item = &str> {
-        let pages = self.first_page().map_or(&[][..], |_| &self.first.pages);
+        let pages = self
+            .first_page()
+            .map_or(&[][..], |_| &self.onboarding.pages);
         let is_cause = |page: &&FirstPage| page.weight != Weight::Advice;
         pages.iter().filter(is_cause).map(|page| page.what.as_str())
     }
 
     /// Removes the page about the previous model after the user has chosen another one.
     pub(in crate::ui) fn other_model(&mut self) {
-        let before = self.first.pages.len();
-        self.first.pages.retain(|p| p.weight != Weight::Trouble);
-        if self.first.pages.len() < before && self.focus == Focus::Pane(Pane::Lead) {
+        let before = self.onboarding.pages.len();
+        self.onboarding
+            .pages
+            .retain(|p| p.weight != Weight::Trouble);
+        if self.onboarding.pages.len() < before && self.focus == Focus::Pane(Pane::Lead) {
             self.focus = Focus::Composer;
         }
     }
@@ -172,7 +176,7 @@ impl App {
     /// Keeps a prompt to the lead until the lead answers for the first time.
     pub(in crate::ui) fn asked(&mut self, agent: &Name, text: &str) {
         if agent.is_lead() && !has_answered(self) && text.len() <= PROMPT_MAX {
-            self.first.asked = text.to_string();
+            self.onboarding.asked = text.to_string();
         }
     }
 
@@ -182,8 +186,8 @@ impl App {
         if !agent.is_lead() {
             return;
         }
-        let asked = std::mem::take(&mut self.first.asked);
-        let is_own = self.seat.is_crew() && self.replay.is_none();
+        let asked = std::mem::take(&mut self.onboarding.asked);
+        let is_own = self.role.is_crew() && self.replay.is_none();
         if let TurnEnd::Failed { .. } = end
             && is_own
             && !asked.is_empty()

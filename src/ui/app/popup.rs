@@ -36,7 +36,7 @@ pub enum Text {
 
 /// A pager.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reader {
+pub struct Pager {
     /// The content.
     pub text: Text,
     /// Lines scrolled off the top.
@@ -111,7 +111,7 @@ pub struct CommentDialog {
 #[derive(Debug)]
 pub enum Popup {
     /// A pager.
-    Reader(Reader),
+    Pager(Pager),
     /// A picker.
     Picker(Picker),
     /// A comment on a request.
@@ -130,7 +130,7 @@ pub enum Popup {
     /// The form for a new or changed task.
     Task(Box<TaskForm>),
     /// A confirmation.
-    Confirm(Question),
+    Confirm(Confirmation),
 }
 
 /// The text field of a popup.
@@ -161,7 +161,7 @@ pub struct WorktreeCheck {
 
 /// A question that must be confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Question {
+pub enum Confirmation {
     /// Quit while agents or jobs are running?
     Quit,
     /// End a teammate by force?
@@ -188,7 +188,7 @@ pub enum Question {
 impl Popup {
     /// Creates a pager at the start of its content.
     pub fn read(text: Text) -> Popup {
-        Popup::Reader(Reader {
+        Popup::Pager(Pager {
             text,
             scroll: 0,
             search: LineInput::default(),
@@ -224,7 +224,7 @@ impl Popup {
     /// Returns the text field that receives typed characters, if there is one.
     pub fn written(&mut self) -> Option<TextField<'_>> {
         match self {
-            Popup::Reader(reader) => {
+            Popup::Pager(reader) => {
                 (reader.searching == Searching::Typing).then_some(TextField::Search)
             }
             Popup::Picker(picker) => Some(TextField::Choice(picker)),
@@ -243,7 +243,7 @@ impl Popup {
     /// Returns the key context.
     pub fn context(&self) -> Context {
         match self {
-            Popup::Reader(reader) => match (&reader.text, reader.searching) {
+            Popup::Pager(reader) => match (&reader.text, reader.searching) {
                 (Text::Help(_), Searching::Typing) => Context::Filter,
                 (_, Searching::Typing) => Context::Search,
                 (_, Searching::Rest) => Context::Reader,
@@ -261,16 +261,16 @@ impl Popup {
                 Searching::Typing => Context::Filter,
                 Searching::Rest => Context::EventLog,
             },
-            Popup::Confirm(Question::Quit) => Context::Leave,
+            Popup::Confirm(Confirmation::Quit) => Context::Leave,
             Popup::Confirm(
-                Question::Force(_)
-                | Question::Release { .. }
-                | Question::RemoveWorktree(_)
-                | Question::Complete(_)
-                | Question::ApproveSettings,
+                Confirmation::Force(_)
+                | Confirmation::Release { .. }
+                | Confirmation::RemoveWorktree(_)
+                | Confirmation::Complete(_)
+                | Confirmation::ApproveSettings,
             ) => Context::Confirm,
-            Popup::Confirm(Question::LoseWork(_)) => Context::ConfirmLoss,
-            Popup::Confirm(Question::Merge(_)) => Context::ConfirmMerge,
+            Popup::Confirm(Confirmation::LoseWork(_)) => Context::ConfirmLoss,
+            Popup::Confirm(Confirmation::Merge(_)) => Context::ConfirmMerge,
         }
     }
 }
@@ -365,7 +365,7 @@ pub fn push(app: &mut App, popup: Popup) {
 /// Returns whether the panes are dimmed below a popup. Popups about something visible beside them do not dim.
 pub fn covers(popup: &Popup) -> bool {
     match popup {
-        Popup::Reader(_)
+        Popup::Pager(_)
         | Popup::EventLog(_)
         | Popup::Jobs { .. }
         | Popup::Costs(_)

@@ -1,6 +1,6 @@
 //! The role of this dashboard: it runs the crew, or views a crew that runs in another process.
 
-use crate::ui::app::onboarding::First;
+use crate::ui::app::onboarding::Onboarding;
 use crate::ui::app::{App, KeyState};
 use crate::ui::diff::Changes;
 use crate::ui::keymap::Action;
@@ -19,7 +19,7 @@ pub enum SessionRole {
     Viewer(Option<u32>),
     /// The other process has ended, and this one is taking over its crew.
     Taking,
-    /// The crew was taken over from that process. Reset to [`Seat::Crew`] by the user's first action.
+    /// The crew was taken over from that process. Reset to [`SessionRole::Crew`] by the user's first action.
     Taken(Option<u32>),
     /// The other process has ended, and its crew could not be taken over.
     Left,
@@ -52,13 +52,18 @@ impl SessionRole {
                 | Action::Force
         );
         match self {
-            SessionRole::Crew | SessionRole::Starting | SessionRole::Taking | SessionRole::Taken(_) => None,
+            SessionRole::Crew
+            | SessionRole::Starting
+            | SessionRole::Taking
+            | SessionRole::Taken(_) => None,
             SessionRole::Viewer(_) | SessionRole::Left if !is_the_crews => None,
             SessionRole::Viewer(Some(id)) => Some(format!(
                 "Only the crew's own window can do that (process {id})."
             )),
             SessionRole::Viewer(None) => Some("Only the crew's own window can do that.".into()),
-            SessionRole::Left => Some("No crew is running. Start it with crewdeck --resume.".into()),
+            SessionRole::Left => {
+                Some("No crew is running. Start it with crewdeck --resume.".into())
+            }
         }
     }
 
@@ -98,7 +103,10 @@ impl SessionRole {
     /// Returns the suffix of the quit confirmation; `None` if quitting ends the crew.
     pub(in crate::ui) fn leaves(self) -> Option<&'static str> {
         match self {
-            SessionRole::Crew | SessionRole::Starting | SessionRole::Taking | SessionRole::Taken(_) => None,
+            SessionRole::Crew
+            | SessionRole::Starting
+            | SessionRole::Taking
+            | SessionRole::Taken(_) => None,
             SessionRole::Viewer(_) => Some(" The crew keeps running."),
             SessionRole::Left => Some(""),
         }
@@ -107,7 +115,10 @@ impl SessionRole {
     /// Returns whether the crew runs in this process.
     pub(in crate::ui) fn is_crew(self) -> bool {
         match self {
-            SessionRole::Crew | SessionRole::Starting | SessionRole::Taking | SessionRole::Taken(_) => true,
+            SessionRole::Crew
+            | SessionRole::Starting
+            | SessionRole::Taking
+            | SessionRole::Taken(_) => true,
             SessionRole::Viewer(_) | SessionRole::Left => false,
         }
     }
@@ -116,7 +127,7 @@ impl SessionRole {
 impl App {
     /// Returns whether quitting ends the shown crew: not for a viewer or a replay.
     pub(in crate::ui) fn holds_crew(&self) -> bool {
-        self.seat.is_crew() && self.replay.is_none()
+        self.role.is_crew() && self.replay.is_none()
     }
 
     /// Returns how many busy agents quitting would stop.
@@ -135,13 +146,13 @@ impl App {
 
     /// Sets the role.
     pub fn set_role(&mut self, seat: SessionRole) {
-        self.dirty |= self.seat != seat;
-        self.seat = seat;
+        self.dirty |= self.role != seat;
+        self.role = seat;
     }
 
     /// Removes the takeover message after the user's first action.
     pub fn settle(&mut self) {
-        if let SessionRole::Taken(_) = self.seat {
+        if let SessionRole::Taken(_) = self.role {
             self.set_role(SessionRole::Crew);
         }
     }
@@ -155,7 +166,7 @@ impl App {
             event_log,
             ..CrewModel::new(self.prefs.zone.clone())
         };
-        self.first = First::default();
+        self.onboarding = Onboarding::default();
         self.diff = Changes::default();
         self.keys = KeyState {
             prefix: self.keys.prefix.take(),

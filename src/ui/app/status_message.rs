@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::domain::ids::RequestId;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::text::{clip, one_line};
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 
@@ -56,7 +56,7 @@ impl StatusMessage {
 impl App {
     /// Shows a status message about an event. For the current state use `say_while`.
     pub fn say(&mut self, level: NoticeLevel, text: impl Into<String>) {
-        self.flash = Some(StatusMessage {
+        self.status = Some(StatusMessage {
             level,
             text: one_line(&text.into()),
             until: self.now.after(FLASH),
@@ -74,7 +74,7 @@ impl App {
         holds: impl Fn(&App) -> bool + Send + Sync + 'static,
     ) {
         self.say(level, text);
-        if let Some(flash) = &mut self.flash {
+        if let Some(flash) = &mut self.status {
             flash.holds = Holds(Some(Box::new(holds)));
         }
     }
@@ -107,9 +107,10 @@ impl App {
 
     /// Removes a message whose condition no longer holds.
     pub(in crate::ui) fn withdraw_stale(&mut self) {
-        let is_stale = |flash: &StatusMessage| flash.holds.0.as_ref().is_some_and(|holds| !holds(self));
-        if self.flash.as_ref().is_some_and(is_stale) {
-            self.flash = None;
+        let is_stale =
+            |flash: &StatusMessage| flash.holds.0.as_ref().is_some_and(|holds| !holds(self));
+        if self.status.as_ref().is_some_and(is_stale) {
+            self.status = None;
             self.dirty = true;
         }
     }
@@ -118,7 +119,7 @@ impl App {
     /// severe message that is still unread.
     pub(in crate::ui) fn note(&mut self, level: NoticeLevel, text: &str) {
         let weighs_more = |flash: &StatusMessage| flash.level > level && !flash.is_read(self.now);
-        if !self.flash.as_ref().is_some_and(weighs_more) {
+        if !self.status.as_ref().is_some_and(weighs_more) {
             self.say(level, clip(&one_line(text), NOTICE_MAX));
         }
     }

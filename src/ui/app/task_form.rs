@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 use crate::domain::graph::{NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{TaskId, TaskRef};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::TaskCommand;
 use crate::ui::widgets::composer::Composer;
 
@@ -224,7 +224,9 @@ fn task_numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
         match TaskRef::from_str(word) {
             Ok(TaskRef::Id(id)) if out.contains(&id) => {}
             Ok(TaskRef::Id(id)) => out.push(id),
-            Ok(TaskRef::Words(_)) | Err(_) => return Err(board.not_a_number_error(word).to_string()),
+            Ok(TaskRef::Words(_)) | Err(_) => {
+                return Err(board.not_a_number_error(word).to_string());
+            }
         }
     }
     Ok(out)
@@ -370,7 +372,10 @@ mod tests {
             ..TaskEdit::default()
         };
         let task = TaskId(4);
-        assert_eq!(form.to_command(&board), Ok(Some(TaskCommand::Edit { task, edit })));
+        assert_eq!(
+            form.to_command(&board),
+            Ok(Some(TaskCommand::Edit { task, edit }))
+        );
     }
 
     #[test]

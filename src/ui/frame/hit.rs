@@ -12,7 +12,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// What the mouse drags while its button is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Held {
+pub enum Drag {
     #[default]
     Nothing,
     /// The border between two columns.
@@ -37,7 +37,7 @@ pub enum ScrollTarget {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pointer {
     /// What is being dragged.
-    pub drag: Held,
+    pub drag: Drag,
     /// The last clicked target, until a key is pressed. A second click on it opens it.
     pub clicked: Option<Hit>,
 }

@@ -1,7 +1,7 @@
 //! A row of a picker and what it does.
 
-use crate::domain::ids::Name;
 use crate::domain::custom_theme::ThemeChoice;
+use crate::domain::ids::Name;
 use crate::domain::permission::PermissionScope;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ui::graph::layers::LayeredGraph;
 use crate::ui::graph::route::{Channel, Routed};
-use crate::ui::graph::{Drawing, LineCell, NODE_MIN, Node, Path, ROWS_MAX, NodeOverflow, GraphInput, rows_for};
+use crate::ui::graph::{
+    Drawing, GraphInput, LineCell, NODE_MIN, Node, NodeOverflow, Path, ROWS_MAX, rows_for,
+};
 
 /// The arrow before a node.
 pub const ARROW: char = '▸';
@@ -183,7 +185,13 @@ pub fn walk(corners: &[(usize, usize)]) -> impl Iterator<Item = (usize, usize)> 
 }
 
 /// Adds a component below the existing drawing.
-pub fn add(out: &mut Drawing, part: usize, web: &LayeredGraph, routed: &Routed, wanted: &GraphInput) {
+pub fn add(
+    out: &mut Drawing,
+    part: usize,
+    web: &LayeredGraph,
+    routed: &Routed,
+    wanted: &GraphInput,
+) {
     let columns = Columns::new(web, &routed.channels, wanted);
     let mut cells = Cells::default();
     let mut arrows: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();

@@ -5,12 +5,12 @@
 //! close to their neighbours ([`place`]), lines in channels between the columns ([`route`]), and cells in which passing
 //! lines are drawn behind turning ones ([`ink`]).
 
-mod junctions;
 mod canvas;
+mod coordinates;
+mod crossing;
+mod junctions;
 mod layers;
 pub(in crate::ui) mod navigation;
-mod crossing;
-mod coordinates;
 mod route;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use proptest::prelude::*;
 
 use crate::ui::graph::canvas::ARROW;
-use crate::ui::graph::{Drawing, NodeOverflow, GraphInput, draw};
+use crate::ui::graph::{Drawing, GraphInput, NodeOverflow, draw};
 
 /// Renders the drawing as text, with each node as its number.
 pub fn text(wanted: &GraphInput) -> String {

@@ -2,17 +2,17 @@
 //! hint line, palette and tour read.
 
 mod action;
-mod overrides;
 pub(in crate::ui) mod direction;
 mod map;
+mod overrides;
 pub(in crate::ui) mod pane;
 #[cfg(test)]
 mod reference;
 
 pub use crate::ui::keymap::action::Action;
-pub use crate::ui::keymap::overrides::{KeyOverrideError, KeyOverrides};
 use crate::ui::keymap::direction::{Scroll, Toward};
 pub use crate::ui::keymap::map::{KeyBinding, KeyLookup, KeyMap};
+pub use crate::ui::keymap::overrides::{KeyOverrideError, KeyOverrides};
 use crate::ui::keymap::pane::Pane;
 
 /// Where a binding applies. A key is looked up in all active contexts, the most specific first.

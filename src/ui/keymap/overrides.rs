@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
-use crate::ui::keymap::{Action, KeyBinding, Context, KeyMap};
+use crate::ui::keymap::{Action, Context, KeyBinding, KeyMap};
 use crate::ui::keys;
 
 /// The user's changes: an action in all contexts (`approve`) or in one (`board.merge`), and the keys that replace its
@@ -151,7 +151,8 @@ fn matching_rows(map: &KeyMap, name: &str) -> Result<Vec<usize>, KeyOverrideErro
         None => (None, name),
     };
     let all = map.bound.iter().enumerate();
-    let of_action: Vec<(usize, &KeyBinding)> = all.filter(|(_, b)| b.action.word() == action).collect();
+    let of_action: Vec<(usize, &KeyBinding)> =
+        all.filter(|(_, b)| b.action.word() == action).collect();
     if of_action.is_empty() {
         return Err(KeyOverrideError::Unknown {
             name: name.into(),
@@ -297,7 +298,10 @@ mod tests {
             ("panes.palette", &[":", "ctrl+x p"]),
         ]));
         // `move_top` is bound in `panes`, not in ` board`.
-        assert!(matches!(map, Err(KeyOverrideError::NotThere { .. })), "{map:?}");
+        assert!(
+            matches!(map, Err(KeyOverrideError::NotThere { .. })),
+            "{map:?}"
+        );
         let map = KeyMap::with_overrides(&changes(&[
             ("approve", &["Y"]),
             ("board.merge", &["t", "alt+m", "shift+g"]),
@@ -319,7 +323,11 @@ mod tests {
             (&board[..], "m", KeyLookup::Action(Action::Models)),
             (&board[..], "ctrl+l", KeyLookup::Action(Action::NextPane)),
             (&board[..], "tab", KeyLookup::Nothing),
-            (&everywhere[..], "ctrl+k", KeyLookup::Action(Action::Palette)),
+            (
+                &everywhere[..],
+                "ctrl+k",
+                KeyLookup::Action(Action::Palette),
+            ),
             (&everywhere[..], "ctrl+p", KeyLookup::Nothing),
             (&board[..], "ctrl+x", KeyLookup::Prefix),
             (&board[..], "ctrl+x p", KeyLookup::Action(Action::Palette)),
@@ -327,7 +335,10 @@ mod tests {
         for (contexts, key, expected) in cases {
             assert_eq!(map.lookup(contexts, key), expected, "{contexts:?} {key}");
         }
-        assert_eq!(KeyMap::with_overrides(&KeyOverrides::new()), Ok(KeyMap::default()));
+        assert_eq!(
+            KeyMap::with_overrides(&KeyOverrides::new()),
+            Ok(KeyMap::default())
+        );
     }
 
     #[test]
@@ -378,7 +389,9 @@ mod tests {
             ),
         ];
         for (given, expected) in cases {
-            let error = KeyMap::with_overrides(&changes(given)).unwrap_err().to_string();
+            let error = KeyMap::with_overrides(&changes(given))
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(expected), "{given:?}: {error}");
         }
         let freed = changes(&[("board.open", &["m"]), ("board.merge", &[])]);

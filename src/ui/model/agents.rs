@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 
 use crate::domain::ids::Name;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Activity, MemberStatus, Team};
 use crate::domain::text::{clip, head_and_tail, one_line};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;

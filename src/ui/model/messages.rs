@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::domain::mail::{MailMessage, MailKind};
+use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::team::{MemberStatus, Team};
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::DeliveryState;
 use crate::ui::model::board::memo::Slot;
 use crate::ui::model::sentence;
-use crate::ui::text::terms::Words;
+use crate::ui::text::terms::FilterTerms;
 
 /// Maximum number of messages kept.
 pub const LETTERS_MAX: usize = 500;
@@ -119,13 +119,13 @@ impl LetterLog {
     /// text, `from:NAME` and `to:NAME`.
     pub fn fitting(&self, words: &str) -> Arc<Vec<u64>> {
         self.fitting.get((self.next, words.to_string()), || {
-            let words = Words::new(words);
+            let words = FilterTerms::new(words);
             let fits = |traced: &&Traced| {
                 let letter = &traced.letter;
                 let (from, to) = (letter.from.to_lowercase(), letter.to.to_lowercase());
                 let said = sentence::letter(letter).to_lowercase();
                 let text = letter.content.to_lowercase();
-                words.fit(&format!("{from} {to} {said} {text}"), |key| match key {
+                words.matches(&format!("{from} {to} {said} {text}"), |key| match key {
                     "from" => Some(from.as_str()),
                     "to" => Some(to.as_str()),
                     _ => None,

@@ -94,7 +94,11 @@ mod tests {
             (999.0, 4, "    "),
         ];
         for (now, columns, expected) in cases {
-            assert_eq!(pulse.bars(Timestamp(now), columns), expected, "{now} {columns}");
+            assert_eq!(
+                pulse.bars(Timestamp(now), columns),
+                expected,
+                "{now} {columns}"
+            );
         }
         for at in 0..10_000 {
             pulse.beat(Timestamp(200.0 + f64::from(at)));

@@ -176,7 +176,14 @@ mod tests {
 
     fn request(id: &str, kind: RequestKind, from: Name, at: f64) -> Request {
         let bob = Name::member("bob").unwrap();
-        Request::new(RequestId(id.into()), kind, from, bob, "x".into(), Timestamp(at))
+        Request::new(
+            RequestId(id.into()),
+            kind,
+            from,
+            bob,
+            "x".into(),
+            Timestamp(at),
+        )
     }
 
     #[test]

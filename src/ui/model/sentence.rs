@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::domain::graph::TaskGraph;
-use crate::domain::mail::{MailMessage, MailKind};
+use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::text::one_line;
 use crate::ui::text::longest_fitting;

@@ -4,10 +4,10 @@ use ratatui::style::Style;
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoStatus;
 use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::ui::model::CrewModel;

@@ -27,7 +27,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// The popup of each kind: to add one, add its line.
 pub fn feature(popup: &Popup) -> &'static dyn PopupFeature {
     match popup {
-        Popup::Reader(_) => &ReaderPopup,
+        Popup::Pager(_) => &ReaderPopup,
         Popup::Picker(_) => &PickerPopup,
         Popup::Comment(_) => &CommentPopup,
         Popup::Jobs { .. } => &JobsPopup,

@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use crate::ui::app::Preferences;
-use crate::ui::app::popup::Reader;
+use crate::ui::app::popup::Pager;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
@@ -50,7 +50,7 @@ pub enum EntryEffect {
 pub fn rows(
     prefs: &Preferences,
     contexts: &[Context],
-    reader: &Reader,
+    reader: &Pager,
     width: usize,
     theme: &Theme,
 ) -> Vec<Row> {

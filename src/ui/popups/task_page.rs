@@ -4,15 +4,15 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::domain::ids::TaskId;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::model::board::index::PolicyContext;
 use crate::ui::model::board::{branches, index, unlocks};
 use crate::ui::model::{CrewModel, board as model_board};
 use crate::ui::panes::board as board_pane;
-use crate::ui::text::{age, called, clock, count, dollars, pad, width as columns, wrap};
+use crate::ui::text::{age, called, count, dollars, format_time, pad, width as columns, wrap};
 use crate::ui::theme::Theme;
 
 /// Maximum number of tasks listed as blockers or as blocked.
@@ -139,7 +139,7 @@ fn history(app: &App, task: &Task, width: usize, theme: &Theme, out: &mut Vec<Li
     out.push(Line::default());
     out.push(Line::styled("History", theme.heading));
     for (at, step) in told {
-        let when = format!("  {}  ", clock(at, &app.prefs.zone));
+        let when = format!("  {}  ", format_time(at, &app.prefs.zone));
         let indent = columns(&when);
         for (i, line) in wrap(&step.words(), width.saturating_sub(indent))
             .into_iter()
@@ -167,7 +167,7 @@ fn when(app: &App, at: Timestamp) -> String {
     }
     format!(
         "{}, {} ago",
-        clock(at, &app.prefs.zone),
+        format_time(at, &app.prefs.zone),
         age(app.now.since(at))
     )
 }
@@ -216,7 +216,7 @@ fn edges(
 mod tests {
     use super::*;
     use crate::domain::graph::TaskGraph;
-    use crate::ui::fixture::{NOON, board, ready, after_events};
+    use crate::ui::fixture::{NOON, after_events, board, ready};
 
     #[test]
     fn page_shows_all_fields() {

@@ -8,7 +8,7 @@ use crate::ui::app::App;
 use crate::ui::model::messages::{Progress, Traced};
 use crate::ui::model::{CrewModel, sentence, style};
 use crate::ui::text::aging::ShownAge;
-use crate::ui::text::{age, format_time_with_seconds, fit, width as columns, wrap};
+use crate::ui::text::{age, fit, format_time_with_seconds, width as columns, wrap};
 use crate::ui::theme::Theme;
 
 /// Maximum number of messages shown, around the one that was opened.

@@ -57,7 +57,11 @@ fn steps_and_jumps_return_the_events_to_apply() {
     assert_eq!(player.step_back(), Seek::Rebuild);
     assert_eq!((player.happened(), player.time()), (1, Duration::ZERO));
     assert_eq!(player.step_back(), Seek::Rebuild);
-    assert_eq!(player.step_back(), Seek::Forward(0), "there is nothing before");
+    assert_eq!(
+        player.step_back(),
+        Seek::Forward(0),
+        "there is nothing before"
+    );
     assert_eq!(player.jump(), Seek::Forward(5));
     assert_eq!(player.jump_back(), Seek::Rebuild);
     assert_eq!(player.happened(), 1);

@@ -26,7 +26,7 @@ fn shown(app: &App) -> Vec<ShownAge> {
             all.extend(times.map(ShownAge::at_once));
         }
     };
-    if let Some(Popup::Reader(reader)) = app.popups.last() {
+    if let Some(Popup::Pager(reader)) = app.popups.last() {
         match reader.text {
             Text::Task(id) => of_task(id, &mut all),
             Text::Letter(number) => all.extend(thread::ages(app, number)),

@@ -23,7 +23,7 @@ impl App {
         }
         if let Some(popup) = self.popups.last() {
             let mut all = vec![popup.context(), Context::Everywhere];
-            if matches!(popup, Popup::Reader(r) if matches!(r.text, Text::Diff(_)))
+            if matches!(popup, Popup::Pager(r) if matches!(r.text, Text::Diff(_)))
                 && popup.context() == Context::Reader
             {
                 all.insert(0, Context::Diff);

@@ -9,11 +9,11 @@ use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::app::key_guard::KeyGuard;
 use crate::ui::app::popup::Popup;
-use crate::ui::notifier::Notifier;
 use crate::ui::frame::hit::Pointer;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::requests::RequestBook;
-use crate::ui::shell::peek::Reading;
+use crate::ui::notifier::Notifier;
+use crate::ui::shell::peek::PreviewScroll;
 use crate::ui::shell::tour::Tour;
 use crate::ui::theme::motion::Motion;
 
@@ -24,7 +24,7 @@ pub struct UiState {
     /// What the mouse drags, and its last click.
     pub(in crate::ui) pointer: Pointer,
     /// How far the peeked item is scrolled.
-    pub(in crate::ui) reading: Reading,
+    pub(in crate::ui) preview_scroll: PreviewScroll,
     pub(in crate::ui) tour: Tour,
     pub(in crate::ui) attention: Notifier,
 }
@@ -35,7 +35,7 @@ impl UiState {
         UiState {
             app: App::new(width, height, zone, motion),
             pointer: Pointer::default(),
-            reading: Reading::default(),
+            preview_scroll: PreviewScroll::default(),
             tour: Tour::Shown,
             attention: Notifier::with_kinds(&NotifyKind::ALL),
         }
@@ -66,7 +66,7 @@ impl UiState {
         self.model.jobs.end_of_session(now);
         self.model.queued.clear();
         self.keys.interrupted = None;
-        self.flash = None;
+        self.status = None;
         self.attention.clear();
         self.keys.guard = KeyGuard {
             moved_at: (self.focus != Focus::Composer).then_some(now),
@@ -86,7 +86,7 @@ impl UiState {
     /// Marks all earlier events as seen, so that none of them notifies the user.
     pub fn mark_seen(&mut self, now: Timestamp) {
         self.now = now;
-        self.flash = None;
+        self.status = None;
         self.attention.clear();
         self.dirty = true;
     }

@@ -16,7 +16,7 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
         return None;
     }
     let coming = state.replay.as_ref().and_then(|p| p.next_in());
-    let flash = state.flash.as_ref().map(|f| f.until.since(state.now));
+    let flash = state.status.as_ref().map(|f| f.until.since(state.now));
     let any = |wanted: fn(&Activity) -> bool| {
         state
             .present()

@@ -60,7 +60,7 @@ pub fn line(state: &UiState) -> Option<String> {
     if let Some(line) = onboarding::line(state, room(state)) {
         return Some(line);
     }
-    if let Some(line) = state.seat.line(room(state)) {
+    if let Some(line) = state.role.line(room(state)) {
         return Some(line);
     }
     let is_demo = state

@@ -6,13 +6,15 @@ use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::mail::MailKind;
 use crate::domain::request::RequestKind;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Activity, MemberStatus};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{Branch, BranchState, WorktreeName};
 use crate::protocol::event::{DeliveryState, SessionInfo};
 use crate::protocol::{Command, EventKind};
 use crate::ui::Effect;
-use crate::ui::fixture::{board_event, letter, name, picture, plan, press, ready, team, apply_events, after_events};
+use crate::ui::fixture::{
+    after_events, apply_events, board_event, letter, name, picture, plan, press, ready, team,
+};
 use crate::ui::shell::tour::tests::tips::{DidIt, at_teammate, on_board, tips};
 use crate::ui::shell::tour::*;
 

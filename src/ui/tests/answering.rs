@@ -4,10 +4,10 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::domain::request::{Decision, Request, RequestStatus, Verdict};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::MemberStatus;
-use crate::protocol::{CommandRef, Command, EventKind};
-use crate::ui::fixture::{busy, name, picture, press, question, started, apply_events};
+use crate::domain::timestamp::Timestamp;
+use crate::protocol::{Command, CommandRef, EventKind};
+use crate::ui::fixture::{apply_events, busy, name, picture, press, question, started};
 use crate::ui::{Effect, Msg, SessionRole, UiState, keys, update};
 
 /// A question from the lead.

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::Name;
 use crate::protocol::EventKind;
-use crate::ui::fixture::{cells, apply_events};
+use crate::ui::fixture::{apply_events, cells};
 use crate::ui::tests::scenes;
 use crate::ui::tests::scenes::Shows;
 use crate::ui::text::width;

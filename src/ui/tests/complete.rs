@@ -53,7 +53,7 @@ fn accepting_runs_command_or_inserts_name() {
     assert_eq!(press(&mut state, "\"/hel\" enter"), []);
     assert!(matches!(
         state.popups.last(),
-        Some(Popup::Reader(r)) if matches!(r.text, Text::Help(_))
+        Some(Popup::Pager(r)) if matches!(r.text, Text::Help(_))
     ));
     assert!(state.input.composer.is_empty());
 

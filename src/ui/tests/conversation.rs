@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::Name;
 use crate::protocol::EventKind;
 use crate::ui::Effect;
-use crate::ui::fixture::{busy, picture, press, apply_events};
+use crate::ui::fixture::{apply_events, busy, picture, press};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::transcript::Portion;
 

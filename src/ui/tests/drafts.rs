@@ -4,9 +4,9 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::protocol::event::TurnEnd;
-use crate::protocol::{CommandRef, Command, EventKind};
+use crate::protocol::{Command, CommandRef, EventKind};
 use crate::ui::app::onboarding::Weight;
-use crate::ui::fixture::{blank, busy, first_page, name, picture, press, ready, apply_events};
+use crate::ui::fixture::{apply_events, blank, busy, first_page, name, picture, press, ready};
 use crate::ui::{Effect, UiState};
 
 fn message(to: &str, text: &str) -> Effect {

@@ -6,13 +6,13 @@ use std::time::Duration;
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventKind;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::ui::app::popup::{LogView, Popup, Text};
 use crate::ui::fixture::{
-    NOON, blank, busy, busy_events, decided, name, picture, plan, press, apply_events,
+    NOON, apply_events, blank, busy, busy_events, decided, name, picture, plan, press,
 };
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -142,7 +142,7 @@ fn enter_opens_subject_of_line() {
     let mut state = eventful(100, 30);
     enter(&mut state, "offered again");
     let text = |state: &UiState| match state.popups.last() {
-        Some(Popup::Reader(reader)) => reader.text.clone(),
+        Some(Popup::Pager(reader)) => reader.text.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(text(&state), Text::Task(TaskId(3)));
@@ -168,7 +168,10 @@ fn enter_opens_subject_of_line() {
     assert_eq!(state.focus, Focus::Pane(Pane::Needs));
     // A missing subject is reported.
     enter(&mut state, "asks you to approve");
-    apply_events(&mut state, vec![EventKind::notice(NoticeLevel::Info, "a notice")]);
+    apply_events(
+        &mut state,
+        vec![EventKind::notice(NoticeLevel::Info, "a notice")],
+    );
     press(&mut state, "esc @ enter");
     assert!(picture(&state).contains("This event has no details."));
 }
@@ -192,7 +195,7 @@ fn mouse_selects_and_opens() {
     crate::ui::update(&mut state, crate::ui::Msg::Mouse(click));
     assert!(selected(&state).contains("offered again"));
     crate::ui::update(&mut state, crate::ui::Msg::Mouse(click));
-    assert!(matches!(state.popups.last(), Some(Popup::Reader(_))));
+    assert!(matches!(state.popups.last(), Some(Popup::Pager(_))));
 }
 
 #[test]

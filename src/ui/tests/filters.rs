@@ -6,7 +6,7 @@ use crate::domain::mail::MailKind;
 use crate::protocol::EventKind;
 use crate::protocol::event::DeliveryState;
 use crate::ui::app::popup::{Popup, Text};
-use crate::ui::fixture::{busy, letter, name, picture, press, apply_events};
+use crate::ui::fixture::{apply_events, busy, letter, name, picture, press};
 use crate::ui::frame::hit::Hit;
 use crate::ui::panes::{inbox, team};
 use crate::ui::shell::hit_test;
@@ -93,7 +93,7 @@ fn keys_act_on_filtered_rows_and_selection_is_kept() {
     let (number, from) = (found.number, found.letter.from.clone());
     assert_eq!((at, from.as_str()), (letters(&state).len() - 2, "bob"));
     press(&mut state, "enter");
-    let Some(Popup::Reader(reader)) = state.popups.last() else {
+    let Some(Popup::Pager(reader)) = state.popups.last() else {
         panic!("nothing is read");
     };
     assert_eq!(reader.text, Text::Letter(number));

@@ -7,7 +7,7 @@ use pretty_assertions::assert_eq;
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
 use crate::ui::app::onboarding::{Offer, Weight};
-use crate::ui::fixture::{picture, press, started, apply_events};
+use crate::ui::fixture::{apply_events, picture, press, started};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::{Effect, Msg, SETTLE, SessionRole, UiState, fixture, keys, update};

@@ -4,12 +4,12 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, Request, RequestStatus, Verdict};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{Command, Event, EventKind};
 use crate::ui::app::key_guard::{HOLD, SETTLE};
-use crate::ui::fixture::{busy, permission, picture, press, question, started, apply_events};
+use crate::ui::fixture::{apply_events, busy, permission, picture, press, question, started};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::tick::next_tick;
 use crate::ui::{Effect, Msg, UiState, keys, update};

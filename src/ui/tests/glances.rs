@@ -8,7 +8,9 @@ use crate::domain::ids::Name;
 use crate::domain::screen::TodoPane;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::popup::{Popup, Text};
-use crate::ui::fixture::{blank, busy, busy_events, cells, name, picture, press, started, apply_events};
+use crate::ui::fixture::{
+    apply_events, blank, busy, busy_events, cells, name, picture, press, started,
+};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::popups::costs;
 use crate::ui::shell::layout;
@@ -86,7 +88,7 @@ fn cost_panel_opens_agent_and_task() {
     );
     press(&mut state, "$ G enter");
     let task = |state: &UiState| match state.popups.last() {
-        Some(Popup::Reader(reader)) => reader.text.clone(),
+        Some(Popup::Pager(reader)) => reader.text.clone(),
         other => panic!("{other:?}"),
     };
     assert!(matches!(task(&state), Text::Task(_)));
@@ -136,7 +138,8 @@ fn preview_follows_selection_and_opens_item() {
         assert_eq!(state.shown, name("bob"));
         let mut state = busy(width, height);
         press(&mut state, "esc 3 g space j enter");
-        let is_page = matches!(state.popups.as_slice(), [Popup::Reader(r)] if matches!(r.text, Text::Task(_)));
+        let is_page =
+            matches!(state.popups.as_slice(), [Popup::Pager(r)] if matches!(r.text, Text::Task(_)));
         assert!(is_page, "{:?}", state.popups);
     }
 }

@@ -7,9 +7,9 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::UserAction;
-use crate::protocol::{CommandRef, Command, EventKind, TaskCommand};
+use crate::protocol::{Command, CommandRef, EventKind, TaskCommand};
 use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{NOON, board_event, hands, name, picture, press, apply_events};
+use crate::ui::fixture::{NOON, apply_events, board_event, hands, name, picture, press};
 use crate::ui::tests::merging::on as merging_on;
 use crate::ui::{Effect, UiState};
 
@@ -111,7 +111,7 @@ fn impossible_action_is_explained_and_not_offered() {
         let done = press(&mut state, key);
         if let Some(words) = words {
             assert_eq!((done, state.popups.len()), (vec![], 0), "{id} {key}");
-            let said = state.app.flash.map(|f| f.text).unwrap_or_default();
+            let said = state.app.status.map(|f| f.text).unwrap_or_default();
             assert!(said.contains(words), "{id} {key}: {said}");
         }
     }
@@ -128,7 +128,9 @@ fn dialog_closes_when_task_owner_changes() {
     press(&mut state, "u");
     assert!(picture(&state).contains("Release #2 (Write the parser), the task of alice?"));
     let mut board = (*state.model.board).clone();
-    board.take_from_owner(TaskId(2), &name("alice"), Timestamp(NOON)).unwrap();
+    board
+        .take_from_owner(TaskId(2), &name("alice"), Timestamp(NOON))
+        .unwrap();
     let bob = Claimer {
         name: name("bob"),
         tags: vec![],
@@ -279,7 +281,11 @@ fn rejected_form_reopens_with_reason() {
     let why = "the disk is full".to_string();
     let refused = |asked| EventKind::refused(asked, why.clone());
     let edit = CommandRef::EditTask { task: TaskId(4) };
-    for other in [CommandRef::Merge { task: TaskId(2) }, CommandRef::ListModels, edit] {
+    for other in [
+        CommandRef::Merge { task: TaskId(2) },
+        CommandRef::ListModels,
+        edit,
+    ] {
         apply_events(&mut state, vec![refused(other)]);
         assert!(state.popups.is_empty(), "it is not about the form");
     }
@@ -323,7 +329,7 @@ fn rejected_form_stays_draft_while_user_is_busy() {
             vec![EventKind::refused(CommandRef::AddTask, "the disk is full.")],
         );
         assert_eq!(state.popups.len(), popups, "{keys}");
-        let said = state.flash.take().map(|f| f.text).unwrap_or_default();
+        let said = state.status.take().map(|f| f.text).unwrap_or_default();
         assert_eq!(
             said, "the disk is full. Draft kept; a reopens it.",
             "{keys}"

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
 use crate::domain::timestamp::Timestamp;
-use crate::ui::app::popup::{Popup, Reader, Text};
+use crate::ui::app::popup::{Pager, Popup, Text};
 use crate::ui::fixture::{NOON, busy, picture, press, started};
 use crate::ui::popups::reader;
 use crate::ui::theme::Theme;
@@ -19,15 +19,15 @@ fn after(size: (u16, u16), keys: &str) -> UiState {
 /// Returns the screen some time after `keys`, and the status message.
 fn later(keys: &str) -> (String, Option<String>) {
     let mut state = after((160, 45), keys);
-    let said = state.flash.take().map(|flash| flash.text);
+    let said = state.status.take().map(|flash| flash.text);
     let now = Timestamp(NOON + 120.0);
     update(&mut state, Msg::Tick { now });
     (picture(&state), said)
 }
 
-fn help(state: &UiState) -> &Reader {
+fn help(state: &UiState) -> &Pager {
     match state.popups.last() {
-        Some(Popup::Reader(reader)) if matches!(reader.text, Text::Help(_)) => reader,
+        Some(Popup::Pager(reader)) if matches!(reader.text, Text::Help(_)) => reader,
         other => panic!("{other:?}"),
     }
 }
@@ -113,7 +113,7 @@ fn selected_help_entry_is_always_visible() {
 
 /// Returns the area of the open pager.
 fn frame(state: &UiState) -> Rect {
-    let Some(Popup::Reader(reader)) = state.popups.last() else {
+    let Some(Popup::Pager(reader)) = state.popups.last() else {
         panic!("{:?}", state.popups);
     };
     let rows = reader::rows(state, reader, &Theme::default());

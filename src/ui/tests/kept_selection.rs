@@ -7,14 +7,14 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::{JobId, Name};
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::permission::{PermissionScope, SessionPermission};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::task::TaskStatus;
 use crate::domain::team::MemberStatus;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::protocol::{Command, EventKind};
 use crate::ui::Effect;
 use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{NOON, board, busy, name, picture, press, started, team, apply_events};
+use crate::ui::fixture::{NOON, apply_events, board, busy, name, picture, press, started, team};
 use crate::ui::panes::team as panes_team;
 
 #[test]
@@ -36,8 +36,7 @@ fn team_selection_follows_agent_that_moves_down() {
         );
         // The action does not go to the agent now in that row.
         let asked = press(&mut state, "n");
-        let is_bobs =
-            |d: &Effect| matches!(d, Effect::Command(Command::Nudge { member }) if *member == name("bob"));
+        let is_bobs = |d: &Effect| matches!(d, Effect::Command(Command::Nudge { member }) if *member == name("bob"));
         assert!(!asked.iter().any(is_bobs), "{asked:?}");
     }
 }

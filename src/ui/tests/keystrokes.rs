@@ -7,7 +7,9 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, RequestKind, Verdict};
 use crate::protocol::{Command, EventKind};
 use crate::ui::app::MouseOwner;
-use crate::ui::fixture::{busy, decided, name, permission, picture, plan, press, started, apply_events};
+use crate::ui::fixture::{
+    apply_events, busy, decided, name, permission, picture, plan, press, started,
+};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::layout::layout;
 use crate::ui::{Effect, Msg, UiState, update};
@@ -147,7 +149,10 @@ fn keys_send_commands_to_crew() {
                 agent: name("alice"),
             })],
         ),
-        ("\"/model\" enter", vec![Effect::Command(Command::ListModels)]),
+        (
+            "\"/model\" enter",
+            vec![Effect::Command(Command::ListModels)],
+        ),
         (
             "esc 1 m \"gpt-x\" enter",
             vec![

@@ -5,12 +5,12 @@ use pretty_assertions::assert_eq;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name};
 use crate::domain::job::{Job, JobEnd};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::protocol::{Command, EventKind};
-use crate::ui::fixture::{name, picture, press, started, apply_events};
+use crate::ui::fixture::{apply_events, name, picture, press, started};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::{Effect, UiState};
 

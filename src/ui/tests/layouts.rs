@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use crate::domain::screen::{PaneLayout, ScreenSettings};
-use crate::ui::fixture::{board_event, busy, picture, press, apply_events};
+use crate::ui::fixture::{apply_events, board_event, busy, picture, press};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::board::tests::board;
 use crate::ui::shell::layout::layout;

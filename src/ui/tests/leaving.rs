@@ -9,7 +9,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::QUIT_WINDOW;
-use crate::ui::fixture::{NOON, blank, busy, busy_events, picture, press, started, apply_events};
+use crate::ui::fixture::{NOON, apply_events, blank, busy, busy_events, picture, press, started};
 use crate::ui::keymap::KeyMap;
 use crate::ui::replay::Player;
 use crate::ui::{Effect, Msg, SessionRole, UiState, begin_replay, keys, update};
@@ -158,7 +158,7 @@ fn quit_dialog_names_what_it_stops() {
         let first = asks.split_once(". ").map_or(asks, |(first, _)| first);
         assert!(said.contains(first), "{said}");
         press(&mut state, "n ctrl+c");
-        let again = state.flash.as_ref().map(|f| f.text.clone());
+        let again = state.status.as_ref().map(|f| f.text.clone());
         assert!(
             again.is_some_and(|t| t.contains("background job")),
             "{first}"

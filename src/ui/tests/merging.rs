@@ -9,7 +9,7 @@ use crate::domain::worktree::BranchState;
 use crate::protocol::Command;
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
-    NOON, board_event, apply_branches, busy, cells, merging, name, picture, press, apply_events,
+    NOON, apply_branches, apply_events, board_event, busy, cells, merging, name, picture, press,
 };
 use crate::ui::{ColorDepth, Effect, Theme, ThemeName, UiState};
 

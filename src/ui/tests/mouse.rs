@@ -86,7 +86,7 @@ fn click_selects_row_and_second_click_opens() {
     click(&mut state, "● #3 Read");
     assert!(state.popups.is_empty());
     click(&mut state, "● #3 Read");
-    let is_task = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Task(_)));
+    let is_task = |p: &Popup| matches!(p, Popup::Pager(r) if matches!(r.text, Text::Task(_)));
     assert!(state.popups.last().is_some_and(is_task));
     mouse(&mut state, DOWN, (0, 10));
     assert!(state.popups.is_empty(), "a click beside it closes it");

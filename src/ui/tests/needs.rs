@@ -3,12 +3,14 @@
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::request::{Approver, Decision, Request, RequestStatus, Verdict};
 use crate::domain::permission::PermissionScope;
+use crate::domain::request::{Approver, Decision, Request, RequestStatus, Verdict};
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, EventKind};
+use crate::ui::fixture::{
+    apply_events, busy, cells, permission, picture, plan, press, question, started,
+};
 use crate::ui::notifier::Window;
-use crate::ui::fixture::{busy, cells, permission, picture, plan, press, question, started, apply_events};
 use crate::ui::tests::scenes::cast::{asked, rules};
 use crate::ui::{ColorDepth, Effect, Msg, Theme, ThemeName, UiState, update};
 
@@ -343,7 +345,10 @@ fn lead_requests_are_last_and_not_counted() {
     let told = vec![EventKind::RequestChanged {
         request: own.clone(),
     }];
-    assert!(apply_events(&mut state, told).contains(&Effect::Notify("alice asks for permission".into())));
+    assert!(
+        apply_events(&mut state, told)
+            .contains(&Effect::Notify("alice asks for permission".into()))
+    );
     assert_eq!(state.title(), "crewdeck (1 needs you) · parser");
     press(&mut state, "esc w");
     assert_eq!(state.selected.request, Some(own.id));

@@ -1,14 +1,14 @@
 //! Status messages about the current state are removed once they are no longer true.
 
 use crate::domain::ids::TaskId;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::BranchState;
 use crate::protocol::EventKind;
-use crate::protocol::event::{Compaction, NoticeLevel, CompactionMethod, TurnEnd};
+use crate::protocol::event::{Compaction, CompactionMethod, NoticeLevel, TurnEnd};
 use crate::ui::UiState;
 use crate::ui::fixture::{
-    board_event, apply_branches, busy, merging, name, picture, plan, press, started, apply_events,
+    apply_branches, apply_events, board_event, busy, merging, name, picture, plan, press, started,
 };
 
 /// A message: how it is produced, its text, and what makes it outdated.
@@ -140,10 +140,10 @@ fn status_message_is_removed_when_outdated() {
         // An unrelated event does not remove it.
         let (agent, text) = (name("carol"), "x".to_string());
         apply_events(&mut state, vec![EventKind::TextDelta { agent, text }]);
-        let flash = state.flash.as_ref().map(|flash| flash.text.as_str());
+        let flash = state.status.as_ref().map(|flash| flash.text.as_str());
         assert!(flash.is_some_and(|text| text.starts_with(says)), "{says}");
         change(&mut state);
-        let flash = state.flash.as_ref().map(|flash| flash.text.as_str());
+        let flash = state.status.as_ref().map(|flash| flash.text.as_str());
         assert!(!flash.is_some_and(|text| text.starts_with(says)), "{says}");
         assert!(state.take_dirty(), "{says}: the screen is redrawn");
     }
@@ -154,5 +154,5 @@ fn event_message_is_not_removed_early() {
     let mut state = started(160, 45);
     state.say(NoticeLevel::Info, "Copied the message.");
     turn_ends(&mut state);
-    assert!(state.flash.is_some());
+    assert!(state.status.is_some());
 }

@@ -3,8 +3,8 @@
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
 use crate::ui::app::onboarding::Weight;
-use crate::ui::fixture::{blank, first_page, name, picture, press, started, apply_events};
-use crate::ui::keymap::{KeyOverrides, KeyMap, TABLE};
+use crate::ui::fixture::{apply_events, blank, first_page, name, picture, press, started};
+use crate::ui::keymap::{KeyMap, KeyOverrides, TABLE};
 use crate::ui::tests::pressed::{LOOKS, SIZES, crew};
 use crate::ui::{UiState, keys};
 
@@ -134,7 +134,7 @@ fn no_message_shows_rebound_key() {
             let mut state = crew(SIZES[0], look);
             state.set_keymap(own.clone());
             press(&mut state, key);
-            if let Some(flash) = &state.flash {
+            if let Some(flash) = &state.status {
                 said += 1;
                 // The pressed key itself may be named.
                 let pressed = format!("{} ", keys::shown(key));
@@ -169,7 +169,7 @@ fn unanswered_and_filter_messages_show_custom_keys() {
         },
     ];
     apply_events(&mut state, events);
-    let said = state.flash.as_ref().map(|f| f.text.clone()).unwrap();
+    let said = state.status.as_ref().map(|f| f.text.clone()).unwrap();
     assert!(said.starts_with("The lead did not answer"), "{said}");
     assert_eq!(old_keys(&said), Vec::<String>::new(), "{said}");
     let mut state = crew(SIZES[0], "esc @ / \"zzz\" enter");

@@ -4,12 +4,14 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::task::TaskStatus;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::BranchState;
 use crate::ui::UiState;
 use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{NOON, board_event, apply_branches, hands, merging, name, press, apply_events};
+use crate::ui::fixture::{
+    NOON, apply_branches, apply_events, board_event, hands, merging, name, press,
+};
 use crate::ui::keymap::Action;
 use crate::ui::shell::hints::hints;
 
@@ -52,7 +54,7 @@ fn pressed(mut state: UiState, key: &str) -> Outcome {
     if matches!(state.popups.last(), Some(Popup::Confirm(_))) {
         return Outcome::Asks;
     }
-    assert!(state.flash.is_some(), "{key} is not silent");
+    assert!(state.status.is_some(), "{key} is not silent");
     Outcome::Refused
 }
 
@@ -105,7 +107,9 @@ fn strange() -> UiState {
 /// The state before the crew has reported its branches.
 fn unreported_jobs() -> UiState {
     let mut board = (*merging(160, 45).board).clone();
-    board.take_from_owner(TaskId(4), &name("alice"), Timestamp(NOON)).unwrap();
+    board
+        .take_from_owner(TaskId(4), &name("alice"), Timestamp(NOON))
+        .unwrap();
     crate::ui::fixture::after_events(
         160,
         45,
@@ -159,7 +163,7 @@ fn removed_worktree_offers_no_actions() {
         let mut state = on(&removed, TaskId(1));
         assert_eq!(press(&mut state, key), [], "{key}");
         assert!(state.popups.is_empty(), "{key}");
-        let said = state.app.flash.map(|f| f.text).unwrap_or_default();
+        let said = state.app.status.map(|f| f.text).unwrap_or_default();
         assert_eq!(said, "The worktree of #1 was removed.", "{key}");
     }
     // A worktree recreated under the same name exists again.

@@ -12,7 +12,7 @@ use crate::domain::worktree::CheckedOut;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
-    NOON, blank, busy, busy_events, name, permission, picture, press, question, apply_events,
+    NOON, apply_events, blank, busy, busy_events, name, permission, picture, press, question,
 };
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -52,7 +52,7 @@ pub fn crew(size: (u16, u16), keys: &str) -> UiState {
     state.prefs.mouse = MouseOwner::Crewdeck;
     press(&mut state, keys);
     // Status messages left by keys would cover the hints.
-    state.flash = None;
+    state.status = None;
     state
 }
 
@@ -76,10 +76,15 @@ fn replay(size: (u16, u16)) -> UiState {
     let events = busy_events().into_iter().enumerate().map(event).collect();
     let mut state = blank(size.0, size.1);
     begin_replay(&mut state, Player::new(events, 1.0));
-    update(&mut state, Msg::Tick { now: Timestamp(NOON) });
+    update(
+        &mut state,
+        Msg::Tick {
+            now: Timestamp(NOON),
+        },
+    );
     state.prefs.mouse = MouseOwner::Crewdeck;
     press(&mut state, "> >");
-    state.flash = None;
+    state.status = None;
     state
 }
 
@@ -264,7 +269,7 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
             Hit::File(file) => {
                 let mut state = make();
                 click(&mut state, here);
-                let Some(Popup::Reader(reader)) = state.popups.last() else {
+                let Some(Popup::Pager(reader)) = state.popups.last() else {
                     panic!("{words}");
                 };
                 assert_eq!(reader.row, file, "{words}");
@@ -355,7 +360,7 @@ fn status_line_shows_branch_if_room() {
         let mut state = crew((width, 40), "");
         let told = head.map(|head| EventKind::HeadChanged { head });
         apply_events(&mut state, told.into_iter().collect());
-        state.flash = None;
+        state.status = None;
         picture(&state).lines().next().unwrap().to_string()
     };
     let branch = |name: &str| Some(CheckedOut::Branch(name.into()));

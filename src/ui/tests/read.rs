@@ -3,7 +3,7 @@
 use crate::domain::ids::TaskId;
 use crate::protocol::EventKind;
 use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{busy, cells, letter, picture, press, skills, apply_events};
+use crate::ui::fixture::{apply_events, busy, cells, letter, picture, press, skills};
 use crate::ui::tests::scenes::work::diff_of_files;
 use crate::ui::{ColorDepth, Effect, Msg, Theme, ThemeName, UiState, update};
 
@@ -29,7 +29,7 @@ fn diff(width: u16, height: u16) -> UiState {
 /// Returns the first visible line.
 fn scroll(state: &UiState) -> usize {
     match state.popups.last() {
-        Some(Popup::Reader(reader)) => reader.scroll,
+        Some(Popup::Pager(reader)) => reader.scroll,
         other => panic!("{other:?}"),
     }
 }

@@ -4,9 +4,9 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::team::Activity;
-use crate::protocol::{CommandRef, Command, EventKind};
+use crate::protocol::{Command, CommandRef, EventKind};
 use crate::ui::Effect;
-use crate::ui::fixture::{busy, name, permission, picture, plan, press, started, apply_events};
+use crate::ui::fixture::{apply_events, busy, name, permission, picture, plan, press, started};
 use crate::ui::model::Models;
 
 fn refused(asked: CommandRef) -> EventKind {

@@ -76,7 +76,12 @@ fn recorded() -> Vec<Event> {
 fn replay(width: u16, height: u16) -> UiState {
     let mut state = blank(width, height);
     begin_replay(&mut state, Player::new(recorded(), 1.0));
-    update(&mut state, Msg::Tick { now: Timestamp(NOON) });
+    update(
+        &mut state,
+        Msg::Tick {
+            now: Timestamp(NOON),
+        },
+    );
     state
 }
 
@@ -121,7 +126,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
             let mut state = as_if_live(state, live.focus);
             update(&mut state, Msg::Tick { now: end });
             update(&mut live, Msg::Tick { now: end });
-            (state.flash, live.flash) = (None, None);
+            (state.status, live.status) = (None, None);
             assert_eq!(picture(&state), picture(&live), "{way} {width}x{height}");
             assert_eq!(cells(&state, &theme), cells(&live, &theme), "{way}");
         }
@@ -205,7 +210,7 @@ fn replay_opens_no_forms_or_dialogs() {
     ] {
         assert_eq!(press(&mut state, keys), [], "{keys}");
         assert!(state.popups.is_empty(), "{keys}");
-        let said = state.flash.take().map(|flash| flash.text);
+        let said = state.status.take().map(|flash| flash.text);
         let words = "This is a replay: nothing can be changed.";
         assert_eq!(said.as_deref(), Some(words), "{keys}");
     }

@@ -3,11 +3,13 @@
 use crossterm::event::{KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::popup::POPUPS_MAX;
-use crate::ui::fixture::{blank, busy, busy_events, name, odd_events, picture, press, apply_events, after_events};
+use crate::ui::fixture::{
+    after_events, apply_events, blank, busy, busy_events, name, odd_events, picture, press,
+};
 use crate::ui::model::QUEUED_MAX;
 use crate::ui::model::event_log::LINES_MAX;
 use crate::ui::model::messages::LETTERS_MAX;

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
 use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{busy, cells, press, apply_events};
+use crate::ui::fixture::{apply_events, busy, cells, press};
 use crate::ui::frame::hit::Hit;
 use crate::ui::shell::hit_test;
 use crate::ui::shell::layout::layout;
@@ -144,7 +144,7 @@ fn dragging_diff_scrollbar_updates_current_file() {
     let mut state = full(Pane::Lead);
     apply_events(&mut state, vec![work::diff_of_files()]);
     let file = |state: &UiState| match state.popups.last() {
-        Some(Popup::Reader(reader)) => reader.row,
+        Some(Popup::Pager(reader)) => reader.row,
         other => panic!("{other:?}"),
     };
     let last = state.diff.files().len() - 1;

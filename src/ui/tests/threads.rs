@@ -7,7 +7,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventKind;
 use crate::protocol::event::DeliveryState;
 use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{NOON, busy, letter, picture, press, apply_events};
+use crate::ui::fixture::{NOON, apply_events, busy, letter, picture, press};
 use crate::ui::{Theme, UiState};
 
 const SAID: [&str; 4] = [
@@ -83,7 +83,7 @@ fn long_thread_opens_at_message_and_scrolls_to_ends() {
 fn very_long_thread_is_cut_around_opened_message() {
     let mut state = writing(100, 30, 160);
     press(&mut state, "esc 5 k enter g");
-    let Some(Popup::Reader(reader)) = state.popups.last() else {
+    let Some(Popup::Pager(reader)) = state.popups.last() else {
         panic!("{:?}", state.popups)
     };
     let lines = crate::ui::popups::reader::lines(&state, reader, 80, &Theme::default());

@@ -3,20 +3,20 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, ModifierKeyCode};
 use pretty_assertions::assert_eq;
 
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventKind;
 use crate::protocol::event::NoticeLevel;
-use crate::ui::fixture::{busy, name, press, apply_events};
+use crate::ui::fixture::{apply_events, busy, name, press};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{KeyOverrides, KeyMap};
+use crate::ui::keymap::{KeyMap, KeyOverrides};
 use crate::ui::{Msg, UiState, update};
 
 /// Returns the status message after `keys`, with a running crew.
 fn said(keys: &str) -> Option<String> {
     let mut state = busy(160, 45);
     press(&mut state, keys);
-    state.app.flash.map(|flash| flash.text)
+    state.app.status.map(|flash| flash.text)
 }
 
 #[test]
@@ -67,13 +67,13 @@ fn text_sequences_and_modifiers_are_silent() {
     for key in [KeyEvent::new(shift, KeyModifiers::SHIFT), release] {
         let now = Timestamp(state.now.0 + 1.0);
         update(&mut state, Msg::Key(key, now));
-        assert_eq!(state.flash.as_ref().map(|f| &f.text), None, "{key:?}");
+        assert_eq!(state.status.as_ref().map(|f| &f.text), None, "{key:?}");
     }
 }
 
 #[test]
 fn unread_warning_is_kept() {
-    let text = |state: &UiState| state.flash.as_ref().map(|f| f.text.clone());
+    let text = |state: &UiState| state.status.as_ref().map(|f| f.text.clone());
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
     apply_events(
@@ -116,9 +116,9 @@ fn message_shows_custom_keys() {
         ),
         ("D", "D does nothing here; F9 shows the keys."),
     ] {
-        state.flash = None;
+        state.status = None;
         press(&mut state, key);
-        let text = state.flash.as_ref().map(|f| f.text.as_str());
+        let text = state.status.as_ref().map(|f| f.text.as_str());
         assert_eq!(text, Some(expected));
     }
 }

@@ -3,7 +3,7 @@
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, EventKind};
-use crate::ui::fixture::{busy_events, picture, press, apply_events, after_events};
+use crate::ui::fixture::{after_events, apply_events, busy_events, picture, press};
 use crate::ui::{Effect, SessionRole, ThemeName, UiState};
 
 fn viewer(width: u16, height: u16) -> UiState {
@@ -15,8 +15,14 @@ fn viewer(width: u16, height: u16) -> UiState {
 #[test]
 fn status_line_shows_session_role() {
     for (seat, mark) in [
-        (SessionRole::Viewer(Some(7)), "viewer · crew runs in process 7"),
-        (SessionRole::Viewer(None), "viewer · crew runs in another process"),
+        (
+            SessionRole::Viewer(Some(7)),
+            "viewer · crew runs in process 7",
+        ),
+        (
+            SessionRole::Viewer(None),
+            "viewer · crew runs in another process",
+        ),
         (SessionRole::Taking, "taking over the crew…"),
         (SessionRole::Left, "viewer · no crew runs"),
     ] {
@@ -70,7 +76,10 @@ fn draft_survives_crew_change() {
     apply_events(&mut state, busy_events());
     state.end_crew(Timestamp(900.0));
     assert_eq!(state.composer_text(), "hi");
-    apply_events(&mut state, vec![EventKind::notice(NoticeLevel::Info, "old news")]);
+    apply_events(
+        &mut state,
+        vec![EventKind::notice(NoticeLevel::Info, "old news")],
+    );
     assert!(picture(&state).contains("old news"));
     state.mark_seen(Timestamp(901.0));
     let hints = picture(&state)

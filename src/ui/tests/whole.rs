@@ -5,11 +5,11 @@ use ratatui::buffer::Cell;
 use ratatui::style::Modifier;
 
 use crate::domain::ids::Name;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventKind;
 use crate::protocol::event::{NoticeLevel, SessionInfo};
-use crate::ui::fixture::{busy, cells, name, picture, press, ready, apply_events, after_events};
+use crate::ui::fixture::{after_events, apply_events, busy, cells, name, picture, press, ready};
 use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
 
 #[test]

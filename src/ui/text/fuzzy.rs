@@ -87,7 +87,10 @@ fn best_match(word: &[char], text: &[char], starts: &[bool]) -> Option<FuzzyMatc
         at = row[at].map_or(at, |(_, prev)| prev);
     }
     places.reverse();
-    Some(FuzzyMatch { score, positions: places })
+    Some(FuzzyMatch {
+        score,
+        positions: places,
+    })
 }
 
 /// Returns the bonus or penalty for the distance between two matched characters.

@@ -12,8 +12,8 @@ use jiff::tz::TimeZone;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::domain::timestamp::Timestamp;
 use crate::domain::text::{escape_control_chars, one_line};
+use crate::domain::timestamp::Timestamp;
 pub use crate::domain::usage::{count, dollars};
 pub use crate::ui::text::wrap::{fit, width};
 
@@ -147,7 +147,7 @@ pub fn bytes(n: usize) -> String {
 }
 
 /// Formats the time of day as `12:03`; blanks if the time is unknown.
-pub fn clock(at: Timestamp, zone: &TimeZone) -> String {
+pub fn format_time(at: Timestamp, zone: &TimeZone) -> String {
     format_time_with_seconds(at, zone).chars().take(5).collect()
 }
 
@@ -256,9 +256,9 @@ mod tests {
     #[test]
     fn time_of_day_uses_the_time_zone() {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
-        assert_eq!(clock(Timestamp(43_380.0), &zone), "14:03");
+        assert_eq!(format_time(Timestamp(43_380.0), &zone), "14:03");
         for unknown in [0.0, f64::NAN, f64::INFINITY, -5.0, 1e300] {
-            assert_eq!(clock(Timestamp(unknown), &zone), "     ");
+            assert_eq!(format_time(Timestamp(unknown), &zone), "     ");
         }
     }
 }

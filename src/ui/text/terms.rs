@@ -50,19 +50,19 @@ fn term(word: &str) -> Term {
 
 /// The terms of a filter, matched against rows of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Words(Vec<Term>);
+pub struct FilterTerms(Vec<Term>);
 
-impl Words {
+impl FilterTerms {
     /// Parses `text`. A term without a value, such as `from:`, matches everything.
-    pub fn new(text: &str) -> Words {
+    pub fn new(text: &str) -> FilterTerms {
         let all = terms(text).into_iter();
-        Words(all.filter(|term| !term.value.is_empty()).collect())
+        FilterTerms(all.filter(|term| !term.value.is_empty()).collect())
     }
 
     /// Returns whether `hay` contains all required terms and none of the negated ones. `keyed` returns the text to
     /// search for a term with that key. A term with an unknown key is searched in `hay` as a plain word. `hay` and the
     /// result of `keyed` must be in lower case.
-    pub fn fit<'a>(&self, hay: &str, keyed: impl Fn(&str) -> Option<&'a str>) -> bool {
+    pub fn matches<'a>(&self, hay: &str, keyed: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|term| {
             let value = term.value.as_str();
             let part = term.key.as_deref().map(|key| (key, keyed(key)));

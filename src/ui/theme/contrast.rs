@@ -12,7 +12,8 @@ const FRAMES: f64 = 3.0;
 const SIXTEEN_LEAST: f64 = 2.8;
 
 fn contrast(one: Color, other: Color) -> f64 {
-    color_math::contrast(one, other).unwrap_or_else(|| panic!("unknown colour: {one:?} or {other:?}"))
+    color_math::contrast(one, other)
+        .unwrap_or_else(|| panic!("unknown colour: {one:?} or {other:?}"))
 }
 
 /// Returns the styles of a theme with too little contrast at a depth.

@@ -5,7 +5,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::domain::custom_theme::{ThemeColor, ColorRole, CustomTheme};
+use crate::domain::custom_theme::{ColorRole, CustomTheme, ThemeColor};
 use crate::ui::theme::color_math::contrast;
 use crate::ui::theme::{ColorDepth, Theme, color_math};
 
@@ -34,7 +34,9 @@ fn color(ink: ThemeColor, depth: ColorDepth) -> Color {
         (ThemeColor::Indexed(index), ColorDepth::Sixteen) => {
             color_math::nearest_of_sixteen(color_math::rgb_of(index))
         }
-        (ThemeColor::Indexed(index), ColorDepth::Indexed | ColorDepth::True) => Color::Indexed(index),
+        (ThemeColor::Indexed(index), ColorDepth::Indexed | ColorDepth::True) => {
+            Color::Indexed(index)
+        }
         (ThemeColor::Rgb(rgb), ColorDepth::Sixteen) => color_math::nearest_of_sixteen(rgb),
         (ThemeColor::Rgb(rgb), ColorDepth::Indexed) => color_math::nearest_of_256(rgb),
         (ThemeColor::Rgb([red, green, blue]), ColorDepth::True) => Color::Rgb(red, green, blue),

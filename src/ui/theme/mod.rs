@@ -48,18 +48,18 @@ macro_rules! each_style {
     };
 }
 
+mod color_math;
 #[cfg(test)]
 mod contrast;
+mod custom;
 mod dark;
 mod depth;
 mod light;
 mod mono;
 pub(in crate::ui) mod motion;
-mod custom;
+mod terminal;
 #[cfg(test)]
 pub mod test_theme;
-mod color_math;
-mod terminal;
 mod tones;
 
 use ratatui::style::Style;

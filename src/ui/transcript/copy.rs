@@ -73,7 +73,9 @@ impl Transcript {
     /// Returns the text of a portion, if it still exists.
     pub fn portion_text(&self, portion: &Portion) -> Option<String> {
         match portion {
-            Portion::Cell(number) => self.text_at(*number).map(|text| escape_control_chars(&text)),
+            Portion::Cell(number) => self
+                .text_at(*number)
+                .map(|text| escape_control_chars(&text)),
             Portion::Code(number, at) => {
                 let (_, code) = self.blocks(*number).into_iter().nth(*at)?;
                 Some(escape_control_chars(&code))
@@ -147,7 +149,10 @@ impl Transcript {
                 CellKind::Prompt(_) => "> ".to_string(),
                 // Thinking is folded on the screen but copied in full.
                 CellKind::Answer(answer) if !answer.thinking.is_blank() => {
-                    format!("∴ {}\n\n", escape_control_chars(answer.thinking.as_str().trim()))
+                    format!(
+                        "∴ {}\n\n",
+                        escape_control_chars(answer.thinking.as_str().trim())
+                    )
                 }
                 CellKind::Answer(_)
                 | CellKind::Tool(_)

@@ -104,7 +104,10 @@ impl Entry {
         }
         let mut out = vec![Row::decoration(head, *ink)];
         let margin = Margin::hanging(vec!["  ".into()], vec!["  ".into()]);
-        let words = [Span::styled(escape_control_chars(&self.text), page.theme.text)];
+        let words = [Span::styled(
+            escape_control_chars(&self.text),
+            page.theme.text,
+        )];
         let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
         out.extend(fold::elide_rows(rows, ROWS_MAX, page));
         out

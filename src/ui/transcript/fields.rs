@@ -7,9 +7,9 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use crate::domain::ids::TaskId;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::head_and_tail;
+use crate::domain::timestamp::Timestamp;
 
 /// Maximum number of fields of one call. A last field gives the number of omitted ones.
 const FIELDS_MAX: usize = 100;

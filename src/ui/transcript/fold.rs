@@ -10,9 +10,9 @@ use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
 use crate::ui::transcript::call_group::CallGroup;
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::fields::Field;
-use crate::ui::transcript::tool_display::{OutputKind, tool_display};
 use crate::ui::transcript::layout::{LayoutParams, SelectionMark};
 use crate::ui::transcript::run::{Progress, ToolRun};
+use crate::ui::transcript::tool_display::{OutputKind, tool_display};
 
 /// Maximum number of lines of output or diff of an open call.
 const LINES_MAX: usize = 200;

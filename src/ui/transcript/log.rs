@@ -6,9 +6,9 @@ use crate::ui::keymap::direction::Way;
 use crate::ui::transcript::call_group::{CallGroup, GROUP_MIN};
 use crate::ui::transcript::cell::{CellKind, Fold, TranscriptCell};
 use crate::ui::transcript::find::Needle;
-use crate::ui::transcript::tool_display::{Grouping, tool_display};
 use crate::ui::transcript::layout::{Above, SelectionMark};
 use crate::ui::transcript::run::ToolRun;
+use crate::ui::transcript::tool_display::{Grouping, tool_display};
 
 /// Maximum number of cells. The oldest are dropped first, and the view shows how many.
 pub const CELLS_MAX: usize = 10_000;

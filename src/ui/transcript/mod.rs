@@ -15,8 +15,6 @@ mod entry;
 mod fields;
 mod find;
 mod fold;
-mod scroll;
-mod tool_display;
 mod head_tail_text;
 mod layout;
 mod layout_cache;
@@ -24,10 +22,12 @@ mod log;
 pub(crate) mod markdown;
 mod mouse;
 mod run;
+mod scroll;
 mod search;
 #[cfg(test)]
 mod tests;
 mod thinking;
+mod tool_display;
 mod view;
 
 use std::collections::VecDeque;
@@ -41,15 +41,15 @@ use crate::ui::theme::Theme;
 pub use crate::ui::transcript::answer::contains_tool_call;
 use crate::ui::transcript::cell::CellKind;
 pub use crate::ui::transcript::copy::Portion;
-pub use crate::ui::transcript::find::{SearchMatch, Needle, find_matches};
-pub use crate::ui::transcript::scroll::{ScrollAnchor, Viewport};
-pub use crate::ui::transcript::tool_display::TOOL_DISPLAYS;
+pub use crate::ui::transcript::find::{Needle, SearchMatch, find_matches};
 pub use crate::ui::transcript::layout::CALL_AS_TEXT_WARNING;
 use crate::ui::transcript::layout_cache::LayoutCache;
 pub use crate::ui::transcript::log::CELLS_MAX;
 use crate::ui::transcript::log::CellLog;
+pub use crate::ui::transcript::scroll::{ScrollAnchor, Viewport};
 pub use crate::ui::transcript::search::{MatchStep, Search};
-pub use crate::ui::transcript::view::{VisibleRows, TranscriptCache};
+pub use crate::ui::transcript::tool_display::TOOL_DISPLAYS;
+pub use crate::ui::transcript::view::{TranscriptCache, VisibleRows};
 use crate::ui::widgets::scrollbar::ScrollPosition;
 
 /// The conversation of one agent.
@@ -137,14 +137,23 @@ impl Transcript {
     }
 
     /// Like [`Transcript::scrolled`], for another scroll position.
-    pub fn scroll_state_at(&self, place: &ScrollAnchor, viewport: Viewport) -> Option<ScrollPosition> {
+    pub fn scroll_state_at(
+        &self,
+        place: &ScrollAnchor,
+        viewport: Viewport,
+    ) -> Option<ScrollPosition> {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
         place.scrolled(&self.log, &mut layouts, viewport.rows())
     }
 
     /// Returns the scroll position after applying `by` to another position than the current one.
-    pub fn scroll_from(&self, mut place: ScrollAnchor, by: Scroll, viewport: Viewport) -> ScrollAnchor {
+    pub fn scroll_from(
+        &self,
+        mut place: ScrollAnchor,
+        by: Scroll,
+        viewport: Viewport,
+    ) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
         place.scroll(by, &self.log, &mut layouts, viewport.rows());

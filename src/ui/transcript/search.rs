@@ -7,9 +7,9 @@
 use crate::ui::keymap::direction::Way;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::cell::Fold;
-use crate::ui::transcript::find::{SearchMatch, Needle};
-use crate::ui::transcript::scroll::{ScrollAnchor, RowPosition, Viewport};
+use crate::ui::transcript::find::{Needle, SearchMatch};
 use crate::ui::transcript::layout_cache::LayoutCache;
+use crate::ui::transcript::scroll::{RowPosition, ScrollAnchor, Viewport};
 use crate::ui::transcript::{Transcript, find};
 use crate::ui::widgets::line_input::{LineInput, Searching};
 

@@ -56,7 +56,11 @@ pub fn thinking_rows(
                 ));
             }
             let text_offset = 0;
-            vec![Row { spans, text_offset, margin }]
+            vec![Row {
+                spans,
+                text_offset,
+                margin,
+            }]
         }
         Fold::Open => {
             let words = [Span::styled(escape_control_chars(text), dim)];

@@ -6,9 +6,9 @@ use ratatui::layout::Rect;
 use crate::ui::text::wrap::Row;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::find::SearchMatch;
-use crate::ui::transcript::scroll::ScrollAnchor;
 use crate::ui::transcript::layout::SelectionMark;
 use crate::ui::transcript::layout_cache::LayoutCache;
+use crate::ui::transcript::scroll::ScrollAnchor;
 use crate::ui::transcript::{Transcript, find};
 use crate::ui::widgets::scrollbar::ScrollPosition;
 
@@ -87,7 +87,12 @@ impl Transcript {
             }
             if let Some(needle) = self.log.needle().filter(|_| self.log.cell(at).found > 0) {
                 let here = here.filter(|(cell, _)| *cell == at).map(|(_, nth)| nth);
-                cell.highlight(&find::find_matches(needle, laid.rows(0)), here, theme, buffer);
+                cell.highlight(
+                    &find::find_matches(needle, laid.rows(0)),
+                    here,
+                    theme,
+                    buffer,
+                );
             }
             if lines.is_empty() {
                 break;
@@ -123,7 +128,13 @@ impl VisibleRows {
     }
 
     /// Highlights the matches. `here` is the index of the current one, which has its own style.
-    pub fn highlight(&self, hits: &[SearchMatch], here: Option<usize>, theme: &Theme, buffer: &mut Buffer) {
+    pub fn highlight(
+        &self,
+        hits: &[SearchMatch],
+        here: Option<usize>,
+        theme: &Theme,
+        buffer: &mut Buffer,
+    ) {
         // The original text can contain more matches than the rows. The last visible match then stands for the rest.
         let here = here.map(|nth| nth.min(hits.len().saturating_sub(1)));
         for (nth, hit) in hits.iter().enumerate() {

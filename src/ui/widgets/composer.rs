@@ -225,7 +225,8 @@ impl Composer {
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        let mut clean = escape_control_chars(&text[..end].replace("\r\n", "\n").replace('\r', "\n"));
+        let mut clean =
+            escape_control_chars(&text[..end].replace("\r\n", "\n").replace('\r', "\n"));
         let whole = clean.len();
         let mut kept = whole.min(room);
         while !clean.is_char_boundary(kept) {

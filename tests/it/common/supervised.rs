@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crewdeck::domain::sandbox::{CommandLimits, NetworkRules};
-use crewdeck::process::confine::{Sandbox, GitDirs};
-use crewdeck::process::guard::Supervisor;
-use crewdeck::process::{self, Job, Reach, JobReport};
+use crewdeck::process::sandbox::{GitDirs, Sandbox};
+use crewdeck::process::supervisor::Supervisor;
+use crewdeck::process::{self, Job, JobReport, Reach};
 use tokio_util::sync::CancellationToken;
 
 /// The crewdeck program, which also runs as the supervisor.

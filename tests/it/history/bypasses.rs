@@ -102,10 +102,7 @@ fn unprotected_history_allows_commits() {
     let crew = Crew::new();
     let supervisor = crew.supervisor();
     let without_history = Supervisor {
-        sandbox: supervisor
-            .sandbox
-            .clone()
-            .map(Sandbox::without_history),
+        sandbox: supervisor.sandbox.clone().map(Sandbox::without_history),
         ..Supervisor::clone(&supervisor)
     };
     let without_history = Arc::new(without_history);
@@ -144,7 +141,10 @@ fn offline_command_needs_network_namespaces() {
         ..process::Reach::default()
     };
     let dir = plain.path().canonicalize().unwrap();
-    for supervisor in [supervised::unconfined_supervisor(), sandboxed_supervisor(&dir, &[], &[])] {
+    for supervisor in [
+        supervised::unconfined_supervisor(),
+        sandboxed_supervisor(&dir, &[], &[]),
+    ] {
         let supervisor = without_namespaces(&supervisor, crew.temp.path(), "net");
         let why = start_error(&supervisor, &dir, reach, "touch ran");
         assert!(

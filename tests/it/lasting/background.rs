@@ -149,7 +149,11 @@ rules:
         let conversation = lead_conversation(&project);
         let texts: Vec<String> = conversation.messages.iter().map(Message::text).collect();
         let reports = texts.join("\n").matches("no longer run, and").count();
-        assert_eq!((reports, conversation.unreported_jobs), (1, vec![]), "{texts:?}");
+        assert_eq!(
+            (reports, conversation.unreported_jobs),
+            (1, vec![]),
+            "{texts:?}"
+        );
     }
 }
 

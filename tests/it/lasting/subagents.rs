@@ -122,6 +122,11 @@ rules:
     assert_eq!(run(&project, script, &["look"]).code(), 0);
     assert_eq!(run(&project, script, &["look again", "--resume"]).code(), 0);
     for end in ["-lead.1.jsonl", "-lead.2.jsonl"] {
-        assert_eq!(Conversation::from_records(read_log(&project, end)).messages.len(), 2);
+        assert_eq!(
+            Conversation::from_records(read_log(&project, end))
+                .messages
+                .len(),
+            2
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crewdeck::domain::ids::{MessageId, Name};
-use crewdeck::domain::mail::{MailMessage, MailKind};
+use crewdeck::domain::mail::{MailKind, MailMessage};
 use crewdeck::store::Mailbox;
 
 use crate::common::project::{Project, RunResult};

@@ -11,7 +11,7 @@ use crewdeck::agent::driver::ModelConfig;
 use crewdeck::app::new_id;
 use crewdeck::crew::{Crew, Deciders, ModelParts, Parts, Start, TeamLimits};
 use crewdeck::domain::ids::{MessageId, Name};
-use crewdeck::domain::mail::{MailMessage, MailKind};
+use crewdeck::domain::mail::{MailKind, MailMessage};
 use crewdeck::domain::request::Approver;
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::model::provider;
@@ -147,7 +147,10 @@ fn crew_works_and_idles_correctly_while_the_clock_jumps() {
     let events = runtime.block_on(run_crew(dir.path()));
     // Not before the idle timeout of one second in real time.
     assert!(started.elapsed() >= Duration::from_secs(1));
-    assert_eq!(crate::common::limited_resources::subjects(dir.path()), ["one", "two"]);
+    assert_eq!(
+        crate::common::limited_resources::subjects(dir.path()),
+        ["one", "two"]
+    );
     let tasks = std::fs::read_dir(dir.path().join(".tasks")).unwrap();
     for path in tasks.map(|e| e.unwrap().path()) {
         if path.extension().is_some_and(|e| e == "json") {

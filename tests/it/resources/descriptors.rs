@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::limited_resources::{
-    RUN_ARGS, CommandResult, conversation, crewdeck, crewdeck_through, wait_for_end, run_to_end, write_script, start, subjects, wait_until,
+    CommandResult, RUN_ARGS, conversation, crewdeck, crewdeck_through, run_to_end, start, subjects,
+    wait_for_end, wait_until, write_script,
 };
 
 fn crewdeck_with_file_limit(files: u32, dir: &Path, args: &[&str]) -> Command {
@@ -18,7 +19,8 @@ fn low_file_limit_is_one_line_and_40_files_suffice_for_a_team() {
     let dir = tempfile::tempdir().unwrap();
     write_script(dir.path(), "  - say: Done.\n    times: 0\n");
     for few in [8, 16, 31] {
-        let refused = run_to_end(crewdeck_with_file_limit(few, dir.path(), RUN_ARGS)).expect_refusal();
+        let refused =
+            run_to_end(crewdeck_with_file_limit(few, dir.path(), RUN_ARGS)).expect_refusal();
         assert!(
             refused.contains(&format!("the limit on open files is {few}")),
             "{refused}"

@@ -7,8 +7,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::common::limited_resources::{
-    RUN_ARGS, CommandResult, SmallDisk, conversation, crewdeck_through, wait_for_end, files, run_to_end, write_script, start, subjects,
-    wait_until,
+    CommandResult, RUN_ARGS, SmallDisk, conversation, crewdeck_through, files, run_to_end, start,
+    subjects, wait_for_end, wait_until, write_script,
 };
 use crate::common::pty::Screen;
 use crate::resources::environment::wait_for_crew;
@@ -144,7 +144,9 @@ fn message_received_on_a_full_disk_is_processed_once() {
         ),
     );
     let run = start(disk.crewdeck(RUN_ARGS));
-    wait_until("the command waits", || disk.outside_path.join("waits").exists());
+    wait_until("the command waits", || {
+        disk.outside_path.join("waits").exists()
+    });
     run_to_end(disk.crewdeck(&["mail", "send", "lead", "the secret"])).ok();
     disk.fill();
     // An empty file needs no space on tmpfs.
@@ -388,7 +390,11 @@ fn file_size_limit_loses_no_output_and_joins_no_lines() {
     write_script(dir.path(), "  - say: Again.\n    times: 0\n");
     let mut again = RUN_ARGS.to_vec();
     again.push("--resume");
-    let run = run_to_end(crate::common::limited_resources::crewdeck(dir.path(), &again)).ok();
+    let run = run_to_end(crate::common::limited_resources::crewdeck(
+        dir.path(),
+        &again,
+    ))
+    .ok();
     assert!(
         run.err.contains("could not be read: see .transcripts/"),
         "{}",

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::limited_resources::{RUN_ARGS, crewdeck, run_to_end, write_script, wait_until};
+use crate::common::limited_resources::{RUN_ARGS, crewdeck, run_to_end, wait_until, write_script};
 use crate::common::pty::Screen;
 
 const ANSWER: &str = "  - say: Done.\n    times: 0\n";

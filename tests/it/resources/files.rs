@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::limited_resources::{RUN_ARGS, crewdeck, run_to_end, write_script, subjects};
+use crate::common::limited_resources::{RUN_ARGS, crewdeck, run_to_end, subjects, write_script};
 
 const LIST_RULES: &str = "
   - when: ^go$
@@ -130,7 +130,8 @@ fn irregular_id_lock_or_exclude_file_is_reported() {
     for kind in &KINDS[..4] {
         for file in [".tasks/.last_id", ".tasks/.lock"] {
             let (dir, _) = run_with_obstacle(file, kind);
-            let refused = run_to_end(crewdeck(dir.path(), &["task", "add", "two"])).expect_refusal();
+            let refused =
+                run_to_end(crewdeck(dir.path(), &["task", "add", "two"])).expect_refusal();
             assert!(
                 refused.contains("instead of a file: move it away"),
                 "{refused}"

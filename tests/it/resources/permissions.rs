@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::limited_resources::{
-    RUN_ARGS, CommandResult, SmallDisk, crewdeck, crewdeck_through, is_root, run_to_end, write_script, subjects,
+    CommandResult, RUN_ARGS, SmallDisk, crewdeck, crewdeck_through, is_root, run_to_end, subjects,
+    write_script,
 };
 
 /// The user id that the tests switch to when they run as root, because root ignores permission bits.

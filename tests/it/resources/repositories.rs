@@ -6,7 +6,9 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::limited_resources::{RUN_ARGS, CommandResult, crewdeck, is_root, run_to_end, write_script, subjects};
+use crate::common::limited_resources::{
+    CommandResult, RUN_ARGS, crewdeck, is_root, run_to_end, subjects, write_script,
+};
 
 /// The lead creates one task; bob claims it and writes a file.
 const TEAM: &str = r##"
@@ -284,7 +286,8 @@ fn unfinished_git_operations_are_left_alone() {
         let run = repo.run();
         repo.assert_works_in_worktrees(&run);
         assert_eq!(fs::read_to_string(repo.root.join("a.txt")).unwrap(), before);
-        let refused = run_to_end(crewdeck(&repo.root, &["worktree", "merge", "1"])).expect_refusal();
+        let refused =
+            run_to_end(crewdeck(&repo.root, &["worktree", "merge", "1"])).expect_refusal();
         assert!(
             refused.contains(&format!("git {command} --abort")),
             "{refused}"

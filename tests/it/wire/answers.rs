@@ -271,7 +271,10 @@ async fn connection_closed_early_is_not_an_unreachable_server() {
     let error = call_model(&config).await.unwrap_err();
     assert_eq!(
         (error.kind, error.to_string().as_str()),
-        (ErrorKind::Truncated, "the connection was closed before a response")
+        (
+            ErrorKind::Truncated,
+            "the connection was closed before a response"
+        )
     );
 }
 

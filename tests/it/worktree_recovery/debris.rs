@@ -76,7 +76,11 @@ impl PausedRepository {
         for file in ["a.txt", "b.txt", "new/c.txt"] {
             let path = r.worktree_path("task-1").join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            commit(&r.worktree_path("task-1"), file, &format!("{file} of task 1\n"));
+            commit(
+                &r.worktree_path("task-1"),
+                file,
+                &format!("{file} of task 1\n"),
+            );
         }
         let started = r.root().join(".git/started");
         PausedRepository { r, started }
@@ -426,7 +430,10 @@ fn worktree_killed_before_checkout_is_removed() {
     for count in 1..=steps.len() {
         let r = Repository::new();
         r.create(1, &[]);
-        let (own, home) = (r.root().join(".git/worktrees/task-2"), r.worktree_path("task-2"));
+        let (own, home) = (
+            r.root().join(".git/worktrees/task-2"),
+            r.worktree_path("task-2"),
+        );
         let log = r.root().join(".worktrees/events.jsonl");
         let begun =
             "{\"event\": \"worktree.create.before\", \"worktree\": {\"name\": \"task-2\"}}\n";
@@ -472,7 +479,10 @@ fn worktree_killed_while_merging_blockers_is_completed() {
     r.worktrees().repair(NOW).unwrap();
     assert_clean(r);
     let needs = ["wt/task-1".to_string()];
-    let brought = r.worktrees().merge_branches(&name("task-2"), &needs, NOW).unwrap();
+    let brought = r
+        .worktrees()
+        .merge_branches(&name("task-2"), &needs, NOW)
+        .unwrap();
     assert_eq!(brought.merged, needs);
 }
 

@@ -83,7 +83,11 @@ fn creation_works_after_any_interrupted_attempt() {
     assert_eq!(r.create(1, &[]), "task-1-2");
 
     // The folder was removed, but the registry was not written.
-    r.git(&["worktree", "remove", &r.worktree_path("task-1-2").to_string_lossy()]);
+    r.git(&[
+        "worktree",
+        "remove",
+        &r.worktree_path("task-1-2").to_string_lossy(),
+    ]);
     trees
         .remove(&name("task-1-2"), RemovalMode::OnlyIfSafe, NOW)
         .unwrap();
@@ -161,7 +165,10 @@ fn creation_works_after_a_process_is_killed_at_any_time() {
     }
     for tree in r.worktrees().list().unwrap().worktrees {
         assert_eq!(
-            git(&r.worktree_path(tree.name.as_str()), &["status", "--porcelain"]),
+            git(
+                &r.worktree_path(tree.name.as_str()),
+                &["status", "--porcelain"]
+            ),
             "",
             "{}",
             tree.name
@@ -196,7 +203,10 @@ fn git_that_outlives_its_parent_is_waited_for() {
     );
     fs::write(&go, "").unwrap();
     assert_eq!(r.create(1, &[]), "task-1-2");
-    assert_eq!(git(&r.worktree_path("task-1"), &["status", "--porcelain"]), "");
+    assert_eq!(
+        git(&r.worktree_path("task-1"), &["status", "--porcelain"]),
+        ""
+    );
 }
 
 #[test]

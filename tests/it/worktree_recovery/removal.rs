@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::start_process_as;
 use crate::common::repository::{NOW, Repository, git, name, refusal};
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::worktree::{Losses, FolderState, RemovalMode, WorktreeError};
+use crewdeck::domain::worktree::{FolderState, Losses, RemovalMode, WorktreeError};
 use crewdeck::store::{NewWorktree, Worktrees};
 use pretty_assertions::assert_eq;
 
@@ -103,7 +103,11 @@ fn interrupted_removal_is_finished_or_undone_by_next_read() {
     let r = Repository::new();
     for task in [1, 2, 3] {
         r.create(task, &[]);
-        fs::write(r.worktree_path(&format!("task-{task}")).join("known.txt"), "known\n").unwrap();
+        fs::write(
+            r.worktree_path(&format!("task-{task}")).join("known.txt"),
+            "known\n",
+        )
+        .unwrap();
     }
     let below = |name: &str| r.root().join(".worktrees").join(name);
     let trees = r.worktrees();

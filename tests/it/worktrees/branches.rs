@@ -4,12 +4,16 @@ use crate::common::repository::{NOW, Repository, commit, git, git_output, name};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crewdeck::domain::worktree::{Branch, BranchState, ChangeSize, ContentStatus, RemovalMode};
-use crewdeck::store::{ScanMode, BranchSnapshot};
+use crewdeck::store::{BranchSnapshot, ScanMode};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 /// Returns the changed states that a read reports, with the worktree names.
-fn changed_states(r: &Repository, seen: &mut BranchSnapshot, how: ScanMode) -> Vec<(String, BranchState)> {
+fn changed_states(
+    r: &Repository,
+    seen: &mut BranchSnapshot,
+    how: ScanMode,
+) -> Vec<(String, BranchState)> {
     let changed = r.worktrees().branches(seen, how, &[]).unwrap();
     let row = |b: Branch| (b.worktree.to_string(), b.state);
     changed.into_iter().map(row).collect()
@@ -75,7 +79,10 @@ fn squashed_or_picked_work_is_merged_until_reset() {
     );
     r.git(&["merge", "--quiet", "--squash", "wt/task-1"]);
     r.git(&["commit", "--quiet", "-m", "squashed"]);
-    assert_eq!(changed_states(&r, &mut seen, ScanMode::Always), row(merged("")));
+    assert_eq!(
+        changed_states(&r, &mut seen, ScanMode::Always),
+        row(merged(""))
+    );
     // Neither an explicit merge nor later changes of the base to the same lines change the state.
     r.worktrees().merge(&name("task-1"), NOW).unwrap();
     r.commit("b.txt", "other\n");
@@ -93,7 +100,10 @@ fn squashed_or_picked_work_is_merged_until_reset() {
     r.git(&["cherry-pick", "wt/task-1~1"]);
     assert_eq!(changed_states(&r, &mut seen, ScanMode::Always), []);
     r.git(&["cherry-pick", "wt/task-1"]);
-    assert_eq!(changed_states(&r, &mut seen, ScanMode::Always), row(merged("")));
+    assert_eq!(
+        changed_states(&r, &mut seen, ScanMode::Always),
+        row(merged(""))
+    );
     // Later commits on the branch are not merged.
     commit(&r.worktree_path("task-1"), "e.txt", "e\n");
     assert_eq!(
@@ -275,9 +285,10 @@ fn board_worktree_list_and_git_agree_after_every_step() {
             // The state of the screen: all reported changes so far.
             board.extend(changed_states(&r, &mut seen, ScanMode::Always));
             // The state of a first read.
-            let fresh: BTreeMap<_, _> = changed_states(&r, &mut BranchSnapshot::default(), ScanMode::Always)
-                .into_iter()
-                .collect();
+            let fresh: BTreeMap<_, _> =
+                changed_states(&r, &mut BranchSnapshot::default(), ScanMode::Always)
+                    .into_iter()
+                    .collect();
             assert_eq!(board, fresh, "{seed}: {steps:#?}");
             let listed = r.git(&["branch", "--no-merged", "main", "--format=%(refname:short)"]);
             let listed: BTreeSet<&str> = listed.lines().collect();

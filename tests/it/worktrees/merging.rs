@@ -3,7 +3,9 @@
 use std::fs;
 
 use crate::common::repository::{NOW, Repository, commit, git, name};
-use crewdeck::domain::worktree::{BranchOutcome, ContentStatus, Merge, RemovalMode, WorktreeStatus};
+use crewdeck::domain::worktree::{
+    BranchOutcome, ContentStatus, Merge, RemovalMode, WorktreeStatus,
+};
 use pretty_assertions::assert_eq;
 
 fn conflict_files(conflict: &Merge) -> Vec<String> {
@@ -145,10 +147,16 @@ fn squashed_and_rebased_work_counts_as_merged() {
     let content = |n: &str| trees.state(&name(n)).unwrap().content;
     assert_eq!(
         [content("task-1"), content("task-2"), content("task-3")],
-        [ContentStatus::Merged, ContentStatus::Merged, ContentStatus::Unmerged]
+        [
+            ContentStatus::Merged,
+            ContentStatus::Merged,
+            ContentStatus::Unmerged
+        ]
     );
     for task in ["task-1", "task-2"] {
-        let fate = trees.remove(&name(task), RemovalMode::OnlyIfSafe, NOW).unwrap();
+        let fate = trees
+            .remove(&name(task), RemovalMode::OnlyIfSafe, NOW)
+            .unwrap();
         assert_eq!(fate, BranchOutcome::Deleted);
     }
     // Half of a branch is not merged, and work in a merge commit counts.

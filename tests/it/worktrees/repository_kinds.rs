@@ -4,7 +4,7 @@ use std::fs;
 
 use super::refusal;
 use crate::common::repository::{NOW, Repository, commit, git, git_output, name};
-use crewdeck::domain::worktree::{GitOperation, CommitOutcome, Merge, RemovalMode, WorktreeError};
+use crewdeck::domain::worktree::{CommitOutcome, GitOperation, Merge, RemovalMode, WorktreeError};
 use crewdeck::store::{GitError, StoreError, Worktrees};
 use pretty_assertions::assert_eq;
 
@@ -176,7 +176,9 @@ fn nested_repository_starts_no_program() {
     r.create(2, &[]);
     commit(&r.worktree_path("task-2"), ".gitmodules", gitmodules);
     read_after_change();
-    let brought = trees.merge_branches(&tree, &["wt/task-2".into()], NOW).unwrap();
+    let brought = trees
+        .merge_branches(&tree, &["wt/task-2".into()], NOW)
+        .unwrap();
     assert_eq!(brought.conflicts[0].files, ["inside"]);
     let moved = r.root().join("inside");
     fs::remove_dir(&moved).unwrap();

@@ -119,7 +119,9 @@ pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
     }
     match standing(&model.board, task) {
         PolicyContext::Done => {}
-        PolicyContext::InProgress => return Some(format!("Not merged: {id} is still in progress.")),
+        PolicyContext::InProgress => {
+            return Some(format!("Not merged: {id} is still in progress."));
+        }
         PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked => {
             return Some(format!("Not merged: {id} is not completed yet."));
         }

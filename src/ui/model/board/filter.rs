@@ -31,7 +31,11 @@ const STATUS: [(&str, &[PolicyContext]); 10] = [
     ),
     (
         "pending",
-        &[PolicyContext::Ready, PolicyContext::Assigned, PolicyContext::Blocked],
+        &[
+            PolicyContext::Ready,
+            PolicyContext::Assigned,
+            PolicyContext::Blocked,
+        ],
     ),
 ];
 

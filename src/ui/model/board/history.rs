@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::{clip, one_line};
+use crate::domain::timestamp::Timestamp;
 use crate::ui::text::called;
 
 /// Maximum number of steps kept for all tasks together; the oldest are dropped first.

@@ -134,7 +134,10 @@ impl Index {
 
     /// Returns the status of the task at a position.
     pub fn standing(&self, place: usize) -> PolicyContext {
-        self.standing.get(place).copied().unwrap_or(PolicyContext::Done)
+        self.standing
+            .get(place)
+            .copied()
+            .unwrap_or(PolicyContext::Done)
     }
 
     /// Returns the blockers of the task at a position, open and completed.

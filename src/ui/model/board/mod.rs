@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::index::Index;
 use crate::ui::model::board::memo::Slot;

@@ -13,10 +13,13 @@ pub const KINDS: [PolicyContext; 4] = [
 /// Returns the number of tasks for each of [`KINDS`]. Assigned tasks count as ready.
 pub fn counts(index: &Index) -> [usize; 4] {
     KINDS.map(|kind| match kind {
-        PolicyContext::Ready => index.count(PolicyContext::Ready) + index.count(PolicyContext::Assigned),
-        PolicyContext::Done | PolicyContext::InProgress | PolicyContext::Assigned | PolicyContext::Blocked => {
-            index.count(kind)
+        PolicyContext::Ready => {
+            index.count(PolicyContext::Ready) + index.count(PolicyContext::Assigned)
         }
+        PolicyContext::Done
+        | PolicyContext::InProgress
+        | PolicyContext::Assigned
+        | PolicyContext::Blocked => index.count(kind),
     })
 }
 

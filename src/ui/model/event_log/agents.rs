@@ -2,8 +2,8 @@
 
 use crate::domain::graph::Claimer;
 use crate::domain::ids::Name;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::TurnEnd;
 use crate::ui::model::event_log::attribution::Deed;
 use crate::ui::model::event_log::{Told, Tone, Topic};

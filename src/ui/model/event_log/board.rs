@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::task::{Task, TaskStatus};
+use crate::domain::timestamp::Timestamp;
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::attribution::Deed;
 use crate::ui::model::event_log::format::task as titled;

@@ -6,8 +6,8 @@
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::mail::MailMessage;
-use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::permission::SessionPermission;
+use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::skill::SkillCatalog;
 use crate::domain::text::one_line;
 use crate::protocol::event::{DeliveryState, NoticeLevel, SessionInfo};
@@ -261,8 +261,9 @@ fn request_changed(model: &CrewModel, request: &Request) -> Option<Told> {
 }
 
 fn rules_changed(before: &[SessionPermission], after: &[SessionPermission]) -> Vec<Told> {
-    let has =
-        |rules: &[SessionPermission], rule: &SessionPermission| rules.iter().any(|r| r.number == rule.number);
+    let has = |rules: &[SessionPermission], rule: &SessionPermission| {
+        rules.iter().any(|r| r.number == rule.number)
+    };
     let made = after.iter().filter(|r| !has(before, r)).map(|rule| {
         let (by, scope) = (called(rule.by.as_str()), &rule.scope);
         Told::new(

@@ -12,8 +12,8 @@ pub(in crate::ui) mod query;
 use std::collections::VecDeque;
 
 use crate::domain::ids::{JobId, MessageId, Name, RequestId, TaskId};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::text::{clip, one_line};
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Event, EventKind};
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::attribution::Actors;

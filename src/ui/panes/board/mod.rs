@@ -23,7 +23,7 @@ use crate::ui::app::App;
 use crate::ui::app::board_view::Keeps;
 use crate::ui::graph;
 use crate::ui::graph::viewport::Zoom;
-use crate::ui::graph::{Drawing, NodeOverflow, GraphInput};
+use crate::ui::graph::{Drawing, GraphInput, NodeOverflow};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::filter::Query;

@@ -9,7 +9,9 @@ use crate::ui::graph;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::index;
-use crate::ui::panes::board::{GRAPH_MAX, PANNED_FROM, Shown, LeaveReason, drawing, rows, selected};
+use crate::ui::panes::board::{
+    GRAPH_MAX, LeaveReason, PANNED_FROM, Shown, drawing, rows, selected,
+};
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 

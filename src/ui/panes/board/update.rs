@@ -16,7 +16,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::board::index;
 use crate::ui::panes::board;
-use crate::ui::panes::board::{GRAPH_MAX, Shown, LeaveReason};
+use crate::ui::panes::board::{GRAPH_MAX, LeaveReason, Shown};
 use crate::ui::widgets::list;
 
 fn shown(app: &App, area: Rect) -> Shown {
@@ -166,7 +166,12 @@ pub fn turn(app: &mut App, area: Rect) {
                 "The tasks have too many dependencies for a graph.",
             );
         }
-        Shown::List(LeaveReason::Asked | LeaveReason::Filtered | LeaveReason::Many(_) | LeaveReason::Deep(_)) => {
+        Shown::List(
+            LeaveReason::Asked
+            | LeaveReason::Filtered
+            | LeaveReason::Many(_)
+            | LeaveReason::Deep(_),
+        ) => {
             app.board_view.shape = Shape::Graph;
         }
     }

@@ -87,7 +87,10 @@ impl PaneFeature for InboxPane {
 
     fn copied(&self, app: &App) -> Option<(String, String)> {
         let (_, traced) = selected_letter(app)?;
-        Some(("the message".into(), escape_control_chars(&traced.letter.content)))
+        Some((
+            "the message".into(),
+            escape_control_chars(&traced.letter.content),
+        ))
     }
 
     fn filter_changed(&self, app: &mut App) {

@@ -14,7 +14,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::messages::{Progress, Traced};
 use crate::ui::model::{sentence, style};
 use crate::ui::panes::{inbox, rows};
-use crate::ui::text::{clock, fit, pad, width, wrap_first_lines};
+use crate::ui::text::{fit, format_time, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -79,7 +79,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         let columns = usize::from(area.width).saturating_sub(10 + route_width);
         let mut spans = vec![
             Span::styled(
-                format!("{} ", clock(traced.letter.timestamp, &app.prefs.zone)),
+                format!("{} ", format_time(traced.letter.timestamp, &app.prefs.zone)),
                 theme.dim,
             ),
             Span::styled(

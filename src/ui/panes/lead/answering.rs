@@ -9,7 +9,7 @@ use crate::ui::app::role::SessionRole;
 /// Returns the open questions of the agent whose conversation is open, oldest first.
 pub fn questions(app: &App) -> Vec<&Request> {
     let is_heard = app.replay.is_none()
-        && app.seat != SessionRole::Left
+        && app.role != SessionRole::Left
         && app.first_page().map(|p| p.weight) != Some(Weight::Missing);
     let is_open = |request: &&Request| {
         is_heard

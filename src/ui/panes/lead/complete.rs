@@ -129,5 +129,9 @@ fn names(app: &App) -> Vec<PickerRow> {
 
 /// Returns the width of the first column: that of the widest command or name.
 pub fn name_width(candidates: &[PickerRow]) -> usize {
-    candidates.iter().map(|o| width(&o.words)).max().unwrap_or(0)
+    candidates
+        .iter()
+        .map(|o| width(&o.words))
+        .max()
+        .unwrap_or(0)
 }

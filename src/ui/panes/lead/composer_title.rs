@@ -29,7 +29,7 @@ pub fn lines(
     let to = app.shown.to_string();
     let questions = answering::questions(app);
     let Some(question) = questions.first() else {
-        let goes = if app.seat.is_crew() {
+        let goes = if app.role.is_crew() {
             " to "
         } else {
             " message to "

@@ -183,7 +183,7 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
 /// Draws an unfocused composer on a screen with few rows.
 fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let key = app.prefs.keymap.key(Context::Panes, Action::Compose);
-    let does = if app.seat.is_crew() {
+    let does = if app.role.is_crew() {
         "writes to "
     } else {
         "writes a message to "
@@ -248,7 +248,7 @@ pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
             &[writes.as_str()][..]
         } else if question.is_some() {
             &answers[..]
-        } else if app.shown.is_lead() && !app.seat.is_crew() {
+        } else if app.shown.is_lead() && !app.role.is_crew() {
             &[
                 "Write a message, @name to a teammate, /help, /quit",
                 "Write a message",

@@ -108,7 +108,8 @@ pub fn closed(app: &mut App, request: &Request) {
         return tell_writer(app, request);
     };
     let is_users = request.decided_by == Name::user().as_str();
-    let is_same = request.comment == sent.text || request.comment.contains(redact::PLACEHOLDER_START);
+    let is_same =
+        request.comment == sent.text || request.comment.contains(redact::PLACEHOLDER_START);
     if is_users && !is_same {
         // The decision came from another window. The rejection of this one follows.
         return;

@@ -77,7 +77,7 @@ pub fn all_buttons(app: &App, request: &Request) -> Vec<Button> {
                 key(Action::Reject, "reject"),
             ];
             let has_scopes = request.call.as_ref().is_some_and(|c| !c.scopes.is_empty());
-            if has_scopes && app.seat.refuses(Action::ApproveForTeam).is_none() {
+            if has_scopes && app.role.refuses(Action::ApproveForTeam).is_none() {
                 keys.push(key(Action::ApproveForTeam, "for the team"));
             }
             keys.extend([key(Action::Comment, "comment"), open]);

@@ -3,14 +3,14 @@
 use ratatui::layout::Rect;
 
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::permission::PermissionScope;
+use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::key_guard::SETTLE;
-use crate::ui::app::popup::{Choice, CommentDialog, CommentStage, POPUPS_MAX, Popup, Question};
+use crate::ui::app::popup::{Choice, CommentDialog, CommentStage, Confirmation, POPUPS_MAX, Popup};
 use crate::ui::app::status_message::StatusMessage;
 use crate::ui::app::{App, drafts};
 use crate::ui::keymap::direction::Scroll;
@@ -131,7 +131,7 @@ fn say_of(app: &mut App, id: &RequestId, text: String) {
     app.say_while(NoticeLevel::Warn, text, move |app| {
         app.model.requests.get(&about).is_some() && !app.model.requests.is_answered(&about)
     });
-    if let Some(flash) = &mut app.flash {
+    if let Some(flash) = &mut app.status {
         flash.request = Some(id.clone());
     }
 }
@@ -142,7 +142,7 @@ fn has_settled(app: &mut App, id: &RequestId) -> bool {
     let since = app.selected.request_since;
     let is_new = since.0 > 0.0 && app.now.since(since) < SETTLE;
     let warning = |f: &StatusMessage| f.request.as_ref() == Some(id) && !f.is_read(app.now);
-    let is_warned = app.flash.as_ref().is_some_and(warning);
+    let is_warned = app.status.as_ref().is_some_and(warning);
     if is_new
         && !is_warned
         && let Some(from) = app.model.requests.get(id).map(|r| r.from.clone())
@@ -196,7 +196,10 @@ pub fn choose(app: &mut App, number: usize, out: &mut Vec<Effect>) {
     };
     let (id, count) = (request.id.clone(), request.choices.len());
     let Some(choice) = request.choices.get(number.wrapping_sub(1)).cloned() else {
-        app.say(NoticeLevel::Info, format!("There are only {count} choices."));
+        app.say(
+            NoticeLevel::Info,
+            format!("There are only {count} choices."),
+        );
         return;
     };
     if has_settled(app, &id) {
@@ -274,7 +277,7 @@ pub fn force(app: &mut App) {
     if let Some(member) = selected_at_work(app)
         && app.popups.len() < POPUPS_MAX
     {
-        app.popups.push(Popup::Confirm(Question::Force(member)));
+        app.popups.push(Popup::Confirm(Confirmation::Force(member)));
     }
 }
 
@@ -304,7 +307,10 @@ fn selected_at_work(app: &mut App) -> Option<Name> {
     }
     let status = app.model.team.find(&member).map(|m| m.status);
     if status == Some(MemberStatus::Shutdown) {
-        app.say(NoticeLevel::Info, format!("{member} has already shut down."));
+        app.say(
+            NoticeLevel::Info,
+            format!("{member} has already shut down."),
+        );
         return None;
     }
     Some(member)

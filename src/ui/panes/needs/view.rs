@@ -16,7 +16,7 @@ use crate::ui::model::requests::is_the_leads;
 use crate::ui::model::sentence;
 use crate::ui::panes::needs;
 use crate::ui::panes::needs::{buttons, card};
-use crate::ui::text::{clock, width};
+use crate::ui::text::{format_time, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
@@ -68,7 +68,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         let columns = usize::from(row.width).saturating_sub(2);
         // The text takes precedence over the time.
         let words = sentence::heading(other, &app.model.board, columns);
-        let when = format!(" {}", clock(other.created_at, &app.prefs.zone));
+        let when = format!(" {}", format_time(other.created_at, &app.prefs.zone));
         let when = if width(&words) + width(&when) > columns {
             String::new()
         } else {

@@ -9,7 +9,7 @@ use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::{CrewModel, board as model_board};
-use crate::ui::text::terms::Words;
+use crate::ui::text::terms::FilterTerms;
 pub use feature::TeamPane;
 
 /// Returns the teammates in roster order, those that have shut down last.
@@ -43,8 +43,8 @@ pub fn team(app: &App) -> Vec<TeamRow<'_>> {
     let words = app.filters.words(Pane::Team);
     let mut rows = unfiltered_team(app);
     if !words.is_empty() {
-        let words = Words::new(words);
-        rows.retain(|row| words.fit(&about(app, row), |_| None));
+        let words = FilterTerms::new(words);
+        rows.retain(|row| words.matches(&about(app, row), |_| None));
     }
     rows
 }

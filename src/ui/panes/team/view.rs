@@ -43,7 +43,12 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let first = list::first_row(members.len(), selected.unwrap_or(0), height);
     let present = app.model.team.present().count();
     let titles = Titles {
-        name: frame::filtered(app, Pane::Team, members.len(), team::unfiltered_team(app).len()),
+        name: frame::filtered(
+            app,
+            Pane::Team,
+            members.len(),
+            team::unfiltered_team(app).len(),
+        ),
         aside: match present {
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} here"), theme.dim)],

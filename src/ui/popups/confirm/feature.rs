@@ -6,7 +6,7 @@ use ratatui::layout::{Position, Rect};
 use crate::protocol::Command;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Popup, Question};
+use crate::ui::app::popup::{Confirmation, Popup};
 use crate::ui::keymap::Action;
 use crate::ui::model::board::branches;
 use crate::ui::popups::buttons::box_buttons;
@@ -39,37 +39,37 @@ impl PopupFeature for ConfirmPopup {
 
     fn accept(&self, app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         match app.popups.last_mut() {
-            Some(Popup::Confirm(Question::Quit)) => out.push(Effect::Quit),
-            Some(Popup::Confirm(Question::Force(member))) => {
+            Some(Popup::Confirm(Confirmation::Quit)) => out.push(Effect::Quit),
+            Some(Popup::Confirm(Confirmation::Force(member))) => {
                 let member = member.clone();
                 app.popups.pop();
                 out.push(Effect::Command(Command::Force { member }));
             }
-            Some(Popup::Confirm(Question::Merge(task))) => {
+            Some(Popup::Confirm(Confirmation::Merge(task))) => {
                 let task = *task;
                 app.popups.pop();
                 merge::one(app, task, out);
             }
-            Some(Popup::Confirm(Question::Release { task, from })) => {
+            Some(Popup::Confirm(Confirmation::Release { task, from })) => {
                 let (task, from) = (*task, from.clone());
                 app.popups.pop();
                 task_actions::release_now(app, task, from, out);
             }
-            Some(Popup::Confirm(Question::RemoveWorktree(judged))) => {
+            Some(Popup::Confirm(Confirmation::RemoveWorktree(judged))) => {
                 let judged = judged.clone();
                 app.popups.pop();
                 task_actions::removal(app, judged, out);
             }
-            Some(Popup::Confirm(Question::LoseWork(judged))) => {
+            Some(Popup::Confirm(Confirmation::LoseWork(judged))) => {
                 let judged = judged.clone();
                 app.popups.pop();
                 task_actions::remove_now(app, judged, out);
             }
-            Some(Popup::Confirm(Question::ApproveSettings)) => {
+            Some(Popup::Confirm(Confirmation::ApproveSettings)) => {
                 app.popups.pop();
                 approve_now(app, out);
             }
-            Some(Popup::Confirm(Question::Complete(task))) => {
+            Some(Popup::Confirm(Confirmation::Complete(task))) => {
                 let task = *task;
                 app.popups.pop();
                 task_actions::complete_now(app, task, out);
@@ -81,32 +81,34 @@ impl PopupFeature for ConfirmPopup {
 
     fn buttons(&self, app: &App, popup: &Popup) -> &'static [(Action, &'static str)] {
         match popup {
-            Popup::Confirm(Question::Quit) => &[(Action::Accept, "quit"), (Action::Back, "stay")],
-            Popup::Confirm(Question::Force(_)) => {
+            Popup::Confirm(Confirmation::Quit) => {
+                &[(Action::Accept, "quit"), (Action::Back, "stay")]
+            }
+            Popup::Confirm(Confirmation::Force(_)) => {
                 &[(Action::Accept, "end it"), (Action::Back, "cancel")]
             }
-            Popup::Confirm(Question::Release { .. }) => {
+            Popup::Confirm(Confirmation::Release { .. }) => {
                 &[(Action::Accept, "release"), (Action::Back, "cancel")]
             }
-            Popup::Confirm(Question::RemoveWorktree(_)) => {
+            Popup::Confirm(Confirmation::RemoveWorktree(_)) => {
                 &[(Action::Accept, "remove"), (Action::Back, "cancel")]
             }
-            Popup::Confirm(Question::LoseWork(_)) => {
+            Popup::Confirm(Confirmation::LoseWork(_)) => {
                 &[(Action::Accept, "remove anyway"), (Action::Back, "cancel")]
             }
-            Popup::Confirm(Question::ApproveSettings) => {
+            Popup::Confirm(Confirmation::ApproveSettings) => {
                 &[(Action::Accept, "approve"), (Action::Back, "cancel")]
             }
-            Popup::Confirm(Question::Complete(_)) => {
+            Popup::Confirm(Confirmation::Complete(_)) => {
                 &[(Action::Accept, "complete"), (Action::Back, "cancel")]
             }
-            Popup::Confirm(Question::Merge(_)) if branches::to_merge(app).len() > 1 => &[
+            Popup::Confirm(Confirmation::Merge(_)) if branches::to_merge(app).len() > 1 => &[
                 (Action::Accept, "merge"),
                 (Action::MergeAll, "all"),
                 (Action::Diff, "diff"),
                 (Action::Back, "cancel"),
             ],
-            Popup::Confirm(Question::Merge(_)) => &[
+            Popup::Confirm(Confirmation::Merge(_)) => &[
                 (Action::Accept, "merge"),
                 (Action::Diff, "diff"),
                 (Action::Back, "cancel"),

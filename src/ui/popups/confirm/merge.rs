@@ -4,7 +4,7 @@ use crate::domain::ids::TaskId;
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Popup, Question};
+use crate::ui::app::popup::{Confirmation, Popup};
 use crate::ui::app::{App, popup};
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
@@ -22,7 +22,7 @@ pub fn ask(app: &mut App) {
     }
     // The board may change while the dialog is open; this keeps the selection on the task.
     app.selected.task = Some(id);
-    popup::push(app, Popup::Confirm(Question::Merge(id)));
+    popup::push(app, Popup::Confirm(Confirmation::Merge(id)));
 }
 
 /// Merges the branch of `task` after confirmation.
@@ -56,12 +56,12 @@ pub fn all(app: &mut App, out: &mut Vec<Effect>) {
 pub fn settle(app: &mut App) {
     let mut why = None;
     for popup in &app.popups {
-        if let Popup::Confirm(Question::Merge(id)) = popup {
+        if let Popup::Confirm(Confirmation::Merge(id)) = popup {
             why = why.or_else(|| refusal(app, *id));
         }
     }
     if let Some(why) = why {
-        let is_merge = |p: &Popup| matches!(p, Popup::Confirm(Question::Merge(_)));
+        let is_merge = |p: &Popup| matches!(p, Popup::Confirm(Confirmation::Merge(_)));
         app.popups.retain(|p| !is_merge(p));
         app.say(NoticeLevel::Info, why);
     }

@@ -15,7 +15,7 @@ use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::offers;
-use crate::ui::app::popup::{CommentDialog, WorktreeCheck, Popup, Question};
+use crate::ui::app::popup::{CommentDialog, Confirmation, Popup, WorktreeCheck};
 use crate::ui::keymap::Action;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
@@ -97,16 +97,16 @@ pub fn comment_title(model: &CrewModel, comment: &CommentDialog) -> &'static str
 }
 
 /// Returns the title of a confirmation.
-pub fn question_title(question: &Question) -> &'static str {
+pub fn question_title(question: &Confirmation) -> &'static str {
     match question {
-        Question::Quit => "Quit",
-        Question::Force(_) => "End by force",
-        Question::Merge(_) => "Merge",
-        Question::Release { .. } => "Release",
-        Question::Complete(_) => "Complete",
-        Question::ApproveSettings => "Approve settings",
-        Question::RemoveWorktree(_) => "Remove worktree",
-        Question::LoseWork(_) => "Lose work",
+        Confirmation::Quit => "Quit",
+        Confirmation::Force(_) => "End by force",
+        Confirmation::Merge(_) => "Merge",
+        Confirmation::Release { .. } => "Release",
+        Confirmation::Complete(_) => "Complete",
+        Confirmation::ApproveSettings => "Approve settings",
+        Confirmation::RemoveWorktree(_) => "Remove worktree",
+        Confirmation::LoseWork(_) => "Lose work",
     }
 }
 
@@ -115,16 +115,16 @@ fn question_width(screen: Rect) -> u16 {
 }
 
 /// Returns the text of a confirmation, wrapped to its width.
-pub fn lines(app: &App, question: &Question, screen: Rect) -> Vec<String> {
+pub fn lines(app: &App, question: &Confirmation, screen: Rect) -> Vec<String> {
     let words = match question {
-        Question::Quit => quit(app),
-        Question::Force(name) => force(app, name),
-        Question::Merge(id) => merge(app, *id),
-        Question::Release { task, from } => release(app, *task, from),
-        Question::Complete(id) => complete(app, *id),
-        Question::ApproveSettings => APPROVE_SETTINGS.into(),
-        Question::RemoveWorktree(judged) => remove(app, judged),
-        Question::LoseWork(judged) => lose(app, judged),
+        Confirmation::Quit => quit(app),
+        Confirmation::Force(name) => force(app, name),
+        Confirmation::Merge(id) => merge(app, *id),
+        Confirmation::Release { task, from } => release(app, *task, from),
+        Confirmation::Complete(id) => complete(app, *id),
+        Confirmation::ApproveSettings => APPROVE_SETTINGS.into(),
+        Confirmation::RemoveWorktree(judged) => remove(app, judged),
+        Confirmation::LoseWork(judged) => lose(app, judged),
     };
     wrap(
         &words,
@@ -290,7 +290,7 @@ fn force(model: &CrewModel, name: &Name) -> String {
 /// Returns the selected task, or the task of an open merge dialog, if it has a worktree. Otherwise says why it has
 /// none.
 pub fn with_worktree(app: &mut App) -> Option<TaskId> {
-    if let Some(Popup::Confirm(Question::Merge(id))) = app.popups.last() {
+    if let Some(Popup::Confirm(Confirmation::Merge(id))) = app.popups.last() {
         return Some(*id);
     }
     let Some((_, id)) = board::selected(app) else {

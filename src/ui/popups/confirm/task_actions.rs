@@ -7,7 +7,7 @@ use crate::domain::worktree::Losses;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{WorktreeCheck, Popup, Question};
+use crate::ui::app::popup::{Confirmation, Popup, WorktreeCheck};
 use crate::ui::app::{App, popup};
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
@@ -62,7 +62,7 @@ pub fn release(app: &mut App, out: &mut Vec<Effect>) {
         return;
     };
     if !from.is_user() && board::owner_is_here(app, &from) {
-        popup::push(app, Popup::Confirm(Question::Release { task, from }));
+        popup::push(app, Popup::Confirm(Confirmation::Release { task, from }));
     } else {
         release_now(app, task, from, out);
     }
@@ -79,7 +79,7 @@ pub fn complete(app: &mut App, out: &mut Vec<Effect>) {
     match selected(app, Hand::Complete) {
         None => {}
         Some((task, None)) => {
-            popup::push(app, Popup::Confirm(Question::Complete(task)));
+            popup::push(app, Popup::Confirm(Confirmation::Complete(task)));
         }
         Some((task, Some(_))) => complete_now(app, task, out),
     }
@@ -129,7 +129,10 @@ pub fn ask_removal(app: &mut App, out: &mut Vec<Effect>) {
         app.say_why(why, move |app| board::why_no_removal(app, task));
         return;
     }
-    app.say(NoticeLevel::Info, format!("Checking the worktree of {task}…"));
+    app.say(
+        NoticeLevel::Info,
+        format!("Checking the worktree of {task}…"),
+    );
     out.push(Effect::Command(Command::JudgeWorktree { task }));
 }
 
@@ -139,10 +142,10 @@ pub fn judged(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
         // The user is doing something else now.
         return;
     }
-    app.flash = None;
+    app.status = None;
     popup::push(
         app,
-        Popup::Confirm(Question::RemoveWorktree(WorktreeCheck {
+        Popup::Confirm(Confirmation::RemoveWorktree(WorktreeCheck {
             task,
             losses: losses.clone(),
             size: size.into(),
@@ -155,7 +158,7 @@ pub fn removal(app: &mut App, judged: WorktreeCheck, out: &mut Vec<Effect>) {
     if judged.losses.is_empty() {
         remove_now(app, judged, out);
     } else {
-        popup::push(app, Popup::Confirm(Question::LoseWork(judged)));
+        popup::push(app, Popup::Confirm(Confirmation::LoseWork(judged)));
     }
 }
 
@@ -177,14 +180,16 @@ pub fn settle(app: &mut App) {
             return None;
         };
         match question {
-            Question::Release { task, from } => Some((*task, Hand::Release, Some(from.clone()))),
-            Question::Complete(task) => Some((*task, Hand::Complete, None)),
-            Question::Quit
-            | Question::Force(_)
-            | Question::Merge(_)
-            | Question::RemoveWorktree(_)
-            | Question::LoseWork(_)
-            | Question::ApproveSettings => None,
+            Confirmation::Release { task, from } => {
+                Some((*task, Hand::Release, Some(from.clone())))
+            }
+            Confirmation::Complete(task) => Some((*task, Hand::Complete, None)),
+            Confirmation::Quit
+            | Confirmation::Force(_)
+            | Confirmation::Merge(_)
+            | Confirmation::RemoveWorktree(_)
+            | Confirmation::LoseWork(_)
+            | Confirmation::ApproveSettings => None,
         }
     });
     let Some((id, hand, from)) = asked else {
@@ -203,7 +208,7 @@ pub fn settle(app: &mut App) {
         let asks = |p: &Popup| {
             matches!(
                 p,
-                Popup::Confirm(Question::Release { .. } | Question::Complete(_))
+                Popup::Confirm(Confirmation::Release { .. } | Confirmation::Complete(_))
             )
         };
         app.popups.retain(|p| !asks(p));

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::{Popup, Question};
+use crate::ui::app::popup::{Confirmation, Popup};
 use crate::ui::frame::popup::open;
 use crate::ui::popups::buttons::buttons;
 use crate::ui::popups::confirm;
@@ -15,7 +15,7 @@ use crate::ui::theme::Theme;
 pub fn confirm(
     app: &App,
     popup: &Popup,
-    question: &Question,
+    question: &Confirmation,
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,

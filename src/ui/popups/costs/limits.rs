@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use crate::domain::budget::Ceiling;
+use crate::domain::budget::UsageBudget;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
@@ -44,7 +44,7 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
         }
     };
     let mut is_any = false;
-    for ceiling in Ceiling::ALL {
+    for ceiling in UsageBudget::ALL {
         let told = if ceiling.is_of_team() {
             of_team(app, &accounts.sum, ceiling).map(|(words, share)| ("team", words, share))
         } else {
@@ -113,12 +113,12 @@ fn percent(used: f64, allowed: f64) -> u64 {
 }
 
 /// Formats an amount without its unit, for text such as "16.1M of 2.0M tokens".
-fn bare(ceiling: Ceiling, amount: f64) -> String {
+fn bare(ceiling: UsageBudget, amount: f64) -> String {
     let shown = ceiling.shown(amount);
     shown.trim_end_matches(" tokens").to_string()
 }
 
-fn of_team(model: &CrewModel, sum: &Used, ceiling: Ceiling) -> Option<(String, u64)> {
+fn of_team(model: &CrewModel, sum: &Used, ceiling: UsageBudget) -> Option<(String, u64)> {
     let allowed = model.limits.allowed(ceiling, None)?;
     let used = amount(sum, ceiling);
     let share = percent(used, allowed);
@@ -136,7 +136,11 @@ fn of_team(model: &CrewModel, sum: &Used, ceiling: Ceiling) -> Option<(String, u
 
 /// Describes the budget of each agent and the agent that is closest to its own. Returns the text and the highest share in
 /// percent.
-fn of_agents(model: &CrewModel, accounts: &Accounts, ceiling: Ceiling) -> Option<(String, u64)> {
+fn of_agents(
+    model: &CrewModel,
+    accounts: &Accounts,
+    ceiling: UsageBudget,
+) -> Option<(String, u64)> {
     let base = model.limits.ceilings.of(ceiling)?;
     let shares = accounts
         .all
@@ -165,7 +169,7 @@ fn of_agents(model: &CrewModel, accounts: &Accounts, ceiling: Ceiling) -> Option
 }
 
 /// Returns how much of its own budget an agent has used, in percent, or `None` if it has no such budget.
-pub fn of_agent(model: &CrewModel, account: &Account, ceiling: Ceiling) -> Option<u64> {
+pub fn of_agent(model: &CrewModel, account: &Account, ceiling: UsageBudget) -> Option<u64> {
     if ceiling.is_of_team() {
         return None;
     }
@@ -175,9 +179,9 @@ pub fn of_agent(model: &CrewModel, account: &Account, ceiling: Ceiling) -> Optio
 }
 
 #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
-fn amount(used: &Used, ceiling: Ceiling) -> f64 {
+fn amount(used: &Used, ceiling: UsageBudget) -> f64 {
     match ceiling {
-        Ceiling::TeamTokens | Ceiling::AgentTokens => used.usage.total() as f64,
-        Ceiling::TeamCost | Ceiling::AgentCost => used.cost.unwrap_or(0.0),
+        UsageBudget::TeamTokens | UsageBudget::AgentTokens => used.usage.total() as f64,
+        UsageBudget::TeamCost | UsageBudget::AgentCost => used.cost.unwrap_or(0.0),
     }
 }

@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use crate::domain::budget::Ceiling;
+use crate::domain::budget::UsageBudget;
 use crate::domain::ids::Name;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
@@ -119,7 +119,7 @@ fn bar(share: u64) -> String {
 /// Returns the widest column set that fits beside the names. The cost column needs a known price, the budget column a
 /// budget for each agent.
 fn form(model: &CrewModel, accounts: &Accounts, columns: usize) -> Vec<Column> {
-    let has_ceiling = [Ceiling::AgentTokens, Ceiling::AgentCost]
+    let has_ceiling = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
         .iter()
         .any(|c| model.limits.ceilings.of(*c).is_some());
     let mut kept = FORMS.iter().map(|form| {
@@ -191,7 +191,7 @@ pub fn agents(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> 
             Span::raw(" "),
             Span::styled(pad(&label(account), names.saturating_sub(2)), style),
         ];
-        let ceiling = [Ceiling::AgentTokens, Ceiling::AgentCost]
+        let ceiling = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
             .into_iter()
             .filter_map(|c| limits::of_agent(app, account, c))
             .max();

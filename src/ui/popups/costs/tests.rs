@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
-use crate::ui::fixture::{busy, name, apply_events};
+use crate::ui::fixture::{apply_events, busy, name};
 use crate::ui::model::agents::AgentView;
 use crate::ui::popups::costs::*;
 use crate::ui::text::width as columns_of;

@@ -79,7 +79,10 @@ pub fn show(app: &mut App) {
             popup::push(app, Popup::read(Text::Task(id)));
         }
         Some(Target::Task(id)) => {
-            app.say(NoticeLevel::Info, format!("{id} is no longer on the board."));
+            app.say(
+                NoticeLevel::Info,
+                format!("{id} is no longer on the board."),
+            );
         }
         None => app.say_while(NoticeLevel::Info, "No tokens used yet.", |app| {
             app.model.agents.tokens() == 0

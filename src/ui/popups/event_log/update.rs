@@ -89,7 +89,10 @@ pub fn show(app: &mut App) {
         About::Task(id) if app.model.board.get(id).is_some() => {
             popup::push(app, Popup::read(Text::Task(id)));
         }
-        About::Task(id) => app.say(NoticeLevel::Info, format!("{id} is no longer on the board.")),
+        About::Task(id) => app.say(
+            NoticeLevel::Info,
+            format!("{id} is no longer on the board."),
+        ),
         About::Agent(name) => agent(app, &name),
         About::Letter(id) => {
             let number = app.model.letters.iter().rev().find(|t| t.letter.id == id);
@@ -123,7 +126,10 @@ fn agent(app: &mut App, name: &Name) {
         app.popups.clear();
         navigation::show(app, name);
     } else {
-        app.say(NoticeLevel::Info, format!("No conversation of {name} is kept."));
+        app.say(
+            NoticeLevel::Info,
+            format!("No conversation of {name} is kept."),
+        );
     }
 }
 

@@ -15,7 +15,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::{About, LINES_MAX, LogLine, Tone, Topic};
 use crate::ui::popups::event_log::place;
-use crate::ui::text::{format_time_with_seconds, count, fit, pad, width, wrap, wrap_first_lines};
+use crate::ui::text::{count, fit, format_time_with_seconds, pad, width, wrap, wrap_first_lines};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
 use crate::ui::widgets::line_input::Searching;

@@ -9,8 +9,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::domain::job::{Job, JobEnd};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::text::{escape_control_chars, one_line};
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
@@ -99,7 +99,10 @@ enum Of {
 
 /// Returns the command and the end of its output, in `rows` lines.
 fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
-    let command = wrap(&format!("$ {}", escape_control_chars(&job.command)), columns);
+    let command = wrap(
+        &format!("$ {}", escape_control_chars(&job.command)),
+        columns,
+    );
     let mut out: Vec<(String, Of)> = command
         .into_iter()
         .take((rows / 3).max(1))
@@ -120,7 +123,13 @@ fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
     out
 }
 
-fn line(job: &Job, now: Timestamp, names: usize, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn line(
+    job: &Job,
+    now: Timestamp,
+    names: usize,
+    columns: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
     let (shape, style) = look(job, theme);
     let until = job.ended.as_ref().map_or(now, |(at, _)| *at);
     let words = match &job.ended {

@@ -7,7 +7,7 @@ use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, Picker};
 use crate::ui::frame::pick::{PickEffect, PickerRow};
 use crate::ui::keymap::pane::Pane;
-use crate::ui::keymap::{Action, KeyBinding, Context};
+use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::model::{CrewModel, Models};
 use crate::ui::popups::themes;
 use crate::ui::text::fuzzy;
@@ -94,7 +94,9 @@ pub fn scopes(model: &CrewModel, id: &RequestId) -> Vec<PickerRow> {
         .map(|scope| PickerRow {
             words: match scope {
                 // A small screen covers the card with the list, so the command is repeated here.
-                PermissionScope::Exact { command } => format!("this exact command: {}", one_line(command)),
+                PermissionScope::Exact { command } => {
+                    format!("this exact command: {}", one_line(command))
+                }
                 PermissionScope::Begins { .. } => one_line(&scope.to_string()),
             },
             marked: Vec::new(),

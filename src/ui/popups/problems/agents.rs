@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::domain::ids::Name;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::model::{CrewModel, style};
 use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};

@@ -1,8 +1,8 @@
 //! Problems with unread messages, grouped by recipient. Pure.
 
 use crate::domain::ids::Name;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::DeliveryState;
 use crate::ui::app::App;
 use crate::ui::model::CrewModel;
@@ -13,7 +13,11 @@ use crate::ui::text::aging::ShownAge;
 /// Returns the unread messages by recipient: name, number of messages, and time of the oldest one.
 fn unread(model: &CrewModel) -> Vec<(String, usize, Timestamp)> {
     let mut unread: Vec<(String, usize, Timestamp)> = Vec::new();
-    for traced in model.letters.iter().filter(|t| t.step == DeliveryState::Sent) {
+    for traced in model
+        .letters
+        .iter()
+        .filter(|t| t.step == DeliveryState::Sent)
+    {
         let (to, at) = (one_line(&traced.letter.to), traced.letter.timestamp);
         match unread.iter_mut().find(|(who, ..)| *who == to) {
             // Messages are in order of time: the first one is the oldest.

@@ -6,14 +6,14 @@ use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{RequestId, TaskId};
 use crate::domain::mail::MailKind;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventKind;
 use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::ui::app::onboarding;
 use crate::ui::fixture::{
-    NOON, board_event, busy, first_page, letter, name, picture, press, started, apply_events,
+    NOON, apply_events, board_event, busy, first_page, letter, name, picture, press, started,
 };
 use crate::ui::popups::problems::*;
 use crate::ui::{Msg, UiState, update};
@@ -161,7 +161,8 @@ fn unclaimable_and_released_tasks_are_problems() {
     assert_eq!(told(&state), [(Weight::Stuck, tags.into())]);
     // Bob leaves and its task is released.
     let mut next = board.clone();
-    next.release(TaskId(3), &name("bob"), Timestamp(NOON)).unwrap();
+    next.release(TaskId(3), &name("bob"), Timestamp(NOON))
+        .unwrap();
     apply_events(
         &mut state,
         vec![changed(&board, &next), here(MemberStatus::Shutdown)],
@@ -268,7 +269,10 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
     let here = team(&[("alice", MemberStatus::Working, &[])]);
     let conflict =
         "wt/task-1 does not merge into main: conflict in a.rs. Task #2 was added to resolve it.";
-    apply_events(&mut state, vec![here, board_event(&board), notice(conflict)]);
+    apply_events(
+        &mut state,
+        vec![here, board_event(&board), notice(conflict)],
+    );
     assert_eq!(told(&state), [(Weight::Stuck, conflict.into())]);
     let mut next = board.clone();
     task(&mut next, 2, &[], "task-1");

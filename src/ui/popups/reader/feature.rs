@@ -6,7 +6,7 @@ use ratatui::layout::{Position, Rect};
 use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Popup, Reader, Text};
+use crate::ui::app::popup::{Pager, Popup, Text};
 use crate::ui::diff::Spot;
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::Action;
@@ -65,7 +65,7 @@ impl PopupFeature for ReaderPopup {
     }
 
     fn jump(&self, app: &mut App, first: usize, row: usize) {
-        let Some(Popup::Reader(reader)) = app.popups.last_mut() else {
+        let Some(Popup::Pager(reader)) = app.popups.last_mut() else {
             return;
         };
         match reader.text {
@@ -79,7 +79,7 @@ impl PopupFeature for ReaderPopup {
     }
 
     fn search(&self, app: &mut App) -> bool {
-        if let Some(Popup::Reader(reader)) = app.popups.last_mut() {
+        if let Some(Popup::Pager(reader)) = app.popups.last_mut() {
             update::begin(reader);
         }
         true
@@ -121,9 +121,9 @@ impl PopupFeature for ReaderPopup {
     }
 }
 
-fn state(popup: &Popup) -> Option<&Reader> {
+fn state(popup: &Popup) -> Option<&Pager> {
     match popup {
-        Popup::Reader(reader) => Some(reader),
+        Popup::Pager(reader) => Some(reader),
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use ratatui::text::Line;
 use crate::domain::text::escape_control_chars;
 use crate::domain::todo::TodoStatus;
 use crate::ui::app::App;
-use crate::ui::app::popup::{Popup, Reader, Text, push};
+use crate::ui::app::popup::{Pager, Popup, Text, push};
 use crate::ui::diff::{PageRow, Spot, page};
 use crate::ui::model::style;
 use crate::ui::panes::todo;
@@ -37,7 +37,7 @@ pub fn area(screen: Rect) -> Rect {
 
 /// Where a popup of a pager for a text of ` lines` lines; a short text gets a lower popup. The help keeps its size
 /// while its rows are filtered.
-pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
+pub fn place(screen: Rect, reader: &Pager, lines: usize) -> Rect {
     let most = area(screen);
     match &reader.text {
         Text::Help(_) => most,
@@ -59,7 +59,7 @@ pub fn begin(app: &App, letter: u64) -> usize {
 }
 
 /// Returns the title of a pager.
-pub fn title(app: &App, reader: &Reader) -> String {
+pub fn title(app: &App, reader: &Pager) -> String {
     match &reader.text {
         Text::Help(_) => "Keys".into(),
         Text::Todo(at) => format!("Todo {}", at + 1),
@@ -129,7 +129,7 @@ impl From<PageRow> for Row {
 }
 
 /// Returns the lines of a pager as they are on the screen.
-pub fn rows(app: &App, reader: &Reader, theme: &Theme) -> Vec<Row> {
+pub fn rows(app: &App, reader: &Pager, theme: &Theme) -> Vec<Row> {
     let width = area(app.size).width.saturating_sub(4);
     match &reader.text {
         Text::Help(contexts) => {
@@ -147,7 +147,7 @@ pub fn rows(app: &App, reader: &Reader, theme: &Theme) -> Vec<Row> {
 }
 
 /// Returns the area of the lines in a popup at `place`, and the first visible one.
-pub fn list(reader: &Reader, place: Rect, len: usize) -> (Rect, usize) {
+pub fn list(reader: &Pager, place: Rect, len: usize) -> (Rect, usize) {
     let inside = area::inside(place);
     let above = match (&reader.text, reader.searching) {
         (Text::Help(_), Searching::Typing) => 1.min(inside.height),
@@ -163,7 +163,7 @@ pub fn list(reader: &Reader, place: Rect, len: usize) -> (Rect, usize) {
 }
 
 /// Returns the lines of a pager, `width` columns wide.
-pub fn lines(app: &App, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+pub fn lines(app: &App, reader: &Pager, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     match &reader.text {
         Text::Help(contexts) => {
@@ -214,7 +214,7 @@ fn todo(app: &App, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>>
 pub fn letter_and_thread(app: &mut App, number: u64) {
     let scroll = reader::begin(app, number);
     let mut popup = Popup::read(Text::Letter(number));
-    if let Popup::Reader(reader) = &mut popup {
+    if let Popup::Pager(reader) = &mut popup {
         reader.scroll = scroll;
     }
     push(app, popup);
@@ -222,6 +222,6 @@ pub fn letter_and_thread(app: &mut App, number: u64) {
 
 /// Closes the help if it is the top popup.
 pub fn close_help(app: &mut App) {
-    let is_help = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Help(_)));
+    let is_help = |p: &Popup| matches!(p, Popup::Pager(r) if matches!(r.text, Text::Help(_)));
     app.popups.pop_if(|popup| is_help(popup));
 }

@@ -3,11 +3,11 @@
 use ratatui::text::Span;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::{Reader, Text};
+use crate::ui::app::popup::{Pager, Text};
 use crate::ui::popups::reader;
 use crate::ui::text::wrap::Row;
 use crate::ui::theme::Theme;
-use crate::ui::transcript::{SearchMatch, Needle, find_matches};
+use crate::ui::transcript::{Needle, SearchMatch, find_matches};
 use crate::ui::widgets::line_input::Searching;
 
 /// The matches of a search in a text.
@@ -41,7 +41,7 @@ impl SearchResults {
 
 /// Returns whether a search is active or its text is being typed. The keyboard help is filtered instead, never
 /// searched.
-pub fn is_searching(reader: &Reader) -> bool {
+pub fn is_searching(reader: &Pager) -> bool {
     let is_searched = match reader.text {
         Text::Help(_) => false,
         Text::Todo(_)
@@ -55,18 +55,21 @@ pub fn is_searching(reader: &Reader) -> bool {
 }
 
 /// Returns the matches in `lines`; none while no search is active.
-pub fn search_lines(reader: &Reader, lines: &[reader::Row]) -> SearchResults {
+pub fn search_lines(reader: &Pager, lines: &[reader::Row]) -> SearchResults {
     let needle = Needle::new(reader.search.text()).filter(|_| is_searching(reader));
     let hits = needle.map_or_else(Vec::new, |needle| {
         let rows: Vec<Row> = lines.iter().map(plain_row).collect();
         find_matches(&needle, rows.iter())
     });
     let here = reader.here.min(hits.len().saturating_sub(1));
-    SearchResults { hits, current: here }
+    SearchResults {
+        hits,
+        current: here,
+    }
 }
 
 /// Returns the matches in the text that `reader` shows on the current screen.
-pub fn search_reader(app: &App, reader: &Reader) -> SearchResults {
+pub fn search_reader(app: &App, reader: &Pager) -> SearchResults {
     if !is_searching(reader) {
         return search_lines(reader, &[]);
     }

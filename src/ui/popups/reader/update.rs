@@ -3,7 +3,7 @@
 use crate::domain::ids::TaskId;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::app::popup::{Popup, Reader, Text, push};
+use crate::ui::app::popup::{Pager, Popup, Text, push};
 use crate::ui::diff;
 use crate::ui::diff::{Changes, Spot};
 use crate::ui::frame::elsewhere;
@@ -20,15 +20,15 @@ use crate::ui::widgets::list;
 const NOTHING: &str = "No matches in this text.";
 
 /// Returns the pager on top, if any.
-fn reader(app: &mut App) -> Option<&mut Reader> {
-    let Some(Popup::Reader(reader)) = app.popups.last_mut() else {
+fn reader(app: &mut App) -> Option<&mut Pager> {
+    let Some(Popup::Pager(reader)) = app.popups.last_mut() else {
         return None;
     };
     Some(reader)
 }
 
 /// Opens the search field with the previous search text.
-pub fn begin(reader: &mut Reader) {
+pub fn begin(reader: &mut Pager) {
     reader.searching = Searching::Typing;
     reader.origin = reader.scroll;
 }
@@ -71,10 +71,11 @@ fn take(app: &mut App) -> Option<Action> {
             reader::close_help(app);
             return Some(action);
         }
-        EntryEffect::There(context, words) => elsewhere::instead(&app.prefs, context, words).map_or_else(
-            || format!("Not available here. Works in: {}.", context.heading()),
-            |place| format!("Not available here. Works in {place}"),
-        ),
+        EntryEffect::There(context, words) => elsewhere::instead(&app.prefs, context, words)
+            .map_or_else(
+                || format!("Not available here. Works in: {}.", context.heading()),
+                |place| format!("Not available here. Works in {place}"),
+            ),
         EntryEffect::Nothing => "Type this in the composer; it is not a key.".into(),
     };
     app.say(NoticeLevel::Info, words);
@@ -83,7 +84,7 @@ fn take(app: &mut App) -> Option<Action> {
 
 /// Scrolls the text; in the help, moves the selection.
 pub fn scroll(app: &mut App, by: Scroll) {
-    let Some(Popup::Reader(reader)) = app.popups.last() else {
+    let Some(Popup::Pager(reader)) = app.popups.last() else {
         return;
     };
     if matches!(reader.text, Text::Help(_)) {
@@ -141,7 +142,7 @@ fn keep(app: &mut App) {
 }
 
 /// Ends the search. A search that was still being typed scrolls back to where it began.
-pub fn end(reader: &mut Reader) {
+pub fn end(reader: &mut Pager) {
     let is_help = matches!(reader.text, Text::Help(_));
     if reader.searching == Searching::Typing && !is_help {
         reader.scroll = reader.origin;
@@ -175,7 +176,7 @@ pub fn next(app: &mut App, way: Way) {
 
 /// Returns the rows of the open text, the first visible row and the number of visible rows.
 fn seen(app: &App) -> Option<(Vec<Row>, usize, usize)> {
-    let Some(Popup::Reader(reader)) = app.popups.last() else {
+    let Some(Popup::Pager(reader)) = app.popups.last() else {
         return None;
     };
     let rows = reader::rows(app, reader, &Theme::default());
@@ -185,7 +186,10 @@ fn seen(app: &App) -> Option<(Vec<Row>, usize, usize)> {
 }
 
 /// Scrolls to the match that `choose` picks.
-fn go_to(app: &mut App, choose: impl FnOnce(&SearchResults) -> Option<(usize, MatchStep)>) -> MatchStep {
+fn go_to(
+    app: &mut App,
+    choose: impl FnOnce(&SearchResults) -> Option<(usize, MatchStep)>,
+) -> MatchStep {
     let Some((rows, first, height)) = seen(app) else {
         return MatchStep::NoMatch;
     };
@@ -279,11 +283,14 @@ pub fn tell(app: &mut App, round: MatchStep, way: Way, nothing: &str) {
 pub fn diff(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
     let changes = Changes::new(stat, text, untracked);
     if changes.is_empty() {
-        app.say(NoticeLevel::Info, format!("The branch of {task} has no changes."));
+        app.say(
+            NoticeLevel::Info,
+            format!("The branch of {task} has no changes."),
+        );
         return;
     }
     app.diff = changes;
-    let is_diff = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Diff(_)));
+    let is_diff = |p: &Popup| matches!(p, Popup::Pager(r) if matches!(r.text, Text::Diff(_)));
     app.popups.retain(|p| !is_diff(p));
     push(app, Popup::read(Text::Diff(task)));
 }

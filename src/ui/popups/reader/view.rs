@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::Reader;
+use crate::ui::app::popup::Pager;
 use crate::ui::frame;
 use crate::ui::frame::popup::{open, search};
 use crate::ui::popups::reader;
@@ -17,7 +17,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 pub fn read(
     app: &App,
-    reader: &Reader,
+    reader: &Pager,
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,

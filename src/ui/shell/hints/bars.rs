@@ -24,7 +24,7 @@ const MESSAGE_LEAST: usize = 16;
 /// The status message into the text of the row above the hints, used only for a long message, and the text before
 /// the hints. Permanent hints and those of an open dialog keep their place.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
-    let Some(flash) = &state.flash else {
+    let Some(flash) = &state.status else {
         return (String::new(), String::new());
     };
     let kept = hints(state)

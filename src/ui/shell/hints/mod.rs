@@ -11,7 +11,7 @@ use crate::ui::app::popup::{Popup, Text};
 use crate::ui::app::{App, onboarding};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Action, KeyBinding, Context, KeyLookup};
+use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
 use crate::ui::model::board::branches;
 use crate::ui::model::event_log::About;
 use crate::ui::panes::board::Hand;
@@ -168,7 +168,7 @@ pub fn acts_on_the_crew(action: Action) -> bool {
 
 /// Returns the index of the current file in the open diff and the number of files, or `None` if no reader is open.
 fn place_in_diff(app: &App) -> Option<(usize, usize)> {
-    let Some(Popup::Reader(reader)) = app.popups.last() else {
+    let Some(Popup::Pager(reader)) = app.popups.last() else {
         return None;
     };
     Some((reader.row, app.diff.files().len()))
@@ -181,14 +181,14 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
     let pane = panes::feature::feature(focus.pane());
     let in_panes = state.popups.is_empty();
     let is_recording = state.replay.is_some() && acts_on_the_crew(binding.action);
-    if is_recording || state.seat.refuses(binding.action).is_some() {
+    if is_recording || state.role.refuses(binding.action).is_some() {
         return false;
     }
     match binding.action {
         Action::Waiting => {
             in_panes && state.model.requests.for_person() > 0 && focus != Focus::Pane(Pane::Needs)
         }
-        Action::Interrupt => in_panes && state.seat.is_crew() && state.is_running(&state.shown),
+        Action::Interrupt => in_panes && state.role.is_crew() && state.is_running(&state.shown),
         Action::Follow if binding.context == Context::EventLog => matches!(
             state.popups.last(),
             Some(Popup::EventLog(view)) if view.selected.is_some()
@@ -291,7 +291,7 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
             .get(&state.shown)
             .is_some_and(|a| a.has_spoken),
         Action::NextMatch | Action::PrevMatch => {
-            if let Some(Popup::Reader(reader)) = state.popups.last() {
+            if let Some(Popup::Pager(reader)) = state.popups.last() {
                 !text_search::search_reader(state, reader).hits.is_empty()
             } else {
                 let agent = state.model.agents.get(&state.shown);
@@ -312,7 +312,7 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         }
         Action::Accept if binding.context == Context::Reader => matches!(
             state.popups.last(),
-            Some(Popup::Reader(reader)) if matches!(reader.text, Text::Help(_))
+            Some(Popup::Pager(reader)) if matches!(reader.text, Text::Help(_))
         ),
         Action::Choose(_)
         | Action::AddTask

@@ -3,7 +3,7 @@
 use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Action, KeyBinding, Context};
+use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::panes::lead::answering;
 use crate::ui::panes::{board, needs};
 use crate::ui::popups::feature::feature;
@@ -66,7 +66,7 @@ pub fn words(app: &App, binding: &KeyBinding) -> String {
     }
     if binding.context == Context::Reader
         && action == Action::Back
-        && let Some(Popup::Reader(reader)) = app.popups.last()
+        && let Some(Popup::Pager(reader)) = app.popups.last()
         && text_search::is_searching(reader)
     {
         return END_SEARCH.into();

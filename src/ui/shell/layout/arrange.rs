@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::screen::PaneLayout;
 use crate::ui::app::App;
-use crate::ui::frame::layout::{BESIDE_TEXT, SizeClass, Layout, TABS, TEXT_WIDEST};
+use crate::ui::frame::layout::{BESIDE_TEXT, Layout, SizeClass, TABS, TEXT_WIDEST};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::CrewModel;
 use crate::ui::panes::needs::card;
@@ -17,7 +17,8 @@ use crate::ui::widgets::cut::{cut_left, cut_top};
 /// Places one pane and a tab line for the others. On narrow screens the focus layout omits the tab line to save a row.
 pub fn one(app: &App, out: &mut Layout, body: Rect) {
     let pane = app.focus.pane();
-    let is_bare = out.class == SizeClass::Narrow && app.arrangement.screen.layout == PaneLayout::Focus;
+    let is_bare =
+        out.class == SizeClass::Narrow && app.arrangement.screen.layout == PaneLayout::Focus;
     let body = if is_bare {
         body
     } else {

@@ -6,7 +6,7 @@ mod shares;
 use ratatui::layout::Rect;
 
 use crate::domain::screen::PaneLayout;
-use crate::ui::frame::layout::{SizeClass, Layout, class, is_one};
+use crate::ui::frame::layout::{Layout, SizeClass, class, is_one};
 use crate::ui::shell::layout::arrange::{alone, banner, board_first, middle, one, stacked, wide};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::{peek, tour};
@@ -58,7 +58,9 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
         (SizeClass::Middle | SizeClass::Wide, PaneLayout::Focus) => one(state, &mut out, body),
         (SizeClass::Middle, PaneLayout::Wall) => middle(state, &mut out, body),
         (SizeClass::Wide, PaneLayout::Wall) => wide(state, &mut out, body),
-        (SizeClass::Middle | SizeClass::Wide, PaneLayout::Board) => board_first(state, &mut out, body),
+        (SizeClass::Middle | SizeClass::Wide, PaneLayout::Board) => {
+            board_first(state, &mut out, body)
+        }
     }
     out
 }

@@ -158,7 +158,7 @@ fn subject(app: &App) -> Option<Subject> {
 
 /// The scroll position of the preview. It belongs to one item: another item starts at its beginning.
 #[derive(Debug, Clone, Default)]
-pub struct Reading {
+pub struct PreviewScroll {
     of: Option<Subject>,
     /// Lines scrolled off the top; `None` for the item's default start.
     first: Option<usize>,
@@ -167,18 +167,18 @@ pub struct Reading {
 }
 
 /// Returns the scroll position of the current preview.
-pub fn reading(state: &UiState) -> Reading {
+pub fn reading(state: &UiState) -> PreviewScroll {
     let of = subject(state);
-    if of.is_some() && state.reading.of == of {
-        return state.reading.clone();
+    if of.is_some() && state.preview_scroll.of == of {
+        return state.preview_scroll.clone();
     }
-    Reading {
+    PreviewScroll {
         of,
-        ..Reading::default()
+        ..PreviewScroll::default()
     }
 }
 
-impl Reading {
+impl PreviewScroll {
     /// Returns how many lines of `peeked` are scrolled off the top of `list`.
     pub fn first(&self, peeked: &Preview, list: Rect) -> usize {
         let most = peeked.lines.len().saturating_sub(usize::from(list.height));
@@ -227,7 +227,7 @@ pub enum ScrollTo {
 }
 
 /// Returns the scroll position after a movement.
-pub fn go(state: &UiState, area: Rect, go: ScrollTo) -> Option<Reading> {
+pub fn go(state: &UiState, area: Rect, go: ScrollTo) -> Option<PreviewScroll> {
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
     let mut reading = reading(state);

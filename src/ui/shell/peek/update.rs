@@ -8,7 +8,7 @@ use crate::ui::app::popup::Popup;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::needs;
-use crate::ui::shell::peek::{ScrollTo, Reading};
+use crate::ui::shell::peek::{PreviewScroll, ScrollTo};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::movement;
 use crate::ui::shell::{layout, peek};
@@ -18,12 +18,14 @@ use crate::ui::widgets::list;
 pub fn open(state: &mut UiState) {
     let pane = state.focus.pane();
     if peek::can(state, pane) {
-        state.reading = Reading::default();
+        state.preview_scroll = PreviewScroll::default();
         popup::push(state, Popup::Peek(pane));
         note_read(state);
     } else {
         let text = "Nothing to preview here yet.";
-        state.say_while(NoticeLevel::Info, text, move |state| !peek::can(state, pane));
+        state.say_while(NoticeLevel::Info, text, move |state| {
+            !peek::can(state, pane)
+        });
     }
 }
 
@@ -41,7 +43,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
 pub fn read(state: &mut UiState, to: ScrollTo) {
     let area = layout::layout(state, state.size).peek;
     if let Some(reading) = area.and_then(|area| peek::go(state, area, to)) {
-        state.reading = reading;
+        state.preview_scroll = reading;
     }
     note_read(state);
 }
@@ -69,7 +71,7 @@ fn select(state: &mut UiState, by: Scroll) {
 
 fn step(state: &mut UiState, by: Scroll) {
     let pane = state.focus.pane();
-    state.reading = Reading::default();
+    state.preview_scroll = PreviewScroll::default();
     if pane != Pane::Needs {
         return movement::scroll_pane(state, pane, by);
     }

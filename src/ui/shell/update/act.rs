@@ -24,7 +24,7 @@ use crate::ui::shell::update::{
 /// Runs `action`.
 #[allow(clippy::too_many_lines)] // every action, once
 pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
-    let refused = state.seat.refuses(action);
+    let refused = state.role.refuses(action);
     let refused = refused.or_else(|| first::refuses(state, action));
     if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
         state.say(NoticeLevel::Info, why);

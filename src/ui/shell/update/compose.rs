@@ -85,7 +85,7 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     };
     if let Some(text) = answers::still_open(app, &to) {
         app.say(NoticeLevel::Info, text);
-    } else if !app.seat.is_crew() {
+    } else if !app.role.is_crew() {
         let text = format!("Sent to {to} as a message; it is read between two steps.");
         app.say(NoticeLevel::Info, text);
     } else if to != app.shown {
@@ -172,7 +172,12 @@ pub fn newline(app: &mut App) {
             form.writing().newline();
         }
         Some(
-            Some(TextField::Search | TextField::Filter(_) | TextField::Choice(_) | TextField::Task(_))
+            Some(
+                TextField::Search
+                | TextField::Filter(_)
+                | TextField::Choice(_)
+                | TextField::Task(_),
+            )
             | None,
         ) => {}
         None => app.input.composer.newline(),
@@ -259,7 +264,10 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
         app.input.composer.take();
         app.keys.quit_armed = None;
         let key = app.prefs.keymap.key(Context::Composer, Action::Older);
-        app.say(NoticeLevel::Info, format!("Draft cleared. {key} brings it back."));
+        app.say(
+            NoticeLevel::Info,
+            format!("Draft cleared. {key} brings it back."),
+        );
         return;
     }
     let again = app
@@ -272,14 +280,14 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
     }
     app.keys.quit_armed = Some(app.now);
     let key = app.prefs.keymap.key(Context::Everywhere, Action::Interrupt);
-    let text = match (app.seat.leaves(), confirm::still(app)) {
+    let text = match (app.role.leaves(), confirm::still(app)) {
         (Some(words), _) => format!("Press {key} again to leave.{words}"),
         (None, None) => format!("Press {key} again to quit."),
         (None, Some(still)) => format!("Press {key} again to quit. {still}"),
     };
     app.say(NoticeLevel::Info, text);
     // The message expires together with the quit confirmation.
-    if let Some(flash) = &mut app.flash {
+    if let Some(flash) = &mut app.status {
         flash.until = app.now.after(QUIT_WINDOW);
     }
 }
@@ -290,7 +298,7 @@ pub fn disarm(app: &mut App) {
         return;
     };
     let until = at.after(QUIT_WINDOW);
-    app.flash.take_if(|flash| flash.until == until);
+    app.status.take_if(|flash| flash.until == until);
     app.dirty = true;
 }
 

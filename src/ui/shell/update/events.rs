@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::domain::notification::NotifyKind;
 use crate::domain::ids::{Name, TaskId};
+use crate::domain::notification::NotifyKind;
 use crate::domain::request::{Approver, Request};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{NoticeLevel, SessionInfo};
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::App;

@@ -5,7 +5,7 @@ use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::{Weight, drawn, keys_line, offers};
-use crate::ui::app::popup::{Popup, Question};
+use crate::ui::app::popup::{Confirmation, Popup};
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
@@ -32,7 +32,7 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
             state.say(NoticeLevel::Warn, TOO_LONG);
             return;
         }
-        crate::ui::app::popup::push(state, Popup::Confirm(Question::ApproveSettings));
+        crate::ui::app::popup::push(state, Popup::Confirm(Confirmation::ApproveSettings));
         return;
     } else if action == Action::WithoutSettings {
         ("Starting without them…", Effect::StartWithoutSettings)

@@ -21,8 +21,8 @@ pub fn apply_event(state: &mut UiState, event: &Event) {
 
 pub fn tick(app: &mut App, now: Timestamp) {
     let before = std::mem::replace(&mut app.now, now);
-    if app.flash.as_ref().is_some_and(|f| f.until <= now) {
-        app.flash = None;
+    if app.status.as_ref().is_some_and(|f| f.until <= now) {
+        app.status = None;
         app.dirty = true;
     }
     let step = match app.prefs.motion {

@@ -56,7 +56,7 @@ pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
         Some(Popup::Jobs { row }) => {
             out.job = app.model.jobs.listed().get(*row).map(|job| job.id.clone());
         }
-        Some(Popup::Reader(reader)) => {
+        Some(Popup::Pager(reader)) => {
             if let Text::Todo(at) = reader.text {
                 out.todo[1] = todo(at);
             }
@@ -96,14 +96,14 @@ pub fn after(app: &mut App, before: Option<Selection>) {
             let at = jobs.iter().position(|j| Some(&j.id) == before.job.as_ref());
             Some(at.unwrap_or_else(|| (*row).min(jobs.len().saturating_sub(1))))
         }
-        Some(Popup::Reader(_)) => read,
+        Some(Popup::Pager(_)) => read,
         Some(_) | None => None,
     };
     let Some(at) = at else { return };
     match app.popups.last_mut() {
         Some(Popup::Picker(picker)) => picker.row = at,
         Some(Popup::Jobs { row }) => *row = at,
-        Some(Popup::Reader(reader)) => {
+        Some(Popup::Pager(reader)) => {
             if let Text::Todo(item) = &mut reader.text {
                 *item = at;
             }

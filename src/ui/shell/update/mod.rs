@@ -57,7 +57,7 @@ pub enum Msg {
     },
     /// The terminal window gained or lost focus.
     Window(Window),
-    /// The text returned by `$EDITOR`. Answers [`Do::EditComposer`].
+    /// The text returned by `$EDITOR`. Answers [`Effect::EditComposer`].
     Edited(String),
 }
 

@@ -6,7 +6,7 @@ use ratatui::layout::Position;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::input::Completion;
 use crate::ui::app::popup::Popup;
-use crate::ui::frame::hit::{Held, Hit, ScrollTarget};
+use crate::ui::frame::hit::{Drag, Hit, ScrollTarget};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Toward};
@@ -54,19 +54,19 @@ pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
 
 fn let_go(state: &mut UiState, out: &mut Vec<Effect>) {
     match std::mem::take(&mut state.pointer.drag) {
-        Held::Border => out.push(Effect::SaveScreen(state.arrangement.screen)),
-        Held::Nothing | Held::Ground(_) | Held::Replay(_) | Held::Scrollbar(..) => {}
+        Drag::Border => out.push(Effect::SaveScreen(state.arrangement.screen)),
+        Drag::Nothing | Drag::Ground(_) | Drag::Replay(_) | Drag::Scrollbar(..) => {}
     }
 }
 
 fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     let is_covered = match state.pointer.drag {
-        Held::Scrollbar(ScrollTarget::Popup, _) => state.popups.is_empty(),
-        Held::Nothing
-        | Held::Border
-        | Held::Ground(_)
-        | Held::Replay(_)
-        | Held::Scrollbar(ScrollTarget::Pane(_), _) => !state.is_in_panes(),
+        Drag::Scrollbar(ScrollTarget::Popup, _) => state.popups.is_empty(),
+        Drag::Nothing
+        | Drag::Border
+        | Drag::Ground(_)
+        | Drag::Replay(_)
+        | Drag::Scrollbar(ScrollTarget::Pane(_), _) => !state.is_in_panes(),
     };
     if is_covered {
         // A popup now covers the dragged element.
@@ -74,19 +74,19 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     }
     let here = Position::new(event.column, event.row);
     match state.pointer.drag {
-        Held::Nothing => return,
-        Held::Border => screen::drag(state, event.column),
-        Held::Ground(before) => {
+        Drag::Nothing => return,
+        Drag::Border => screen::drag(state, event.column),
+        Drag::Ground(before) => {
             let by = |from: u16, to: u16| {
                 isize::from(from.cast_signed()) - isize::from(to.cast_signed())
             };
             let area = areas::board_area(state);
             // The graph follows the mouse, so the viewport moves the other way.
             board::update::shift(state, area, (by(before.x, here.x), by(before.y, here.y)));
-            state.pointer.drag = Held::Ground(here);
+            state.pointer.drag = Drag::Ground(here);
         }
-        Held::Replay(line) => replay::seek(state, line, event.column),
-        Held::Scrollbar(of, bar) => jump::jump(state, of, bar, event.row),
+        Drag::Replay(line) => replay::seek(state, line, event.column),
+        Drag::Scrollbar(of, bar) => jump::jump(state, of, bar, event.row),
     }
     state.pointer.clicked = None;
     state.dirty = true;
@@ -122,7 +122,7 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
     }
     if let Some(popup) = state.popups.last() {
         // A list moves one row per notch.
-        let is_text = matches!(popup, Popup::Reader(_));
+        let is_text = matches!(popup, Popup::Pager(_));
         let times = if is_text { NOTCH } else { 1 };
         for by in std::iter::repeat_n(lines, times).flatten() {
             movement::scroll(state, by);
@@ -165,16 +165,16 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     match hit.clone() {
         Hit::Nothing | Hit::Popup => return,
         Hit::Replay(line) => {
-            state.pointer.drag = Held::Replay(line);
+            state.pointer.drag = Drag::Replay(line);
             replay::seek(state, line, event.column);
         }
-        Hit::Border => state.pointer.drag = Held::Border,
+        Hit::Border => state.pointer.drag = Drag::Border,
         Hit::Scrollbar(of, bar) => {
-            state.pointer.drag = Held::Scrollbar(of, bar);
+            state.pointer.drag = Drag::Scrollbar(of, bar);
             jump::jump(state, of, bar, event.row);
         }
         Hit::Ground => {
-            state.pointer.drag = Held::Ground(here);
+            state.pointer.drag = Drag::Ground(here);
             navigation::focus(state, Pane::Board);
         }
         Hit::Tab(pane) | Hit::Pane(pane) => navigation::focus(state, pane),

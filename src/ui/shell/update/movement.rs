@@ -3,7 +3,7 @@
 use crate::domain::ids::Name;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{CommentStage, Popup, Question};
+use crate::ui::app::popup::{CommentStage, Confirmation, Popup};
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::navigation::{focus, show};
 use crate::ui::keymap::direction::{Scroll, Way};
@@ -56,7 +56,7 @@ pub fn cycle(app: &mut App, way: Way) {
 /// Goes one step back: closes the popup, leaves the composer, clears the filter, ends full screen, returns to the
 /// lead.
 pub fn back(app: &mut App) {
-    if let Some(Popup::Reader(reader)) = app.popups.last_mut()
+    if let Some(Popup::Pager(reader)) = app.popups.last_mut()
         && (reader.searching == Searching::Typing || text_search::is_searching(reader))
     {
         return crate::ui::popups::reader::update::end(reader);
@@ -117,7 +117,7 @@ pub fn close(app: &mut App, out: &mut Vec<Effect>) {
     if is_view && app.focus != Focus::Composer {
         back(app);
     } else if app.at_stake() + app.jobs_at_stake() > 0 {
-        app.popups.push(Popup::Confirm(Question::Quit));
+        app.popups.push(Popup::Confirm(Confirmation::Quit));
     } else {
         out.push(Effect::Quit);
     }

@@ -16,7 +16,7 @@ use crate::ui::shell::update::areas;
 
 /// Opens the help, with the keys of the current context first.
 pub fn help(app: &mut App) {
-    let is_help = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Help(_)));
+    let is_help = |p: &Popup| matches!(p, Popup::Pager(r) if matches!(r.text, Text::Help(_)));
     if !app.popups.iter().any(is_help) {
         let contexts = app.contexts();
         push(app, Popup::read(Text::Help(contexts)));

@@ -26,8 +26,8 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     }
     // A replay's clock can be paused, so a message there would never expire.
     let is_read = |flash: &StatusMessage| flash.is_read(state.now);
-    if state.replay.is_some() || state.flash.as_ref().is_some_and(is_read) {
-        state.flash = None;
+    if state.replay.is_some() || state.status.as_ref().is_some_and(is_read) {
+        state.status = None;
     }
     let contexts = state.contexts();
     let whole = match state.keys.prefix.take() {
@@ -36,7 +36,10 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     };
     let found = state.prefs.keymap.lookup(&contexts, &whole);
     // The first key of a two-key sequence may belong to the interrupt action, so wait for the second one.
-    if !matches!(found, KeyLookup::Action(Action::Interrupt) | KeyLookup::Prefix) {
+    if !matches!(
+        found,
+        KeyLookup::Action(Action::Interrupt) | KeyLookup::Prefix
+    ) {
         compose::disarm(state);
     }
     match found {
@@ -132,7 +135,10 @@ pub fn paste(state: &mut UiState, text: &str) {
             // Panes take single keys as commands, so pasted text is never applied to them.
             Focus::Pane(_) => {
                 let key = state.prefs.keymap.key(Context::Panes, Action::Compose);
-                state.say(NoticeLevel::Info, format!("Press {key} to write, then paste."));
+                state.say(
+                    NoticeLevel::Info,
+                    format!("Press {key} to write, then paste."),
+                );
             }
         },
     }

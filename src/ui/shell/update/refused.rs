@@ -59,7 +59,10 @@ pub fn arrived(model: &mut CrewModel, to: &Name, text: &str) {
 /// Handles a delivered message of the user, which may come from another window. The crew's own window shows it as
 /// queued until its agent reads it.
 pub fn sent(app: &mut App, to: &Name, text: &str) {
-    if !app.seat.is_crew() && !take_exactly(app, to, text) && text.contains(redact::PLACEHOLDER_START) {
+    if !app.role.is_crew()
+        && !take_exactly(app, to, text)
+        && text.contains(redact::PLACEHOLDER_START)
+    {
         oldest(app, to);
     }
 }

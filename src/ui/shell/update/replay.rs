@@ -77,7 +77,7 @@ fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
 fn forget_the_past(app: &mut App) {
     app.forget_crew();
     app.model.event_log = EventLog::default();
-    app.flash = None;
+    app.status = None;
     app.now = Timestamp::default();
 }
 

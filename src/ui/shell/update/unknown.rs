@@ -7,14 +7,17 @@ use crate::ui::app::Preferences;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::frame::elsewhere::{instead, place};
 use crate::ui::keymap::pane::Pane;
-use crate::ui::keymap::{Action, KeyBinding, Context, KeyLookup};
+use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
 use crate::ui::keys;
 
 /// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an
 /// unread warning is shown.
 pub fn tell(app: &mut App, name: &str) {
     let contexts = app.contexts();
-    let is_unread = app.flash.as_ref().is_some_and(|f| f.level != NoticeLevel::Info);
+    let is_unread = app
+        .status
+        .as_ref()
+        .is_some_and(|f| f.level != NoticeLevel::Info);
     if is_unread || contexts.iter().any(|context| takes_text(*context)) {
         return;
     }
@@ -29,7 +32,7 @@ pub fn tell(app: &mut App, name: &str) {
 /// Returns the action of a key that the open problems page recommends. The key also closes the page.
 pub fn helps(app: &App, name: &str) -> Option<Action> {
     let reads = |p: &Popup| {
-        matches!(p, Popup::Reader(r) if r.text == Text::Problems) && p.context() == Context::Reader
+        matches!(p, Popup::Pager(r) if r.text == Text::Problems) && p.context() == Context::Reader
     };
     if !app.popups.last().is_some_and(reads) {
         return None;

@@ -18,7 +18,7 @@ const BLANK: &str = " ";
 /// Draws the line.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (above, before) = message(state, row);
-    let level = state.flash.as_ref().map(|flash| flash.level);
+    let level = state.status.as_ref().map(|flash| flash.level);
     let (shape, style) = style::level(level.unwrap_or(NoticeLevel::Info), theme);
     let shape = if above.is_empty() { shape } else { " " };
     if !before.is_empty() {
@@ -40,7 +40,7 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
 
 /// Draws the part of a long message that needs a second row, over the lowest row of the panes.
 pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let (Some(flash), Some(y)) = (&state.flash, row.y.checked_sub(1)) else {
+    let (Some(flash), Some(y)) = (&state.status, row.y.checked_sub(1)) else {
         return;
     };
     let (above, _) = message(state, row);

@@ -147,7 +147,7 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
     let mut out = vec![Piece::plain(0, "crewdeck".into(), theme.title)];
     let piece = Piece::plain;
     let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Problems));
-    if let Some((whole, short)) = app.seat.mark() {
+    if let Some((whole, short)) = app.role.mark() {
         let text = match words {
             Words::Whole => whole,
             Words::Short => short,
@@ -174,7 +174,12 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
         out.push(piece(7, fit(&project, 24), theme.text));
     }
     // Without a crew HEAD is no longer updated.
-    if let Some(head) = app.model.head.as_ref().filter(|_| app.seat != SessionRole::Left) {
+    if let Some(head) = app
+        .model
+        .head
+        .as_ref()
+        .filter(|_| app.role != SessionRole::Left)
+    {
         out.push(piece(
             10,
             fit(&one_line(&head.to_string()), branch),

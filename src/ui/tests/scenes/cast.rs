@@ -6,11 +6,11 @@ use serde_json::{Map, json};
 
 use crate::domain::ids::Name;
 use crate::domain::mail::MailKind;
-use crate::domain::request::{PendingCall, Approver, Request, RequestKind};
 use crate::domain::permission::{PermissionScope, SessionPermission};
-use crate::domain::timestamp::Timestamp;
+use crate::domain::request::{Approver, PendingCall, Request, RequestKind};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
@@ -186,7 +186,11 @@ pub fn many_letters() -> Vec<EventKind> {
         "ok",
     ];
     let kinds: Vec<MailKind> = serde_json::from_value(json!(MailKind::KNOWN)).unwrap();
-    let steps = [DeliveryState::ActedOn, DeliveryState::Delivered, DeliveryState::Sent];
+    let steps = [
+        DeliveryState::ActedOn,
+        DeliveryState::Delivered,
+        DeliveryState::Sent,
+    ];
     let pairs = [
         ("lead", "alice"),
         ("alice", "bob"),

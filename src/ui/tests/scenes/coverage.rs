@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pretty_assertions::assert_eq;
 
 use crate::domain::screen::PaneLayout;
-use crate::ui::app::popup::{Choice, Picker, Popup, Question, Reader, Text};
+use crate::ui::app::popup::{Choice, Confirmation, Pager, Picker, Popup, Text};
 use crate::ui::frame::layout::{SizeClass, class};
 use crate::ui::keymap::Context;
 use crate::ui::tests::scenes::{SIZES, Shows, scenes, wholes};
@@ -23,13 +23,13 @@ macro_rules! named {
 }
 
 named! { popup, POPUPS, Popup,
-    Popup::Reader(Reader { text: Text::Help(_), .. }) => "help",
-    Popup::Reader(Reader { text: Text::Task(_), .. }) => "task",
-    Popup::Reader(Reader { text: Text::Diff(_), .. }) => "diff",
-    Popup::Reader(Reader { text: Text::Letter(_), .. }) => "message",
-    Popup::Reader(Reader { text: Text::Todo(_), .. }) => "todo",
-    Popup::Reader(Reader { text: Text::Problems, .. }) => "problems",
-    Popup::Reader(Reader { text: Text::Skills, .. }) => "skills",
+    Popup::Pager(Pager { text: Text::Help(_), .. }) => "help",
+    Popup::Pager(Pager { text: Text::Task(_), .. }) => "task",
+    Popup::Pager(Pager { text: Text::Diff(_), .. }) => "diff",
+    Popup::Pager(Pager { text: Text::Letter(_), .. }) => "message",
+    Popup::Pager(Pager { text: Text::Todo(_), .. }) => "todo",
+    Popup::Pager(Pager { text: Text::Problems, .. }) => "problems",
+    Popup::Pager(Pager { text: Text::Skills, .. }) => "skills",
     Popup::Picker(Picker { choice: Choice::Palette { .. }, .. }) => "palette",
     Popup::Picker(Picker { choice: Choice::Models, .. }) => "models",
     Popup::Picker(Picker { choice: Choice::Scopes(_), .. }) => "scopes",
@@ -40,14 +40,14 @@ named! { popup, POPUPS, Popup,
     Popup::Jobs { .. } => "jobs",
     Popup::Costs(_) => "costs",
     Popup::Peek(_) => "peek",
-    Popup::Confirm(Question::Quit) => "quit",
-    Popup::Confirm(Question::Force(_)) => "force",
-    Popup::Confirm(Question::Merge(_)) => "merge",
-    Popup::Confirm(Question::Release { .. }) => "release",
-    Popup::Confirm(Question::Complete(_)) => "complete",
-    Popup::Confirm(Question::ApproveSettings) => "approve settings",
-    Popup::Confirm(Question::RemoveWorktree(_)) => "remove tree",
-    Popup::Confirm(Question::LoseWork(_)) => "lose tree",
+    Popup::Confirm(Confirmation::Quit) => "quit",
+    Popup::Confirm(Confirmation::Force(_)) => "force",
+    Popup::Confirm(Confirmation::Merge(_)) => "merge",
+    Popup::Confirm(Confirmation::Release { .. }) => "release",
+    Popup::Confirm(Confirmation::Complete(_)) => "complete",
+    Popup::Confirm(Confirmation::ApproveSettings) => "approve settings",
+    Popup::Confirm(Confirmation::RemoveWorktree(_)) => "remove tree",
+    Popup::Confirm(Confirmation::LoseWork(_)) => "lose tree",
     Popup::Task(_) => "task form",
     Popup::Comment(_) => "comment",
 }

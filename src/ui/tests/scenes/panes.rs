@@ -1,7 +1,7 @@
 //! Scenes of each pane: empty, typical, overfull, and with a filter or search.
 
 use crate::protocol::EventKind;
-use crate::ui::fixture::{board_event, busy, press, started, apply_events};
+use crate::ui::fixture::{apply_events, board_event, busy, press, started};
 use crate::ui::panes::board::tests::{board, random};
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
 use crate::ui::{Pane, UiState};

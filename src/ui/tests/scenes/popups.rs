@@ -6,7 +6,7 @@ use crate::domain::team::Activity;
 use crate::domain::worktree::Losses;
 use crate::protocol::EventKind;
 use crate::protocol::event::NoticeLevel;
-use crate::ui::fixture::{busy, name, press, question, skills, started, apply_events};
+use crate::ui::fixture::{apply_events, busy, name, press, question, skills, started};
 use crate::ui::tests::event_log::eventful;
 use crate::ui::tests::hands::{at, judged, losses};
 use crate::ui::tests::merging::on;

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use crate::domain::ids::Name;
 use crate::domain::screen::{PaneLayout, ScreenSettings};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::Activity;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::SessionInfo;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::onboarding::{Offer, Weight};
-use crate::ui::fixture::{NOON, blank, busy, busy_events, first_page, press, started, apply_events, after_events};
+use crate::ui::fixture::{
+    NOON, after_events, apply_events, blank, busy, busy_events, first_page, press, started,
+};
 use crate::ui::keymap::Action;
 use crate::ui::replay::Player;
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
@@ -50,7 +52,12 @@ fn replay(width: u16, height: u16) -> UiState {
     };
     let events = (1..).zip(busy_events()).map(event).collect();
     begin_replay(&mut state, Player::new(events, 1.0));
-    update(&mut state, Msg::Tick { now: Timestamp(NOON) });
+    update(
+        &mut state,
+        Msg::Tick {
+            now: Timestamp(NOON),
+        },
+    );
     press(&mut state, "> . .");
     state
 }

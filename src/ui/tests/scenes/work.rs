@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::domain::budget::RaisedBudget;
-use crate::domain::budget::{Ceiling, UsageBudgets};
+use crate::domain::budget::{UsageBudget, UsageBudgets};
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
@@ -292,7 +292,7 @@ pub fn spending() -> Vec<EventKind> {
                 agent_cost: None,
             },
             raised: vec![RaisedBudget {
-                ceiling: Ceiling::TeamCost,
+                ceiling: UsageBudget::TeamCost,
                 whose: None,
                 allowed: 10.0,
             }],

@@ -36,7 +36,16 @@ fn search_counts_matches_and_wraps_around() {
     }
     let expected: Vec<_> = [1, 2, 3, 4, 5, 6, 7, 1]
         .into_iter()
-        .map(|n| (n, if n == 1 { MatchStep::Wrapped } else { MatchStep::Moved }))
+        .map(|n| {
+            (
+                n,
+                if n == 1 {
+                    MatchStep::Wrapped
+                } else {
+                    MatchStep::Moved
+                },
+            )
+        })
         .collect();
     assert_eq!(actual, expected);
     assert_eq!(all.next_match(Way::Back, view(40, 4)), MatchStep::Wrapped);

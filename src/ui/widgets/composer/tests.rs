@@ -71,7 +71,10 @@ fn cut_paste_reports_expanded_length() {
 #[test]
 fn paste_normalizes_line_ends_and_escapes_controls() {
     let mut composer = Composer::default();
-    assert_eq!(composer.paste("a\rb\r\nc\n\u{1b}[2J\td"), PasteResult::Whole);
+    assert_eq!(
+        composer.paste("a\rb\r\nc\n\u{1b}[2J\td"),
+        PasteResult::Whole
+    );
     assert_eq!(composer.text(), "a\nb\nc\n␛[2J    d");
 }
 

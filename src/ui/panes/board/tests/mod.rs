@@ -8,9 +8,9 @@ use ratatui::layout::Rect;
 
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::task::TaskStatus;
-use crate::ui::fixture::{NOON, blank, cells, name, press, ready, apply_events, after_events};
+use crate::domain::timestamp::Timestamp;
+use crate::ui::fixture::{NOON, after_events, apply_events, blank, cells, name, press, ready};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::index;
 use crate::ui::panes::board::rows;

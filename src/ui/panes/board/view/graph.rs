@@ -265,7 +265,9 @@ fn draw_node(
     let most = match standing {
         PolicyContext::Done => left,
         PolicyContext::InProgress => left.max(room / 2).max(OWNER_MIN),
-        PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked => left.max(room / 2),
+        PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked => {
+            left.max(room / 2)
+        }
     };
     let owner = match label.owner.as_str() {
         "" => String::new(),
@@ -276,7 +278,10 @@ fn draw_node(
     // The duration is shown only in free room.
     let took = match standing {
         PolicyContext::InProgress => format!(" {}", board::standing_for(app, task)),
-        PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked | PolicyContext::Done => String::new(),
+        PolicyContext::Ready
+        | PolicyContext::Assigned
+        | PolicyContext::Blocked
+        | PolicyContext::Done => String::new(),
     };
     let owner = if width(&owner) + width(&took) <= left {
         owner + &took
@@ -286,7 +291,10 @@ fn draw_node(
     let words = crate::ui::panes::board::view::words(standing, theme);
     let by = match standing {
         PolicyContext::Done => theme.dim,
-        PolicyContext::InProgress | PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked => style,
+        PolicyContext::InProgress
+        | PolicyContext::Ready
+        | PolicyContext::Assigned
+        | PolicyContext::Blocked => style,
     };
     let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
     window.write((x, node.y), &label.number, number, buffer);

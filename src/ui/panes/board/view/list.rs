@@ -67,7 +67,10 @@ fn spans(
     };
     let words = match index.standing(row.task) {
         PolicyContext::InProgress => format!("{words} {}", board::standing_for(app, task)),
-        PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked | PolicyContext::Done => words,
+        PolicyContext::Ready
+        | PolicyContext::Assigned
+        | PolicyContext::Blocked
+        | PolicyContext::Done => words,
     };
     let guide = row.guide();
     let columns = columns.saturating_sub(digits + 4);

@@ -22,7 +22,7 @@ use crate::ui::model::board::index::{Index, PolicyContext};
 use crate::ui::model::board::{branches, index, label, unlocks};
 use crate::ui::model::{CrewModel, board as model_board, style};
 use crate::ui::panes::board;
-use crate::ui::panes::board::{Shown, LeaveReason, places};
+use crate::ui::panes::board::{LeaveReason, Shown, places};
 use crate::ui::text::{fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 
@@ -70,7 +70,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
                 .is_some_and(|page| page.weight == Weight::Missing);
             let words = if app.model.board.is_empty() && is_held_up {
                 "The board is shown once the crew starts.".into()
-            } else if app.model.board.is_empty() && app.seat == SessionRole::Starting {
+            } else if app.model.board.is_empty() && app.role == SessionRole::Starting {
                 "Loading the board…".into()
             } else if app.model.board.is_empty() {
                 "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
@@ -108,7 +108,11 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
     // The words of tasks without an owner are dropped last.
     let mut middle = Vec::new();
     let mut short = Vec::new();
-    for here in [PolicyContext::InProgress, PolicyContext::Ready, PolicyContext::Blocked] {
+    for here in [
+        PolicyContext::InProgress,
+        PolicyContext::Ready,
+        PolicyContext::Blocked,
+    ] {
         let count = index.count(here);
         if count > 0 {
             let (shape, style) = style::standing(here, theme);

@@ -7,8 +7,8 @@ use crate::domain::graph::TaskEdit;
 use crate::domain::ids::TaskId;
 use crate::domain::mail::MailKind;
 use crate::domain::request::RequestStatus;
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Activity, MemberStatus};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventKind;
 use crate::protocol::event::{DeliveryState, NoticeLevel};
@@ -109,7 +109,10 @@ fn events_before_the_crew_are_not_logged() {
         letter: old.clone(),
         step,
     };
-    assert_eq!(story.hears(moved(DeliveryState::Sent)), Vec::<String>::new());
+    assert_eq!(
+        story.hears(moved(DeliveryState::Sent)),
+        Vec::<String>::new()
+    );
     // A later step of the same message is logged.
     assert_eq!(
         story.hears(moved(DeliveryState::Delivered)),

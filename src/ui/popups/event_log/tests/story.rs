@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::domain::chat::Outcome;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{CallId, TaskId};
-use crate::domain::timestamp::Timestamp;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventKind;
 use crate::ui::UiState;
-use crate::ui::fixture::{blank, name, ready, apply_events};
+use crate::ui::fixture::{apply_events, blank, name, ready};
 use crate::ui::model::event_log::{LogLine, Tone};
 
 /// A screen that receives events. Each method returns the lines that its event adds to the log.

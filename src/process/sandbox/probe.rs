@@ -106,14 +106,14 @@ impl SandboxReport {
 
 /// Runs the supervisor `program` to find out what is available. Blocks for some milliseconds.
 ///
-/// `program`: see [`Guard`](super::super::guard::Guard). `None`: there is no supervisor on this operating system.
+/// `program`: see [`Supervisor`](crate::process::supervisor::Supervisor). `None`: there is no supervisor on this operating system.
 pub fn probe(program: Option<&Path>) -> SandboxReport {
     let Some(program) = program else {
         return SandboxReport::none("the supervisor is not available on this operating system");
     };
     let errand = BlockingCommand {
         program: program.to_path_buf(),
-        args: vec![super::super::guard::VERB.into(), "--probe".into()],
+        args: vec![crate::process::supervisor::VERB.into(), "--probe".into()],
         dir: "/".into(),
         stdin: None,
         env: Vec::new(),

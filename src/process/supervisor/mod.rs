@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub(super) use client::{JobOutcome, SupervisorClient};
 pub use entry::main;
 
-use super::confine::Sandbox;
+use super::sandbox::Sandbox;
 use crate::domain::sandbox::{CommandLimits, NetworkRules};
 
 /// The hidden command-line verb that runs [`main`].

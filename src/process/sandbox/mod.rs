@@ -1,6 +1,6 @@
 //! The sandbox of agents' commands: the kernel restricts where they can write. Reading and executing are not restricted.
 //!
-//! [`Confinement`] gathers the inputs, [`plan()`] computes a [`SandboxPlan`] from them, and the
+//! [`Sandbox`] gathers the inputs, [`plan()`] computes a [`SandboxPlan`] from them, and the
 //! [supervisor](super::guard) enforces it. Two mechanisms are combined:
 //!
 //! - **Landlock** allows writes below a list of folders. It cannot exclude a subfolder, such as `.tasks` in a writable
@@ -24,7 +24,7 @@ mod plan;
 mod probe;
 mod sockets;
 
-pub use facts::{Sandbox, GitDirs, HistoryReach, writable_folders};
+pub use facts::{GitDirs, HistoryReach, Sandbox, writable_folders};
 pub use note::{HOOKS_SKIPPED, network_off_note, write_denied_note};
 pub use plan::{HistoryProtection, Mount, PlanInputs, SandboxPlan, plan};
-pub use probe::{SandboxReport, Availability, probe};
+pub use probe::{Availability, SandboxReport, probe};

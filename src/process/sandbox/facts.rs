@@ -111,12 +111,7 @@ pub fn writable_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
 impl Sandbox {
     /// Creates a sandbox for the crew in `root`. Its commands can write in their work directory, in `temp` and in
     /// `write`.
-    pub fn new(
-        root: &Path,
-        git: Option<GitDirs>,
-        temp: &[PathBuf],
-        write: &[PathBuf],
-    ) -> Sandbox {
+    pub fn new(root: &Path, git: Option<GitDirs>, temp: &[PathBuf], write: &[PathBuf]) -> Sandbox {
         let git = git.map(|git| GitDirs {
             own: real(&git.own),
             common: real(&git.common),

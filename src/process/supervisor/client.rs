@@ -13,9 +13,9 @@ use tokio::process::{Child, Command};
 
 use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
 use super::{BY_CREWDECK, Supervisor, VERB, process_tree};
-use crate::process::confine::{HistoryProtection, SandboxPlan};
 use crate::process::history::CommandTransfer;
-use crate::process::{JobExit, Job, LeftoverProcesses, ProcessGroup, ended_from, environment};
+use crate::process::sandbox::{HistoryProtection, SandboxPlan};
+use crate::process::{Job, JobExit, LeftoverProcesses, ProcessGroup, ended_from, environment};
 
 /// Disables git hooks in `command`.
 fn disable_hooks(command: &mut Command) {

@@ -18,8 +18,8 @@ use rustix::mount::{
 use super::Mount;
 use super::plan::{HISTORY_IN_GIT, SHARED_IN_GIT, TABLES_IN_GIT};
 use crate::process::NetworkReach;
-use crate::process::guard::network;
 use crate::process::history::{FOLDER, PrivateHistory, SHARED_OBJECTS};
+use crate::process::supervisor::network;
 
 /// Maximum entries of a git folder in a view of it, besides those in [`NEEDED`].
 const ENTRIES_MAX: usize = 512;

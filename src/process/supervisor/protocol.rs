@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::sandbox::CommandLimits;
 use crate::process::NetworkReach;
-use crate::process::confine::SandboxPlan;
+use crate::process::sandbox::SandboxPlan;
 
 /// Maximum bytes of one line.
 pub const LINE_MAX: u64 = 4 * 1024 * 1024;

@@ -42,13 +42,13 @@ mod linux {
         Pid, PidfdFlags, WaitStatus, getpid, pidfd_open, set_child_subreaper, setsid,
     };
 
-    use crate::process::confine::{
-        SandboxPlan, SandboxReport, Availability, landlock, landlock_only, mounts,
-    };
-    use crate::process::guard::monitor::{self, Monitor};
-    use crate::process::guard::process_tree::{self, Children};
-    use crate::process::guard::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
     use crate::process::history::SET_ASIDE;
+    use crate::process::sandbox::{
+        Availability, SandboxPlan, SandboxReport, landlock, landlock_only, mounts,
+    };
+    use crate::process::supervisor::monitor::{self, Monitor};
+    use crate::process::supervisor::process_tree::{self, Children};
+    use crate::process::supervisor::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
     use crate::process::{DRAIN, GRACE, NetworkReach};
 
     /// Interval at which exited children are reaped while the program runs.

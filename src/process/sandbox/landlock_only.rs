@@ -83,8 +83,8 @@ impl ReadOnlyPaths<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::confine::{PlanInputs, plan};
     use crate::process::history::{Branch, PrivateHistory};
+    use crate::process::sandbox::{PlanInputs, plan};
     use pretty_assertions::assert_eq;
 
     /// Creates a repository in a temporary folder and returns its writable paths, relative to that folder.

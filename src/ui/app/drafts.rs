@@ -5,7 +5,6 @@ use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::input::Completion;
-use crate::ui::app::popup::Popup;
 use crate::ui::widgets::composer::Composer;
 
 /// Maximum number of stored drafts. Beyond it, the oldest moves to the message history.
@@ -156,10 +155,8 @@ impl App {
 
 /// Opens the text in `$EDITOR`. Remembers the request of a comment, which may be decided in the meantime.
 pub fn edit_outside(app: &mut App, out: &mut Vec<Effect>) {
-    let request = match app.popups.last() {
-        Some(Popup::Comment(comment)) => app.model.requests.get(&comment.request),
-        _ => None,
-    };
+    let request = app.popups.last().and_then(|popup| popup.request());
+    let request = request.and_then(|id| app.model.requests.get(id));
     app.input.drafts.in_editor = request.map(|r| (r.id.clone(), r.from.clone()));
     out.push(Effect::EditComposer);
 }

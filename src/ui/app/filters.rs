@@ -2,14 +2,14 @@
 //! the terms mean for tasks. No I/O.
 
 use crate::ui::keymap::pane::Pane;
-use crate::ui::widgets::line_input::{LineInput, Searching};
+use crate::ui::widgets::line_input::LineInput;
 
 /// Filter of one list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     pub words: LineInput,
     /// Whether the text is being typed.
-    pub searching: Searching,
+    pub is_typing: bool,
 }
 
 /// The filters of all panes that can have one.
@@ -44,7 +44,7 @@ impl Filters {
     /// Returns the filter of a pane while it is being typed.
     pub fn editing(&mut self, pane: Pane) -> Option<&mut Filter> {
         let filter = self.slot(pane)?.as_mut();
-        filter.filter(|f| f.searching == Searching::Typing)
+        filter.filter(|f| f.is_typing)
     }
 
     /// Returns the filter text of a pane; empty if there is no filter.
@@ -58,7 +58,7 @@ impl Filters {
             let words = slot.take().map_or_else(LineInput::default, |f| f.words);
             *slot = Some(Filter {
                 words,
-                searching: Searching::Typing,
+                is_typing: true,
             });
         }
     }
@@ -68,7 +68,7 @@ impl Filters {
         let Some(slot) = self.slot(pane) else { return };
         let filter = slot.take().filter(|f| !f.words.text().trim().is_empty());
         *slot = filter.map(|f| Filter {
-            searching: Searching::Rest,
+            is_typing: false,
             ..f
         });
     }

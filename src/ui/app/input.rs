@@ -1,7 +1,6 @@
-//! What the user writes: the composer, the drafts, the forms of tasks.
+//! What the user writes: the composer and the drafts.
 
 use crate::ui::app::drafts::Drafts;
-use crate::ui::app::task_forms::TaskForms;
 use crate::ui::widgets::composer::Composer;
 
 /// What the user writes.
@@ -13,8 +12,6 @@ pub struct UserInput {
     pub drafts: Drafts,
     /// The state of the list that completes a word.
     pub completion: Completion,
-    /// Task forms that were closed before they were sent, and those that the board has not answered yet.
-    pub task_forms: TaskForms,
 }
 
 /// State of the completion list since the last typed character.

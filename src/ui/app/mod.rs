@@ -5,14 +5,15 @@ pub(super) mod chosen;
 pub(in crate::ui) mod drafts;
 pub(in crate::ui) mod effect;
 pub(in crate::ui) mod filters;
+pub(in crate::ui) mod hit;
 pub(in crate::ui) mod input;
 pub(super) mod key_guard;
 pub(in crate::ui) mod onboarding;
 pub(in crate::ui) mod popup;
+mod popup_stack;
 pub(in crate::ui) mod role;
 pub(in crate::ui) mod status_message;
-pub(in crate::ui) mod task_form;
-pub(in crate::ui) mod task_forms;
+pub(in crate::ui) mod task_rules;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -24,24 +25,26 @@ use ratatui::layout::Rect;
 use crate::domain::custom_theme::{CustomTheme, ThemeChoice};
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::screen::ScreenSettings;
+use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
+use crate::domain::todo::TodoItem;
 use crate::protocol::event::SessionInfo;
 use crate::ui::app::board_view::BoardPaneState;
 use crate::ui::app::filters::Filters;
 use crate::ui::app::input::UserInput;
 use crate::ui::app::key_guard::KeyGuard;
 use crate::ui::app::onboarding::Onboarding;
-use crate::ui::app::popup::Popup;
+use crate::ui::app::popup::PopupStack;
 use crate::ui::app::role::SessionRole;
 use crate::ui::app::status_message::StatusMessage;
-use crate::ui::diff::Changes;
 use crate::ui::keymap::KeyMap;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::CrewModel;
 use crate::ui::model::agents::AgentView;
 use crate::ui::replay::Player;
+use crate::ui::text::age;
 use crate::ui::theme::motion::Motion;
 
 /// The time within which a second `Ctrl+c` quits.
@@ -89,9 +92,7 @@ pub struct App {
     /// The filters of the panes.
     pub(in crate::ui) filters: Filters,
     pub(in crate::ui) arrangement: PaneArrangement,
-    pub(in crate::ui) popups: Vec<Popup>,
-    /// What the branch of a task changes, while it is open.
-    pub(in crate::ui) diff: Changes,
+    pub(in crate::ui) popups: PopupStack,
     pub(in crate::ui) input: UserInput,
     pub(in crate::ui) board_view: BoardPaneState,
     pub(in crate::ui) prefs: Preferences,
@@ -186,8 +187,7 @@ impl App {
                 tab: Pane::Board,
                 screen: ScreenSettings::default(),
             },
-            popups: Vec::new(),
-            diff: Changes::default(),
+            popups: PopupStack::default(),
             input: UserInput::default(),
             board_view: BoardPaneState::default(),
             prefs: Preferences {
@@ -211,13 +211,20 @@ impl App {
 impl App {
     /// Returns the text of the composer, comment or form field, for `$EDITOR`.
     pub fn composer_text(&self) -> String {
-        if let Some(Popup::Comment(comment)) = self.popups.last() {
-            comment.text.text()
-        } else if let Some(Popup::Task(form)) = self.popups.last() {
-            form.input(form.field).text()
-        } else {
-            self.input.composer.text()
-        }
+        let written = self.popups.last().and_then(|popup| popup.text());
+        written.unwrap_or(&self.input.composer).text()
+    }
+
+    /// Returns the todo list of the shown agent.
+    pub(in crate::ui) fn shown_todo(&self) -> &[TodoItem] {
+        let agent = self.model.agents.get(&self.shown);
+        agent.map_or(&[], |a| a.todo.items())
+    }
+
+    /// Returns how long a task has had its current status, as `12m`; empty if that is unknown.
+    pub(in crate::ui) fn standing_for(&self, task: &Task) -> String {
+        let since = self.model.history.since(task);
+        since.map_or_else(String::new, |at| age(self.now.since(at)))
     }
 
     /// Returns whether a redraw is needed, and resets the flag.

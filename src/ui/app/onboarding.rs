@@ -95,7 +95,7 @@ impl App {
                     .collect();
                 self.restore_text(&to, &own.join("\n"));
             }
-            self.input.task_forms.return_all_to_drafts();
+            self.popups.answers_will_not_come();
             // Keep the focus if the user is typing: text must not become key commands.
             if self.input.composer.is_empty()
                 && self.focus == Focus::Composer

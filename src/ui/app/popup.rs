@@ -1,380 +1,331 @@
-//! Popups: pagers, pickers, forms and dialogs.
+//! Popups: what the screen asks of each, and the stack of the open ones. Each popup is in its own folder of `popups`.
 
-use crate::domain::ids::{Name, RequestId, TaskId};
-use crate::domain::worktree::Losses;
-use crate::ui::app::App;
-use crate::ui::app::task_form::TaskForm;
-use crate::ui::keymap::Context;
-use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::CrewModel;
-use crate::ui::model::event_log::LogLine;
-use crate::ui::model::event_log::query::Query;
+use std::any::Any;
+use std::fmt::Debug;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use crate::domain::ids::RequestId;
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::hit::{Hit, listed};
+#[cfg(test)]
+pub use crate::ui::app::popup_stack::POPUPS_MAX;
+use crate::ui::app::popup_stack::Placeholder;
+pub use crate::ui::app::popup_stack::{KeptState, PopupStack};
+use crate::ui::app::{App, Preferences};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::text::aging::ShownAge;
+use crate::ui::theme::Theme;
+use crate::ui::widgets::area::Place;
 use crate::ui::widgets::composer::Composer;
-use crate::ui::widgets::line_input::{LineInput, Searching};
+use crate::ui::widgets::line_input::LineInput;
+use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Maximum number of stacked popups.
-pub const POPUPS_MAX: usize = 4;
-
-/// The content of a pager.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Text {
-    /// The key bindings: these contexts first, then all others.
-    Help(Vec<Context>),
-    /// An item of the shown todo list, by index.
-    Todo(usize),
-    /// A task with all its details.
-    Task(TaskId),
-    /// The diff of a task's branch.
-    Diff(TaskId),
-    /// A message, by its number in the inbox.
-    Letter(u64),
-    /// Problems and their fixes.
-    Problems,
-    /// The skills that agents can load.
-    Skills,
-}
-
-/// A pager.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pager {
-    /// The content.
-    pub text: Text,
-    /// Lines scrolled off the top.
-    pub scroll: usize,
-    /// The search text. The help shows only matching rows.
-    pub search: LineInput,
-    /// Whether the search text is being typed.
-    pub searching: Searching,
-    /// The index of the current match, from 0. Values past the end mean the last match.
-    pub here: usize,
-    /// The scroll position when the search began.
-    pub origin: usize,
-    /// The selected entry of the help, or the current file of a diff. Unused for other texts.
-    pub row: usize,
-}
-
-/// The content of a picker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
-    /// The action palette.
-    Palette {
-        /// The contexts in which it was opened.
-        contexts: Vec<Context>,
-        /// The focus when it was opened.
-        focus: Focus,
-    },
-    /// The provider's models.
-    Models,
-    /// The scopes in which the permission of this request can be granted.
-    Scopes(RequestId),
-    /// The parts of the shown conversation that can be copied.
-    Copy,
-    /// The session permissions; choosing one revokes it.
-    Rules,
-    /// The themes; the selected one is previewed.
-    Themes,
-}
-
-/// A picker: a list with a search.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picker {
-    /// The content.
-    pub choice: Choice,
-    /// The search text.
-    pub search: LineInput,
-    /// The selected row among those that match the search.
-    pub row: usize,
-}
-
-/// The stages of a comment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommentStage {
-    /// The text is being typed.
-    Writing,
-    /// The user approves or rejects.
-    Verdict,
-}
-
-/// A comment on a request.
-#[derive(Debug)]
-pub struct CommentDialog {
-    /// The request.
-    pub request: RequestId,
-    /// The comment.
-    pub text: Composer,
-    /// The current stage.
-    pub stage: CommentStage,
-}
-
-/// A popup over the panes. Code that needs one kind matches that kind; a `match` over all kinds belongs only where
-/// each needs its own answer: here, in drawing, hit testing, scrolling and accepting.
-#[derive(Debug)]
-pub enum Popup {
-    /// A pager.
-    Pager(Pager),
-    /// A picker.
-    Picker(Picker),
-    /// A comment on a request.
-    Comment(Box<CommentDialog>),
-    /// The background jobs.
-    Jobs {
-        /// The selected row.
-        row: usize,
-    },
-    /// The event log.
-    EventLog(LogView),
-    /// The cost panel.
-    Costs(CostView),
-    /// The preview of the pane's selection. The pane keeps the focus.
-    Peek(Pane),
-    /// The form for a new or changed task.
-    Task(Box<TaskForm>),
-    /// A confirmation.
-    Confirm(Confirmation),
-}
-
-/// The text field of a popup.
-#[derive(Debug)]
-pub enum TextField<'a> {
-    /// The search of a pager, which scrolls to its matches.
-    Search,
-    /// The filter of the event log.
-    Filter(&'a mut LineInput),
-    /// The search of a picker.
-    Choice(&'a mut Picker),
-    /// The text input of a comment.
-    Comment(&'a mut Composer),
-    /// A task.
-    Task(&'a mut TaskForm),
-}
-
-/// The result of checking a worktree before its removal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorktreeCheck {
-    /// Its task.
-    pub task: TaskId,
-    /// The work that would be lost.
-    pub losses: Losses,
-    /// The formatted size on disk.
-    pub size: String,
-}
-
-/// A question that must be confirmed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Confirmation {
-    /// Quit while agents or jobs are running?
-    Quit,
-    /// End a teammate by force?
-    Force(Name),
-    /// Merge the branch of a task?
-    Merge(TaskId),
-    /// Release the task of a running teammate?
-    Release {
-        /// The task.
-        task: TaskId,
-        /// The owner.
-        from: Name,
-    },
-    /// Remove the worktree of a task?
-    RemoveWorktree(WorktreeCheck),
-    /// Remove the worktree although work would be lost?
-    LoseWork(WorktreeCheck),
-    /// Complete a task without an owner?
-    Complete(TaskId),
-    /// Approve the project settings shown on the setup page?
-    ApproveSettings,
-}
-
-impl Popup {
-    /// Creates a pager at the start of its content.
-    pub fn read(text: Text) -> Popup {
-        Popup::Pager(Pager {
-            text,
-            scroll: 0,
-            search: LineInput::default(),
-            searching: Searching::Rest,
-            here: 0,
-            origin: 0,
-            row: 0,
-        })
-    }
-
-    /// Creates a picker without a search.
-    pub fn choose(choice: Choice) -> Popup {
-        Popup::Picker(Picker {
-            choice,
-            search: LineInput::default(),
-            row: 0,
-        })
-    }
-
-    /// Returns the request that the popup is about.
-    pub fn request(&self) -> Option<&RequestId> {
-        if let Popup::Comment(comment) = self {
-            Some(&comment.request)
-        } else if let Popup::Picker(picker) = self
-            && let Choice::Scopes(id) = &picker.choice
-        {
-            Some(id)
-        } else {
-            None
-        }
-    }
-
-    /// Returns the text field that receives typed characters, if there is one.
-    pub fn written(&mut self) -> Option<TextField<'_>> {
-        match self {
-            Popup::Pager(reader) => {
-                (reader.searching == Searching::Typing).then_some(TextField::Search)
-            }
-            Popup::Picker(picker) => Some(TextField::Choice(picker)),
-            Popup::EventLog(view) => {
-                (view.searching == Searching::Typing).then_some(TextField::Filter(&mut view.filter))
-            }
-            Popup::Comment(comment) => match comment.stage {
-                CommentStage::Writing => Some(TextField::Comment(&mut comment.text)),
-                CommentStage::Verdict => None,
-            },
-            Popup::Task(form) => Some(TextField::Task(form)),
-            Popup::Jobs { .. } | Popup::Costs(_) | Popup::Peek(_) | Popup::Confirm(_) => None,
-        }
-    }
-
+/// A popup over the panes, with its state. Only the topmost popup is drawn and receives input.
+///
+/// A popup changes itself and the state that all share; it knows no pane. What it wants beyond that it returns as
+/// [`Next`] or as an effect. Inside [`App::with_popup`] it must not remove popups from the stack itself.
+pub trait Popup: Any + Debug {
     /// Returns the key context.
-    pub fn context(&self) -> Context {
+    fn context(&self) -> Context;
+
+    /// Draws it. Returns the cursor position.
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer)
+    -> Option<Position>;
+
+    /// Returns what the mouse can press.
+    fn targets(&self, app: &App) -> Targets;
+
+    /// Returns the tour's description: what it shows. Its keys are in the hint line.
+    fn tip(&self, app: &App) -> String;
+
+    /// Runs an action.
+    fn act(&mut self, _app: &mut App, _action: Action, _out: &mut Vec<Effect>) -> Next {
+        Next::Pass
+    }
+
+    /// Selects a row.
+    fn select(&mut self, _app: &App, _row: usize) {}
+
+    /// Scrolls to where the scrollbar was dragged: `first` is the first visible line, `row` the row to select.
+    fn jump(&mut self, app: &App, _first: usize, row: usize) {
+        self.select(app, row);
+    }
+
+    /// Handles a click at `at` on a [`Hit::PopupPart`].
+    fn press(&mut self, _app: &mut App, _part: usize, _at: Position) -> Next {
+        Next::Stay
+    }
+
+    /// Returns the action of a second click on the selected row.
+    fn click_again(&self) -> Action {
+        Action::Accept
+    }
+
+    /// Whether the mouse wheel scrolls text by several lines. A list moves one row per notch.
+    fn is_text(&self) -> bool {
+        false
+    }
+
+    /// Called before the user closes it.
+    fn closing(&mut self, _app: &mut App) {}
+
+    /// Returns the contexts that precede [`Popup::context`].
+    fn more_contexts(&self) -> &'static [Context] {
+        &[]
+    }
+
+    /// Whether the panes below are dimmed. A popup about something visible beside it does not dim.
+    fn dims(&self) -> bool {
+        true
+    }
+
+    /// Whether keys still reach the pane below.
+    fn shares_keys(&self) -> bool {
+        false
+    }
+
+    /// Whether it has text of the user that must not be lost.
+    fn holds_text(&self) -> bool {
+        false
+    }
+
+    /// Returns the request that it is about. It is closed together with the request.
+    fn request(&self) -> Option<&RequestId> {
+        None
+    }
+
+    /// Returns the buttons of a dialog: the actions and their labels.
+    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
+        &[]
+    }
+
+    /// Whether `action` has an effect now; `None` if the popup does not handle it.
+    fn offers(&self, _app: &App, _action: Action) -> Option<bool> {
+        None
+    }
+
+    /// Returns the label of `action` in the hint line, where it differs from the one in the key table.
+    fn hint(&self, _app: &App, _action: Action) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the action of a key that the popup recommends but does not bind. Such a key also closes all popups.
+    fn recommended(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
+        None
+    }
+
+    /// Returns what `Copy` copies.
+    fn copied(&self, _app: &App) -> Copied {
+        Copied::Below
+    }
+
+    /// Returns the ages that it shows now or later.
+    fn ages(&self, _app: &App) -> Vec<ShownAge> {
+        Vec::new()
+    }
+
+    /// Whether it shows a time that changes every second.
+    fn counts_seconds(&self, _app: &App) -> bool {
+        false
+    }
+
+    /// Returns why it no longer applies after a change of the board or its branches. It is then closed.
+    fn outdated(&self, _app: &App) -> Option<String> {
+        None
+    }
+
+    /// Called on the topmost popup before an event: remembers the selected item by identity.
+    fn before_event(&mut self, _app: &App) {}
+
+    /// Called on the topmost popup after an event: selects the remembered item.
+    fn after_event(&mut self, _app: &App) {}
+
+    /// Returns the text input with the focus.
+    fn text_input(&mut self) -> Option<TextInput<'_>> {
+        None
+    }
+
+    /// Returns the multi-line text with the focus, which `$EDITOR` can edit.
+    fn text(&self) -> Option<&Composer> {
+        None
+    }
+
+    /// Returns the area of [`Popup::text`]; `None` if it is not visible.
+    fn text_area(&self, _app: &App) -> Option<Rect> {
+        None
+    }
+
+    /// Called after the text in [`Popup::text_input`] was edited.
+    fn text_changed(&mut self, _app: &App) {}
+}
+
+/// What happens after a popup handled an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Next {
+    /// There is no popup, or it does not handle the input.
+    Pass,
+    /// The popup stays open.
+    Stay,
+    /// The popup closes.
+    Close,
+    /// All popups close.
+    CloseAll,
+    /// The popup stays open and the action runs.
+    Run(Action),
+    /// The popup closes, then the action runs.
+    CloseAndRun(Action),
+}
+
+impl Next {
+    /// Returns the action to run.
+    pub fn action(self) -> Option<Action> {
         match self {
-            Popup::Pager(reader) => match (&reader.text, reader.searching) {
-                (Text::Help(_), Searching::Typing) => Context::Filter,
-                (_, Searching::Typing) => Context::Search,
-                (_, Searching::Rest) => Context::Reader,
-            },
-            Popup::Picker(_) => Context::Picker,
-            Popup::Comment(comment) => match comment.stage {
-                CommentStage::Writing => Context::Comment,
-                CommentStage::Verdict => Context::CommentVerdict,
-            },
-            Popup::Task(_) => Context::TaskForm,
-            Popup::Jobs { .. } => Context::Jobs,
-            Popup::Costs(_) => Context::Costs,
-            Popup::Peek(_) => Context::Peek,
-            Popup::EventLog(view) => match view.searching {
-                Searching::Typing => Context::Filter,
-                Searching::Rest => Context::EventLog,
-            },
-            Popup::Confirm(Confirmation::Quit) => Context::Leave,
-            Popup::Confirm(
-                Confirmation::Force(_)
-                | Confirmation::Release { .. }
-                | Confirmation::RemoveWorktree(_)
-                | Confirmation::Complete(_)
-                | Confirmation::ApproveSettings,
-            ) => Context::Confirm,
-            Popup::Confirm(Confirmation::LoseWork(_)) => Context::ConfirmLoss,
-            Popup::Confirm(Confirmation::Merge(_)) => Context::ConfirmMerge,
+            Next::Run(action) | Next::CloseAndRun(action) => Some(action),
+            Next::Pass | Next::Stay | Next::Close | Next::CloseAll => None,
         }
     }
 }
 
-/// The state of the open panel.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CostView {
-    /// The selected line; `None` selects the first line with a target.
-    pub selected: Option<Target>,
+/// A text input.
+#[derive(Debug)]
+pub enum TextInput<'a> {
+    /// A single line: a search or a filter.
+    Line(&'a mut LineInput),
+    /// A text that can have several rows.
+    Area {
+        text: &'a mut Composer,
+        /// Whether the text may contain line breaks.
+        is_multiline: bool,
+    },
 }
 
-/// What `Enter` on a line of the panel opens.
+impl TextInput<'_> {
+    /// Returns `text` as it can be inserted: a single-line text has its lines joined.
+    pub fn fit(&self, text: &str) -> String {
+        if let TextInput::Area {
+            is_multiline: false,
+            ..
+        } = self
+        {
+            let words: Vec<&str> = text.lines().map(str::trim).collect();
+            return words.join(" ").trim().into();
+        }
+        text.into()
+    }
+}
+
+/// What `Copy` copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// An agent.
-    Agent(Name),
-    /// A task.
-    Task(TaskId),
+pub enum Copied {
+    /// A description and the text.
+    Text(String, String),
+    /// There is nothing to copy.
+    Nothing,
+    /// The selection of the pane below.
+    Below,
 }
 
-/// Selection and filter of the open event log.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LogView {
-    /// The number of the selected line; `None` follows the newest line.
-    pub selected: Option<u64>,
-    /// The filter input.
-    pub filter: LineInput,
-    /// Whether the filter input has the focus.
-    pub searching: Searching,
+/// What the mouse can press in a popup.
+#[derive(Debug)]
+pub struct Targets {
+    /// The popup with its frame.
+    pub area: Rect,
+    /// Its buttons and rows.
+    pub inside: Vec<Target<Hit>>,
+    /// Its scrollbar.
+    pub bar: Option<Scrollbar>,
+    /// What a click beside it does.
+    pub beside: Hit,
 }
 
-impl LogView {
-    /// Whether the filter is not empty.
-    pub fn is_filtered(&self) -> bool {
-        !self.filter.text().trim().is_empty()
+impl Targets {
+    /// Returns no targets; a click beside it closes the popup.
+    pub fn none() -> Targets {
+        Targets {
+            area: Rect::default(),
+            inside: Vec::new(),
+            bar: None,
+            beside: Hit::BesidePopup,
+        }
     }
 
-    /// Whether there is a filter or its input is open.
-    pub fn has_filter(&self) -> bool {
-        self.searching == Searching::Typing || self.is_filtered()
+    /// Returns the targets of a list of `len` rows, which a click beside it closes.
+    pub fn list(place: Place, len: usize) -> Targets {
+        let rows = listed(place.list, place.first, len);
+        Targets {
+            area: place.area,
+            inside: rows
+                .map(|(at, row)| Target {
+                    at,
+                    what: Hit::PopupRow(row),
+                })
+                .collect(),
+            bar: Scrollbar::of_list(place.area, place.list, place.first, len),
+            beside: Hit::BesidePopup,
+        }
     }
+}
 
-    /// Closes and clears the filter.
-    pub fn end_filter(&mut self) {
-        self.searching = Searching::Rest;
-        self.filter = LineInput::default();
+/// Opens a popup, unless [`POPUPS_MAX`] are open.
+pub fn open(app: &mut App, popup: impl Popup) {
+    app.popups.push(Box::new(popup));
+}
+
+/// Opens a popup, unless one of its kind is open.
+pub fn open_once<P: Popup>(app: &mut App, popup: P) {
+    if app.popups.find::<P>().is_none() {
+        open(app, popup);
     }
+}
 
-    /// Whether only warnings and errors are shown.
-    pub fn is_trouble_only(&self) -> bool {
-        self.filter.text().split_whitespace().any(|w| w == "!")
-    }
-
-    /// Parses the filter.
-    pub fn query(&self) -> Query {
-        Query::new(self.filter.text())
-    }
-
-    /// Returns the lines that match the filter, oldest first.
-    pub fn rows<'a>(&self, model: &'a CrewModel) -> Vec<&'a LogLine> {
-        let query = self.query();
-        let lines = model.event_log.lines();
-        lines.filter(|l| query.matches(l)).collect()
-    }
-
-    /// Returns the index of the selected line in `rows`, or `None` if `rows` is empty.
-    pub fn row(&self, rows: &[&LogLine]) -> Option<usize> {
-        let newest = rows.len().checked_sub(1)?;
-        let Some(number) = self.selected else {
-            return Some(newest);
+impl App {
+    /// Lets the topmost popup handle an input, and closes what it wants closed. Returns [`Next::Pass`] if no popup is
+    /// open.
+    pub fn with_popup(&mut self, handle: impl FnOnce(&mut dyn Popup, &mut App) -> Next) -> Next {
+        let Some((at, mut popup)) = self.popups.lend() else {
+            return Next::Pass;
         };
-        // A line that was dropped or filtered out is replaced by the next one.
-        let at = rows.iter().position(|l| l.number == number);
-        at.or_else(|| rows.iter().position(|l| l.number > number))
-            .or(Some(newest))
+        let next = handle(popup.as_mut(), self);
+        match next {
+            Next::Pass | Next::Stay | Next::Run(_) => self.popups.put_back(at, popup),
+            Next::Close | Next::CloseAndRun(_) => self.popups.close_all::<Placeholder>(),
+            Next::CloseAll => self.popups.clear(),
+        }
+        next
     }
 
-    /// Selects the row at index `at`. Selecting the newest row follows new lines.
-    pub fn select(&mut self, rows: &[&LogLine], at: usize) {
-        let is_newest = at + 1 >= rows.len();
-        let line = rows.get(at).filter(|_| !is_newest);
-        self.selected = line.map(|l| l.number);
+    /// Closes the topmost popup for the user. Returns whether there was one.
+    pub fn close_popup(&mut self) -> bool {
+        let next = self.with_popup(|popup, app| {
+            popup.closing(app);
+            Next::Close
+        });
+        next != Next::Pass
     }
-}
 
-pub fn push(app: &mut App, popup: Popup) {
-    if app.popups.len() < POPUPS_MAX {
-        app.popups.push(popup);
+    /// Returns whether a popup has text of the user that must not be lost.
+    pub(in crate::ui) fn is_commenting(&self) -> bool {
+        self.popups.iter().any(Popup::holds_text)
     }
-}
 
-/// Returns whether the panes are dimmed below a popup. Popups about something visible beside them do not dim.
-pub fn covers(popup: &Popup) -> bool {
-    match popup {
-        Popup::Pager(_)
-        | Popup::EventLog(_)
-        | Popup::Jobs { .. }
-        | Popup::Costs(_)
-        | Popup::Task(_)
-        | Popup::Confirm(_) => true,
-        Popup::Comment(_) | Popup::Peek(_) => false,
-        Popup::Picker(picker) => match picker.choice {
-            Choice::Palette { .. } | Choice::Models | Choice::Rules => true,
-            Choice::Scopes(_) | Choice::Copy | Choice::Themes => false,
-        },
+    /// Returns whether keys go to the panes: no popup is open, or only the preview.
+    pub(in crate::ui) fn is_in_panes(&self) -> bool {
+        self.popups.last().is_none_or(Popup::shares_keys)
+    }
+
+    /// Closes popups that no longer apply and tells the user the first reason.
+    pub fn close_outdated_popups(&mut self) {
+        let why: Vec<Option<String>> = self.popups.iter().map(|p| p.outdated(self)).collect();
+        let mut outdated = why.iter();
+        self.popups
+            .retain(|_| outdated.next().is_none_or(Option::is_none));
+        if let Some(why) = why.into_iter().flatten().next() {
+            self.say(NoticeLevel::Info, why);
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::ui::app::onboarding::Onboarding;
 use crate::ui::app::{App, KeyState};
-use crate::ui::diff::Changes;
 use crate::ui::keymap::Action;
 use crate::ui::model::CrewModel;
 use crate::ui::text::width;
@@ -167,7 +166,6 @@ impl App {
             ..CrewModel::new(self.prefs.zone.clone())
         };
         self.onboarding = Onboarding::default();
-        self.diff = Changes::default();
         self.keys = KeyState {
             prefix: self.keys.prefix.take(),
             before_todo: self.keys.before_todo.take(),

@@ -2,13 +2,13 @@
 
 pub(in crate::ui) mod buttons;
 pub(in crate::ui) mod elsewhere;
-pub(in crate::ui) mod hit;
 pub(in crate::ui) mod layout;
 pub(in crate::ui) mod navigation;
 pub(in crate::ui) mod pick;
 pub(in crate::ui) mod popup;
 pub(in crate::ui) mod view_cache;
 
+pub(in crate::ui) use crate::ui::app::hit;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Margin, Position, Rect};
 use ratatui::style::{Modifier, Style};
@@ -23,9 +23,14 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::text::{fit, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::composer::Overflow;
-use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar;
 use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// The label of `Back` in a filtered list.
+pub const CLEAR_FILTER: &str = "clear filter";
+/// The label of `Back` in a searched text.
+pub const END_SEARCH: &str = "end search";
+
 const THUMB: &str = "┃";
 
 /// The titles on a pane's border.
@@ -134,10 +139,7 @@ pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
 
 /// Draws the filter of a pane.
 pub fn filter(filter: &Filter, pane: Pane, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let cursor = match filter.searching {
-        Searching::Typing => "▏",
-        Searching::Rest => "",
-    };
+    let cursor = if filter.is_typing { "▏" } else { "" };
     let room = usize::from(row.width).saturating_sub(4);
     let written = filter.words.text();
     let mut spans = vec![

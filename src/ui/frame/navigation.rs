@@ -1,6 +1,6 @@
 //! Moves the keyboard focus between panes and conversations.
 
-use crate::domain::ids::Name;
+use crate::domain::ids::{Name, RequestId};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
@@ -54,6 +54,13 @@ pub fn waiting(app: &mut App) {
     }
     // The user asked for this request, so keys count at once.
     app.selected.request_since = Timestamp::default();
+    focus(app, Pane::Needs);
+}
+
+/// Shows and focuses an open request.
+pub fn show_request(app: &mut App, id: RequestId) {
+    app.selected.request = Some(id);
+    app.selected.request_scroll = 0;
     focus(app, Pane::Needs);
 }
 

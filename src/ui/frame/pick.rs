@@ -1,42 +1,25 @@
-//! A row of a picker and what it does.
+//! A row of a list to choose from.
 
-use crate::domain::custom_theme::ThemeChoice;
-use crate::domain::ids::Name;
-use crate::domain::permission::PermissionScope;
-use crate::ui::keymap::Action;
-use crate::ui::keymap::pane::Pane;
-use crate::ui::transcript::Portion;
-
-/// A row of a picker.
+/// A row of a list to choose from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PickerRow {
+pub struct PickerRow<T> {
     /// What it says.
     pub words: String,
     /// The indices of the characters in `words` that match the search, in order.
     pub marked: Vec<usize>,
     /// The text on the right: a key or a mark.
     pub aside: String,
-    /// What it does.
-    pub does: PickEffect,
+    /// What it chooses.
+    pub item: T,
 }
 
-/// The effect of choosing a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PickEffect {
-    /// Runs an action.
-    Action(Action),
-    /// Focuses the pane and runs an action.
-    In(Pane, Action),
-    /// Addresses a message to an agent.
-    Address(Name),
-    /// Switches to a model.
-    Model(String),
-    /// Grants a permission in this scope.
-    Allow(PermissionScope),
-    /// Revokes the session permission with this number.
-    TakeBack(u64),
-    /// Switches to a theme.
-    Theme(ThemeChoice),
-    /// Copies a part of the conversation.
-    Copy(Portion),
+impl<T> PickerRow<T> {
+    pub fn new(words: String, aside: String, item: T) -> PickerRow<T> {
+        PickerRow {
+            words,
+            marked: Vec::new(),
+            aside,
+            item,
+        }
+    }
 }

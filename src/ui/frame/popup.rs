@@ -6,7 +6,6 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Widget};
 
 use crate::ui::app::App;
-use crate::ui::app::popup::covers;
 use crate::ui::frame::hit;
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
@@ -22,7 +21,7 @@ pub fn open(
     area: Rect,
     buffer: &mut Buffer,
 ) -> Rect {
-    if app.popups.last().is_some_and(covers) {
+    if app.popups.last().is_some_and(|popup| popup.dims()) {
         clear_beside(theme, area, buffer);
     }
     let closes = if hit::has_mouse(&app.prefs) {

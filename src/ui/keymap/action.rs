@@ -72,26 +72,16 @@ pub enum Action {
     ZoomIn,
     /// Show less of each task in the graph.
     ZoomOut,
-    /// Open the event log.
-    EventLog,
+    /// Open the popup with that name, which is also the action's name in the settings.
+    Popup(&'static str),
     /// In the event log, show only problems, or everything.
     Trouble,
-    /// Show problems and fixes.
-    Problems,
-    /// Show usage and cost.
-    Costs,
     /// Preview the selected item without leaving the pane.
     Peek,
     /// Show or hide the todo list.
     Todo,
-    /// List the skills that agents can load.
-    Skills,
     /// Choose another model.
     Models,
-    /// Choose another theme.
-    Themes,
-    /// Show the background jobs.
-    Jobs,
     /// Stop the selected background job.
     Kill,
     /// Show the transcript of the subagent that the selected tool call started.
@@ -108,8 +98,6 @@ pub enum Action {
     Approve,
     /// Approve the selected permission for the whole team, after choosing the scope.
     ApproveForTeam,
-    /// View or revoke the team's session permissions.
-    Rules,
     /// Reject the selected request.
     Reject,
     /// Decide with a comment, or answer a question in free text.

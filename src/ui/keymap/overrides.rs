@@ -82,7 +82,10 @@ fn word(value: &impl Debug) -> String {
 impl Action {
     /// Returns its name in the settings.
     pub fn word(self) -> String {
-        word(&self)
+        match self {
+            Action::Popup(name) => name.into(),
+            other => word(&other),
+        }
     }
 }
 
@@ -93,6 +96,20 @@ impl Context {
             Context::In(pane) => word(&pane),
             other => word(&other),
         }
+    }
+
+    /// Returns whether keys are typed as text there.
+    pub fn takes_text(self) -> bool {
+        matches!(
+            self,
+            Context::Composer
+                | Context::Completion
+                | Context::Filter
+                | Context::Search
+                | Context::Picker
+                | Context::TaskForm
+                | Context::Comment
+        )
     }
 
     /// Whether a plain key types text there.

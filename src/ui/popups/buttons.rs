@@ -1,4 +1,4 @@
-//! The buttons of the popups that ask.
+//! The buttons of dialogs, and their layout.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -6,34 +6,41 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::Popup;
+use crate::ui::app::hit::Hit;
+use crate::ui::app::popup::{Popup, Targets};
 use crate::ui::frame::buttons::Button;
 use crate::ui::keymap::Action;
-use crate::ui::popups::buttons;
-use crate::ui::popups::feature::feature;
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
+use crate::ui::widgets::area::inside;
 use crate::ui::widgets::placed::{Target, place};
 
-/// Returns the buttons of a dialog, in its last row.
-pub fn box_buttons(app: &App, popup: &Popup, row: Rect) -> Vec<Target<Button>> {
-    let parts = feature(popup)
-        .buttons(app, popup)
-        .iter()
-        .map(|(action, words)| {
-            let button = Button {
-                key: app.prefs.keymap.key(popup.context(), *action),
-                words,
-                action: Some(*action),
-            };
-            (width(&button.key) + width(words) + 4, button)
-        });
-    place(row, parts)
+/// Returns the row of the buttons in a dialog: the last one.
+fn row(area: Rect) -> Rect {
+    let inside = inside(area);
+    Rect {
+        y: inside.bottom().saturating_sub(1),
+        height: 1.min(inside.height),
+        ..inside
+    }
 }
 
-/// Draws the buttons.
-pub fn buttons(app: &App, popup: &Popup, row: Rect, theme: &Theme, buffer: &mut Buffer) {
-    for placed in buttons::box_buttons(app, popup, row) {
+/// Returns the buttons of a dialog in `area`.
+fn buttons(app: &App, popup: &dyn Popup, area: Rect) -> Vec<Target<Button>> {
+    let parts = popup.buttons(app).iter().map(|(action, words)| {
+        let button = Button {
+            key: app.prefs.keymap.key(popup.context(), *action),
+            words,
+            action: Some(*action),
+        };
+        (width(&button.key) + width(words) + 4, button)
+    });
+    place(row(area), parts)
+}
+
+/// Draws the buttons of a dialog in `area`.
+pub fn draw(app: &App, popup: &dyn Popup, area: Rect, theme: &Theme, buffer: &mut Buffer) {
+    for placed in buttons(app, popup, area) {
         let button = placed.what;
         let style = match button.action {
             Some(Action::Approve) => theme.yes,
@@ -45,5 +52,23 @@ pub fn buttons(app: &App, popup: &Popup, row: Rect, theme: &Theme, buffer: &mut 
             Span::styled(button.words, style),
         ])
         .render(placed.at, buffer);
+    }
+}
+
+/// Returns the targets of a dialog in `area`: its buttons. A click beside it does not close it.
+pub fn targets(app: &App, popup: &dyn Popup, area: Rect) -> Targets {
+    let buttons = buttons(app, popup, area).into_iter();
+    let buttons = buttons.filter_map(|button| {
+        let what = Hit::Button(button.what.action?);
+        Some(Target {
+            at: button.at,
+            what,
+        })
+    });
+    Targets {
+        area,
+        inside: buttons.collect(),
+        bar: None,
+        beside: Hit::Popup,
     }
 }

@@ -1,20 +1,95 @@
-//! The popups, one folder or file for each.
+//! The popups, one folder or file for each. A popup that has a key of its own is opened by its name in [`BY_NAME`].
 
 pub(in crate::ui) mod buttons;
 pub(in crate::ui) mod comment;
 pub(in crate::ui) mod confirm;
+pub(in crate::ui) mod copy_menu;
 pub(in crate::ui) mod costs;
+pub(in crate::ui) mod diff;
 pub(in crate::ui) mod event_log;
-pub(in crate::ui) mod feature;
 pub(in crate::ui) mod help;
 pub(in crate::ui) mod jobs;
-pub(in crate::ui) mod peek;
+pub(in crate::ui) mod models;
+pub(in crate::ui) mod pager;
+pub(in crate::ui) mod palette;
+pub(in crate::ui) mod permissions;
 pub(in crate::ui) mod picker;
 pub(in crate::ui) mod problems;
-pub(in crate::ui) mod reader;
+pub(in crate::ui) mod scopes;
 pub(in crate::ui) mod skills;
 pub(in crate::ui) mod task_form;
 pub(in crate::ui) mod task_page;
-pub(in crate::ui) mod text_areas;
 pub(in crate::ui) mod themes;
 pub(in crate::ui) mod thread;
+pub(in crate::ui) mod todo_item;
+
+use crate::ui::app::App;
+
+/// A popup that a key opens.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedPopup {
+    /// The name in [`Action::Popup`](crate::ui::keymap::Action::Popup) and in the settings.
+    pub name: &'static str,
+    pub open: fn(&mut App),
+    /// Whether it has something to show. Its key is in the hint line only then.
+    pub has_content: fn(&App) -> bool,
+}
+
+const fn named(name: &'static str, open: fn(&mut App)) -> NamedPopup {
+    NamedPopup {
+        name,
+        open,
+        has_content: |_| true,
+    }
+}
+
+impl NamedPopup {
+    const fn shown_if(self, has_content: fn(&App) -> bool) -> NamedPopup {
+        NamedPopup {
+            has_content,
+            ..self
+        }
+    }
+}
+
+/// The popups that a key opens without anything else: to add one, add its line.
+const BY_NAME: &[NamedPopup] = &[
+    named("costs", costs::open),
+    named("event_log", event_log::open),
+    named("jobs", jobs::open).shown_if(jobs::is_any_running),
+    named("problems", problems::open),
+    named("rules", permissions::open),
+    named("skills", skills::open),
+    named("themes", themes::open),
+];
+
+/// Returns the popup with that name.
+pub fn by_name(name: &str) -> Option<&'static NamedPopup> {
+    BY_NAME.iter().find(|popup| popup.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::ui::keymap::{Action, SLASH, TABLE};
+
+    #[test]
+    fn every_named_popup_has_a_key_and_every_key_a_popup() {
+        let bound = TABLE.iter().map(|binding| binding.action);
+        let slash = SLASH.iter().map(|(_, action, _)| *action);
+        let mut bound: Vec<&str> = bound
+            .chain(slash)
+            .filter_map(|action| match action {
+                Action::Popup(name) => Some(name),
+                _ => None,
+            })
+            .collect();
+        bound.sort_unstable();
+        bound.dedup();
+        let mut named: Vec<&str> = BY_NAME.iter().map(|popup| popup.name).collect();
+        named.sort_unstable();
+        assert_eq!(bound, named);
+    }
+}

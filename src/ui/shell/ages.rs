@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
-use crate::ui::app::popup::{Popup, Text};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::board as model_board;
 use crate::ui::panes::{board, inbox};
-use crate::ui::popups::{problems, thread};
+use crate::ui::popups::{task_page, thread};
+use crate::ui::shell::peek::Peek;
 use crate::ui::text::aging::ShownAge;
 
 /// Returns the ages that may be on the screen.
@@ -19,22 +18,12 @@ fn shown(app: &App) -> Vec<ShownAge> {
         .copied()
         .map(ShownAge::at_once)
         .collect();
-    let of_task = |id: TaskId, all: &mut Vec<ShownAge>| {
-        if let Some(task) = app.model.board.get(id) {
-            let times = [task.created_at, task.updated_at];
-            let times = times.into_iter().chain(app.model.history.since(task));
-            all.extend(times.map(ShownAge::at_once));
-        }
-    };
-    if let Some(Popup::Pager(reader)) = app.popups.last() {
-        match reader.text {
-            Text::Task(id) => of_task(id, &mut all),
-            Text::Letter(number) => all.extend(thread::ages(app, number)),
-            Text::Problems => all.extend(problems::ages(app)),
-            Text::Help(_) | Text::Todo(_) | Text::Diff(_) | Text::Skills => {}
-        }
+    if let Some(popup) = app.popups.last() {
+        all.extend(popup.ages(app));
     }
-    if let Some(Popup::Peek(Pane::Inbox)) = app.popups.last()
+    if let Some(Peek {
+        pane: Pane::Inbox, ..
+    }) = app.popups.top()
         && let Some((_, peeked)) = inbox::selected_letter(app)
     {
         all.extend(thread::ages(app, peeked.number));
@@ -42,7 +31,7 @@ fn shown(app: &App) -> Vec<ShownAge> {
     if app.focus == Focus::Pane(Pane::Board)
         && let Some((_, id)) = board::selected(app)
     {
-        of_task(id, &mut all);
+        all.extend(task_page::ages(app, id));
     }
     all.retain(|age| age.since.0 > 0.0);
     all
@@ -70,7 +59,11 @@ mod tests {
     use crate::domain::mail::MailKind;
     use crate::protocol::event::DeliveryState;
     use crate::protocol::{Event, EventKind};
+    use crate::ui::app::popup::{Popup, open};
     use crate::ui::fixture::letter;
+    use crate::ui::popups::pager::Pager;
+    use crate::ui::popups::problems::{self, ProblemsPage};
+    use crate::ui::popups::thread::ThreadPage;
     use crate::ui::update;
     use crate::ui::{Motion, Msg, next_tick};
     use jiff::tz::TimeZone;
@@ -78,6 +71,10 @@ mod tests {
     use std::sync::Arc;
 
     const BEGUN: f64 = 1000.0;
+
+    fn thread() -> Pager<ThreadPage> {
+        Pager::new(ThreadPage { number: 0 })
+    }
 
     /// An idle screen with a task, `passed` seconds after it was started.
     fn at_rest(status: TaskStatus, passed: f64) -> UiState {
@@ -129,14 +126,14 @@ mod tests {
     }
 
     /// The same with a message to the lead at the given step, and an open popup.
-    fn letter_read(text: Text, step: DeliveryState, passed: f64) -> UiState {
+    fn letter_read(popup: impl Popup, step: DeliveryState, passed: f64) -> UiState {
         let mut state = at_rest(TaskStatus::Completed, 0.0);
         let mut one = letter("1", MailKind::Message, "bob", "lead", "hello");
         one.timestamp = Timestamp(BEGUN);
         let kind = EventKind::LetterMoved { letter: one, step };
         let (seq, at) = (2, Timestamp(BEGUN));
         update(&mut state, Msg::Event(Event { seq, at, kind }));
-        state.popups.push(Popup::read(text));
+        open(&mut state, popup);
         let now = Timestamp(BEGUN + passed);
         update(&mut state, Msg::Tick { now });
         state.take_dirty();
@@ -146,14 +143,14 @@ mod tests {
     #[test]
     fn age_of_unread_message_updates_while_shown() {
         let wait = |step, passed| {
-            let state = letter_read(Text::Letter(0), step, passed);
+            let state = letter_read(thread(), step, passed);
             next_tick(&state).map(|wait| wait.as_secs_f64())
         };
         assert_eq!(wait(DeliveryState::Sent, 5.25), Some(0.75));
         assert_eq!(wait(DeliveryState::Sent, 150.0), Some(30.0));
         assert_eq!(wait(DeliveryState::ActedOn, 5.25), None);
 
-        let mut state = letter_read(Text::Letter(0), DeliveryState::Sent, 150.0);
+        let mut state = letter_read(thread(), DeliveryState::Sent, 150.0);
         let at = |passed| Msg::Tick {
             now: Timestamp(BEGUN + passed),
         };
@@ -164,13 +161,13 @@ mod tests {
         state.popups.clear();
         assert_eq!(next_tick(&state), None);
         // The preview shows the age too.
-        state.popups.push(Popup::Peek(Pane::Inbox));
+        open(&mut state, Peek::new(Pane::Inbox));
         assert_eq!(next_tick(&state).map(|wait| wait.as_secs()), Some(60));
     }
 
     #[test]
     fn problem_appears_on_time_and_its_age_updates() {
-        let mut state = letter_read(Text::Problems, DeliveryState::Sent, 10.0);
+        let mut state = letter_read(Pager::new(ProblemsPage), DeliveryState::Sent, 10.0);
         let mut seen = Vec::new();
         for _ in 0..4 {
             let wait = next_tick(&state).unwrap();

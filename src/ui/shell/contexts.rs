@@ -1,19 +1,18 @@
 //! Pure: the key contexts that are active, derived from popups, focus and text fields.
 
 use crate::ui::app::filters::Filter;
-use crate::ui::app::popup::{Popup, Text};
 use crate::ui::app::{App, onboarding};
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::lead::complete;
 use crate::ui::panes::needs;
+use crate::ui::shell::peek::Peek;
 use crate::ui::transcript::Search;
-use crate::ui::widgets::line_input::Searching;
 
 impl App {
     /// Returns the active key contexts, the most specific first.
     pub fn contexts(&self) -> Vec<Context> {
-        if let Some(Popup::Peek(pane)) = self.popups.last() {
+        if let Some(Peek { pane, .. }) = self.popups.top::<Peek>() {
             // The preview also accepts the keys of its pane.
             let choices = *pane == Pane::Needs && self.has_choices();
             let choices = choices.then_some(Context::Choices);
@@ -22,13 +21,8 @@ impl App {
             return first.chain(choices).chain(rest).collect();
         }
         if let Some(popup) = self.popups.last() {
-            let mut all = vec![popup.context(), Context::Everywhere];
-            if matches!(popup, Popup::Pager(r) if matches!(r.text, Text::Diff(_)))
-                && popup.context() == Context::Reader
-            {
-                all.insert(0, Context::Diff);
-            }
-            return all;
+            let own = [popup.context(), Context::Everywhere];
+            return [popup.more_contexts(), own.as_slice()].concat();
         }
         match self.focus {
             Focus::Composer if complete::selected(self).is_some() => {
@@ -70,7 +64,7 @@ impl App {
 
     /// Returns whether the filter of the focused pane is being typed.
     pub(in crate::ui) fn is_filtering(&self) -> bool {
-        let typing = |f: &Filter| f.searching == Searching::Typing;
+        let typing = |f: &Filter| f.is_typing;
         match self.focus {
             Focus::Pane(pane) => self.filters.of(pane).is_some_and(typing),
             Focus::Composer => false,
@@ -84,24 +78,7 @@ impl App {
             .agents
             .get(&self.shown)
             .map(|a| a.transcript.search());
-        let typing = search.flatten().map(Search::searching) == Some(Searching::Typing);
+        let typing = search.flatten().is_some_and(Search::is_typing);
         typing && self.focus == Focus::Pane(Pane::Lead)
-    }
-
-    /// Returns whether a comment or task form is open, whose text must not be lost.
-    pub(in crate::ui) fn is_commenting(&self) -> bool {
-        let written = |p: &Popup| matches!(p, Popup::Comment(_) | Popup::Task(_));
-        self.popups.iter().any(written)
-    }
-
-    /// Returns whether keys go to the panes: no popup is open, or only the preview.
-    pub(in crate::ui) fn is_in_panes(&self) -> bool {
-        matches!(self.popups.last(), None | Some(Popup::Peek(_)))
-    }
-
-    /// Returns whether the list of background jobs is open.
-    pub(in crate::ui) fn shows_jobs(&self) -> bool {
-        let jobs = |p: &Popup| matches!(p, Popup::Jobs { .. });
-        self.popups.iter().any(jobs)
     }
 }

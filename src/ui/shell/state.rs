@@ -8,12 +8,11 @@ use crate::domain::notification::NotifyKind;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::app::key_guard::KeyGuard;
-use crate::ui::app::popup::Popup;
 use crate::ui::frame::hit::Pointer;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::requests::RequestBook;
 use crate::ui::notifier::Notifier;
-use crate::ui::shell::peek::PreviewScroll;
+use crate::ui::shell::peek::Peek;
 use crate::ui::shell::tour::Tour;
 use crate::ui::theme::motion::Motion;
 
@@ -23,8 +22,6 @@ pub struct UiState {
     pub(in crate::ui) app: App,
     /// What the mouse drags, and its last click.
     pub(in crate::ui) pointer: Pointer,
-    /// How far the peeked item is scrolled.
-    pub(in crate::ui) preview_scroll: PreviewScroll,
     pub(in crate::ui) tour: Tour,
     pub(in crate::ui) attention: Notifier,
 }
@@ -35,7 +32,6 @@ impl UiState {
         UiState {
             app: App::new(width, height, zone, motion),
             pointer: Pointer::default(),
-            preview_scroll: PreviewScroll::default(),
             tour: Tour::Shown,
             attention: Notifier::with_kinds(&NotifyKind::ALL),
         }
@@ -97,7 +93,7 @@ impl UiState {
         self.end_of_session(now);
         if focus == Focus::Pane(Pane::Needs) {
             // The previewed request is closed and must not receive keys.
-            self.popups.retain(|p| !matches!(p, Popup::Peek(_)));
+            self.popups.close_all::<Peek>();
         } else {
             self.focus = focus;
         }

@@ -23,7 +23,8 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
             .iter()
             .any(|name| wanted(&state.activity(name)))
     };
-    let counting = any(Activity::is_busy) || (state.shows_jobs() && state.model.jobs.running() > 0);
+    let counting =
+        any(Activity::is_busy) || state.popups.iter().any(|popup| popup.counts_seconds(state));
     let spinning = any(Activity::is_running);
     let busy = match state.prefs.motion {
         Motion::Full if spinning => Some(SPIN),

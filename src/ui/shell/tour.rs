@@ -14,7 +14,6 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::{branches, index};
 use crate::ui::panes::{board, needs, team};
-use crate::ui::popups::feature::feature;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::width;
 
@@ -73,7 +72,7 @@ pub fn line(state: &UiState) -> Option<String> {
     }
     let key = |context, action| state.prefs.keymap.key(context, action);
     if let Some(popup) = state.popups.last() {
-        return Some(feature(popup).tip(state, popup));
+        return Some(popup.tip(state));
     }
     let request = needs::selected_request(state).map(|(_, request)| request);
     if let Some(request) = request.filter(|r| r.decider != Approver::Lead) {

@@ -57,7 +57,7 @@ fn slash_command_and_palette_open_themes() {
     assert!(
         SLASH
             .iter()
-            .any(|(word, action, _)| (*word, *action) == ("/theme", Action::Themes))
+            .any(|(word, action, _)| (*word, *action) == ("/theme", Action::Popup("themes")))
     );
     for keys in [
         "\"/theme\" enter down enter",

@@ -11,13 +11,13 @@ use crate::ui::transcript::find::{Needle, SearchMatch};
 use crate::ui::transcript::layout_cache::LayoutCache;
 use crate::ui::transcript::scroll::{RowPosition, ScrollAnchor, Viewport};
 use crate::ui::transcript::{Transcript, find};
-use crate::ui::widgets::line_input::{LineInput, Searching};
+use crate::ui::widgets::line_input::LineInput;
 
 /// A search.
 #[derive(Debug, Default)]
 pub struct Search {
     words: LineInput,
-    searching: Searching,
+    is_typing: bool,
     /// The scroll position when the search began.
     origin: ScrollAnchor,
     /// The selected cell when the search began.
@@ -48,8 +48,8 @@ impl Search {
     }
 
     /// Returns whether the search text is being typed.
-    pub fn searching(&self) -> Searching {
-        self.searching
+    pub fn is_typing(&self) -> bool {
+        self.is_typing
     }
 }
 
@@ -62,7 +62,7 @@ impl Transcript {
     /// Starts typing the search text; an existing text is edited.
     pub fn begin_search(&mut self) {
         let mut search = self.search.take().unwrap_or_default();
-        search.searching = Searching::Typing;
+        search.is_typing = true;
         search.origin = self.place;
         search.selected = self.log.selected;
         self.search = Some(search);
@@ -90,7 +90,7 @@ impl Transcript {
     /// Finishes typing and keeps the search, if there is a pattern.
     pub fn finish_search_input(&mut self) {
         if let Some(search) = self.search.as_mut() {
-            search.searching = Searching::Rest;
+            search.is_typing = false;
         }
         if self.log.needle().is_none() {
             self.search = None;
@@ -99,7 +99,7 @@ impl Transcript {
 
     /// Ends the search. If the text was still being typed, restores the scroll position and the selection.
     pub fn end_search(&mut self) {
-        let was_typing = self.search().map(Search::searching) == Some(Searching::Typing);
+        let was_typing = self.search().is_some_and(Search::is_typing);
         if was_typing {
             self.refold(None);
         }

@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
-use crate::ui::app::popup::{Popup, Text, push};
+use crate::ui::app::popup;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
 use crate::ui::frame::view_cache::ViewCache;
@@ -17,6 +17,7 @@ use crate::ui::model::board::index::PolicyContext;
 use crate::ui::panes::board;
 use crate::ui::panes::board::{Shown, update, view};
 use crate::ui::panes::feature::PaneFeature;
+use crate::ui::popups::task_page::TaskPage;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -70,7 +71,7 @@ impl PaneFeature for BoardPane {
 
     fn open(&self, app: &mut App, _area: Option<Rect>) {
         if let Some((_, id)) = board::selected(app) {
-            push(app, Popup::read(Text::Task(id)));
+            popup::open(app, TaskPage::pager(id));
         }
     }
 

@@ -6,10 +6,10 @@
 
 mod feature;
 mod places;
-pub(in crate::ui) mod task_actions;
 #[cfg(test)]
 pub mod tests;
 pub(in crate::ui) mod update;
+pub(in crate::ui) mod user_actions;
 pub(in crate::ui) mod view;
 
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
-use crate::domain::task::Task;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::App;
 use crate::ui::app::board_view::Keeps;
+pub use crate::ui::app::task_rules::{TaskAction, is_own, why_no_edit, why_no_removal, why_not};
 use crate::ui::graph;
 use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, GraphInput, NodeOverflow};
@@ -31,10 +31,7 @@ use crate::ui::model::board::label::label;
 use crate::ui::model::board::list::Rows;
 use crate::ui::model::board::{index, label as board_label, list};
 pub use crate::ui::panes::board::places::{in_view, places, scrollbar};
-pub use crate::ui::panes::board::task_actions::{
-    Hand, is_own, owner, owner_is_here, why_no_edit, why_no_removal, why_not,
-};
-use crate::ui::text::{age, width};
+use crate::ui::text::width;
 pub use feature::BoardPane;
 
 /// Maximum number of tasks that are drawn as a graph.
@@ -146,12 +143,6 @@ fn owners(model: &CrewModel) -> usize {
     let members = model.team.members.iter();
     let longest = members.map(|m| width(m.name.as_str())).max();
     board_label::owners(longest.unwrap_or(0).max(index(model).longest_owner()))
-}
-
-/// How long a task has had its current status, as `12m`; empty if that is unknown.
-pub fn standing_for(app: &App, task: &Task) -> String {
-    let since = app.model.history.since(task);
-    since.map_or_else(String::new, |at| age(app.now.since(at)))
 }
 
 /// The selected row and task. Falls back to the first row if nothing is selected or the task left the list.

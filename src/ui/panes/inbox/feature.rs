@@ -5,7 +5,6 @@ use ratatui::layout::{Position, Rect};
 
 use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
-use crate::ui::app::popup::{Popup, Text, push};
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
 use crate::ui::frame::view_cache::ViewCache;
@@ -15,6 +14,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::feature::{PaneFeature, page, rows};
 use crate::ui::panes::inbox::{letters, select_letter, selected_letter, view};
 use crate::ui::panes::rows::places;
+use crate::ui::popups::thread;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
 use crate::ui::widgets::placed::Target;
@@ -73,7 +73,7 @@ impl PaneFeature for InboxPane {
     fn open(&self, app: &mut App, _area: Option<Rect>) {
         let letter = selected_letter(app).map(|(_, letter)| letter.number);
         if let Some(number) = letter {
-            push(app, Popup::read(Text::Letter(number)));
+            thread::open(app, number);
         }
     }
 

@@ -7,9 +7,9 @@ use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::app::input::Completion;
 use crate::ui::frame::layout::Layout;
-use crate::ui::frame::pick::{PickEffect, PickerRow};
-use crate::ui::keymap::SLASH;
+use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::pane::Focus;
+use crate::ui::keymap::{Action, SLASH};
 use crate::ui::panes::lead::answering;
 use crate::ui::text::{fuzzy, width};
 use crate::ui::widgets::area;
@@ -20,8 +20,11 @@ pub const ROWS_MAX: u16 = 8;
 /// Maximum width of the list, in columns.
 const WIDTH_MAX: u16 = 76;
 
+/// A completion, with the action of a command; `None` for a recipient.
+pub type Candidate = PickerRow<Option<Action>>;
+
 /// Returns the completions of the typed text, best first. Empty if nothing matches or the list was dismissed.
-pub fn candidates(app: &App) -> Vec<PickerRow> {
+pub fn candidates(app: &App) -> Vec<Candidate> {
     let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
     if !is_writing
         || app.input.completion == Completion::Dismissed
@@ -43,7 +46,7 @@ pub fn candidates(app: &App) -> Vec<PickerRow> {
 }
 
 /// Returns the index of the selected row and its completion.
-pub fn selected(app: &App) -> Option<(usize, PickerRow)> {
+pub fn selected(app: &App) -> Option<(usize, Candidate)> {
     let mut candidates = candidates(app);
     let row = row(app).min(candidates.len().checked_sub(1)?);
     Some((row, candidates.swap_remove(row)))
@@ -79,8 +82,8 @@ pub fn popup_layout(app: &App, layout: &Layout, len: usize) -> Option<area::Plac
 }
 
 /// Filters `all` by the typed prefix, best match first. An empty prefix keeps the order.
-fn best_matches(prefix: &str, all: Vec<PickerRow>) -> Vec<PickerRow> {
-    let mut scored: Vec<((bool, i32), PickerRow)> = all
+fn best_matches(prefix: &str, all: Vec<Candidate>) -> Vec<Candidate> {
+    let mut scored: Vec<((bool, i32), Candidate)> = all
         .into_iter()
         .filter_map(|pick| {
             // Skips the leading `/` or `@`.
@@ -88,25 +91,22 @@ fn best_matches(prefix: &str, all: Vec<PickerRow>) -> Vec<PickerRow> {
             let fit = fuzzy::fuzzy_match(prefix, name)?;
             let marked = fit.positions.into_iter().map(|at| at + 1).collect();
             let is_whole = name.eq_ignore_ascii_case(prefix);
-            Some(((is_whole, fit.score), PickerRow { marked, ..pick }))
+            Some(((is_whole, fit.score), Candidate { marked, ..pick }))
         })
         .collect();
     scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     scored.into_iter().map(|(_, pick)| pick).collect()
 }
 
-fn commands() -> Vec<PickerRow> {
-    let rows = SLASH.iter().map(|(word, action, words)| PickerRow {
-        words: (*word).into(),
-        marked: Vec::new(),
-        aside: (*words).into(),
-        does: PickEffect::Action(*action),
+fn commands() -> Vec<Candidate> {
+    let rows = SLASH.iter().map(|(word, action, words)| {
+        PickerRow::new((*word).into(), (*words).into(), Some(*action))
     });
     rows.collect()
 }
 
 /// Returns completions for all recipients except the one that receives the message by default.
-fn names(app: &App) -> Vec<PickerRow> {
+fn names(app: &App) -> Vec<Candidate> {
     let role = |name: &Name| {
         let member = app.model.team.find(name);
         member.map_or_else(
@@ -118,17 +118,12 @@ fn names(app: &App) -> Vec<PickerRow> {
     let asks = answering::question(app).is_some();
     let others = app.present().into_iter();
     let others = others.filter(|n| asks || *n != app.shown);
-    let rows = others.map(|name| PickerRow {
-        words: format!("@{name}"),
-        marked: Vec::new(),
-        aside: role(&name),
-        does: PickEffect::Address(name),
-    });
+    let rows = others.map(|name| PickerRow::new(format!("@{name}"), role(&name), None));
     rows.collect()
 }
 
 /// Returns the width of the first column: that of the widest command or name.
-pub fn name_width(candidates: &[PickerRow]) -> usize {
+pub fn name_width(candidates: &[Candidate]) -> usize {
     candidates
         .iter()
         .map(|o| width(&o.words))

@@ -2,7 +2,6 @@
 
 use crate::ui::app::App;
 use crate::ui::app::input::Completion;
-use crate::ui::frame::pick::PickEffect;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::panes::lead::complete;
@@ -22,19 +21,13 @@ pub fn take(app: &mut App) -> Accepted {
     let Some((_, offer)) = complete::selected(app) else {
         return Accepted::Nothing;
     };
-    match offer.does {
-        PickEffect::Action(action) => {
+    match offer.item {
+        Some(action) => {
             app.input.composer.set(&offer.words);
             app.input.composer.take();
             Accepted::Command(action)
         }
-        PickEffect::In(..)
-        | PickEffect::Address(_)
-        | PickEffect::Model(_)
-        | PickEffect::Allow(_)
-        | PickEffect::TakeBack(_)
-        | PickEffect::Theme(_)
-        | PickEffect::Copy(_) => {
+        None => {
             put_in(app);
             Accepted::Name
         }

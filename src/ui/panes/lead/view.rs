@@ -20,7 +20,6 @@ use crate::ui::text::{age, fit, longest_fitting};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::composer::TextAreaSize;
-use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws the conversation.
@@ -65,9 +64,8 @@ fn search_line(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Opt
     let transcript = &app.model.agents.get(&app.shown)?.transcript;
     let search = transcript.search()?;
     let at = frame::search_edge(search.words(), transcript.found(), theme, area, buffer);
-    let is_typing = search.searching() == Searching::Typing
-        && app.focus == Focus::Pane(Pane::Lead)
-        && app.popups.is_empty();
+    let is_typing =
+        search.is_typing() && app.focus == Focus::Pane(Pane::Lead) && app.popups.is_empty();
     is_typing.then_some(at)
 }
 

@@ -3,14 +3,13 @@
 use ratatui::layout::Rect;
 
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::permission::PermissionScope;
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::key_guard::SETTLE;
-use crate::ui::app::popup::{Choice, CommentDialog, CommentStage, Confirmation, POPUPS_MAX, Popup};
+use crate::ui::app::popup;
 use crate::ui::app::status_message::StatusMessage;
 use crate::ui::app::{App, drafts};
 use crate::ui::keymap::direction::Scroll;
@@ -18,7 +17,10 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::needs::{answers, buttons, card};
 use crate::ui::panes::{needs, team};
-use crate::ui::widgets::composer::Composer;
+use crate::ui::popups::comment::CommentPopup;
+use crate::ui::popups::confirm::Confirmation;
+use crate::ui::popups::confirm::end_by_force::EndByForce;
+use crate::ui::popups::scopes::ScopeChoices;
 
 /// The key context of the "Needs you" pane.
 const NEEDS: Context = Context::In(Pane::Needs);
@@ -34,7 +36,7 @@ pub fn reject(app: &mut App, area: Option<Rect>, out: &mut Vec<Effect>) {
 }
 
 fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Effect>) {
-    if let Some(Popup::Comment(comment)) = app.popups.last() {
+    if let Some(comment) = app.popups.top::<CommentPopup>() {
         let id = comment.request.clone();
         let words = comment.text.text().trim().to_string();
         if words.is_empty() && app.model.requests.is_question(&id) {
@@ -172,20 +174,8 @@ pub fn choose_scope(app: &mut App, area: Option<Rect>) {
             "The text does not show all that runs: it can only be allowed once. Press {key}."
         );
         app.say(NoticeLevel::Info, why);
-    } else if has_settled(app, &id) && was_read(app, area, &id) && app.popups.len() < POPUPS_MAX {
-        app.popups.push(Popup::choose(Choice::Scopes(id)));
-    }
-}
-
-/// Approves a permission request and everything in `scope` until crewdeck exits.
-pub fn allow(app: &mut App, id: &RequestId, scope: PermissionScope, out: &mut Vec<Effect>) {
-    if app.model.requests.get(id).is_none() {
-        app.say(NoticeLevel::Info, "This request is already closed.");
-    } else if !app.model.requests.is_answered(id) {
-        app.selected.request = Some(id.clone());
-        app.model.requests.answer(id);
-        let request = id.clone();
-        out.push(Effect::Command(Command::Allow { request, scope }));
+    } else if has_settled(app, &id) && was_read(app, area, &id) {
+        popup::open(app, ScopeChoices::picker(id));
     }
 }
 
@@ -251,16 +241,8 @@ fn open_comment(app: &mut App, begin: fn(&Request) -> String) {
         app.say_nothing_waits();
         return;
     };
-    let mut text = Composer::default();
-    text.set(&begin(request));
-    let request = request.id.clone();
-    if app.popups.len() < POPUPS_MAX {
-        app.popups.push(Popup::Comment(Box::new(CommentDialog {
-            request,
-            text,
-            stage: CommentStage::Writing,
-        })));
-    }
+    let comment = CommentPopup::new(request.id.clone(), &begin(request));
+    popup::open(app, comment);
 }
 
 /// Asks the selected teammate to shut down.
@@ -274,10 +256,8 @@ pub fn ask_shutdown(app: &mut App, out: &mut Vec<Effect>) {
 
 /// Asks for confirmation to kill the selected teammate.
 pub fn force(app: &mut App) {
-    if let Some(member) = selected_at_work(app)
-        && app.popups.len() < POPUPS_MAX
-    {
-        app.popups.push(Popup::Confirm(Confirmation::Force(member)));
+    if let Some(member) = selected_at_work(app) {
+        popup::open(app, Confirmation(EndByForce(member)));
     }
 }
 

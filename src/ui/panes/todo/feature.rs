@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
-use crate::ui::app::popup::{Popup, Text, push};
+use crate::ui::app::popup;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
 use crate::ui::frame::view_cache::ViewCache;
@@ -13,6 +13,7 @@ use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::feature::{PaneFeature, page, rows};
 use crate::ui::panes::todo::{first_todo, selected_todo, todo, todo_progress, view};
+use crate::ui::popups::todo_item::TodoPage;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::step;
 use crate::ui::widgets::placed::Target;
@@ -62,7 +63,7 @@ impl PaneFeature for TodoListPane {
 
     fn open(&self, app: &mut App, _area: Option<Rect>) {
         if let Some(at) = selected_todo(app) {
-            push(app, Popup::read(Text::Todo(at)));
+            popup::open(app, TodoPage::pager(at));
         }
     }
 

@@ -10,8 +10,7 @@ pub use feature::TodoListPane;
 
 /// Returns the shown todo list.
 pub fn todo(app: &App) -> &[TodoItem] {
-    let agent = app.model.agents.get(&app.shown);
-    agent.map_or(&[], |a| a.todo.items())
+    app.shown_todo()
 }
 
 /// Returns the index of the selected todo item; the one in progress if none is selected.

@@ -1,25 +1,23 @@
 //! The cost panel: usage by agent and by task, running calls, back-off and budgets. Pure.
 
 mod accounts;
-mod feature;
 mod limits;
+mod popup;
 mod table;
 #[cfg(test)]
 mod tests;
-pub(in crate::ui) mod update;
-pub(in crate::ui) mod view;
+mod view;
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::ui::app::App;
-use crate::ui::app::popup::{CostView, Target};
+pub use crate::ui::popups::costs::popup::{CostTarget, CostsPopup, open};
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::area::{Place, centered, framed};
 use crate::ui::widgets::list::first_row;
-pub use feature::CostsPopup;
 
 /// Maximum width of the panel, in columns.
 const WIDTH_MAX: u16 = 112;
@@ -30,7 +28,7 @@ pub struct CostLine {
     /// The styled text.
     pub spans: Vec<Span<'static>>,
     /// What `Enter` opens. Only a line with a target can be selected.
-    pub target: Option<Target>,
+    pub target: Option<CostTarget>,
 }
 
 impl CostLine {
@@ -41,7 +39,7 @@ impl CostLine {
         }
     }
 
-    fn about(target: Target, spans: Vec<Span<'static>>) -> CostLine {
+    fn about(target: CostTarget, spans: Vec<Span<'static>>) -> CostLine {
         CostLine {
             spans,
             target: Some(target),
@@ -93,21 +91,13 @@ fn width(screen: Rect) -> u16 {
     WIDTH_MAX.min(screen.width.saturating_sub(4))
 }
 
-/// Returns the index of the selected line, or `None` if no line can be selected.
-pub fn selected(view: &CostView, lines: &[CostLine]) -> Option<usize> {
-    let wanted = view.selected.as_ref();
-    let is_it = |line: &CostLine| wanted.is_some() && line.target.as_ref() == wanted;
-    let first = || lines.iter().position(|line| line.target.is_some());
-    lines.iter().position(is_it).or_else(first)
-}
-
 /// Returns the area of the panel and its first visible line. The selected line is always in view; lines above the first
 /// and below the last selectable line are shown together with it.
-pub fn place(screen: Rect, view: &CostView, lines: &[CostLine]) -> Place {
+pub fn place(screen: Rect, view: &CostsPopup, lines: &[CostLine]) -> Place {
     let most = screen.height.saturating_sub(4);
     let area = centered(screen, width(screen), framed(lines.len()).min(most));
     let list = area::inside(area);
-    let at = selected(view, lines).unwrap_or(0);
+    let at = view.row(lines).unwrap_or(0);
     let at = if lines.iter().skip(at + 1).any(|l| l.target.is_some()) {
         at
     } else {
@@ -116,6 +106,6 @@ pub fn place(screen: Rect, view: &CostView, lines: &[CostLine]) -> Place {
     };
     let first = first_row(lines.len(), at, list.height);
     // The selected line stays in view even if many lines follow.
-    let first = first.min(selected(view, lines).unwrap_or(first));
+    let first = first.min(view.row(lines).unwrap_or(first));
     Place { area, list, first }
 }

@@ -7,11 +7,10 @@ use crate::domain::budget::UsageBudget;
 use crate::domain::ids::Name;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
-use crate::ui::app::popup::Target;
 use crate::ui::model::costs::Used;
 use crate::ui::model::{CrewModel, style};
 use crate::ui::popups::costs::accounts::{Account, Accounts};
-use crate::ui::popups::costs::{CostLine, limits};
+use crate::ui::popups::costs::{CostLine, CostTarget, limits};
 use crate::ui::text;
 use crate::ui::text::{count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
@@ -198,7 +197,7 @@ pub fn agents(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> 
         let share = accounts.share(&account.used);
         spans.extend(figures(&form, &account.used, share, ceiling, style, theme));
         out.push(match &account.name {
-            Some(name) => CostLine::about(Target::Agent(name.clone()), spans),
+            Some(name) => CostLine::about(CostTarget::Agent(name.clone()), spans),
             None => CostLine::plain(spans),
         });
     }
@@ -282,7 +281,7 @@ pub fn tasks(
             ),
         ];
         spans.extend(figures(&form, used, share, None, theme.text, theme));
-        out.push(CostLine::about(Target::Task(*id), spans));
+        out.push(CostLine::about(CostTarget::Task(*id), spans));
     }
     let beyond = dearest.len().saturating_sub(TASKS_SHOWN);
     if beyond > 0 {

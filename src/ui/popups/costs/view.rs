@@ -4,18 +4,18 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::CostView;
 use crate::ui::frame;
 use crate::ui::frame::popup::open;
 use crate::ui::popups::costs;
+use crate::ui::popups::costs::CostsPopup;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws it.
-pub fn draw(app: &App, view: &CostView, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
+pub fn draw(app: &App, view: &CostsPopup, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let lines = costs::lines(app, theme);
     let place = costs::place(screen, view, &lines);
-    let selected = costs::selected(view, &lines);
+    let selected = view.row(&lines);
     let below = frame::beyond(lines.len(), place.first, place.list.height, theme);
     open(app, "Cost", below, theme, place.area, buffer);
     let bar = Scrollbar::of_list(place.area, place.list, place.first, lines.len());

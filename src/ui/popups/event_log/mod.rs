@@ -1,21 +1,19 @@
 //! State and layout of the event log popup. Pure.
 
-mod feature;
+mod popup;
 #[cfg(test)]
 mod tests;
-pub(in crate::ui) mod update;
-pub(in crate::ui) mod view;
+mod update;
+mod view;
 
 use ratatui::layout::Rect;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::{LogView, Popup};
-use crate::ui::model::event_log::LogLine;
+use crate::ui::app::popup::open_once;
 use crate::ui::widgets::area;
 use crate::ui::widgets::area::centered;
-use crate::ui::widgets::line_input::Searching;
+use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list::first_row;
-pub use feature::EventLogPopup;
 
 /// Maximum width of the popup, in columns.
 const WIDTH_MAX: u16 = 140;
@@ -24,13 +22,19 @@ const HEIGHT_MAX: u16 = 42;
 /// Minimum inner height, in rows, at which the full text of the selected line is shown below the list.
 const WHOLE_FROM: u16 = 9;
 
-/// The selected line if the event log is the topmost popup.
-pub fn selected(app: &App) -> Option<&LogLine> {
-    let Some(Popup::EventLog(view)) = app.popups.last() else {
-        return None;
-    };
-    let rows = view.rows(app);
-    rows.get(view.row(&rows)?).copied()
+/// The event log.
+#[derive(Debug, Default)]
+pub struct EventLogPopup {
+    /// The number of the selected line; `None` follows the newest line.
+    pub selected: Option<u64>,
+    filter: LineInput,
+    /// Whether the filter is being typed.
+    pub is_typing: bool,
+}
+
+/// Opens the event log.
+pub fn open(app: &mut App) {
+    open_once(app, EventLogPopup::default());
 }
 
 /// The areas of the event log popup.
@@ -42,7 +46,7 @@ pub struct LogPlace {
     pub search: Option<Rect>,
     /// The row with the note that older lines are missing.
     pub cut: Option<Rect>,
-    /// Returns the rows of the picker.
+    /// The rows of the list.
     pub list: Rect,
     /// A separator and the full text of the selected line.
     pub whole: Option<Rect>,
@@ -51,7 +55,7 @@ pub struct LogPlace {
 }
 
 /// Computes the layout for `len` rows with `row` selected.
-pub fn place(app: &App, view: &LogView, len: usize, row: usize) -> LogPlace {
+pub fn place(app: &App, view: &EventLogPopup, len: usize, row: usize) -> LogPlace {
     let screen = app.size;
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = HEIGHT_MAX.min(screen.height.saturating_sub(4));
@@ -66,7 +70,7 @@ pub fn place(app: &App, view: &LogView, len: usize, row: usize) -> LogPlace {
         list.height -= row.height;
         row
     };
-    let search = (view.searching == Searching::Typing).then(|| top(&mut list));
+    let search = view.is_typing.then(|| top(&mut list));
     let cut = app.model.event_log.is_cut().then(|| top(&mut list));
     let whole = (list.height >= WHOLE_FROM).then(|| {
         let height = if list.height >= 2 * WHOLE_FROM { 4 } else { 3 };

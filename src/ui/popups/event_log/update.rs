@@ -1,141 +1,157 @@
-//! Actions of the event log: open, filter, navigate and open the subject of a line.
+//! Selection and filter of the event log, and opening the subject of a line.
 
 use crate::domain::ids::Name;
 use crate::protocol::event::NoticeLevel;
-use crate::ui::app::popup::{LogView, Popup, Text};
-use crate::ui::app::{App, popup};
+use crate::ui::app::App;
+use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Scroll;
-use crate::ui::keymap::pane::Pane;
-use crate::ui::model::event_log::About;
-use crate::ui::popups::event_log::{place, selected};
-use crate::ui::popups::reader;
-use crate::ui::text::format_time_with_seconds;
+use crate::ui::model::CrewModel;
+use crate::ui::model::event_log::query::Query;
+use crate::ui::model::event_log::{About, LogLine};
+use crate::ui::popups::event_log::{EventLogPopup, place};
+use crate::ui::popups::jobs::JobsPopup;
+use crate::ui::popups::task_page::TaskPage;
+use crate::ui::popups::thread;
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list;
 
-/// Opens the event log.
-pub fn open(app: &mut App) {
-    let is_log = |p: &Popup| matches!(p, Popup::EventLog(_));
-    if !app.popups.iter().any(is_log) {
-        popup::push(app, Popup::EventLog(LogView::default()));
+impl EventLogPopup {
+    /// Whether the filter is not empty.
+    pub fn is_filtered(&self) -> bool {
+        !self.filter.text().trim().is_empty()
     }
-}
 
-/// Returns the event log if it is the top popup.
-fn view(app: &mut App) -> Option<&mut LogView> {
-    let Some(Popup::EventLog(view)) = app.popups.last_mut() else {
-        return None;
-    };
-    Some(view)
-}
-
-/// Moves the selection; the newest line follows new events.
-pub fn scroll(app: &mut App, by: Scroll) {
-    let Some(Popup::EventLog(view)) = app.popups.last() else {
-        return;
-    };
-    let mut next = view.clone();
-    let rows = view.rows(app);
-    let Some(at) = view.row(&rows) else { return };
-    let room = place(app, view, rows.len(), at);
-    let page = usize::from(room.list.height).max(1);
-    next.select(&rows, list::step(at, rows.len(), by, page));
-    if let Some(view) = self::view(app) {
-        *view = next;
+    /// Whether there is a filter or its input is open.
+    pub fn has_filter(&self) -> bool {
+        self.is_typing || self.is_filtered()
     }
-}
 
-/// Selects a row.
-pub fn select(app: &mut App, at: usize) {
-    let Some(Popup::EventLog(view)) = app.popups.last() else {
-        return;
-    };
-    let mut next = view.clone();
-    next.select(&view.rows(app), at);
-    if let Some(view) = self::view(app) {
-        *view = next;
+    /// Closes and clears the filter.
+    pub fn end_filter(&mut self) {
+        self.is_typing = false;
+        self.filter = LineInput::default();
     }
-}
 
-/// Follows the newest line.
-pub fn follow(app: &mut App) {
-    if let Some(view) = view(app) {
-        view.selected = None;
+    /// Whether only warnings and errors are shown.
+    pub fn is_trouble_only(&self) -> bool {
+        self.filter.text().split_whitespace().any(|w| w == "!")
     }
-}
 
-/// Toggles the filter for errors and warnings (`!`).
-pub fn report_file_error(app: &mut App) {
-    let Some(view) = view(app) else { return };
-    let words: Vec<&str> = view.filter.text().split_whitespace().collect();
-    let is_there = words.contains(&"!");
-    let mut rest: Vec<&str> = words.into_iter().filter(|w| *w != "!").collect();
-    if !is_there {
-        rest.push("!");
+    /// Parses the filter.
+    pub fn query(&self) -> Query {
+        Query::new(self.filter.text())
     }
-    let text = rest.join(" ");
-    view.filter = LineInput::default();
-    view.filter.insert(&text);
-}
 
-/// Opens the subject of the selected line, if it still exists.
-pub fn show(app: &mut App) {
-    let Some(about) = selected(app).map(|l| l.about.clone()) else {
-        return;
-    };
-    match about {
-        About::Nothing => app.say(NoticeLevel::Info, "This event has no details."),
-        About::Task(id) if app.model.board.get(id).is_some() => {
-            popup::push(app, Popup::read(Text::Task(id)));
+    /// Returns the lines that match the filter, oldest first.
+    pub fn rows<'a>(&self, model: &'a CrewModel) -> Vec<&'a LogLine> {
+        let query = self.query();
+        let lines = model.event_log.lines();
+        lines.filter(|l| query.matches(l)).collect()
+    }
+
+    /// Returns the index of the selected line in `rows`, or `None` if `rows` is empty.
+    pub fn row(&self, rows: &[&LogLine]) -> Option<usize> {
+        let newest = rows.len().checked_sub(1)?;
+        let Some(number) = self.selected else {
+            return Some(newest);
+        };
+        // A line that was dropped or filtered out is replaced by the next one.
+        let at = rows.iter().position(|l| l.number == number);
+        at.or_else(|| rows.iter().position(|l| l.number > number))
+            .or(Some(newest))
+    }
+
+    /// Selects the row at index `at`. Selecting the newest row follows new lines.
+    fn select_in(&mut self, rows: &[&LogLine], at: usize) {
+        let is_newest = at + 1 >= rows.len();
+        let line = rows.get(at).filter(|_| !is_newest);
+        self.selected = line.map(|l| l.number);
+    }
+
+    /// Returns the selected line.
+    pub fn selected_line<'a>(&self, model: &'a CrewModel) -> Option<&'a LogLine> {
+        let rows = self.rows(model);
+        rows.get(self.row(&rows)?).copied()
+    }
+
+    /// Selects the row at index `at`.
+    pub(super) fn select_row(&mut self, model: &CrewModel, at: usize) {
+        let rows = self.rows(model);
+        self.select_in(&rows, at);
+    }
+
+    /// Moves the selection; the newest line follows new events.
+    pub(super) fn scroll(&mut self, app: &App, by: Scroll) {
+        let rows = self.rows(app);
+        let Some(at) = self.row(&rows) else { return };
+        let room = place(app, self, rows.len(), at);
+        let page = usize::from(room.list.height).max(1);
+        self.select_in(&rows, list::step(at, rows.len(), by, page));
+    }
+
+    /// Toggles the filter for errors and warnings (`!`).
+    pub(super) fn toggle_trouble(&mut self) {
+        let words: Vec<&str> = self.filter.text().split_whitespace().collect();
+        let is_there = words.contains(&"!");
+        let mut rest: Vec<&str> = words.into_iter().filter(|w| *w != "!").collect();
+        if !is_there {
+            rest.push("!");
         }
-        About::Task(id) => app.say(
-            NoticeLevel::Info,
-            format!("{id} is no longer on the board."),
-        ),
-        About::Agent(name) => agent(app, &name),
-        About::Letter(id) => {
-            let number = app.model.letters.iter().rev().find(|t| t.letter.id == id);
-            match number.map(|t| t.number) {
-                Some(number) => reader::letter_and_thread(app, number),
-                None => app.say(NoticeLevel::Info, "This message is no longer kept."),
+        let text = rest.join(" ");
+        self.filter = LineInput::default();
+        self.filter.insert(&text);
+    }
+
+    /// Opens the subject of the selected line, if it still exists.
+    pub(super) fn show(&self, app: &mut App) -> Next {
+        let Some(about) = self.selected_line(app).map(|l| l.about.clone()) else {
+            return Next::Stay;
+        };
+        match about {
+            About::Nothing => app.say(NoticeLevel::Info, "This event has no details."),
+            About::Task(id) if app.model.board.get(id).is_some() => {
+                open_popup(app, TaskPage::pager(id));
+            }
+            About::Task(id) => app.say(
+                NoticeLevel::Info,
+                format!("{id} is no longer on the board."),
+            ),
+            About::Agent(name) => return show_agent(app, &name),
+            About::Letter(id) => {
+                let number = app.model.letters.iter().rev().find(|t| t.letter.id == id);
+                match number.map(|t| t.number) {
+                    Some(number) => thread::open(app, number),
+                    None => app.say(NoticeLevel::Info, "This message is no longer kept."),
+                }
+            }
+            About::Request(id, target) => {
+                if app.model.requests.get(&id).is_some() {
+                    navigation::show_request(app, id);
+                    return Next::CloseAll;
+                }
+                return show_agent(app, &target);
+            }
+            About::Job(id) => {
+                let row = app.model.jobs.listed().iter().position(|j| j.id == id);
+                match row {
+                    Some(row) => open_popup(app, JobsPopup::at(row)),
+                    None => app.say(NoticeLevel::Info, "This job is no longer kept."),
+                }
             }
         }
-        About::Request(id, target) => {
-            if app.model.requests.get(&id).is_some() {
-                app.popups.clear();
-                app.selected.request = Some(id);
-                app.selected.request_scroll = 0;
-                navigation::focus(app, Pane::Needs);
-            } else {
-                agent(app, &target);
-            }
-        }
-        About::Job(id) => {
-            let row = app.model.jobs.listed().iter().position(|j| j.id == id);
-            match row {
-                Some(row) => popup::push(app, Popup::Jobs { row }),
-                None => app.say(NoticeLevel::Info, "This job is no longer kept."),
-            }
-        }
+        Next::Stay
     }
 }
 
-fn agent(app: &mut App, name: &Name) {
+fn show_agent(app: &mut App, name: &Name) -> Next {
     if app.model.agents.get(name).is_some() {
-        app.popups.clear();
         navigation::show(app, name);
-    } else {
-        app.say(
-            NoticeLevel::Info,
-            format!("No conversation of {name} is kept."),
-        );
+        return Next::CloseAll;
     }
-}
-
-/// Returns the selected line as text to copy.
-pub fn text(app: &App) -> Option<String> {
-    let line = selected(app)?;
-    let at = format_time_with_seconds(line.at, &app.prefs.zone);
-    Some(format!("{at} {} {}", line.topic.word(), line.words))
+    app.say(
+        NoticeLevel::Info,
+        format!("No conversation of {name} is kept."),
+    );
+    Next::Stay
 }

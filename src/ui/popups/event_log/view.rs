@@ -8,17 +8,15 @@ use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
-use crate::ui::app::popup::LogView;
 use crate::ui::frame;
 use crate::ui::frame::popup::{open, search};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::{About, LINES_MAX, LogLine, Tone, Topic};
-use crate::ui::popups::event_log::place;
+use crate::ui::popups::event_log::{EventLogPopup, place};
 use crate::ui::text::{count, fit, format_time_with_seconds, pad, width, wrap, wrap_first_lines};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
-use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Minimum width, in columns, at which the kind of a line is shown beside its symbol.
@@ -29,7 +27,7 @@ const KIND: usize = 9;
 /// Draws the event log. Returns the cursor position.
 pub fn draw(
     app: &App,
-    view: &LogView,
+    view: &EventLogPopup,
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
@@ -53,9 +51,10 @@ pub fn draw(
         Line::styled(fit(&cut(app), usize::from(row.width)), theme.dim).render(row, buffer);
     }
     if rows.is_empty() {
-        let context = match view.searching {
-            Searching::Typing => Context::Filter,
-            Searching::Rest => Context::EventLog,
+        let context = if view.is_typing {
+            Context::Filter
+        } else {
+            Context::EventLog
         };
         let key = app.prefs.keymap.key(context, Action::Back);
         let words = format!("No matches. {key} clears the filter.");
@@ -79,7 +78,7 @@ pub fn draw(
     cursor
 }
 
-fn title(model: &CrewModel, view: &LogView, shown: usize) -> String {
+fn title(model: &CrewModel, view: &EventLogPopup, shown: usize) -> String {
     let all = model.event_log.len();
     if view.is_filtered() {
         let words = view.filter.text().trim();
@@ -186,7 +185,7 @@ fn about(prefs: &Preferences, line: &LogLine) -> String {
 /// Draws the full text of the selected line, or the error in the filter.
 fn whole(
     prefs: &Preferences,
-    view: &LogView,
+    view: &EventLogPopup,
     selected: Option<&LogLine>,
     theme: &Theme,
     area: Rect,

@@ -1,6 +1,6 @@
 //! Draws the list of background jobs and the output of the selected one.
 
-mod feature;
+mod popup;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,20 +11,16 @@ use ratatui::widgets::Widget;
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::Popup;
 use crate::ui::frame;
-use crate::ui::frame::popup::open;
+use crate::ui::frame::popup::open as open_frame;
+pub use crate::ui::popups::jobs::popup::{JobsPopup, is_any_running, open};
 use crate::ui::text::{age, fit, pad, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::area::{Place, centered, framed, inside};
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
-pub use feature::JobsPopup;
 
 /// Maximum columns of the agents' names.
 const NAMES_MAX: usize = 12;
@@ -38,7 +34,7 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
     };
     if jobs.is_empty() {
         let area = place(screen, 0, 0).area;
-        let inner = open(app, &title, Vec::new(), theme, area, buffer);
+        let inner = open_frame(app, &title, Vec::new(), theme, area, buffer);
         let lines = no_jobs(screen);
         for (line, row) in lines.into_iter().zip(inner.rows()) {
             Line::styled(line, theme.dim).render(row, buffer);
@@ -49,7 +45,7 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
     let area::Place { area, list, first } = place(screen, row, jobs.len());
     let shown = usize::from(list.height);
     let below = frame::position(Some(row), jobs.len(), list.height, theme);
-    let inner = open(app, &title, below, theme, area, buffer);
+    let inner = open_frame(app, &title, below, theme, area, buffer);
     let bar = Scrollbar::of_list(area, list, first, jobs.len());
     frame::scrollbar(bar, theme.title, buffer);
     let mut rows = inner.rows();
@@ -204,39 +200,4 @@ pub fn place(screen: Rect, row: usize, len: usize) -> Place {
         list,
         first: first_row(len, row, rows),
     }
-}
-
-pub fn selected_job(app: &App) -> Option<&Job> {
-    let Some(Popup::Jobs { row }) = app.popups.last() else {
-        return None;
-    };
-    let jobs = app.model.jobs.listed();
-    jobs.get(*row).or(jobs.last()).copied()
-}
-
-/// Updates a background job and keeps the selection on the same job.
-pub fn job_changed(app: &mut App, job: &Job) {
-    let selected = selected_job(app).map(|j| j.id.clone());
-    app.model.jobs.changed(job);
-    let listed = app.model.jobs.listed();
-    let at = selected.and_then(|id| listed.iter().position(|j| j.id == id));
-    if let (Some(at), Some(Popup::Jobs { row })) = (at, app.popups.last_mut()) {
-        *row = at;
-    }
-}
-
-/// Kills the selected background job.
-pub fn kill(app: &mut App, out: &mut Vec<Effect>) {
-    let Some(job) = selected_job(app).cloned() else {
-        return;
-    };
-    if !job.is_running() {
-        app.say(
-            NoticeLevel::Info,
-            format!("The job has already ended: {}.", job.status()),
-        );
-        return;
-    }
-    app.say(NoticeLevel::Info, format!("Ending {}.", job.title()));
-    out.push(Effect::Command(Command::KillJob { job: job.id }));
 }

@@ -1,9 +1,237 @@
-//! The picker.
+//! The picker: a list with a search, to choose from. Each popup with such a list is [`Choices`] in a file of its own.
 
-mod feature;
-pub(in crate::ui) mod place;
-pub(in crate::ui) mod rows;
-pub(in crate::ui) mod update;
-pub(in crate::ui) mod view;
+mod view;
 
-pub use feature::PickerPopup;
+use std::cmp::Reverse;
+use std::fmt::Debug;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use crate::domain::ids::RequestId;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::{Next, Popup, Targets, TextInput};
+pub use crate::ui::frame::pick::PickerRow;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::text::fuzzy;
+use crate::ui::theme::Theme;
+use crate::ui::widgets::area::{Place, centered, inside, whole_or};
+use crate::ui::widgets::line_input::LineInput;
+use crate::ui::widgets::list::{PAGE, first_row, step};
+
+/// Maximum width of a picker, in columns.
+const WIDTH_MAX: u16 = 76;
+/// Maximum height of a picker, in rows.
+const HEIGHT_MAX: u16 = 20;
+
+/// The content of a picker.
+pub trait Choices: Debug + 'static {
+    /// What can be chosen.
+    type Item: Debug + Clone + PartialEq + 'static;
+
+    /// Returns the title.
+    fn title(&self, app: &App) -> String;
+
+    /// Returns all rows.
+    fn rows(&self, app: &App) -> Vec<PickerRow<Self::Item>>;
+
+    /// Returns the tour's description.
+    fn tip(&self) -> &'static str;
+
+    /// Handles the choice of an item; `None` if no row matches the search `typed`.
+    fn choose(
+        &mut self,
+        app: &mut App,
+        item: Option<Self::Item>,
+        typed: &str,
+        out: &mut Vec<Effect>,
+    ) -> Next;
+
+    /// Returns its area.
+    fn area(&self, _app: &App, screen: Rect) -> Rect {
+        centered(screen, width(screen), height(screen, HEIGHT_MAX))
+    }
+
+    /// Whether the panes below are dimmed.
+    fn dims(&self) -> bool {
+        true
+    }
+
+    /// Returns the text for a search without matches.
+    fn none_matches(&self, _app: &App, _typed: &str) -> String {
+        "No matches.".into()
+    }
+
+    /// Returns the row to select when the rows have just arrived.
+    fn first_selected(&self, _app: &App) -> Option<usize> {
+        None
+    }
+
+    /// Returns the request that it is about.
+    fn request(&self) -> Option<&RequestId> {
+        None
+    }
+}
+
+/// Returns the width of a picker, in columns.
+pub fn width(screen: Rect) -> u16 {
+    WIDTH_MAX.min(screen.width.saturating_sub(4))
+}
+
+/// Returns the height of a picker with at most `most` rows, including its border and search line.
+pub fn height(screen: Rect, most: u16) -> u16 {
+    screen.height.saturating_sub(4).min(most)
+}
+
+/// Returns an area for `rows` rows, at most `most`, which leaves most of the screen below it visible.
+pub fn low_area(screen: Rect, rows: usize, most: u16) -> Rect {
+    let rows = u16::try_from(rows).unwrap_or(u16::MAX).clamp(1, most);
+    // The screen below matters, so no truncated remainder is left beside it.
+    let width = whole_or(screen, width(screen));
+    centered(screen, width, height(screen, rows + 4))
+}
+
+/// A picker.
+#[derive(Debug)]
+pub struct Picker<C: Choices> {
+    pub choices: C,
+    search: LineInput,
+    /// The selected row among those that match the search.
+    pub row: usize,
+    /// The selected item before an event.
+    remembered: Option<C::Item>,
+}
+
+impl<C: Choices> Picker<C> {
+    /// Creates a picker with `row` selected.
+    pub fn new(choices: C, row: usize) -> Picker<C> {
+        Picker {
+            choices,
+            search: LineInput::default(),
+            row,
+            remembered: None,
+        }
+    }
+
+    /// Returns the rows that match the search, best match first; without a search all rows in their order.
+    pub fn rows(&self, app: &App) -> Vec<PickerRow<C::Item>> {
+        let mut scored: Vec<(i32, PickerRow<C::Item>)> = self
+            .choices
+            .rows(app)
+            .into_iter()
+            .filter_map(|row| {
+                let whole = format!("{} {}", row.words, row.aside);
+                let fit = fuzzy::fuzzy_match(self.search.text(), &whole)?;
+                let words = row.words.chars().count();
+                let marked = fit.positions.into_iter().filter(|at| *at < words).collect();
+                Some((fit.score, PickerRow { marked, ..row }))
+            })
+            .collect();
+        scored.sort_by_key(|(score, _)| Reverse(*score));
+        scored.into_iter().map(|(_, row)| row).collect()
+    }
+
+    /// Returns the selected item.
+    pub fn selected(&self, app: &App) -> Option<C::Item> {
+        let row = self.rows(app).into_iter().nth(self.row)?;
+        Some(row.item)
+    }
+
+    /// Returns the layout with `len` matching rows below the search line and a blank line.
+    fn place(&self, app: &App, screen: Rect, len: usize) -> Place {
+        let area = self.choices.area(app, screen);
+        let inside = inside(area);
+        let above = 2.min(inside.height);
+        let list = Rect {
+            y: inside.y + above,
+            height: inside.height - above,
+            ..inside
+        };
+        Place {
+            area,
+            list,
+            first: first_row(len, self.row, list.height),
+        }
+    }
+}
+
+impl<C: Choices> Popup for Picker<C> {
+    fn context(&self) -> Context {
+        Context::Picker
+    }
+
+    fn draw(
+        &self,
+        app: &App,
+        theme: &Theme,
+        screen: Rect,
+        buffer: &mut Buffer,
+    ) -> Option<Position> {
+        Some(view::draw(app, self, theme, screen, buffer))
+    }
+
+    fn targets(&self, app: &App) -> Targets {
+        let len = self.rows(app).len();
+        Targets::list(self.place(app, app.size, len), len)
+    }
+
+    fn tip(&self, _app: &App) -> String {
+        self.choices.tip().into()
+    }
+
+    fn act(&mut self, app: &mut App, action: Action, out: &mut Vec<Effect>) -> Next {
+        match action {
+            Action::Move(by) => {
+                self.row = step(self.row, self.rows(app).len(), by, PAGE);
+                Next::Stay
+            }
+            Action::Accept => {
+                let item = self.selected(app);
+                let typed = self.search.text().trim();
+                self.choices.choose(app, item, typed, out)
+            }
+            _ => Next::Pass,
+        }
+    }
+
+    fn select(&mut self, _app: &App, row: usize) {
+        self.row = row;
+    }
+
+    fn dims(&self) -> bool {
+        self.choices.dims()
+    }
+
+    fn request(&self) -> Option<&RequestId> {
+        self.choices.request()
+    }
+
+    fn before_event(&mut self, app: &App) {
+        self.remembered = self.selected(app);
+    }
+
+    fn after_event(&mut self, app: &App) {
+        let wanted = self.remembered.take();
+        if wanted.is_none()
+            && self.search.text().is_empty()
+            && let Some(row) = self.choices.first_selected(app)
+        {
+            self.row = row;
+            return;
+        }
+        let rows = self.rows(app);
+        let at = rows
+            .iter()
+            .position(|row| Some(&row.item) == wanted.as_ref());
+        self.row = at.unwrap_or(self.row.min(rows.len().saturating_sub(1)));
+    }
+
+    fn text_input(&mut self) -> Option<TextInput<'_>> {
+        Some(TextInput::Line(&mut self.search))
+    }
+
+    fn text_changed(&mut self, _app: &App) {
+        self.row = 0;
+    }
+}

@@ -14,8 +14,11 @@ use ratatui::text::{Line, Span};
 
 use crate::domain::request::Request;
 use crate::domain::text::one_line;
-use crate::ui::app::App;
+use crate::ui::app::popup::open as open_popup;
+use crate::ui::app::{App, Preferences};
+use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::model::{CrewModel, sentence};
+use crate::ui::popups::pager::{Page, Pager, Row, text_rows};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
@@ -28,6 +31,42 @@ const ABOUT_MAX: usize = 120;
 
 /// After this time in one activity an agent counts as stalled, and after this time a message counts as unread for too long.
 const STALLED_AFTER: Duration = Duration::from_secs(300);
+
+/// The list of all problems.
+#[derive(Debug)]
+pub struct ProblemsPage;
+
+/// Opens the list of problems.
+pub fn open(app: &mut App) {
+    open_popup(app, Pager::new(ProblemsPage));
+}
+
+impl Page for ProblemsPage {
+    fn title(&self, _app: &App) -> String {
+        "Problems".into()
+    }
+
+    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row> {
+        text_rows(lines(app, width, theme))
+    }
+
+    fn tip(&self) -> &'static str {
+        "Problems and fixes"
+    }
+
+    fn ages(&self, app: &App) -> Vec<ShownAge> {
+        ages(app)
+    }
+
+    fn recommended(&self, prefs: &Preferences, key: &str) -> Option<Action> {
+        match prefs.keymap.lookup(&[Context::Panes], key) {
+            KeyLookup::Action(
+                action @ (Action::Waiting | Action::Focus(_) | Action::Compose | Action::Models),
+            ) => Some(action),
+            KeyLookup::Action(_) | KeyLookup::Prefix | KeyLookup::Nothing => None,
+        }
+    }
+}
 
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]

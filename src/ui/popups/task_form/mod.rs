@@ -1,7 +1,134 @@
-//! The task form.
+//! The task form: opened for a new task or an edit, submitted, or closed with its draft kept.
 
-mod feature;
-pub(in crate::ui) mod update;
-pub(in crate::ui) mod view;
+mod drafts;
+pub(in crate::ui) mod form;
+pub(in crate::ui) mod layout;
+mod popup;
+mod view;
 
-pub use feature::TaskFormPopup;
+use crate::domain::ids::TaskId;
+use crate::protocol::Command;
+use crate::protocol::event::{NoticeLevel, UserAction};
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::{Next, open as open_popup};
+use crate::ui::app::{App, Preferences};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::task_form::drafts::TaskForms;
+use crate::ui::popups::task_form::form::TaskForm;
+
+/// Opens the form for a new task, or its draft.
+pub fn add(app: &mut App) {
+    open(app, None, TaskForm::new);
+}
+
+/// Opens the form for a task, or the draft of its edit.
+pub fn edit(app: &mut App, id: TaskId) {
+    let board = app.model.board.clone();
+    open(app, Some(id), || {
+        board.get(id).map_or_else(TaskForm::new, TaskForm::for_task)
+    });
+}
+
+fn open(app: &mut App, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
+    let draft = forms(app, |forms| forms.take_draft(id));
+    open_popup(app, draft.unwrap_or_else(make));
+}
+
+/// Changes the drafts and the forms without an answer.
+fn forms<R>(app: &mut App, change: impl FnOnce(&mut TaskForms) -> R) -> R {
+    app.popups.with_kept(change)
+}
+
+/// Keeps the draft of a form that is closed before it is saved.
+fn keep_draft(app: &mut App, form: TaskForm) {
+    let is_changed = form
+        .to_command(&app.model.board)
+        .map_or(true, |command| command.is_some());
+    if !is_changed || form.is_empty() {
+        return;
+    }
+    let words = kept(&app.prefs, form.id);
+    app.say(NoticeLevel::Info, words);
+    forms(app, |forms| forms.store_draft(form));
+}
+
+/// Submits the form if it is valid; otherwise the form shows the error.
+fn submit(form: &mut TaskForm, app: &mut App, out: &mut Vec<Effect>) -> Next {
+    match form.to_command(&app.model.board) {
+        Err(why) => form.error = why,
+        Ok(Some(_)) if forms(app, |forms| forms.is_full()) => {
+            form.error = "the board has not confirmed the previous tasks yet: wait a moment".into();
+        }
+        Ok(None) => {
+            app.say(NoticeLevel::Info, "No changes.");
+            return Next::Close;
+        }
+        Ok(Some(command)) => {
+            let form = std::mem::take(form);
+            forms(app, |forms| forms.add_sent(form));
+            out.push(Effect::Command(Command::Task(Box::new(command))));
+            return Next::Close;
+        }
+    }
+    Next::Stay
+}
+
+/// Adds or removes a task, the one selected on the board, as a blocker.
+pub fn toggle_blocker(app: &mut App, selected: Option<TaskId>) {
+    let Some(form) = app.popups.top_mut::<TaskForm>() else {
+        return;
+    };
+    match selected {
+        None => form.error = "there are no other tasks yet".into(),
+        Some(id) if form.id == Some(id) => {
+            form.error = format!("task {id} cannot wait for itself: choose another task");
+        }
+        Some(id) => form.toggle_blocker(id),
+    }
+}
+
+/// Handles an accepted form.
+pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
+    let (id, words) = match act {
+        UserAction::Added => (None, format!("{task} added.")),
+        UserAction::Edited => (Some(task), format!("{task} updated.")),
+        UserAction::Claimed | UserAction::Released { .. } | UserAction::Completed => return,
+    };
+    if forms(app, |forms| forms.take_answered(id)).is_some() {
+        app.selected.task = Some(task);
+        app.say(NoticeLevel::Info, words);
+    }
+}
+
+/// Handles a rejected form, of a new task or of an edit: it reopens with the reason, or stays a draft if the user is
+/// busy elsewhere.
+pub fn refused(app: &mut App, id: Option<TaskId>, why: &str) {
+    let Some(mut form) = forms(app, |forms| forms.take_answered(id)) else {
+        return;
+    };
+    form.error = why.into();
+    if app.is_in_panes() && app.focus != Focus::Composer {
+        open_popup(app, form);
+    } else {
+        let words = format!("{}. {}", why.trim_end_matches('.'), kept(&app.prefs, id));
+        app.say(NoticeLevel::Warn, words);
+        forms(app, |forms| forms.store_draft(form));
+    }
+}
+
+/// Returns whether there are no drafts and no forms without an answer.
+#[cfg(test)]
+pub fn is_clear(app: &mut App) -> bool {
+    forms(app, |forms| forms.is_clear())
+}
+
+/// Returns the message that names the key for the draft.
+fn kept(prefs: &Preferences, id: Option<TaskId>) -> String {
+    let action = match id {
+        None => Action::AddTask,
+        Some(_) => Action::EditTask,
+    };
+    let key = prefs.keymap.key(Context::In(Pane::Board), action);
+    format!("Draft kept; {key} reopens it.")
+}

@@ -6,11 +6,10 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::Popup;
-use crate::ui::app::task_form::{Field, TaskForm};
 use crate::ui::frame::popup::open;
-use crate::ui::popups::buttons::buttons;
-use crate::ui::popups::{confirm, text_areas};
+use crate::ui::popups::buttons;
+use crate::ui::popups::task_form::form::{Field, TaskForm};
+use crate::ui::popups::task_form::layout;
 use crate::ui::text::fit;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::composer::TextAreaSize;
@@ -18,16 +17,15 @@ use crate::ui::widgets::composer::TextAreaSize;
 /// Draws the form. Returns the cursor position.
 pub fn draw(
     app: &App,
-    popup: &Popup,
     form: &TaskForm,
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let place = confirm::place(app, screen, popup);
-    open(app, &form.title(), Vec::new(), theme, place.area, buffer);
-    buttons(app, popup, place.buttons, theme, buffer);
-    let places = text_areas::fields(app, popup, form);
+    let area = layout::area(screen);
+    open(app, &form.title(), Vec::new(), theme, area, buffer);
+    buttons::draw(app, form, area, theme, buffer);
+    let places = layout::fields(app.size, form);
     for (line, row) in places.error_lines.iter().zip(places.error.rows()) {
         Line::styled(line.as_str(), theme.error).render(row, buffer);
     }
@@ -48,7 +46,7 @@ fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut B
         (" ", theme.dim)
     };
     let own = form.input(field);
-    let place = text_areas::words(area);
+    let place = layout::words(area);
     // A line styles its whole row, so the names get their own area.
     let names = Rect {
         width: place.x - area.x,

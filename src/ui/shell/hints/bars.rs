@@ -9,7 +9,6 @@ use crate::ui::frame::layout::Layout;
 use crate::ui::frame::pane_key;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes;
-use crate::ui::popups::feature::feature;
 use crate::ui::shell::hints::{Hint, Urgency, hints};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
@@ -66,8 +65,7 @@ fn wide(hint: &Hint) -> usize {
 fn answers(app: &App, hint: &Hint) -> bool {
     let popup = app.popups.last();
     popup.is_some_and(|p| {
-        feature(p)
-            .buttons(app, p)
+        p.buttons(app)
             .iter()
             .any(|(action, _)| *action == hint.action)
     })

@@ -7,19 +7,18 @@ use crate::domain::request::RequestKind;
 use crate::domain::task::Task;
 use crate::domain::team::MemberStatus;
 use crate::ui::app::Preferences;
-use crate::ui::app::popup::{Popup, Text};
 use crate::ui::app::{App, onboarding};
+use crate::ui::frame::{CLEAR_FILTER, END_SEARCH};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
 use crate::ui::model::board::branches;
-use crate::ui::model::event_log::About;
-use crate::ui::panes::board::Hand;
+use crate::ui::panes::board::TaskAction;
 use crate::ui::panes::{board, needs, team};
-use crate::ui::popups::event_log;
-use crate::ui::popups::reader::text_search;
-use crate::ui::shell::hints::words::{CLEAR_FILTER, END_SEARCH, words};
-use crate::ui::shell::peek;
+use crate::ui::popups;
+use crate::ui::popups::task_form::form::TaskForm;
+use crate::ui::shell::hints::words::words;
+use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
 use crate::ui::{keys, panes};
 
@@ -118,7 +117,7 @@ fn both_ways(prefs: &Preferences, binding: &KeyBinding, key: &str) -> String {
 /// in the preview, then the rest. On a narrow screen the rest may not fit.
 fn place(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
-    let is_peek = matches!(app.popups.last(), Some(Popup::Peek(_)));
+    let is_peek = app.popups.top::<Peek>().is_some();
     let answers = [Action::Approve, Action::Reject].contains(&hint.action);
     match (hint.urgency, ends || is_peek && answers) {
         (Urgency::Now, _) => 0,
@@ -131,9 +130,9 @@ fn selected_task(app: &App) -> Option<&Task> {
     board::selected(app).and_then(|(_, id)| app.model.board.get(id))
 }
 
-/// Whether the user can do `hand` with the selected task.
-fn can(app: &App, hand: Hand) -> bool {
-    selected_task(app).is_some_and(|task| board::why_not(app, task, hand).is_none())
+/// Whether the user can do `action` with the selected task.
+fn can(app: &App, action: TaskAction) -> bool {
+    selected_task(app).is_some_and(|task| board::why_not(app, task, action).is_none())
 }
 
 /// Whether `action` needs a running crew. Such actions have no effect in a replay.
@@ -166,14 +165,6 @@ pub fn acts_on_the_crew(action: Action) -> bool {
     )
 }
 
-/// Returns the index of the current file in the open diff and the number of files, or `None` if no reader is open.
-fn place_in_diff(app: &App) -> Option<(usize, usize)> {
-    let Some(Popup::Pager(reader)) = app.popups.last() else {
-        return None;
-    };
-    Some((reader.row, app.diff.files().len()))
-}
-
 /// Whether the action of `binding` would have an effect now.
 #[allow(clippy::too_many_lines)] // one match over all actions
 fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
@@ -184,37 +175,26 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
     if is_recording || state.role.refuses(binding.action).is_some() {
         return false;
     }
+    if binding.context != Context::Everywhere
+        && let Some(popup) = state.popups.last()
+        && let Some(offers) = popup.offers(state, binding.action)
+    {
+        return offers;
+    }
     match binding.action {
         Action::Waiting => {
             in_panes && state.model.requests.for_person() > 0 && focus != Focus::Pane(Pane::Needs)
         }
         Action::Interrupt => in_panes && state.role.is_crew() && state.is_running(&state.shown),
-        Action::Follow if binding.context == Context::EventLog => matches!(
-            state.popups.last(),
-            Some(Popup::EventLog(view)) if view.selected.is_some()
-        ),
-        Action::Copy if binding.context == Context::EventLog => {
-            event_log::selected(state).is_some()
-        }
         Action::Follow => pane.can_follow(state),
-        Action::Jobs | Action::Kill => state.model.jobs.running() > 0,
+        Action::Popup(name) => {
+            popups::by_name(name).is_some_and(|popup| (popup.has_content)(state))
+        }
         Action::Subagent => state
             .model
             .agents
             .get(&state.shown)
             .is_some_and(|a| a.transcript.selected_subagent().is_some()),
-        Action::Open | Action::Copy | Action::Move(_) if state.shows_jobs() => {
-            !state.model.jobs.listed().is_empty()
-        }
-        Action::Move(_) | Action::Filter if binding.context == Context::EventLog => {
-            !state.model.event_log.is_empty()
-        }
-        Action::Open if binding.context == Context::EventLog => {
-            event_log::selected(state).is_some_and(|l| l.about != About::Nothing)
-        }
-        Action::Open | Action::Copy | Action::Move(_) if binding.context == Context::Costs => {
-            state.model.agents.tokens() > 0
-        }
         Action::Open => pane.can_open(state),
         Action::Approve => {
             needs::selected_request(state).is_some_and(|(_, r)| r.kind != RequestKind::Question)
@@ -227,11 +207,11 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         Action::TurnBoard | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
             !state.model.board.is_empty() && state.filters.of(Pane::Board).is_none()
         }
-        Action::Claim => can(state, Hand::Claim),
-        Action::Release => can(state, Hand::Release),
+        Action::Claim => can(state, TaskAction::Claim),
+        Action::Release => can(state, TaskAction::Release),
         // A task without owner can be completed, too, after a confirmation; that is rare and not hinted at.
         Action::CompleteTask => {
-            selected_task(state).is_some_and(board::is_own) && can(state, Hand::Complete)
+            selected_task(state).is_some_and(board::is_own) && can(state, TaskAction::Complete)
         }
         Action::RemoveTree => selected_task(state).is_some_and(|t| {
             branches::has_tree(state, t) && board::why_no_removal(state, t.id).is_none()
@@ -241,7 +221,8 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         }
         Action::TurnWait => {
             let selected = board::selected(state).map(|(_, id)| id);
-            matches!(state.popups.last(), Some(Popup::Task(form)) if form.id != selected)
+            let form = state.popups.top::<TaskForm>();
+            form.is_some_and(|form| form.id != selected)
         }
         Action::CopyPlace => {
             selected_task(state).is_some_and(|t| branches::why_no_tree(state, t).is_none())
@@ -263,8 +244,6 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
             area.is_some_and(|area| peek::scrollbar(state, area).is_some())
         }
         Action::Peek => pane.can_peek(state),
-        Action::Trouble => !state.model.event_log.is_empty(),
-        Action::Filter if binding.context == Context::Reader => true,
         Action::Filter => pane.can_filter(state),
         Action::Back if binding.context == Context::Panes => {
             let filtered = state.filters.of(focus.pane()).is_some();
@@ -291,15 +270,9 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
             .get(&state.shown)
             .is_some_and(|a| a.has_spoken),
         Action::NextMatch | Action::PrevMatch => {
-            if let Some(Popup::Pager(reader)) = state.popups.last() {
-                !text_search::search_reader(state, reader).hits.is_empty()
-            } else {
-                let agent = state.model.agents.get(&state.shown);
-                in_panes && agent.is_some_and(|a| a.transcript.found().1 > 0)
-            }
+            let agent = state.model.agents.get(&state.shown);
+            in_panes && agent.is_some_and(|a| a.transcript.found().1 > 0)
         }
-        Action::NextFile => place_in_diff(state).is_some_and(|(at, of)| at + 1 < of),
-        Action::PrevFile => place_in_diff(state).is_some_and(|(at, _)| at > 0),
         Action::Copy if !in_panes => true,
         Action::Copy => pane.can_copy(state),
         Action::StartDemo
@@ -310,15 +283,12 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         Action::Models if binding.context == Context::FirstRun => {
             onboarding::offers(state, binding.action)
         }
-        Action::Accept if binding.context == Context::Reader => matches!(
-            state.popups.last(),
-            Some(Popup::Pager(reader)) if matches!(reader.text, Text::Help(_))
-        ),
+        // Only a popup knows these; no popup is open.
+        Action::Kill | Action::Trouble | Action::NextFile | Action::PrevFile => false,
         Action::Choose(_)
         | Action::AddTask
         | Action::NextField
         | Action::PrevField
-        | Action::Rules
         | Action::Help
         | Action::Palette
         | Action::Focus(_)
@@ -328,11 +298,7 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         | Action::Move(_)
         | Action::Back
         | Action::Close
-        | Action::EventLog
-        | Action::Problems
-        | Action::Costs
         | Action::Todo
-        | Action::Skills
         | Action::Models
         | Action::Compact
         | Action::Mouse
@@ -344,7 +310,6 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         | Action::Accept
         | Action::Complete
         | Action::DismissTour
-        | Action::Themes
         | Action::Layout
         | Action::PauseOrPlay
         | Action::Step

@@ -1,18 +1,11 @@
 //! Hint labels that depend on the state of the screen. Pure.
 
 use crate::ui::app::App;
-use crate::ui::app::popup::Popup;
+use crate::ui::frame::{CLEAR_FILTER, END_SEARCH};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::panes::lead::answering;
 use crate::ui::panes::{board, needs};
-use crate::ui::popups::feature::feature;
-use crate::ui::popups::reader::text_search;
-
-/// The label of `Back` in a filtered list.
-pub const CLEAR_FILTER: &str = "clear filter";
-/// The label of `Back` in a searched conversation.
-pub const END_SEARCH: &str = "end search";
 
 /// Returns the label of `binding` in the current state.
 pub fn words(app: &App, binding: &KeyBinding) -> String {
@@ -23,6 +16,11 @@ pub fn words(app: &App, binding: &KeyBinding) -> String {
             1 => "1 needs you".into(),
             n => format!("{n} need you"),
         };
+    }
+    if binding.context != Context::Everywhere
+        && let Some(words) = app.popups.last().and_then(|popup| popup.hint(app, action))
+    {
+        return words.into();
     }
     if let Some(words) = answer_words(app, binding) {
         return words.into();
@@ -36,10 +34,7 @@ pub fn words(app: &App, binding: &KeyBinding) -> String {
     let asks = [Context::TaskForm, Context::Confirm, Context::Leave];
     if asks.contains(&binding.context)
         && let Some(popup) = app.popups.last()
-        && let Some((_, words)) = feature(popup)
-            .buttons(app, popup)
-            .iter()
-            .find(|b| b.0 == action)
+        && let Some((_, words)) = popup.buttons(app).iter().find(|b| b.0 == action)
     {
         return (*words).into();
     }
@@ -53,23 +48,6 @@ pub fn words(app: &App, binding: &KeyBinding) -> String {
     }
     if action == Action::Close && is_closing_view {
         return "close".into();
-    }
-    if binding.context == Context::EventLog
-        && let Some(Popup::EventLog(view)) = app.popups.last()
-    {
-        if action == Action::Back && view.has_filter() {
-            return CLEAR_FILTER.into();
-        }
-        if action == Action::Trouble && view.is_trouble_only() {
-            return "show all".into();
-        }
-    }
-    if binding.context == Context::Reader
-        && action == Action::Back
-        && let Some(Popup::Pager(reader)) = app.popups.last()
-        && text_search::is_searching(reader)
-    {
-        return END_SEARCH.into();
     }
     if action == Action::Back && binding.context == Context::Panes {
         if app.filters.of(app.focus.pane()).is_some() {
@@ -89,18 +67,11 @@ pub fn words(app: &App, binding: &KeyBinding) -> String {
 
 /// Returns the label for a question, which is answered or declined instead of approved or rejected.
 fn answer_words(app: &App, binding: &KeyBinding) -> Option<&'static str> {
-    let id = if let Some(Popup::Comment(comment)) = app.popups.last() {
-        Some(&comment.request)
-    } else if app.is_in_panes() {
-        needs::selected_request(app).map(|(_, r)| &r.id)
-    } else {
-        None
-    };
-    if !id.is_some_and(|id| app.model.requests.is_question(id)) {
+    let selected = needs::selected_request(app).filter(|_| app.is_in_panes());
+    if !selected.is_some_and(|(_, request)| app.model.requests.is_question(&request.id)) {
         return None;
     }
     let words = [
-        (Context::Comment, Action::Accept, "send"),
         (Context::In(Pane::Needs), Action::Reject, "decline"),
         (Context::In(Pane::Needs), Action::Comment, "answer"),
     ];

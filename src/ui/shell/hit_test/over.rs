@@ -5,10 +5,10 @@ use crate::ui::frame::hit::{Hit, ScrollTarget, has_mouse, listed};
 use crate::ui::frame::layout::Layout;
 use crate::ui::keymap::Action;
 use crate::ui::panes::lead::complete;
-use crate::ui::popups::feature::feature;
 use crate::ui::shell::hit_test::{Target, panes};
+use crate::ui::shell::layout;
+use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::{layout, peek};
 use crate::ui::widgets::area;
 
 /// Adds the rows of the completion list. Its area blocks the targets below.
@@ -28,10 +28,10 @@ pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Target<Hit>>) {
 }
 
 /// Adds the targets of a popup and of the screen around it.
-pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Target<Hit>>) {
+pub fn popup(state: &UiState, popup: &dyn Popup, out: &mut Vec<Target<Hit>>) {
     let mut list: Vec<Target<Hit>> = Vec::new();
-    let mut targets = feature(popup).targets(state, popup);
-    if let Popup::Peek(pane) = popup {
+    let mut targets = popup.targets(state);
+    if let Some(Peek { pane, .. }) = state.popups.top() {
         let layout = layout::layout(state, state.size);
         // The list behind the preview stays clickable.
         if let Some(area) = layout.pane(*pane) {

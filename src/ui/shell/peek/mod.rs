@@ -1,5 +1,6 @@
 //! Pure: the preview of a pane's selection: its content and layout.
 
+mod popup;
 pub(in crate::ui) mod update;
 pub(in crate::ui) mod view;
 
@@ -10,7 +11,6 @@ use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
-use crate::ui::app::popup::Popup;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::layout::Layout;
 use crate::ui::keymap::direction::Scroll;
@@ -20,6 +20,7 @@ use crate::ui::panes;
 use crate::ui::panes::needs::card;
 use crate::ui::panes::{board, inbox, needs, team};
 use crate::ui::popups::{task_page, thread};
+pub use crate::ui::shell::peek::popup::Peek;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
@@ -48,10 +49,8 @@ pub fn can(app: &App, pane: Pane) -> bool {
 
 /// Returns the previewed pane.
 fn of(app: &App) -> Option<Pane> {
-    let Some(Popup::Peek(pane)) = app.popups.last() else {
-        return None;
-    };
-    (app.focus == Focus::Pane(*pane)).then_some(*pane)
+    let pane = app.popups.top::<Peek>()?.pane;
+    (app.focus == Focus::Pane(pane)).then_some(pane)
 }
 
 /// Returns whether the conversation of `agent` is previewed.
@@ -169,8 +168,11 @@ pub struct PreviewScroll {
 /// Returns the scroll position of the current preview.
 pub fn reading(state: &UiState) -> PreviewScroll {
     let of = subject(state);
-    if of.is_some() && state.preview_scroll.of == of {
-        return state.preview_scroll.clone();
+    if let Some(peek) = state.popups.top::<Peek>()
+        && of.is_some()
+        && peek.scroll.of == of
+    {
+        return peek.scroll.clone();
     }
     PreviewScroll {
         of,

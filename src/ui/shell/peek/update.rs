@@ -4,11 +4,10 @@ use ratatui::layout::Position;
 
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::popup;
-use crate::ui::app::popup::Popup;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::needs;
-use crate::ui::shell::peek::{PreviewScroll, ScrollTo};
+use crate::ui::shell::peek::{Peek, PreviewScroll, ScrollTo};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::movement;
 use crate::ui::shell::{layout, peek};
@@ -18,8 +17,7 @@ use crate::ui::widgets::list;
 pub fn open(state: &mut UiState) {
     let pane = state.focus.pane();
     if peek::can(state, pane) {
-        state.preview_scroll = PreviewScroll::default();
-        popup::push(state, Popup::Peek(pane));
+        popup::open(state, Peek::new(pane));
         note_read(state);
     } else {
         let text = "Nothing to preview here yet.";
@@ -43,9 +41,15 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
 pub fn read(state: &mut UiState, to: ScrollTo) {
     let area = layout::layout(state, state.size).peek;
     if let Some(reading) = area.and_then(|area| peek::go(state, area, to)) {
-        state.preview_scroll = reading;
+        set_scroll(state, reading);
     }
     note_read(state);
+}
+
+fn set_scroll(state: &mut UiState, scroll: PreviewScroll) {
+    if let Some(peek) = state.popups.top_mut::<Peek>() {
+        peek.scroll = scroll;
+    }
 }
 
 /// Records that the end of the previewed request was visible.
@@ -71,7 +75,7 @@ fn select(state: &mut UiState, by: Scroll) {
 
 fn step(state: &mut UiState, by: Scroll) {
     let pane = state.focus.pane();
-    state.preview_scroll = PreviewScroll::default();
+    set_scroll(state, PreviewScroll::default());
     if pane != Pane::Needs {
         return movement::scroll_pane(state, pane, by);
     }

@@ -1,19 +1,17 @@
 //! Carries out the actions of the key map.
 
 use crate::protocol::event::NoticeLevel;
-use crate::ui::app::drafts;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Popup, Text, push};
+use crate::ui::app::popup::Next;
+use crate::ui::app::{App, drafts};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Way;
+use crate::ui::panes::board::user_actions;
 use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::lead::complete_update::Accepted;
 use crate::ui::panes::{board, needs};
-use crate::ui::popups::confirm::{merge, task_actions};
-use crate::ui::popups::picker::update as picker_update;
-use crate::ui::popups::reader::update as reader_update;
-use crate::ui::popups::{confirm, costs, event_log, jobs, reader, task_form, themes};
+use crate::ui::popups::{by_name, copy_menu, help, models, palette, task_form};
 use crate::ui::replay::Player;
 use crate::ui::shell::peek;
 use crate::ui::shell::state::UiState;
@@ -30,25 +28,29 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         state.say(NoticeLevel::Info, why);
         return;
     }
+    let next = state.with_popup(|popup, app| popup.act(app, action, out));
+    if next != Next::Pass {
+        return follow(state, next, out);
+    }
     match action {
-        Action::Help => popups::help(state),
-        Action::Palette => popups::palette(state),
-        Action::EventLog => event_log::update::open(state),
-        Action::Trouble => event_log::update::report_file_error(state),
-        Action::Problems => push(state, Popup::read(Text::Problems)),
-        Action::Costs => costs::update::open(state),
+        Action::Help => {
+            let contexts = state.contexts();
+            help::open(state, contexts);
+        }
+        Action::Palette => palette::open(state, App::contexts),
+        Action::Popup(name) => {
+            if let Some(popup) = by_name(name) {
+                (popup.open)(state);
+            }
+        }
         Action::Peek => peek::update::open(state),
         Action::Todo => todo::turn(state, out),
         Action::Print => out.extend(find::whole(state).map(Effect::Print)),
         Action::ReadOutside => out.extend(find::whole(state).map(Effect::OpenInEditor)),
-        Action::Skills => reader_update::skills(state),
-        Action::Models => picker_update::models(state, out),
-        Action::Themes => themes::update::open(state),
+        Action::Models => models::open(state, out),
         Action::Enlarge => movement::enlarge(state),
         Action::Restore => state.arrangement.zoom = None,
         Action::Layout => screen::next(state, out),
-        Action::Jobs => popups::jobs(state),
-        Action::Kill => jobs::kill(state, out),
         Action::Subagent => navigation::subagent(state),
         Action::Compact => compose::compact(state, "", out),
         Action::Open => popups::open(state),
@@ -57,7 +59,10 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
             let next = match complete_update::take(state) {
                 Accepted::Command(action) => Some(action),
                 Accepted::Name => None,
-                Accepted::Nothing => popups::accept(state, out),
+                Accepted::Nothing => {
+                    popups::accept(state);
+                    None
+                }
             };
             if let Some(next) = next {
                 act(state, next, out);
@@ -80,14 +85,12 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
             board::update::zoom(state, area, zoom.farther());
         }
         Action::Copy => popups::copy(state, out),
-        Action::CopyMenu => find::copy_menu(state),
+        Action::CopyMenu => copy_menu::open(state),
         Action::Search => find::begin(state),
         Action::NextMatch => find::next(state, Way::Forward),
         Action::PrevMatch => find::next(state, Way::Back),
         Action::NextPrompt => find::prompt(state, Way::Forward),
         Action::PrevPrompt => find::prompt(state, Way::Back),
-        Action::NextFile => reader::update::file(state, Way::Forward),
-        Action::PrevFile => reader::update::file(state, Way::Back),
         Action::Waiting => navigation::waiting(state),
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),
         Action::NextPane => movement::cycle(state, Way::Forward),
@@ -126,25 +129,24 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
             let area = areas::needs_area(state);
             needs::update::choose_scope(state, area);
         }
-        Action::Rules => picker_update::rules(state),
         Action::Reject => {
             let area = areas::needs_area(state);
             needs::update::reject(state, area, out);
         }
         Action::Comment => needs::update::comment(state),
-        Action::Claim => task_actions::claim(state, out),
-        Action::Release => task_actions::release(state, out),
-        Action::CompleteTask => task_actions::complete(state, out),
-        Action::RemoveTree => task_actions::ask_removal(state, out),
-        Action::CopyPlace => task_actions::copy_place(state, out),
-        Action::AddTask => task_form::update::add(state),
-        Action::EditTask => task_form::update::edit(state),
-        Action::NextField => task_form::update::turn(state, Way::Forward),
-        Action::PrevField => task_form::update::turn(state, Way::Back),
-        Action::TurnWait => task_form::update::turn_wait(state),
-        Action::Merge => merge::ask(state),
-        Action::MergeAll => merge::all(state, out),
-        Action::Diff => confirm::ask_diff(state, out),
+        Action::Claim => user_actions::claim(state, out),
+        Action::Release => user_actions::release_selected(state, out),
+        Action::CompleteTask => user_actions::complete_selected(state, out),
+        Action::RemoveTree => user_actions::ask_removal(state, out),
+        Action::CopyPlace => user_actions::copy_place(state, out),
+        Action::AddTask => task_form::add(state),
+        Action::EditTask => user_actions::edit(state),
+        Action::TurnWait => {
+            let selected = board::selected(state).map(|(_, id)| id);
+            task_form::toggle_blocker(state, selected);
+        }
+        Action::Merge => user_actions::merge(state),
+        Action::Diff => user_actions::ask_diff(state, out),
         Action::EditComment => needs::update::edit_comment(state, out),
         Action::Choose(number) => needs::update::choose(state, number, out),
         Action::AskShutdown => needs::update::ask_shutdown(state, out),
@@ -167,5 +169,20 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         Action::Slower => replay::speed(state, Player::slower),
         Action::Suspend => out.push(Effect::Suspend),
         Action::Quit => out.push(Effect::Quit),
+        // Only a popup handles these.
+        Action::Trouble
+        | Action::Kill
+        | Action::NextFile
+        | Action::PrevFile
+        | Action::NextField
+        | Action::PrevField
+        | Action::MergeAll => {}
+    }
+}
+
+/// Runs the action that a popup asked for.
+pub fn follow(state: &mut UiState, next: Next, out: &mut Vec<Effect>) {
+    if let Some(action) = next.action() {
+        act(state, action, out);
     }
 }

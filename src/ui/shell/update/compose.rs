@@ -6,18 +6,17 @@ use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::Weight;
-use crate::ui::app::popup::{CommentStage, Popup, TextField};
-use crate::ui::app::task_form::Field;
+use crate::ui::app::popup::{Next, TextInput};
 use crate::ui::app::{App, QUIT_WINDOW, onboarding};
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::model::{QUEUED_MAX, Queued};
 use crate::ui::panes::needs::answers;
-use crate::ui::popups::confirm;
-use crate::ui::popups::text_areas::{comment, composer, fields, words};
+use crate::ui::popups::confirm::quit;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::bytes;
+use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
 
 /// Sends the message in the composer. Returns the action if the text is a slash command.
@@ -165,33 +164,47 @@ fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, RecipientSo
 
 /// Inserts a line break.
 pub fn newline(app: &mut App) {
-    match app.popups.last_mut().map(Popup::written) {
-        Some(Some(TextField::Comment(text))) => text.newline(),
-        // The other fields are single- line.
-        Some(Some(TextField::Task(form))) if form.field == Field::Description => {
-            form.writing().newline();
-        }
-        Some(
-            Some(
-                TextField::Search
-                | TextField::Filter(_)
-                | TextField::Choice(_)
-                | TextField::Task(_),
-            )
-            | None,
-        ) => {}
-        None => app.input.composer.newline(),
-    }
+    edit(app, |input| match input {
+        TextInput::Area {
+            text,
+            is_multiline: true,
+        } => text.newline(),
+        TextInput::Area { .. } | TextInput::Line(_) => {}
+    });
 }
 
 /// Deletes from the cursor to the start of the line.
 pub fn delete_to_start(app: &mut App) {
-    match app.popups.last_mut().map(Popup::written) {
-        Some(Some(TextField::Comment(text))) => text.delete_to_start(),
-        Some(Some(TextField::Task(form))) => form.writing().delete_to_start(),
-        Some(Some(TextField::Search | TextField::Filter(_) | TextField::Choice(_)) | None) => {}
-        None => app.input.composer.delete_to_start(),
+    edit(app, |input| match input {
+        TextInput::Area { text, .. } => text.delete_to_start(),
+        TextInput::Line(_) => {}
+    });
+}
+
+/// Edits the text input of the topmost popup, if one is open, else the composer.
+fn edit(app: &mut App, change: impl FnOnce(TextInput<'_>)) {
+    if app.popups.is_empty() {
+        let text = &mut app.input.composer;
+        change(TextInput::Area {
+            text,
+            is_multiline: true,
+        });
+    } else {
+        edit_popup(app, change);
     }
+}
+
+/// Edits the text input of the topmost popup. Returns whether it has one.
+pub fn edit_popup(app: &mut App, change: impl FnOnce(TextInput<'_>)) -> bool {
+    let next = app.with_popup(|popup, app| {
+        let Some(input) = popup.text_input() else {
+            return Next::Pass;
+        };
+        change(input);
+        popup.text_changed(app);
+        Next::Stay
+    });
+    next != Next::Pass
 }
 
 /// Returns the width of the focused text field, in columns.
@@ -204,10 +217,9 @@ pub fn reveal(state: &mut UiState) {
     let Some(room) = room(state) else {
         return;
     };
-    match state.popups.last_mut().map(Popup::written) {
-        Some(Some(TextField::Comment(text))) => text.reveal(room),
-        Some(Some(TextField::Task(form))) => form.focused_input().reveal(room),
-        Some(Some(TextField::Search | TextField::Filter(_) | TextField::Choice(_)) | None) => {}
+    match state.popups.last_mut().map(|popup| popup.text_input()) {
+        Some(Some(TextInput::Area { text, .. })) => text.reveal(room),
+        Some(_) => {}
         None => state.input.composer.reveal(room),
     }
 }
@@ -230,10 +242,7 @@ pub fn report(app: &mut App, pasted: PasteResult) {
 /// Closes a popup, interrupts the shown agent, clears the focused draft, or quits on a second press when the agent is
 /// idle. Each step takes its own key press, so a double tap on a draft does not quit.
 pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
-    if let Some(Popup::Task(_)) = app.popups.last() {
-        return crate::ui::popups::task_form::update::close(app);
-    }
-    if app.popups.pop().is_some() {
+    if app.close_popup() {
         return;
     }
     let agent = app.shown.clone();
@@ -280,7 +289,7 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
     }
     app.keys.quit_armed = Some(app.now);
     let key = app.prefs.keymap.key(Context::Everywhere, Action::Interrupt);
-    let text = match (app.role.leaves(), confirm::still(app)) {
+    let text = match (app.role.leaves(), quit::still(app)) {
         (Some(words), _) => format!("Press {key} again to leave.{words}"),
         (None, None) => format!("Press {key} again to quit."),
         (None, Some(still)) => format!("Press {key} again to quit. {still}"),
@@ -304,19 +313,13 @@ pub fn disarm(app: &mut App) {
 
 /// Returns the size of the multi-line text area that has the keyboard focus, if there is one.
 pub fn room(state: &UiState) -> Option<TextAreaSize> {
-    match state.popups.last() {
-        Some(popup @ Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
-            Some(self::comment(state, popup).into())
-        }
-        Some(popup @ Popup::Task(form)) => {
-            let places = fields(state, popup, form);
-            let own = places.fields.iter().find(|(of, _)| *of == form.field);
-            own.map(|(_, area)| words(*area).into())
-        }
+    let area = match state.popups.last() {
+        Some(popup) => popup.text_area(state),
         None if state.focus == Focus::Composer => {
             let area = layout::layout(state, state.size).composer;
-            area.map(|area| composer(area).into())
+            area.map(inside)
         }
-        Some(_) | None => None,
-    }
+        None => None,
+    };
+    area.map(TextAreaSize::from)
 }

@@ -12,19 +12,19 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{NoticeLevel, SessionInfo};
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::App;
-use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::board::index::PolicyContext;
 use crate::ui::model::{CrewModel, MODELS_MAX, Models, costs, sentence};
 use crate::ui::panes::needs;
 use crate::ui::panes::needs::answers;
-use crate::ui::popups::confirm::{merge, task_actions};
-use crate::ui::popups::reader::update as reader_update;
-use crate::ui::popups::{jobs, task_form};
-use crate::ui::shell::peek;
+use crate::ui::popups::confirm::remove_worktree;
+use crate::ui::popups::jobs::JobsPopup;
+use crate::ui::popups::{diff, task_form};
+use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::{guard, refused};
+use crate::ui::widgets::composer::Composer;
 
 /// Applies an event.
 #[allow(clippy::too_many_lines)] // every event, once
@@ -39,7 +39,7 @@ pub fn event(state: &mut UiState, event: &Event) {
     {
         *agent == state.shown || peek::shows(state, agent)
     } else if let EventKind::JobOutput { .. } = &event.kind {
-        state.shows_jobs()
+        state.popups.find::<JobsPopup>().is_some()
     } else {
         true
     };
@@ -84,7 +84,7 @@ pub fn event(state: &mut UiState, event: &Event) {
         }
         EventKind::BranchesChanged { branches } => {
             state.model.branches.changed(branches);
-            merge::settle(state);
+            state.close_outdated_popups();
         }
         EventKind::HeadChanged { head } => state.model.head = Some(head.clone()),
         EventKind::DiffShown {
@@ -92,8 +92,8 @@ pub fn event(state: &mut UiState, event: &Event) {
             stat,
             text,
             untracked,
-        } => reader_update::diff(state, *task, stat, text, untracked),
-        EventKind::JobChanged { job } => jobs::job_changed(state, job),
+        } => diff::open(state, *task, stat, text, untracked),
+        EventKind::JobChanged { job } => state.model.jobs.changed(job),
         EventKind::JobOutput { job, chunk } => state.model.jobs.heard(job, chunk),
         EventKind::BoardChanged { changed, removed } => board_changed(state, changed, removed),
         EventKind::TeamChanged { team } => state.model.team = team.clone(),
@@ -118,9 +118,9 @@ pub fn event(state: &mut UiState, event: &Event) {
         }
         EventKind::Refused { asked, why } => refused::refused(state, asked.as_ref(), why),
         EventKind::WorktreeJudged { task, losses, size } => {
-            task_actions::judged(state, *task, losses, size);
+            remove_worktree::ask(state, *task, losses, size);
         }
-        EventKind::PersonActed { task, act } => task_form::update::taken(state, *task, act),
+        EventKind::PersonActed { task, act } => task_form::taken(state, *task, act),
         EventKind::CrewAtRest => {}
     }
 }
@@ -128,7 +128,7 @@ pub fn event(state: &mut UiState, event: &Event) {
 /// Applies a board change and closes dialogs about tasks that no longer need them.
 fn board_changed(app: &mut App, changed: &[Arc<Task>], removed: &[TaskId]) {
     Arc::make_mut(&mut app.model.board).apply(changed, removed);
-    task_actions::settle(app);
+    app.close_outdated_popups();
 }
 
 /// The crew has started or changed its model.
@@ -221,7 +221,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
         && state.focus == Focus::Pane(Pane::Needs)
         && state.keys.before_needs.is_some()
     {
-        state.popups.retain(|p| !matches!(p, Popup::Peek(_)));
+        state.popups.close_all::<Peek>();
         guard::all_decided(state, request);
     }
 }
@@ -229,10 +229,9 @@ fn request_changed(state: &mut UiState, request: &Request) {
 /// Closes dialogs about a closed request and returns the comment as a draft.
 fn close_comment(app: &mut App, request: &Request) {
     let count = app.popups.len();
-    let written = app.popups.iter().find_map(|popup| match popup {
-        Popup::Comment(comment) if comment.request == request.id => Some(comment.text.text()),
-        _ => None,
-    });
+    let mut about = (app.popups.iter()).filter(|popup| popup.request() == Some(&request.id));
+    let written = about.find_map(|popup| popup.text().map(Composer::text));
+    drop(about);
     app.popups.retain(|p| p.request() != Some(&request.id));
     if let Some(text) = written.filter(|text| !text.trim().is_empty()) {
         let why = answers::why_closed(request);

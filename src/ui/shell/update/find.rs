@@ -2,12 +2,11 @@
 
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::app::popup::{Choice, Popup};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Way;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::popups::reader::update::tell;
+use crate::ui::popups::pager::search::tell_match;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas;
 use crate::ui::transcript::{Portion, Transcript};
@@ -52,7 +51,7 @@ pub fn end(app: &mut App) -> bool {
 /// Goes to the next or previous match.
 pub fn next(state: &mut UiState, way: Way) {
     if !state.popups.is_empty() {
-        return crate::ui::popups::reader::update::next(state, way);
+        return;
     }
     if shown(state).search().is_none() {
         let key = state.prefs.keymap.key(LEAD, Action::Search);
@@ -64,7 +63,7 @@ pub fn next(state: &mut UiState, way: Way) {
     }
     let viewport = areas::viewport(state);
     let round = shown(state).next_match(way, viewport);
-    tell(state, round, way, "No matches in this conversation.");
+    tell_match(state, round, way, "No matches in this conversation.");
 }
 
 /// Goes to the next or previous prompt of the user.
@@ -81,19 +80,6 @@ pub fn prompt(state: &mut UiState, way: Way) {
         };
         state.say(NoticeLevel::Info, words);
     }
-}
-
-/// Opens the menu of conversation parts to copy.
-pub fn copy_menu(app: &mut App) {
-    if shown(app).copyable_portions().is_empty() {
-        let is_empty = |app: &App| {
-            let shown = app.model.agents.get(&app.shown);
-            shown.is_none_or(|agent| agent.transcript.copyable_portions().is_empty())
-        };
-        app.say_while(NoticeLevel::Info, "Nothing to copy here yet.", is_empty);
-        return;
-    }
-    crate::ui::app::popup::push(app, Popup::choose(Choice::Copy));
 }
 
 /// All of the whole shown conversation as text, as the copy menu does. Shows a status message if it is empty.

@@ -5,11 +5,13 @@ use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::{Weight, drawn, keys_line, offers};
-use crate::ui::app::popup::{Confirmation, Popup};
+use crate::ui::app::popup;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::lead::onboarding::lines;
+use crate::ui::popups::confirm::Confirmation;
+use crate::ui::popups::confirm::approve_settings::ApproveSettings;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
@@ -32,7 +34,7 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
             state.say(NoticeLevel::Warn, TOO_LONG);
             return;
         }
-        crate::ui::app::popup::push(state, Popup::Confirm(Confirmation::ApproveSettings));
+        popup::open(state, Confirmation(ApproveSettings));
         return;
     } else if action == Action::WithoutSettings {
         ("Starting without them…", Effect::StartWithoutSettings)

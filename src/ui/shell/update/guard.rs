@@ -1,7 +1,7 @@
 //! Key guard: ignores keys for a short time after the focus changed by itself, and keeps the focus where the next
 //! request appears.
 
-use std::mem::{Discriminant, discriminant};
+use std::any::{Any, TypeId};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -10,19 +10,18 @@ use crate::domain::request::Request;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::key_guard::{HOLD, Hold, SETTLE};
-use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Action, KeyLookup};
+use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::panes::needs;
+use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::unknown;
 
 /// The target of the next key.
 #[derive(PartialEq)]
 struct Target {
     focus: Focus,
     popups: usize,
-    popup: Option<(Discriminant<Popup>, Option<RequestId>)>,
+    popup: Option<(TypeId, Option<RequestId>)>,
     request: Option<RequestId>,
 }
 
@@ -30,13 +29,16 @@ fn target(app: &App) -> Target {
     let popup = app.popups.last();
     let decides = match popup {
         None => app.focus == Focus::Pane(Pane::Needs),
-        Some(popup) => matches!(popup, Popup::Peek(Pane::Needs)),
+        Some(_) => {
+            let peek = app.popups.top::<Peek>();
+            peek.is_some_and(|peek| peek.pane == Pane::Needs)
+        }
     };
     let selected = || needs::selected_request(app).map(|(_, r)| r.id.clone());
     Target {
         focus: app.focus,
         popups: app.popups.len(),
-        popup: popup.map(|p| (discriminant(p), p.request().cloned())),
+        popup: popup.map(|p| ((p as &dyn Any).type_id(), p.request().cloned())),
         request: decides.then(selected).flatten(),
     }
 }
@@ -66,7 +68,7 @@ pub fn ignores(app: &mut App, key: KeyEvent, name: &str) -> bool {
     app.keys.prefix = None;
     let is_text = matches!(key.code, KeyCode::Char(_))
         && key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
-    let writes = app.contexts().into_iter().any(unknown::takes_text);
+    let writes = app.contexts().into_iter().any(Context::takes_text);
     if is_text && !writes {
         // A fast typist continues typing: restart the wait, so that no key becomes an action before a pause.
         app.keys.guard.moved_at = Some(app.now);

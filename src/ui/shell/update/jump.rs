@@ -1,12 +1,10 @@
 //! Mouse input on scrollbars: scrolls to the dragged position.
 
-use crate::ui::app::popup::Popup;
+use crate::ui::app::popup::Next;
 use crate::ui::frame::hit::ScrollTarget;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes;
-use crate::ui::popups::feature;
-use crate::ui::shell::peek;
-use crate::ui::shell::peek::ScrollTo;
+use crate::ui::shell::peek::{self, Peek, ScrollTo};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -26,9 +24,11 @@ fn pane_to(state: &mut UiState, pane: Pane, bar: Scrollbar, row: u16) {
 
 fn popup_to(state: &mut UiState, bar: Scrollbar, row: u16) {
     let (first, at) = (bar.first_at(row), bar.row_at(row));
-    if let Some(Popup::Peek(_)) = state.popups.last() {
-        peek::update::read(state, ScrollTo::To(first));
-    } else if let Some(popup) = feature::top(state) {
-        popup.jump(state, first, at);
+    if state.popups.top::<Peek>().is_some() {
+        return peek::update::read(state, ScrollTo::To(first));
     }
+    let _ = state.with_popup(|popup, app| {
+        popup.jump(app, first, at);
+        Next::Stay
+    });
 }

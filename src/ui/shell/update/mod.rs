@@ -28,10 +28,9 @@ use ratatui::layout::Rect;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::Popup;
+use crate::ui::app::popup::TextInput;
 use crate::ui::notifier::Window;
 use crate::ui::panes::needs::answers;
-use crate::ui::popups::task_form;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::hear::apply_event;
 use crate::ui::shell::update::press::{paste, press};
@@ -89,13 +88,16 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
             if let Some(lost) = edited.filter(|(id, _)| state.model.requests.get(id).is_none()) {
                 let why = "The request was closed in the meantime.";
                 answers::return_comment(state, &lost.1, text, why);
-            } else if let Some(Popup::Comment(comment)) = state.popups.last_mut() {
-                comment.text.set(text);
-            } else if let Some(form) = task_form::update::form(state) {
-                let text = form.fit_to_field(text);
-                form.writing().set(&text);
             } else {
-                state.input.composer.set(text);
+                let put = |input: TextInput<'_>| {
+                    let text = input.fit(text);
+                    if let TextInput::Area { text: edited, .. } = input {
+                        edited.set(&text);
+                    }
+                };
+                if !compose::edit_popup(state, put) {
+                    state.input.composer.set(text);
+                }
             }
             state.dirty = true;
         }

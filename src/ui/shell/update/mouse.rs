@@ -5,7 +5,7 @@ use ratatui::layout::Position;
 
 use crate::ui::app::effect::Effect;
 use crate::ui::app::input::Completion;
-use crate::ui::app::popup::Popup;
+use crate::ui::app::popup::Next;
 use crate::ui::frame::hit::{Drag, Hit, ScrollTarget};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
@@ -13,11 +13,9 @@ use crate::ui::keymap::direction::{Scroll, Toward};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes;
 use crate::ui::panes::board;
-use crate::ui::popups::feature::{self, PopupFeature};
-use crate::ui::popups::reader;
-use crate::ui::shell::peek::ScrollTo;
+use crate::ui::shell::peek::{Peek, ScrollTo};
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::act::act;
+use crate::ui::shell::update::act::{act, follow};
 use crate::ui::shell::update::{areas, compose, cursor, jump, movement, replay, screen};
 use crate::ui::shell::{hit_test, layout, peek};
 
@@ -112,7 +110,7 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
         Toward::Down => Some(Scroll::LineDown),
         Toward::Left | Toward::Right => None,
     };
-    if let Some(Popup::Peek(_)) = state.popups.last()
+    if state.popups.top::<Peek>().is_some()
         && !peek::update::is_in_list(state, Position::new(event.column, event.row))
     {
         for by in std::iter::repeat_n(lines, NOTCH).flatten() {
@@ -122,8 +120,7 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
     }
     if let Some(popup) = state.popups.last() {
         // A list moves one row per notch.
-        let is_text = matches!(popup, Popup::Pager(_));
-        let times = if is_text { NOTCH } else { 1 };
+        let times = if popup.is_text() { NOTCH } else { 1 };
         for by in std::iter::repeat_n(lines, times).flatten() {
             movement::scroll(state, by);
         }
@@ -199,32 +196,29 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
             transcript.toggle_at(at, viewport);
         }
         Hit::Composer => cursor::in_composer(state, here),
-        Hit::Comment => cursor::in_comment(state, here),
-        Hit::Field(field) => cursor::in_field(state, field, here),
         Hit::Offer(at) => {
             state.input.completion = Completion::Selected(at);
             act(state, Action::Accept, out);
         }
         Hit::PopupRow(_) if click == Click::Again => {
-            let action = feature::top(state).map_or(Action::Accept, PopupFeature::click_again);
+            let action = state
+                .popups
+                .last()
+                .map_or(Action::Accept, |popup| popup.click_again());
             act(state, action, out);
             return;
         }
         Hit::PopupRow(at) => {
-            if let Some(popup) = feature::top(state) {
-                popup.select(state, at);
-            }
+            let _ = state.with_popup(|popup, app| {
+                popup.select(app, at);
+                Next::Stay
+            });
         }
-        Hit::HelpRow(action) => {
-            reader::close_help(state);
-            act(state, action, out);
+        Hit::PopupPart(part) => {
+            let next = state.with_popup(|popup, app| popup.press(app, part, here));
+            follow(state, next, out);
         }
-        Hit::File(file) => {
-            crate::ui::popups::reader::update::go_to_file(state, file);
-        }
-        Hit::BesidePopup => {
-            state.popups.pop();
-        }
+        Hit::BesidePopup => state.popups.pop(),
     }
     state.pointer.clicked = Some(hit);
     state.dirty = true;

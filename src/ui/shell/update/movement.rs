@@ -3,20 +3,20 @@
 use crate::domain::ids::Name;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{CommentStage, Confirmation, Popup};
+use crate::ui::app::popup;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::navigation::{focus, show};
+use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes;
 use crate::ui::panes::lead::complete_update;
-use crate::ui::popups::feature;
-use crate::ui::popups::reader::text_search;
+use crate::ui::popups::confirm::Confirmation;
+use crate::ui::popups::confirm::quit::Quit;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas;
 
-use crate::ui::shell::peek;
-use crate::ui::widgets::line_input::Searching;
+use crate::ui::shell::peek::{self, Peek};
 
 /// Focuses a pane; if it is focused, toggles full screen.
 pub fn focus_or_zoom(app: &mut App, pane: Pane) {
@@ -56,26 +56,7 @@ pub fn cycle(app: &mut App, way: Way) {
 /// Goes one step back: closes the popup, leaves the composer, clears the filter, ends full screen, returns to the
 /// lead.
 pub fn back(app: &mut App) {
-    if let Some(Popup::Pager(reader)) = app.popups.last_mut()
-        && (reader.searching == Searching::Typing || text_search::is_searching(reader))
-    {
-        return crate::ui::popups::reader::update::end(reader);
-    }
-    if let Some(Popup::EventLog(view)) = app.popups.last_mut()
-        && view.has_filter()
-    {
-        return view.end_filter();
-    }
-    if let Some(Popup::Comment(comment)) = app.popups.last_mut()
-        && comment.stage == CommentStage::Verdict
-    {
-        comment.stage = CommentStage::Writing;
-        return;
-    }
-    if let Some(Popup::Task(_)) = app.popups.last() {
-        return crate::ui::popups::task_form::update::close(app);
-    }
-    if app.popups.pop().is_some() {
+    if app.close_popup() {
         return;
     }
     if complete_update::put_away(app) {
@@ -117,7 +98,7 @@ pub fn close(app: &mut App, out: &mut Vec<Effect>) {
     if is_view && app.focus != Focus::Composer {
         back(app);
     } else if app.at_stake() + app.jobs_at_stake() > 0 {
-        app.popups.push(Popup::Confirm(Confirmation::Quit));
+        popup::open(app, Confirmation(Quit));
     } else {
         out.push(Effect::Quit);
     }
@@ -126,7 +107,7 @@ pub fn close(app: &mut App, out: &mut Vec<Effect>) {
 /// Scrolls a conversation or the inbox to the newest entry and follows it.
 pub fn follow(state: &mut UiState) {
     if !state.is_in_panes() {
-        return crate::ui::popups::event_log::update::follow(state);
+        return;
     }
     let pane = state.focus.pane();
     let area = areas::frame_of(state, pane);
@@ -159,11 +140,11 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
 }
 
 fn scroll_popup(state: &mut UiState, by: Scroll) {
-    if let Some(Popup::Peek(_)) = state.popups.last() {
-        peek::update::scroll(state, by);
-    } else if let Some(popup) = feature::top(state) {
-        popup.scroll(state, by);
+    if state.popups.top::<Peek>().is_some() {
+        return peek::update::scroll(state, by);
     }
+    // Scrolling has no effect outside the popup.
+    let _ = state.with_popup(|popup, app| popup.act(app, Action::Move(by), &mut Vec::new()));
 }
 
 #[cfg(test)]

@@ -5,15 +5,15 @@ use crossterm::event::KeyEvent;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::input::Completion;
-use crate::ui::app::popup::{Popup, TextField};
+use crate::ui::app::popup::TextInput;
 use crate::ui::app::status_message::StatusMessage;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::keys;
-use crate::ui::popups::reader;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
 use crate::ui::shell::update::{compose, filter, find, guard, unknown};
+use crate::ui::widgets::composer::PasteResult;
 
 pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     let Some(name) = keys::name_of(key) else {
@@ -51,7 +51,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
         // An unbound two-key sequence is dropped as a whole.
         KeyLookup::Nothing if whole.contains(' ') => {}
         KeyLookup::Nothing => {
-            if let Some(action) = unknown::helps(state, &whole) {
+            if let Some(action) = recommended(state, &whole) {
                 state.popups.clear();
                 let is_there = |pane| state.focus == Focus::Pane(pane);
                 if !matches!(action, Action::Focus(pane) if is_there(pane)) {
@@ -65,81 +65,68 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     }
 }
 
+/// Returns the action of a key that the topmost popup recommends.
+fn recommended(state: &UiState, key: &str) -> Option<Action> {
+    state.popups.last()?.recommended(&state.prefs, key)
+}
+
 /// Types an unbound key into the focused text field, if there is one.
 pub fn text_key(state: &mut UiState, key: KeyEvent) {
     let width = compose::width(state);
-    match state.popups.last_mut().map(Popup::written) {
-        Some(Some(TextField::Search)) => reader::update::write(state, |words| {
-            words.key(key);
-        }),
-        Some(Some(TextField::Filter(words))) => {
-            words.key(key);
+    if !state.popups.is_empty() {
+        compose::edit_popup(state, |input| match input {
+            TextInput::Line(words) => words.key(key),
+            TextInput::Area { text, .. } => text.key(key, width),
+        });
+        return;
+    }
+    match state.focus {
+        Focus::Composer => {
+            state.input.composer.key(key, width);
+            state.input.completion = Completion::Fresh;
         }
-        Some(Some(TextField::Choice(picker))) => {
-            picker.search.key(key);
-            picker.row = 0;
+        Focus::Pane(pane) if state.is_filtering() => {
+            filter::write(state, pane, |words| words.key(key));
         }
-        Some(Some(TextField::Comment(text))) => text.key(key, width),
-        Some(Some(TextField::Task(form))) => form.writing().key(key, width),
-        Some(None) => {}
-        None => match state.focus {
-            Focus::Composer => {
-                state.input.composer.key(key, width);
-                state.input.completion = Completion::Fresh;
-            }
-            Focus::Pane(pane) if state.is_filtering() => {
-                filter::write(state, pane, |words| {
-                    words.key(key);
-                });
-            }
-            Focus::Pane(Pane::Lead) if state.is_searching() => {
-                find::write(state, |words| {
-                    words.key(key);
-                });
-            }
-            Focus::Pane(_) => {}
-        },
+        Focus::Pane(Pane::Lead) if state.is_searching() => {
+            find::write(state, |words| words.key(key));
+        }
+        Focus::Pane(_) => {}
     }
 }
 
 pub fn paste(state: &mut UiState, text: &str) {
     state.dirty = true;
     compose::disarm(state);
-    let is_searching = state.is_searching();
-    match state.popups.last_mut().map(Popup::written) {
-        Some(Some(TextField::Search)) => reader::update::write(state, |words| words.insert(text)),
-        Some(Some(TextField::Filter(words))) => words.insert(text),
-        Some(Some(TextField::Choice(picker))) => {
-            picker.search.insert(text);
-            picker.row = 0;
+    if !state.popups.is_empty() {
+        let mut pasted = PasteResult::Whole;
+        compose::edit_popup(state, |input| {
+            let text = input.fit(text);
+            match input {
+                TextInput::Line(words) => words.insert(&text),
+                TextInput::Area { text: edited, .. } => pasted = edited.paste(&text),
+            }
+        });
+        return compose::report(state, pasted);
+    }
+    if state.is_searching() {
+        return find::write(state, |words| words.insert(text));
+    }
+    match state.focus {
+        Focus::Pane(pane) if state.is_filtering() => {
+            filter::write(state, pane, |words| words.insert(text));
         }
-        Some(Some(TextField::Comment(comment))) => {
-            let pasted = comment.paste(text);
+        Focus::Composer => {
+            let pasted = state.input.composer.paste(text);
             compose::report(state, pasted);
         }
-        Some(Some(TextField::Task(form))) => {
-            let text = form.fit_to_field(text);
-            let pasted = form.writing().paste(&text);
-            compose::report(state, pasted);
+        // Panes take single keys as commands, so pasted text is never applied to them.
+        Focus::Pane(_) => {
+            let key = state.prefs.keymap.key(Context::Panes, Action::Compose);
+            state.say(
+                NoticeLevel::Info,
+                format!("Press {key} to write, then paste."),
+            );
         }
-        Some(None) => {}
-        None if is_searching => find::write(state, |words| words.insert(text)),
-        None => match state.focus {
-            Focus::Pane(pane) if state.is_filtering() => {
-                filter::write(state, pane, |words| words.insert(text));
-            }
-            Focus::Composer => {
-                let pasted = state.input.composer.paste(text);
-                compose::report(state, pasted);
-            }
-            // Panes take single keys as commands, so pasted text is never applied to them.
-            Focus::Pane(_) => {
-                let key = state.prefs.keymap.key(Context::Panes, Action::Compose);
-                state.say(
-                    NoticeLevel::Info,
-                    format!("Press {key} to write, then paste."),
-                );
-            }
-        },
     }
 }

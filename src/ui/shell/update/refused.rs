@@ -22,8 +22,8 @@ pub fn refused(app: &mut App, asked: Option<&CommandRef>, why: &str) {
             app.model.requests.forget_answer(request);
             answers::refused(app, request, why);
         }
-        CommandRef::AddTask => task_form::update::refused(app, None, why),
-        CommandRef::EditTask { task } => task_form::update::refused(app, Some(*task), why),
+        CommandRef::AddTask => task_form::refused(app, None, why),
+        CommandRef::EditTask { task } => task_form::refused(app, Some(*task), why),
         CommandRef::ListModels => {
             if app.model.models == Models::Asked {
                 app.model.models = Models::Listed(Vec::new());

@@ -133,7 +133,7 @@ pub fn hold_back(app: &mut App, out: &mut Vec<Effect>) {
     if out.len() < before {
         app.model.requests.forget_answers();
         app.model.queued.clear();
-        app.input.task_forms.return_all_to_drafts();
+        app.popups.answers_will_not_come();
         app.say(NoticeLevel::Info, UNCHANGED);
     }
 }

@@ -4,10 +4,9 @@ use crate::domain::text::escape_control_chars;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
-use crate::ui::app::popup::{Popup, Text};
 use crate::ui::frame::elsewhere::{instead, place};
 use crate::ui::keymap::pane::Pane;
-use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
+use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::keys;
 
 /// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an
@@ -18,7 +17,7 @@ pub fn tell(app: &mut App, name: &str) {
         .status
         .as_ref()
         .is_some_and(|f| f.level != NoticeLevel::Info);
-    if is_unread || contexts.iter().any(|context| takes_text(*context)) {
+    if is_unread || contexts.iter().any(|context| context.takes_text()) {
         return;
     }
     let key = escape_control_chars(&keys::shown(name));
@@ -27,22 +26,6 @@ pub fn tell(app: &mut App, name: &str) {
         |place| format!("{key} works in {place}"),
     );
     app.say(NoticeLevel::Info, words);
-}
-
-/// Returns the action of a key that the open problems page recommends. The key also closes the page.
-pub fn helps(app: &App, name: &str) -> Option<Action> {
-    let reads = |p: &Popup| {
-        matches!(p, Popup::Pager(r) if r.text == Text::Problems) && p.context() == Context::Reader
-    };
-    if !app.popups.last().is_some_and(reads) {
-        return None;
-    }
-    match app.prefs.keymap.lookup(&[Context::Panes], name) {
-        KeyLookup::Action(
-            action @ (Action::Waiting | Action::Focus(_) | Action::Compose | Action::Models),
-        ) => Some(action),
-        KeyLookup::Action(_) | KeyLookup::Prefix | KeyLookup::Nothing => None,
-    }
 }
 
 /// The panes in which the key `name` is bound; `None` while a popup is open.
@@ -79,34 +62,4 @@ fn help(prefs: &Preferences, contexts: &[Context]) -> String {
         || ".".into(),
         |bound| format!("; {} shows the keys.", bound.display_key()),
     )
-}
-
-/// Returns whether keys are typed as text in this context.
-pub(in crate::ui) fn takes_text(context: Context) -> bool {
-    match context {
-        Context::Composer
-        | Context::Completion
-        | Context::Filter
-        | Context::Search
-        | Context::Picker
-        | Context::TaskForm
-        | Context::Comment => true,
-        Context::Everywhere
-        | Context::FirstRun
-        | Context::Panes
-        | Context::In(_)
-        | Context::Choices
-        | Context::Reader
-        | Context::Diff
-        | Context::CommentVerdict
-        | Context::Jobs
-        | Context::Costs
-        | Context::Peek
-        | Context::EventLog
-        | Context::Confirm
-        | Context::ConfirmMerge
-        | Context::ConfirmLoss
-        | Context::Leave
-        | Context::Replay => false,
-    }
 }

@@ -11,14 +11,13 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::app::{App, popup};
+use crate::ui::app::App;
 use crate::ui::frame::layout::{Layout, SizeClass};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::sentence;
 use crate::ui::panes::lead::{complete_view, onboarding};
 use crate::ui::panes::{lead, needs};
-use crate::ui::popups::feature::feature;
 use crate::ui::shell::hints::bars;
 use crate::ui::shell::state::UiState;
 pub use crate::ui::shell::view::replay::{places as replay_places, share_of};
@@ -79,7 +78,7 @@ fn draw_on(
         .or(searching);
     complete_view::draw(state, theme, &layout, buffer);
     if let Some(top) = state.popups.last() {
-        if popup::covers(top) {
+        if top.dims() {
             let from = layout.status.bottom();
             let panes = Rect {
                 y: from,
@@ -88,7 +87,7 @@ fn draw_on(
             };
             buffer.set_style(panes, theme.backdrop());
         }
-        cursor = feature(top).draw(state, top, theme, area, buffer);
+        cursor = top.draw(state, theme, area, buffer);
     }
     match layout.peek {
         Some(area) => peek::view::draw(state, cache, theme, area, buffer),

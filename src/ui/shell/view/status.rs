@@ -146,7 +146,7 @@ enum Words {
 fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
     let mut out = vec![Piece::plain(0, "crewdeck".into(), theme.title)];
     let piece = Piece::plain;
-    let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Problems));
+    let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Popup("problems")));
     if let Some((whole, short)) = app.role.mark() {
         let text = match words {
             Words::Whole => whole,
@@ -230,7 +230,8 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
     if jobs > 0 {
         let words = if jobs == 1 { "job" } else { "jobs" };
         out.push(
-            piece(5, format!("▷ {jobs} {words}"), theme.working).leads(Hit::Button(Action::Jobs)),
+            piece(5, format!("▷ {jobs} {words}"), theme.working)
+                .leads(Hit::Button(Action::Popup("jobs"))),
         );
     }
     let idle = count_of(|a| matches!(a, Activity::Idle));
@@ -263,7 +264,7 @@ fn right(app: &App, theme: &Theme) -> Vec<Piece> {
         let about = if agent.window_is_assumed { "~" } else { "" };
         out.push(piece(8, format!("ctx {about}{share}%"), style));
     }
-    let costs = Hit::Button(Action::Costs);
+    let costs = Hit::Button(Action::Popup("costs"));
     let tokens = app.model.agents.tokens();
     if tokens > 0 {
         out.push(piece(6, format!("{} tok", count(tokens)), theme.dim).leads(costs.clone()));

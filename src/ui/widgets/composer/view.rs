@@ -1,6 +1,6 @@
 //! The visible part of the composer's text, and the mapping between its cells and the cursor. No I/O.
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 
 use crate::ui::widgets::composer::Composer;
 use crate::ui::widgets::composer::rows::WrappedLine;
@@ -77,6 +77,14 @@ impl<'a> LaidOutRows<'a> {
 }
 
 impl Composer {
+    /// Places the cursor at the position nearest to the cell `at`, in a text drawn in `area`.
+    pub fn click_at(&mut self, area: Rect, at: Position) {
+        let row = at.y.saturating_sub(area.y);
+        let column = at.x.saturating_sub(area.x);
+        let last = area.height.saturating_sub(1);
+        self.click(TextAreaSize::from(area), row.min(last), column);
+    }
+
     /// Moves the cursor to a clicked cell, given as row and column of the text area.
     pub fn click(&mut self, room: TextAreaSize, row: u16, column: u16) {
         let around = self.around(room);

@@ -277,7 +277,7 @@ fn draw_node(
     };
     // The duration is shown only in free room.
     let took = match standing {
-        PolicyContext::InProgress => format!(" {}", board::standing_for(app, task)),
+        PolicyContext::InProgress => format!(" {}", app.standing_for(task)),
         PolicyContext::Ready
         | PolicyContext::Assigned
         | PolicyContext::Blocked

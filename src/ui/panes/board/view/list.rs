@@ -66,7 +66,7 @@ fn spans(
         words => words,
     };
     let words = match index.standing(row.task) {
-        PolicyContext::InProgress => format!("{words} {}", board::standing_for(app, task)),
+        PolicyContext::InProgress => format!("{words} {}", app.standing_for(task)),
         PolicyContext::Ready
         | PolicyContext::Assigned
         | PolicyContext::Blocked

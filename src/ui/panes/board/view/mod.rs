@@ -173,7 +173,7 @@ fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer
     let (shape, words, style) = branches::look(app, task, theme);
     let place = index.place(task.id).unwrap_or_default();
     let label = label::label(task);
-    let took = board::standing_for(app, task);
+    let took = app.standing_for(task);
     let is_done = index.standing(place) == PolicyContext::Done;
     // A completed task blocks nothing.
     let next = if is_done {

@@ -1,0 +1,151 @@
+//! The stack of open popups, and what closed popups leave for the next one of their kind.
+
+use std::any::Any;
+use std::fmt::Debug;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use crate::ui::app::App;
+use crate::ui::app::popup::{Popup, Targets};
+use crate::ui::keymap::Context;
+use crate::ui::theme::Theme;
+
+/// Maximum number of stacked popups.
+pub const POPUPS_MAX: usize = 4;
+
+/// What a popup leaves for the next one of its kind.
+pub trait KeptState: Any + Debug {
+    /// Called when the crew will not answer the commands sent so far.
+    fn answers_will_not_come(&mut self);
+}
+
+/// The open popups, the topmost last: at most [`POPUPS_MAX`].
+#[derive(Debug, Default)]
+pub struct PopupStack {
+    open: Vec<Box<dyn Popup>>,
+    /// One value per type.
+    kept: Vec<Box<dyn KeptState>>,
+}
+
+impl PopupStack {
+    pub fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Iterates over the popups, the topmost last.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &dyn Popup> {
+        self.open.iter().map(AsRef::as_ref)
+    }
+
+    /// Returns the topmost popup.
+    pub fn last(&self) -> Option<&dyn Popup> {
+        self.open.last().map(AsRef::as_ref)
+    }
+
+    /// Returns the topmost popup.
+    pub fn last_mut(&mut self) -> Option<&mut dyn Popup> {
+        Some(self.open.last_mut()?.as_mut())
+    }
+
+    /// Returns the topmost popup if it is a `P`.
+    pub fn top<P: Popup>(&self) -> Option<&P> {
+        (self.last()? as &dyn Any).downcast_ref()
+    }
+
+    /// Returns the topmost popup if it is a `P`.
+    pub fn top_mut<P: Popup>(&mut self) -> Option<&mut P> {
+        (self.last_mut()? as &mut dyn Any).downcast_mut()
+    }
+
+    /// Returns the topmost `P`, even if other popups cover it.
+    pub fn find<P: Popup>(&self) -> Option<&P> {
+        let mut all = self.iter().rev();
+        all.find_map(|popup| (popup as &dyn Any).downcast_ref())
+    }
+
+    pub fn push(&mut self, popup: Box<dyn Popup>) {
+        if self.open.len() < POPUPS_MAX {
+            self.open.push(popup);
+        }
+    }
+
+    /// Removes the topmost popup. [`App::close_popup`] also lets it keep its text.
+    pub fn pop(&mut self) {
+        self.open.pop();
+    }
+
+    /// Removes all popups.
+    pub fn clear(&mut self) {
+        self.open.clear();
+    }
+
+    /// Removes the popups for which `keeps` returns `false`.
+    pub fn retain(&mut self, mut keeps: impl FnMut(&dyn Popup) -> bool) {
+        self.open.retain(|popup| keeps(popup.as_ref()));
+    }
+
+    /// Removes every `P`.
+    pub fn close_all<P: Popup>(&mut self) {
+        self.retain(|popup| !(popup as &dyn Any).is::<P>());
+    }
+
+    /// Takes the topmost popup out, so that it can change the `App` that owns the stack. A placeholder keeps its place.
+    pub(super) fn lend(&mut self) -> Option<(usize, Box<dyn Popup>)> {
+        let popup = self.open.last_mut()?;
+        let lent = std::mem::replace(popup, Box::new(Placeholder));
+        Some((self.open.len() - 1, lent))
+    }
+
+    /// Puts a lent popup back.
+    pub(super) fn put_back(&mut self, at: usize, popup: Box<dyn Popup>) {
+        if let Some(place) = self.open.get_mut(at) {
+            *place = popup;
+        }
+    }
+
+    /// Tells every kept state that the crew will not answer.
+    pub fn answers_will_not_come(&mut self) {
+        for kept in &mut self.kept {
+            kept.answers_will_not_come();
+        }
+    }
+
+    /// Changes the state of type `T` that outlives the popups. It starts as the default.
+    pub fn with_kept<T: KeptState + Default, R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
+        let is_it = |kept: &Box<dyn KeptState>| (kept.as_ref() as &dyn Any).is::<T>();
+        let at = self.kept.iter().position(is_it);
+        let kept = at.map(|at| self.kept.swap_remove(at) as Box<dyn Any>);
+        let kept = kept.and_then(|kept| kept.downcast::<T>().ok());
+        let mut kept = kept.unwrap_or_default();
+        let result = change(&mut kept);
+        self.kept.push(kept);
+        result
+    }
+}
+
+/// Stands for a popup that is handling an input.
+#[derive(Debug)]
+pub(super) struct Placeholder;
+
+impl Popup for Placeholder {
+    fn context(&self) -> Context {
+        Context::Everywhere
+    }
+
+    fn draw(&self, _: &App, _: &Theme, _: Rect, _: &mut Buffer) -> Option<Position> {
+        None
+    }
+
+    fn targets(&self, _: &App) -> Targets {
+        Targets::none()
+    }
+
+    fn tip(&self, _: &App) -> String {
+        String::new()
+    }
+}

@@ -1,0 +1,176 @@
+//! The user's actions on tasks, and why an action is refused. The rules are those of the task graph; the messages name
+//! the keys. Pure.
+
+use crate::domain::graph::{Claimer, GraphError};
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::model::CrewModel;
+use crate::ui::text::called;
+
+/// An action of the user on a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskAction {
+    /// The user becomes the owner.
+    Claim,
+    /// The owner is removed; others can claim the task.
+    Release,
+    /// The task is marked as completed.
+    Complete,
+}
+
+/// Whether `task` is open and owned by the user.
+pub fn is_own(task: &Task) -> bool {
+    task.is_open_for(Name::user().as_str())
+}
+
+/// Returns the owner of ` task`, or `None` if there is none or its name is not a valid member name.
+pub fn owner(task: &Task) -> Option<Name> {
+    Name::party(&task.owner).ok()
+}
+
+/// Whether ` owner` is currently on the team.
+pub fn owner_is_here(model: &CrewModel, owner: &Name) -> bool {
+    model.present().iter().any(|name| name.same(owner))
+}
+
+/// Returns why the user cannot do `action` with `task` now, or `None` if it is allowed, as far as this screen knows.
+pub fn why_not(app: &App, task: &Task, action: TaskAction) -> Option<String> {
+    let id = task.id;
+    let refused = match action {
+        TaskAction::Claim => app.model.board.check_claim(id, &Claimer::user()),
+        TaskAction::Complete => app.model.board.check_complete(id, &Name::user()),
+        TaskAction::Release if task.status == TaskStatus::Completed => {
+            Err(GraphError::Completed(id))
+        }
+        TaskAction::Release if task.owner.is_empty() => {
+            return Some(format!("{id} has no owner, nothing to release."));
+        }
+        TaskAction::Release if owner(task).is_none() => {
+            let owner = one_line(&task.owner);
+            return Some(format!(
+                "{id} is owned by {owner}, who is not on this team. Release it with the program that claimed it."
+            ));
+        }
+        TaskAction::Release => Ok(()),
+    };
+    let error = refused.err()?;
+    Some(app.prefs.keymap.expand_keys(&words(task, &error)))
+}
+
+/// Returns why a confirmation of `action` no longer applies to the task that `from` owned when it was opened.
+pub fn outdated(app: &App, id: TaskId, action: TaskAction, from: Option<&Name>) -> Option<String> {
+    let Some(task) = app.model.board.get(id) else {
+        return Some(format!("{id} is no longer on the board."));
+    };
+    let owner = owner(task);
+    let is_other = owner.as_ref().map(Name::as_str) != from.map(Name::as_str);
+    let other = || format!("{id} now has another owner.");
+    why_not(app, task, action).or_else(|| is_other.then(other))
+}
+
+/// Returns why the user cannot edit that task, or `None` if it can be edited.
+pub fn why_no_edit(model: &CrewModel, id: TaskId) -> Option<String> {
+    let task = model.board.get(id)?;
+    let is_done = task.status == TaskStatus::Completed;
+    is_done.then(|| format!("Cannot edit {id}: it is completed."))
+}
+
+/// Returns why the worktree of that task cannot be removed now, or `None` if it can, as far as this screen knows.
+pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
+    let tree = &model.board.get(id)?.worktree;
+    let mut tasks = model.board.tasks();
+    let at_work = |t: &&Task| {
+        t.worktree == *tree && t.status == TaskStatus::InProgress && !t.owner.is_empty()
+    };
+    let task = tasks.find(at_work)?;
+    let id = task.id;
+    let who_has = match called(&task.owner) {
+        you if you == "you" => "you have".into(),
+        owner => format!("{owner} has"),
+    };
+    Some(format!(
+        "Worktree not removed: {who_has} {id} in progress there."
+    ))
+}
+
+/// Describes a refusal for the dashboard, with the keys that help.
+fn words(task: &Task, error: &GraphError) -> String {
+    let id = task.id;
+    if let GraphError::Completed(_) = error {
+        format!("{id} is already completed.")
+    } else if let GraphError::Claimed(..) | GraphError::OtherOwner(..) = error {
+        let owner = one_line(&task.owner);
+        match owner.as_str() {
+            "user" => format!("{id} is already yours."),
+            "" => format!("{id} is in progress and has no owner."),
+            _ => format!("{id} is owned by {owner}: {{board.release}} releases it."),
+        }
+    } else if let GraphError::Blocked(_, open) = error {
+        format!("{id} waits for {open}.")
+    } else if let GraphError::Busy { open, .. } = error {
+        format!(
+            "You already own {open}. Select it: {{board.complete_task}} completes it, {{board.release}} releases it."
+        )
+    } else {
+        format!("{error}.")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::ui::fixture::hands;
+
+    #[test]
+    fn refusal_gives_the_reason_and_the_key_that_helps() {
+        let state = hands(160, 45, Some(6));
+        let why = |id, action| why_not(&state, state.model.board.get(TaskId(id)).unwrap(), action);
+        let no = |text: &str| Some(text.to_string());
+        let busy = no("You already own #6. Select it: d completes it, u releases it.");
+        let cases = [
+            (
+                1,
+                no("#1 is already completed."),
+                no("#1 is already completed."),
+                no("#1 is already completed."),
+            ),
+            (
+                2,
+                no("#2 is owned by alice: u releases it."),
+                None,
+                no("#2 is owned by alice: u releases it."),
+            ),
+            (
+                3,
+                no("#3 is owned by carol: u releases it."),
+                None,
+                no("#3 is owned by carol: u releases it."),
+            ),
+            (
+                4,
+                no("#4 waits for #2."),
+                no("#4 has no owner, nothing to release."),
+                no("#4 waits for #2."),
+            ),
+            (5, busy, no("#5 has no owner, nothing to release."), None),
+            (6, no("#6 is already yours."), None, None),
+        ];
+        for (id, claim, release, complete) in cases {
+            assert_eq!(why(id, TaskAction::Claim), claim, "{id} claim");
+            assert_eq!(why(id, TaskAction::Release), release, "{id} release");
+            assert_eq!(why(id, TaskAction::Complete), complete, "{id} complete");
+        }
+        let state = hands(160, 45, None);
+        let tagged = state.model.board.get(TaskId(5)).unwrap();
+        assert_eq!(tagged.tags, ["rust"]);
+        assert_eq!(
+            why_not(&state, tagged, TaskAction::Claim),
+            None,
+            "the user has every tag"
+        );
+    }
+}

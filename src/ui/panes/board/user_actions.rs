@@ -1,0 +1,171 @@
+//! The user's own actions on the selected task: claim, release, complete, edit and merge it, and manage its worktree.
+
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::task::Task;
+use crate::domain::text::escape_control_chars;
+use crate::protocol::event::NoticeLevel;
+use crate::protocol::{Command, TaskCommand};
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::open as open_popup;
+use crate::ui::app::task_rules::{
+    TaskAction, owner, owner_is_here, why_no_edit, why_no_removal, why_not,
+};
+use crate::ui::model::CrewModel;
+use crate::ui::model::board::branches;
+use crate::ui::panes::board::selected as selected_task;
+use crate::ui::popups::confirm::complete_task::{CompleteTask, complete};
+use crate::ui::popups::confirm::merge_task::{MergeTask, refusal};
+use crate::ui::popups::confirm::release_task::{ReleaseTask, release};
+use crate::ui::popups::confirm::{Confirmation, send};
+use crate::ui::popups::task_form;
+
+/// Returns the selected task and its owner if the user may act on it; otherwise says why not.
+fn selected_for(app: &mut App, action: TaskAction) -> Option<(TaskId, Option<Name>)> {
+    let Some((_, id)) = selected_task(app) else {
+        app.say_no_task();
+        return None;
+    };
+    let task = app.model.board.get(id)?;
+    let owner = owner(task);
+    match why_not(app, task, action) {
+        Some(why) => {
+            app.say_why(why, move |app| {
+                let task = app.model.board.get(id)?;
+                why_not(app, task, action)
+            });
+            None
+        }
+        None => {
+            // The board may change before the action is done; this keeps the selection on the task.
+            app.selected.task = Some(id);
+            Some((id, owner))
+        }
+    }
+}
+
+/// Claims the selected task.
+pub fn claim(app: &mut App, out: &mut Vec<Effect>) {
+    if let Some((task, _)) = selected_for(app, TaskAction::Claim) {
+        send(
+            app,
+            format!("Claiming {task}…"),
+            TaskCommand::Claim { task },
+            out,
+        );
+    }
+}
+
+/// Releases the selected task; asks for confirmation if a running teammate owns it.
+pub fn release_selected(app: &mut App, out: &mut Vec<Effect>) {
+    let Some((task, Some(from))) = selected_for(app, TaskAction::Release) else {
+        return;
+    };
+    if !from.is_user() && owner_is_here(app, &from) {
+        open_popup(app, Confirmation(ReleaseTask { task, from }));
+    } else {
+        release(app, task, from, out);
+    }
+}
+
+/// Completes the selected task; asks for confirmation if it has no owner.
+pub fn complete_selected(app: &mut App, out: &mut Vec<Effect>) {
+    match selected_for(app, TaskAction::Complete) {
+        None => {}
+        Some((task, None)) => {
+            open_popup(app, Confirmation(CompleteTask(task)));
+        }
+        Some((task, Some(_))) => complete(app, task, out),
+    }
+}
+
+/// Copies the path of the selected task's worktree.
+pub fn copy_place(app: &mut App, out: &mut Vec<Effect>) {
+    let Some(id) = with_worktree(app) else {
+        return;
+    };
+    let task = app.model.board.get(id);
+    let Some(path) = task.map(|task| path(app, task)) else {
+        return;
+    };
+    app.say(
+        NoticeLevel::Info,
+        format!("Copied the path of {id}'s worktree: {path}"),
+    );
+    out.push(Effect::Copy(path));
+}
+
+/// Returns the path of the task's worktree.
+fn path(model: &CrewModel, task: &Task) -> String {
+    let root = model
+        .setup
+        .as_ref()
+        .map_or(".", |setup| setup.root.as_str());
+    escape_control_chars(&format!("{root}/.worktrees/{}", task.worktree))
+}
+
+/// Checks what removing the selected task's worktree would lose, before the confirmation.
+pub fn ask_removal(app: &mut App, out: &mut Vec<Effect>) {
+    let Some(task) = with_worktree(app) else {
+        return;
+    };
+    if let Some(why) = why_no_removal(app, task) {
+        app.say_why(why, move |app| why_no_removal(app, task));
+        return;
+    }
+    app.say(
+        NoticeLevel::Info,
+        format!("Checking the worktree of {task}…"),
+    );
+    out.push(Effect::Command(Command::JudgeWorktree { task }));
+}
+
+/// Asks for confirmation to merge the branch of the selected task, if it can be merged.
+pub fn merge(app: &mut App) {
+    let Some((_, id)) = selected_task(app) else {
+        app.say_no_task();
+        return;
+    };
+    if let Some(why) = refusal(app, id) {
+        app.say_why(why, move |app| refusal(app, id));
+        return;
+    }
+    // The board may change while the dialog is open; this keeps the selection on the task.
+    app.selected.task = Some(id);
+    open_popup(app, Confirmation(MergeTask(id)));
+}
+
+/// Returns the selected task if it has a worktree; otherwise says why it has none.
+pub fn with_worktree(app: &mut App) -> Option<TaskId> {
+    let Some((_, id)) = selected_task(app) else {
+        app.say_no_task();
+        return None;
+    };
+    let why = move |app: &App| branches::why_no_tree(app, app.model.board.get(id)?);
+    if let Some(text) = why(app) {
+        app.say_why(text, why);
+        return None;
+    }
+    Some(id)
+}
+
+/// Requests the diff of the selected task's branch.
+pub fn ask_diff(app: &mut App, out: &mut Vec<Effect>) {
+    if let Some(task) = with_worktree(app) {
+        out.push(Effect::Command(Command::ShowDiff { task }));
+    }
+}
+
+/// Opens the form for the selected task, or the draft of its edit.
+pub fn edit(app: &mut App) {
+    let Some((_, id)) = selected_task(app) else {
+        app.say_no_task();
+        return;
+    };
+    if let Some(why) = why_no_edit(app, id) {
+        app.say_why(why, move |app| why_no_edit(app, id));
+        return;
+    }
+    app.selected.task = Some(id);
+    task_form::edit(app, id);
+}

@@ -1,0 +1,46 @@
+//! Complete a task without an owner?
+
+use crate::domain::ids::TaskId;
+use crate::domain::text::one_line;
+use crate::protocol::TaskCommand;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::task_rules::{TaskAction, outdated};
+use crate::ui::keymap::Action;
+use crate::ui::popups::confirm::{Question, send};
+
+#[derive(Debug)]
+pub struct CompleteTask(pub TaskId);
+
+impl Question for CompleteTask {
+    fn title(&self) -> &'static str {
+        "Complete"
+    }
+
+    fn text(&self, app: &App) -> String {
+        let id = self.0;
+        let subject = app.model.board.get(id).map_or("", |task| &task.subject);
+        format!(
+            "Complete {id} ({}), which has no owner? This cannot be undone.",
+            one_line(subject)
+        )
+    }
+
+    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
+        &[(Action::Accept, "complete"), (Action::Back, "cancel")]
+    }
+
+    fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
+        complete(app, self.0, out);
+    }
+
+    fn outdated(&self, app: &App) -> Option<String> {
+        outdated(app, self.0, TaskAction::Complete, None)
+    }
+}
+
+/// Completes a task.
+pub fn complete(app: &mut App, task: TaskId, out: &mut Vec<Effect>) {
+    let words = format!("Completing {task}…");
+    send(app, words, TaskCommand::Complete { task }, out);
+}

@@ -1,0 +1,42 @@
+//! End a teammate by force?
+
+use crate::domain::ids::Name;
+use crate::domain::text::one_line;
+use crate::protocol::Command;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::keymap::Action;
+use crate::ui::popups::confirm::Question;
+
+#[derive(Debug)]
+pub struct EndByForce(pub Name);
+
+impl Question for EndByForce {
+    fn title(&self) -> &'static str {
+        "End by force"
+    }
+
+    fn text(&self, app: &App) -> String {
+        let name = &self.0;
+        let task = app.model.board.open_task_of(name).map(|task| {
+            format!(
+                " Task {} ({}) goes back to the board.",
+                task.id,
+                one_line(&task.subject)
+            )
+        });
+        format!(
+            "End {name} now, in the middle of its work?{} Files it has written are kept.",
+            task.unwrap_or_default()
+        )
+    }
+
+    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
+        &[(Action::Accept, "end it"), (Action::Back, "cancel")]
+    }
+
+    fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {
+        let member = self.0.clone();
+        out.push(Effect::Command(Command::Force { member }));
+    }
+}

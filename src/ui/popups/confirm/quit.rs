@@ -1,0 +1,60 @@
+//! Quit while agents or jobs are running?
+
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::confirm::Question;
+
+#[derive(Debug)]
+pub struct Quit;
+
+impl Question for Quit {
+    fn title(&self) -> &'static str {
+        "Quit"
+    }
+
+    fn text(&self, app: &App) -> String {
+        let asks = match (app.at_stake(), app.jobs_at_stake()) {
+            (0, 0) => "Quit?",
+            (1, 0) => "Quit and stop it? Its work so far is kept.",
+            (_, 0) => "Quit and stop them? Their work so far is kept.",
+            (0, 1) => "Quit and end it?",
+            (0, _) => "Quit and end them?",
+            (_, _) => "Quit and end all of it? The work so far is kept.",
+        };
+        match still(app) {
+            None => asks.into(),
+            Some(words) => format!("{words} {asks}"),
+        }
+    }
+
+    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
+        &[(Action::Accept, "quit"), (Action::Back, "stay")]
+    }
+
+    fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {
+        out.push(Effect::Quit);
+    }
+
+    fn context(&self) -> Context {
+        Context::Leave
+    }
+}
+
+/// Returns a sentence that says what quitting would stop; `None` if nothing.
+pub fn still(app: &App) -> Option<String> {
+    let agents = match app.at_stake() {
+        0 => None,
+        1 => Some("One agent is still working".to_string()),
+        n => Some(format!("{n} agents are still working")),
+    };
+    let jobs = match (app.jobs_at_stake(), &agents) {
+        (0, _) => None,
+        (1, None) => Some("One background job is still running".to_string()),
+        (n, None) => Some(format!("{n} background jobs are still running")),
+        (1, Some(_)) => Some("one background job is running".to_string()),
+        (n, Some(_)) => Some(format!("{n} background jobs are running")),
+    };
+    let all: Vec<String> = agents.into_iter().chain(jobs).collect();
+    (!all.is_empty()).then(|| format!("{}.", all.join(", ")))
+}

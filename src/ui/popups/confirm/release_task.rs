@@ -1,0 +1,64 @@
+//! Release the task of a running teammate?
+
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::text::one_line;
+use crate::protocol::TaskCommand;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::task_rules::{TaskAction, outdated};
+use crate::ui::keymap::Action;
+use crate::ui::popups::confirm::{Question, send};
+
+#[derive(Debug)]
+pub struct ReleaseTask {
+    pub task: TaskId,
+    /// The owner.
+    pub from: Name,
+}
+
+impl Question for ReleaseTask {
+    fn title(&self) -> &'static str {
+        "Release"
+    }
+
+    fn text(&self, app: &App) -> String {
+        let (id, from) = (self.task, &self.from);
+        let Some(task) = app.model.board.get(id) else {
+            return String::new();
+        };
+        let told = if from.is_lead() {
+            format!("{from} gets a message and will not claim it again.")
+        } else {
+            format!("{from} is stopped, gets a message and will not claim it again.")
+        };
+        let tree = match task.worktree.as_str() {
+            "" => String::new(),
+            tree => format!(
+                "\n.worktrees/{} is kept, including its uncommitted changes.",
+                one_line(tree)
+            ),
+        };
+        format!(
+            "Release {id} ({}), the task of {from}? It goes back to the board.\n{told}{tree}",
+            one_line(&task.subject)
+        )
+    }
+
+    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
+        &[(Action::Accept, "release"), (Action::Back, "cancel")]
+    }
+
+    fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
+        release(app, self.task, self.from.clone(), out);
+    }
+
+    fn outdated(&self, app: &App) -> Option<String> {
+        outdated(app, self.task, TaskAction::Release, Some(&self.from))
+    }
+}
+
+/// Releases a task.
+pub fn release(app: &mut App, task: TaskId, from: Name, out: &mut Vec<Effect>) {
+    let words = format!("Releasing {task}…");
+    send(app, words, TaskCommand::Release { task, from }, out);
+}

@@ -1,0 +1,129 @@
+//! Remove the worktree of a task? A second question names the work that would be lost.
+
+use crate::domain::ids::TaskId;
+use crate::domain::text::{escape_control_chars, one_line};
+use crate::domain::worktree::Losses;
+use crate::protocol::Command;
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::open as open_popup;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::model::CrewModel;
+use crate::ui::model::board::branches;
+use crate::ui::popups::confirm::{Confirmation, Question};
+
+/// The result of checking a worktree before its removal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct WorktreeCheck {
+    task: TaskId,
+    /// The work that would be lost.
+    losses: Losses,
+    /// The formatted size on disk.
+    size: String,
+}
+
+/// Remove the worktree of a task?
+#[derive(Debug)]
+pub struct RemoveWorktree(WorktreeCheck);
+
+/// Remove the worktree although work would be lost?
+#[derive(Debug)]
+pub struct LoseWork(WorktreeCheck);
+
+/// Asks for confirmation once the possible losses are known.
+pub fn ask(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
+    if !app.is_in_panes() {
+        // The user is doing something else now.
+        return;
+    }
+    app.status = None;
+    let check = WorktreeCheck {
+        task,
+        losses: losses.clone(),
+        size: size.into(),
+    };
+    open_popup(app, Confirmation(RemoveWorktree(check)));
+}
+
+impl Question for RemoveWorktree {
+    fn title(&self) -> &'static str {
+        "Remove worktree"
+    }
+
+    fn text(&self, app: &App) -> String {
+        let (id, size) = (self.0.task, &self.0.size);
+        let losses = if self.0.losses.is_empty() {
+            "Nothing would be lost.".to_string()
+        } else {
+            format!(
+                "It has {}. You are asked again before that is lost.",
+                self.0.losses
+            )
+        };
+        format!(
+            "Remove .worktrees/{} ({size}) of {id}?\n{}",
+            tree(app, id),
+            escape_control_chars(&losses)
+        )
+    }
+
+    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
+        &[(Action::Accept, "remove"), (Action::Back, "cancel")]
+    }
+
+    fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
+        if self.0.losses.is_empty() {
+            remove(app, &self.0, out);
+        } else {
+            open_popup(app, Confirmation(LoseWork(self.0.clone())));
+        }
+    }
+}
+
+impl Question for LoseWork {
+    fn title(&self) -> &'static str {
+        "Lose work"
+    }
+
+    fn text(&self, app: &App) -> String {
+        let tree = tree(app, self.0.task);
+        let (gone, kept) = (self.0.losses.permanent(), self.0.losses.retained());
+        let mut words = format!("Remove .worktrees/{tree} anyway?");
+        if !gone.is_empty() {
+            words.push_str(&format!("\nLost for good: {gone}."));
+        }
+        if !kept.is_empty() {
+            words.push_str(&format!("\nKept on the branch wt/{tree}: {kept}."));
+        }
+        escape_control_chars(&words)
+    }
+
+    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
+        &[(Action::Accept, "remove anyway"), (Action::Back, "cancel")]
+    }
+
+    fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
+        remove(app, &self.0, out);
+    }
+
+    fn context(&self) -> Context {
+        Context::ConfirmLoss
+    }
+}
+
+fn tree(model: &CrewModel, id: TaskId) -> String {
+    let task = model.board.get(id);
+    task.map_or_else(String::new, |task| one_line(&task.worktree))
+}
+
+/// Removes a worktree whose losses were shown to the user.
+fn remove(app: &mut App, check: &WorktreeCheck, out: &mut Vec<Effect>) {
+    let (task, told) = (check.task, check.losses.clone());
+    let text = format!("Removing the worktree of {task}…");
+    app.say_while(NoticeLevel::Info, text, move |app| {
+        let task = app.model.board.get(task);
+        task.is_some_and(|task| branches::has_tree(app, task))
+    });
+    out.push(Effect::Command(Command::RemoveWorktree { task, told }));
+}

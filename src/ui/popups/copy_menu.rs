@@ -1,0 +1,83 @@
+//! The choice of what to copy from the shown conversation.
+
+use ratatui::layout::Rect;
+
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::{Next, open as open_popup};
+use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
+use crate::ui::transcript::Portion;
+
+/// Maximum number of visible rows.
+const ROWS_MAX: u16 = 12;
+
+/// The parts of the shown conversation that can be copied.
+#[derive(Debug)]
+pub struct CopyChoices;
+
+/// Opens the menu.
+pub fn open(app: &mut App) {
+    if portions(app).is_empty() {
+        let is_empty = |app: &App| portions(app).is_empty();
+        app.say_while(NoticeLevel::Info, "Nothing to copy here yet.", is_empty);
+        return;
+    }
+    open_popup(app, Picker::new(CopyChoices, 0));
+}
+
+fn portions(app: &App) -> Vec<(Portion, String, String)> {
+    let agent = app.model.agents.get(&app.shown);
+    agent.map_or_else(Vec::new, |a| a.transcript.copyable_portions())
+}
+
+impl Choices for CopyChoices {
+    type Item = Portion;
+
+    fn title(&self, _app: &App) -> String {
+        "Copy".into()
+    }
+
+    fn rows(&self, app: &App) -> Vec<PickerRow<Portion>> {
+        let all = portions(app).into_iter();
+        all.map(|(portion, words, gist)| PickerRow::new(words, gist, portion))
+            .collect()
+    }
+
+    fn tip(&self) -> &'static str {
+        "Choose what to copy from the conversation"
+    }
+
+    fn choose(
+        &mut self,
+        app: &mut App,
+        item: Option<Portion>,
+        _typed: &str,
+        out: &mut Vec<Effect>,
+    ) -> Next {
+        let Some(portion) = item else {
+            return Next::Stay;
+        };
+        let Some(text) = app.shown_agent().transcript.portion_text(&portion) else {
+            app.say(NoticeLevel::Info, "That text no longer exists.");
+            return Next::Close;
+        };
+        let what = match portion {
+            Portion::Cell(_) => "the message",
+            Portion::Code(..) => "the code",
+            Portion::Whole => "the conversation",
+        };
+        app.say(NoticeLevel::Info, format!("Copied {what}."));
+        out.push(Effect::Copy(text));
+        Next::Close
+    }
+
+    fn area(&self, app: &App, screen: Rect) -> Rect {
+        // Only as tall as its rows, so that the text to copy stays visible.
+        low_area(screen, portions(app).len(), ROWS_MAX)
+    }
+
+    fn dims(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,127 @@
+//! The diff of a task's branch.
+
+use crate::domain::ids::TaskId;
+use crate::domain::text::escape_control_chars;
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::app::popup::{Copied, open as open_popup};
+use crate::ui::diff::{Changes, Spot, file_at, page};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::pager::{Page, Pager, Row};
+use crate::ui::theme::Theme;
+
+/// The changes on the branch of a task.
+#[derive(Debug)]
+pub struct DiffPage {
+    task: TaskId,
+    changes: Changes,
+    /// The index of the current file.
+    pub file: usize,
+}
+
+/// Opens the diff of a task's branch in place of the one that is open.
+pub fn open(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
+    let changes = Changes::new(stat, text, untracked);
+    if changes.is_empty() {
+        app.say(
+            NoticeLevel::Info,
+            format!("The branch of {task} has no changes."),
+        );
+        return;
+    }
+    app.popups.close_all::<Pager<DiffPage>>();
+    let page = DiffPage {
+        task,
+        changes,
+        file: 0,
+    };
+    open_popup(app, Pager::new(page));
+}
+
+impl DiffPage {
+    fn next(&self, action: Action) -> Option<usize> {
+        match action {
+            Action::NextFile => Some(self.file + 1),
+            _ => self.file.checked_sub(1),
+        }
+        .filter(|file| *file < self.changes.files().len())
+    }
+}
+
+impl Page for DiffPage {
+    fn title(&self, _app: &App) -> String {
+        let (id, files) = (self.task, self.changes.files());
+        match files.get(self.file) {
+            Some(file) if files.len() > 1 => {
+                let at = format!("{}/{}", self.file + 1, files.len());
+                format!("Changes of task {id} · {at} {file}")
+            }
+            Some(_) | None => format!("Changes of task {id}"),
+        }
+    }
+
+    fn rows(&self, _app: &App, width: usize, theme: &Theme) -> Vec<Row> {
+        let rows = page(&self.changes, width, theme);
+        rows.into_iter().map(Row::from).collect()
+    }
+
+    fn tip(&self) -> &'static str {
+        "The changes on the task's branch, by file"
+    }
+
+    fn copied(&self) -> Option<Copied> {
+        // The plain git output without line numbers, so that other programs can read it.
+        Some(match escape_control_chars(self.changes.text()) {
+            text if text.is_empty() => Copied::Nothing,
+            text => Copied::Text("the diff".into(), text),
+        })
+    }
+
+    fn contexts(&self) -> &'static [Context] {
+        &[Context::Diff]
+    }
+
+    fn has_sections(&self) -> bool {
+        true
+    }
+
+    fn reached(&mut self, rows: &[Row], line: usize) {
+        let file = file_at(rows.iter().map(|row| row.spot), line);
+        self.file = file.unwrap_or(self.file);
+    }
+
+    fn is_current(&self, row: &Row) -> bool {
+        self.changes.files().len() > 1 && row.spot == Some(Spot::Begins(self.file))
+    }
+
+    fn section(&self, app: &mut App, action: Action, rows: &[Row]) -> Option<usize> {
+        let line = self
+            .next(action)
+            .and_then(|file| self.line_of_part(file, rows));
+        if line.is_none() {
+            let words = match action {
+                _ if self.changes.files().len() < 2 => "No other file.",
+                Action::NextFile => "This is the last file.",
+                _ => "This is the first file.",
+            };
+            app.say(NoticeLevel::Info, words);
+        }
+        line
+    }
+
+    fn has_section(&self, action: Action) -> Option<bool> {
+        let is_file = matches!(action, Action::NextFile | Action::PrevFile);
+        is_file.then(|| self.next(action).is_some())
+    }
+
+    fn part(&self, row: &Row) -> Option<usize> {
+        match row.spot? {
+            Spot::LeadsTo(file) | Spot::Begins(file) => Some(file),
+        }
+    }
+
+    fn line_of_part(&self, part: usize, rows: &[Row]) -> Option<usize> {
+        rows.iter()
+            .position(|row| row.spot == Some(Spot::Begins(part)))
+    }
+}

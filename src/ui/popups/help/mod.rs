@@ -1,0 +1,242 @@
+//! The help: all key bindings, those of the current contexts first. It can be filtered, and the selected key can be run.
+
+mod rows;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::widgets::Widget;
+
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::hit::Hit;
+use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextInput, open_once};
+use crate::ui::frame;
+use crate::ui::frame::elsewhere;
+use crate::ui::frame::popup::{open as open_frame, search};
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::help::rows::{Entry, EntryEffect, Row, reveal, rows, step};
+use crate::ui::popups::pager;
+use crate::ui::theme::Theme;
+use crate::ui::widgets::area;
+use crate::ui::widgets::line_input::LineInput;
+use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// The help.
+#[derive(Debug)]
+pub struct HelpPopup {
+    /// The contexts in which it was opened.
+    contexts: Vec<Context>,
+    /// Rows scrolled off the top.
+    scroll: usize,
+    /// The index of the selected entry.
+    pub selected: usize,
+    filter: LineInput,
+    /// Whether the filter is being typed.
+    is_typing: bool,
+}
+
+/// What is visible of the help.
+struct Visible {
+    rows: Vec<Row>,
+    first: usize,
+    height: usize,
+}
+
+/// Opens the help, with the keys of `contexts` first.
+pub fn open(app: &mut App, contexts: Vec<Context>) {
+    let help = HelpPopup {
+        contexts,
+        scroll: 0,
+        selected: 0,
+        filter: LineInput::default(),
+        is_typing: false,
+    };
+    open_once(app, help);
+}
+
+impl HelpPopup {
+    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row> {
+        rows(&app.prefs, &self.contexts, &self.filter, width, theme)
+    }
+
+    /// Returns the area of the rows in a popup at `area`, and the first visible one.
+    fn list(&self, area: Rect, len: usize) -> (Rect, usize) {
+        let inside = area::inside(area);
+        let above = u16::from(self.is_typing).min(inside.height);
+        let list = Rect {
+            y: inside.y + above,
+            height: inside.height - above,
+            ..inside
+        };
+        (list, pager::first_line(self.scroll, len, inside.height))
+    }
+
+    fn visible(&self, app: &App) -> Visible {
+        let rows = self.rows(app, pager::text_width(app.size), &Theme::default());
+        let (list, first) = self.list(pager::area(app.size), rows.len());
+        Visible {
+            rows,
+            first,
+            height: list.height.into(),
+        }
+    }
+
+    fn scroll_by(&mut self, app: &App, by: Scroll) {
+        let seen = self.visible(app);
+        self.selected = step(&seen.rows, self.selected, by, seen.height);
+        self.scroll = reveal(&seen.rows, self.selected, seen.first, seen.height);
+    }
+
+    fn end_filter(&mut self) {
+        (self.scroll, self.selected) = (0, 0);
+        self.is_typing = false;
+        self.filter = LineInput::default();
+    }
+
+    /// Runs the selected entry. An entry that does not work here reports where it does.
+    fn run(&self, app: &mut App) -> Next {
+        let seen = self.visible(app);
+        let mut entries = seen.rows.iter().filter_map(|row| row.entry);
+        let Some(entry) = entries.find(|entry| entry.at == self.selected) else {
+            return Next::Stay;
+        };
+        let words = match entry.means {
+            EntryEffect::Here(action) => return Next::CloseAndRun(action),
+            EntryEffect::There(context, words) => elsewhere::instead(&app.prefs, context, words)
+                .map_or_else(
+                    || format!("Not available here. Works in: {}.", context.heading()),
+                    |place| format!("Not available here. Works in {place}"),
+                ),
+            EntryEffect::Nothing => "Type this in the composer; it is not a key.".into(),
+        };
+        app.say(NoticeLevel::Info, words);
+        Next::Stay
+    }
+}
+
+impl Popup for HelpPopup {
+    fn context(&self) -> Context {
+        if self.is_typing {
+            Context::Filter
+        } else {
+            Context::Reader
+        }
+    }
+
+    fn draw(
+        &self,
+        app: &App,
+        theme: &Theme,
+        screen: Rect,
+        buffer: &mut Buffer,
+    ) -> Option<Position> {
+        let rows = self.rows(app, pager::text_width(app.size), theme);
+        let area = pager::area(screen);
+        let (list, first) = self.list(area, rows.len());
+        let height = area.height.saturating_sub(2);
+        let below = frame::beyond(rows.len(), first, height, theme);
+        let inner = open_frame(app, "Keys", below, theme, area, buffer);
+        let bar = Scrollbar::of_list(area, list, first, rows.len());
+        frame::scrollbar(bar, theme.title, buffer);
+        let mut before = None;
+        for (row, at) in rows.iter().skip(first).zip(list.rows()) {
+            (&row.line).render(at, buffer);
+            let entry = row.entry.map(|entry| entry.at);
+            if entry == Some(self.selected) && !self.is_typing {
+                if before != entry {
+                    buffer.set_string(at.x, at.y, "›", theme.accent);
+                }
+                buffer.set_style(at, theme.selection);
+            }
+            before = entry;
+        }
+        self.is_typing
+            .then(|| search(&self.filter, theme, inner, buffer).0)
+    }
+
+    fn targets(&self, app: &App) -> Targets {
+        let seen = self.visible(app);
+        let area = pager::area(app.size);
+        let (list, first) = self.list(area, seen.rows.len());
+        let entries = seen.rows.iter().skip(first).zip(list.rows());
+        let entries = entries.filter_map(|(row, at)| match row.entry? {
+            Entry {
+                at: entry,
+                means: EntryEffect::Here(_),
+            } => Some(Target {
+                at,
+                what: Hit::PopupPart(entry),
+            }),
+            _ => None,
+        });
+        Targets {
+            area,
+            inside: entries.collect(),
+            bar: Scrollbar::of_list(area, list, first, seen.rows.len()),
+            beside: Hit::BesidePopup,
+        }
+    }
+
+    fn tip(&self, _app: &App) -> String {
+        "All keys, those of the current pane first".into()
+    }
+
+    fn act(&mut self, app: &mut App, action: Action, _out: &mut Vec<Effect>) -> Next {
+        match action {
+            Action::Move(by) => self.scroll_by(app, by),
+            Action::Filter => self.is_typing = true,
+            Action::Accept if self.is_typing => self.is_typing = false,
+            Action::Accept => return self.run(app),
+            Action::Back if self.is_typing => self.end_filter(),
+            Action::NextMatch | Action::PrevMatch => pager::tell_how_to_search(app),
+            _ => return Next::Pass,
+        }
+        Next::Stay
+    }
+
+    fn press(&mut self, app: &mut App, part: usize, _at: Position) -> Next {
+        self.selected = part;
+        self.run(app)
+    }
+
+    fn jump(&mut self, app: &App, _first: usize, row: usize) {
+        let seen = self.visible(app);
+        let below = seen.rows.iter().skip(row).find_map(|row| row.entry);
+        let entry = below.or_else(|| seen.rows.iter().rev().find_map(|row| row.entry));
+        if let Some(entry) = entry {
+            self.selected = entry.at;
+            self.scroll = reveal(&seen.rows, self.selected, seen.first, seen.height);
+        }
+    }
+
+    fn is_text(&self) -> bool {
+        true
+    }
+
+    fn offers(&self, _app: &App, action: Action) -> Option<bool> {
+        match action {
+            Action::NextMatch | Action::PrevMatch => Some(false),
+            Action::Filter | Action::Accept => Some(true),
+            _ => None,
+        }
+    }
+
+    fn copied(&self, app: &App) -> Copied {
+        let width = usize::from(pager::area(app.size).width.max(1));
+        let rows = self.rows(app, width, &Theme::default());
+        let lines: Vec<String> = rows.iter().map(|row| row.line.to_string()).collect();
+        Copied::Text("the text".into(), lines.join("\n"))
+    }
+
+    fn text_input(&mut self) -> Option<TextInput<'_>> {
+        let filter = &mut self.filter;
+        self.is_typing.then_some(TextInput::Line(filter))
+    }
+
+    fn text_changed(&mut self, _app: &App) {
+        (self.scroll, self.selected) = (0, 0);
+    }
+}

@@ -1,0 +1,192 @@
+//! Pure: the rows of the help: key bindings, with the current contexts first. One entry is selected.
+
+use ratatui::text::{Line, Span};
+
+use crate::ui::app::Preferences;
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::text::{pad, width as columns, wrap};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::line_input::LineInput;
+use crate::ui::{keymap, keys};
+
+const EVERY_CONTEXT: [Context; 13] = [
+    Context::Composer,
+    Context::In(Pane::Lead),
+    Context::In(Pane::Todo),
+    Context::In(Pane::Board),
+    Context::In(Pane::Team),
+    Context::In(Pane::Inbox),
+    Context::In(Pane::Needs),
+    Context::Choices,
+    Context::Panes,
+    Context::Everywhere,
+    Context::Picker,
+    Context::EventLog,
+    Context::Diff,
+];
+
+/// A line of the help.
+#[derive(Debug)]
+pub struct Row {
+    pub line: Line<'static>,
+    /// The entry that the line belongs to.
+    pub entry: Option<Entry>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The index among the shown entries, from 0.
+    pub at: usize,
+    /// What choosing it does.
+    pub means: EntryEffect,
+}
+
+/// What choosing an entry does in the context where the help was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryEffect {
+    /// Runs this action.
+    Here(Action),
+    /// Nothing; the key works in this other context. Includes the description.
+    There(Context, &'static str),
+    /// Nothing; the entry is not a key.
+    Nothing,
+}
+
+/// Returns the rows of the help that match the search.
+pub fn rows(
+    prefs: &Preferences,
+    contexts: &[Context],
+    search: &LineInput,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Row> {
+    let others = EVERY_CONTEXT.iter().filter(|c| !contexts.contains(c));
+    let mut out = Vec::new();
+    let mut at = 0;
+    for context in contexts.iter().chain(others) {
+        let mut rows = Vec::new();
+        let bound = prefs.keymap.in_context(*context);
+        for binding in bound.filter(|b| !b.keys.is_empty()) {
+            let keys: Vec<String> = binding.keys.iter().map(|k| keys::shown(k)).collect();
+            let keys = keys.join(", ");
+            if search.matches(&format!("{keys} {}", binding.words)) {
+                let means = if contexts.contains(context) {
+                    EntryEffect::Here(binding.action)
+                } else {
+                    EntryEffect::There(*context, binding.words)
+                };
+                let entry = Entry { at, means };
+                at += 1;
+                help_row((&keys, binding.words), entry, width, theme, &mut rows);
+            }
+        }
+        section(&mut out, context.heading(), rows, theme);
+    }
+    let mut rows = Vec::new();
+    let mention = ("@name", "at the start of a message: write to a teammate");
+    let slash = keymap::SLASH
+        .iter()
+        .map(|(word, does, words)| ((*word, *words), EntryEffect::Here(*does)));
+    for ((word, words), means) in slash.chain([(mention, EntryEffect::Nothing)]) {
+        if search.matches(&format!("{word} {words}")) {
+            let entry = Entry { at, means };
+            at += 1;
+            help_row((word, words), entry, width, theme, &mut rows);
+        }
+    }
+    section(&mut out, "Composer commands", rows, theme);
+    if out.is_empty() {
+        out.push(still(Line::styled("No matches", theme.dim)));
+    }
+    out
+}
+
+/// Creates a line that cannot be selected.
+fn still(line: Line<'static>) -> Row {
+    Row { line, entry: None }
+}
+
+fn help_row(
+    (keys, words): (&str, &str),
+    entry: Entry,
+    width: usize,
+    theme: &Theme,
+    out: &mut Vec<Row>,
+) {
+    let column = if width < 70 { 16 } else { 30 };
+    let (key, text) = match entry.means {
+        EntryEffect::Here(_) => (theme.accent, theme.text),
+        EntryEffect::There(..) | EntryEffect::Nothing => (theme.dim, theme.dim),
+    };
+    let mut push = |line| {
+        out.push(Row {
+            line,
+            entry: Some(entry),
+        });
+    };
+    // Keys that are wider than their column get a row of their own.
+    let mut head = format!("  {keys}");
+    if columns(&head) >= column {
+        push(Line::styled(head, key));
+        head = String::new();
+    }
+    for line in wrap(words, width.saturating_sub(column)) {
+        push(Line::from(vec![
+            Span::styled(pad(&head, column), key),
+            Span::styled(line, text),
+        ]));
+        head = String::new();
+    }
+}
+
+fn section(out: &mut Vec<Row>, title: &str, rows: Vec<Row>, theme: &Theme) {
+    if rows.is_empty() {
+        return;
+    }
+    if !out.is_empty() {
+        out.push(still(Line::default()));
+    }
+    out.push(still(Line::styled(title.to_string(), theme.heading)));
+    out.extend(rows);
+}
+
+/// Returns the entry that `by` selects, in a view of `page` rows: line keys move by entries, page keys by rows.
+pub fn step(rows: &[Row], at: usize, by: Scroll, page: usize) -> usize {
+    let last = rows.iter().filter_map(|row| row.entry).map(|e| e.at).max();
+    let last = last.unwrap_or(0);
+    let at = at.min(last);
+    let (half, page) = ((page / 2).max(1), page.max(1));
+    let line = lines(rows, at).map_or(0, |(first, _)| first);
+    let to = match by {
+        Scroll::LineUp => return at.saturating_sub(1),
+        Scroll::LineDown => return (at + 1).min(last),
+        Scroll::Top => return 0,
+        Scroll::Bottom => return last,
+        Scroll::HalfUp => line.saturating_sub(half),
+        Scroll::HalfDown => line + half,
+        Scroll::PageUp => line.saturating_sub(page),
+        Scroll::PageDown => line + page,
+    };
+    let below = rows.iter().skip(to).find_map(|row| row.entry);
+    below.map_or(last, |entry| entry.at)
+}
+
+/// Returns the first and last line of the entry `at`.
+fn lines(rows: &[Row], at: usize) -> Option<(usize, usize)> {
+    let is = |row: &Row| row.entry.is_some_and(|entry| entry.at == at);
+    let first = rows.iter().position(is)?;
+    Some((first, rows.iter().rposition(is)?))
+}
+
+/// Returns the first visible line so that entry `at` is visible, with the heading above it if it is the first of its
+/// section. `first` is the line that is first now; `page` is the number of visible rows.
+pub fn reveal(rows: &[Row], at: usize, first: usize, page: usize) -> usize {
+    let Some((from, to)) = lines(rows, at) else {
+        return 0;
+    };
+    let above = rows.get(..from).unwrap_or_default().iter().rev();
+    let from = from - above.take_while(|row| row.entry.is_none()).count();
+    first.max((to + 1).saturating_sub(page)).min(from)
+}

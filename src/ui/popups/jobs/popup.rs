@@ -1,0 +1,158 @@
+//! The list of background jobs as a popup.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use crate::domain::ids::JobId;
+use crate::domain::job::Job;
+use crate::domain::text::escape_control_chars;
+use crate::protocol::Command;
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::{Copied, Next, Popup, Targets, open_once};
+use crate::ui::frame::navigation;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::model::CrewModel;
+use crate::ui::popups::jobs::{draw, place};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::list::{PAGE, step};
+
+/// The background jobs.
+#[derive(Debug, Default)]
+pub struct JobsPopup {
+    /// The selected row.
+    pub row: usize,
+    /// The selected job before an event.
+    remembered: Option<JobId>,
+}
+
+/// Opens the list of background jobs.
+pub fn open(app: &mut App) {
+    open_once(app, JobsPopup::default());
+}
+
+/// Whether any background job is running.
+pub fn is_any_running(app: &App) -> bool {
+    app.model.jobs.running() > 0
+}
+
+impl JobsPopup {
+    /// Creates the list with `row` selected.
+    pub fn at(row: usize) -> JobsPopup {
+        JobsPopup {
+            row,
+            remembered: None,
+        }
+    }
+
+    fn selected<'a>(&self, model: &'a CrewModel) -> Option<&'a Job> {
+        let jobs = model.jobs.listed();
+        jobs.get(self.row).or(jobs.last()).copied()
+    }
+
+    /// Kills the selected background job.
+    fn kill(&self, app: &mut App, out: &mut Vec<Effect>) {
+        let Some(job) = self.selected(app).cloned() else {
+            return;
+        };
+        if !job.is_running() {
+            app.say(
+                NoticeLevel::Info,
+                format!("The job has already ended: {}.", job.status()),
+            );
+            return;
+        }
+        app.say(NoticeLevel::Info, format!("Ending {}.", job.title()));
+        out.push(Effect::Command(Command::KillJob { job: job.id }));
+    }
+}
+
+impl Popup for JobsPopup {
+    fn context(&self) -> Context {
+        Context::Jobs
+    }
+
+    fn draw(
+        &self,
+        app: &App,
+        theme: &Theme,
+        screen: Rect,
+        buffer: &mut Buffer,
+    ) -> Option<Position> {
+        draw(app, self.row, theme, screen, buffer);
+        None
+    }
+
+    fn targets(&self, app: &App) -> Targets {
+        let len = app.model.jobs.listed().len();
+        Targets::list(place(app.size, self.row, len), len)
+    }
+
+    fn tip(&self, _app: &App) -> String {
+        "The background jobs of all agents".into()
+    }
+
+    fn act(&mut self, app: &mut App, action: Action, out: &mut Vec<Effect>) -> Next {
+        match action {
+            Action::Move(by) => {
+                let len = app.model.jobs.listed().len();
+                self.row = step(self.row, len, by, PAGE);
+            }
+            Action::Open => {
+                if let Some(agent) = self.selected(app).map(|job| job.agent.clone()) {
+                    navigation::show(app, &agent);
+                    return Next::CloseAll;
+                }
+            }
+            Action::Kill => self.kill(app, out),
+            _ => return Next::Pass,
+        }
+        Next::Stay
+    }
+
+    fn select(&mut self, _app: &App, row: usize) {
+        self.row = row;
+    }
+
+    fn click_again(&self) -> Action {
+        Action::Open
+    }
+
+    fn offers(&self, app: &App, action: Action) -> Option<bool> {
+        match action {
+            Action::Open | Action::Copy | Action::Move(_) => {
+                Some(!app.model.jobs.listed().is_empty())
+            }
+            Action::Kill => Some(is_any_running(app)),
+            _ => None,
+        }
+    }
+
+    fn copied(&self, app: &App) -> Copied {
+        match self.selected(app) {
+            None => Copied::Below,
+            Some(job) if job.tail.is_empty() => Copied::Nothing,
+            Some(job) => {
+                let what = format!("the last output of {}", job.title());
+                Copied::Text(what, escape_control_chars(&job.tail))
+            }
+        }
+    }
+
+    fn counts_seconds(&self, app: &App) -> bool {
+        is_any_running(app)
+    }
+
+    fn before_event(&mut self, app: &App) {
+        let jobs = app.model.jobs.listed();
+        self.remembered = jobs.get(self.row).map(|job| job.id.clone());
+    }
+
+    fn after_event(&mut self, app: &App) {
+        let wanted = self.remembered.take();
+        let jobs = app.model.jobs.listed();
+        let at = jobs.iter().position(|job| Some(&job.id) == wanted.as_ref());
+        self.row = at.unwrap_or(self.row.min(jobs.len().saturating_sub(1)));
+    }
+}

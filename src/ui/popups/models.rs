@@ -1,0 +1,99 @@
+//! The choice of the model.
+
+use crate::domain::text::one_line;
+use crate::protocol::Command;
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::{Next, open as open_popup};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::model::{CrewModel, Models};
+use crate::ui::popups::picker::{Choices, Picker, PickerRow};
+
+/// The provider's models.
+#[derive(Debug)]
+pub struct ModelChoices;
+
+/// Requests the list of models and opens it.
+pub fn open(app: &mut App, out: &mut Vec<Effect>) {
+    if app.model.models == Models::Unknown {
+        app.model.models = Models::Asked;
+    }
+    let row = in_use(app);
+    open_popup(app, Picker::new(ModelChoices, row));
+    out.push(Effect::Command(Command::ListModels));
+}
+
+/// Returns the row of the current model.
+fn in_use(model: &CrewModel) -> usize {
+    let Models::Listed(names) = &model.models else {
+        return 0;
+    };
+    let current = model.setup.as_ref().map_or("", |s| s.model.as_str());
+    let latest = format!("{current}:latest");
+    let at = names.iter().position(|name| name == current);
+    at.or_else(|| names.iter().position(|name| *name == latest))
+        .unwrap_or(0)
+}
+
+impl Choices for ModelChoices {
+    type Item = String;
+
+    fn title(&self, _app: &App) -> String {
+        "Model".into()
+    }
+
+    fn rows(&self, app: &App) -> Vec<PickerRow<String>> {
+        let Models::Listed(names) = &app.model.models else {
+            return Vec::new();
+        };
+        let current = app.model.setup.as_ref().map_or("", |s| s.model.as_str());
+        let row = |name: &String| {
+            let is_current = *name == current || *name == format!("{current}:latest");
+            let aside = if is_current { "in use" } else { "" };
+            PickerRow::new(one_line(name), aside.into(), name.clone())
+        };
+        names.iter().map(row).collect()
+    }
+
+    fn tip(&self) -> &'static str {
+        "The models that the server offers"
+    }
+
+    fn choose(
+        &mut self,
+        app: &mut App,
+        item: Option<String>,
+        typed: &str,
+        out: &mut Vec<Effect>,
+    ) -> Next {
+        // A server may not list all its models, so a typed name is accepted.
+        let typed = (!typed.is_empty()).then(|| typed.to_string());
+        let Some(name) = item.or(typed) else {
+            return Next::Stay;
+        };
+        app.say(
+            NoticeLevel::Info,
+            format!("{name} is used from the next model call on."),
+        );
+        out.push(Effect::Command(Command::UseModel { name }));
+        Next::Close
+    }
+
+    fn none_matches(&self, app: &App, typed: &str) -> String {
+        let key = app.prefs.keymap.key(Context::Picker, Action::Accept);
+        match &app.model.models {
+            _ if !typed.is_empty() => {
+                format!("No listed model matches. {key} uses the name as typed: {typed}")
+            }
+            Models::Unknown | Models::Asked => "Loading models…".into(),
+            Models::Listed(_) => {
+                format!("The server lists no models. Type a name and press {key}.")
+            }
+        }
+    }
+
+    fn first_selected(&self, app: &App) -> Option<usize> {
+        Some(in_use(app))
+    }
+}

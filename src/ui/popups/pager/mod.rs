@@ -1,0 +1,341 @@
+//! The pager: a text that is scrolled and searched. Each popup with a text is a [`Page`] in a folder of its own.
+
+mod feature;
+pub(in crate::ui) mod search;
+pub(in crate::ui) mod view;
+
+use std::fmt::Debug;
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::popup::{Copied, Next};
+use crate::ui::app::{App, Preferences};
+use crate::ui::diff::{PageRow, Spot};
+use crate::ui::keymap::direction::{Scroll, Way};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::pager::search::{SearchResults, search_rows, tell_match};
+use crate::ui::text::aging::ShownAge;
+use crate::ui::theme::Theme;
+use crate::ui::transcript::MatchStep;
+use crate::ui::widgets::area::{self, centered, framed};
+use crate::ui::widgets::line_input::LineInput;
+use crate::ui::widgets::list;
+
+/// Maximum width of a pager, in columns.
+const WIDTH_MAX: u16 = 96;
+
+const NO_MATCH: &str = "No matches in this text.";
+
+/// The content of a pager.
+pub trait Page: Debug + 'static {
+    /// Returns the title.
+    fn title(&self, app: &App) -> String;
+
+    /// Returns the lines, `width` columns wide.
+    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row>;
+
+    /// Returns the tour's description.
+    fn tip(&self) -> &'static str;
+
+    /// Returns what `Copy` copies, instead of the lines.
+    fn copied(&self) -> Option<Copied> {
+        None
+    }
+
+    /// Returns the ages that it shows now or later.
+    fn ages(&self, _app: &App) -> Vec<ShownAge> {
+        Vec::new()
+    }
+
+    /// Returns the contexts that precede that of pagers.
+    fn contexts(&self) -> &'static [Context] {
+        &[]
+    }
+
+    /// Whether it has sections, of which one is the current.
+    fn has_sections(&self) -> bool {
+        false
+    }
+
+    /// Makes the section at a line the current one.
+    fn reached(&mut self, _rows: &[Row], _line: usize) {}
+
+    /// Whether the line is the heading of the current section.
+    fn is_current(&self, _row: &Row) -> bool {
+        false
+    }
+
+    /// Returns the first line of the section that `action` leads to. If it does not exist, tells the user.
+    fn section(&self, _app: &mut App, _action: Action, _rows: &[Row]) -> Option<usize> {
+        None
+    }
+
+    /// Whether [`Page::section`] would return one; `None` if `action` is another one.
+    fn has_section(&self, _action: Action) -> Option<bool> {
+        None
+    }
+
+    /// Returns the number of the part that a click on the line selects.
+    fn part(&self, _row: &Row) -> Option<usize> {
+        None
+    }
+
+    /// Returns the first line of a part.
+    fn line_of_part(&self, _part: usize, _rows: &[Row]) -> Option<usize> {
+        None
+    }
+
+    /// Returns the action of a key that the text recommends.
+    fn recommended(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
+        None
+    }
+
+    /// Remembers by identity what is shown.
+    fn before_event(&mut self, _app: &App) {}
+
+    /// Shows what was remembered.
+    fn after_event(&mut self, _app: &App) {}
+}
+
+/// A line of a pager.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The text.
+    pub line: Line<'static>,
+    /// How many spans from the left are decoration (line numbers, signs, continuation marks), which the search skips.
+    pub margin: usize,
+    /// The position of the line in a diff, for moving between files.
+    pub spot: Option<Spot>,
+}
+
+impl From<Line<'static>> for Row {
+    fn from(line: Line<'static>) -> Row {
+        Row {
+            line,
+            margin: 0,
+            spot: None,
+        }
+    }
+}
+
+impl From<PageRow> for Row {
+    fn from(PageRow { row, spot }: PageRow) -> Row {
+        Row {
+            margin: row.margin,
+            spot,
+            ..Row::from(Line::from(row.spans))
+        }
+    }
+}
+
+/// Returns lines of plain text as rows.
+pub fn text_rows(lines: Vec<Line<'static>>) -> Vec<Row> {
+    lines.into_iter().map(Row::from).collect()
+}
+
+/// A pager.
+#[derive(Debug)]
+pub struct Pager<P> {
+    pub page: P,
+    /// Lines scrolled off the top.
+    pub scroll: usize,
+    pub search: LineInput,
+    /// Whether the search text is being typed.
+    pub is_typing: bool,
+    /// The index of the current match, from 0. Values past the end mean the last match.
+    current: usize,
+    /// The scroll position when the search began.
+    origin: usize,
+}
+
+/// What of a text is visible.
+struct Visible {
+    rows: Vec<Row>,
+    first: usize,
+    height: usize,
+}
+
+/// Returns the largest area of a pager.
+pub fn area(screen: Rect) -> Rect {
+    let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
+    let height = screen.height.saturating_sub(4).min(40);
+    centered(screen, width, height)
+}
+
+/// Returns the width of the lines in a pager.
+pub fn text_width(screen: Rect) -> usize {
+    area(screen).width.saturating_sub(4).max(1).into()
+}
+
+/// Returns the first visible line of `len` in a pager whose inside has `height` rows.
+pub fn first_line(scroll: usize, len: usize, height: u16) -> usize {
+    scroll.min(len.saturating_sub(height.into()))
+}
+
+impl<P: Page> Pager<P> {
+    /// Creates a pager at the start of its page.
+    pub fn new(page: P) -> Pager<P> {
+        Pager {
+            page,
+            scroll: 0,
+            search: LineInput::default(),
+            is_typing: false,
+            current: 0,
+            origin: 0,
+        }
+    }
+
+    /// Returns whether a search is active or its text is being typed.
+    pub fn is_searching(&self) -> bool {
+        self.is_typing || !self.search.text().is_empty()
+    }
+
+    fn rows(&self, app: &App, theme: &Theme) -> Vec<Row> {
+        self.page.rows(app, text_width(app.size), theme)
+    }
+
+    /// Returns the area for a text of `lines` lines; a short text gets a lower popup.
+    fn area(screen: Rect, lines: usize) -> Rect {
+        let most = area(screen);
+        centered(screen, most.width, framed(lines).min(most.height))
+    }
+
+    /// Returns the area of the lines, and the first visible one.
+    fn list(&self, area: Rect, len: usize) -> (Rect, usize) {
+        let list = area::inside(area);
+        (list, first_line(self.scroll, len, list.height))
+    }
+
+    fn visible(&self, app: &App) -> Visible {
+        let rows = self.rows(app, &Theme::default());
+        let area = Self::area(app.size, rows.len());
+        let (list, first) = self.list(area, rows.len());
+        Visible {
+            rows,
+            first,
+            height: list.height.into(),
+        }
+    }
+
+    /// Returns the matches in `rows`; none while no search is active.
+    fn matches(&self, rows: &[Row]) -> SearchResults {
+        search_rows(self.search.text(), self.current, rows)
+    }
+
+    fn scroll_by(&mut self, app: &App, by: Scroll) {
+        let lines = self.rows(app, &Theme::default()).len();
+        let page = usize::from(area(app.size).height.saturating_sub(2)).max(1);
+        let most = lines.saturating_sub(page);
+        let before = self.scroll;
+        self.scroll = list::step(before.min(most), most + 1, by, page);
+        if self.scroll != before {
+            self.scrolled(app);
+        }
+    }
+
+    /// Makes the section at the top the current one, or the last one at the end.
+    fn scrolled(&mut self, app: &App) {
+        if !self.page.has_sections() {
+            return;
+        }
+        let seen = self.visible(app);
+        let is_at_end = seen.first > 0 && seen.first + seen.height >= seen.rows.len();
+        let line = if is_at_end {
+            seen.rows.len()
+        } else {
+            seen.first
+        };
+        self.page.reached(&seen.rows, line);
+    }
+
+    /// Scrolls a line to the top, as far as the text allows.
+    fn scroll_to(&mut self, line: usize, seen: &Visible) {
+        self.page.reached(&seen.rows, line);
+        self.scroll = line.min(seen.rows.len().saturating_sub(seen.height));
+    }
+
+    /// Scrolls to the match that `choose` picks.
+    fn go_to(
+        &mut self,
+        app: &App,
+        choose: impl FnOnce(&SearchResults, usize) -> Option<(usize, MatchStep)>,
+    ) -> MatchStep {
+        let seen = self.visible(app);
+        let found = self.matches(&seen.rows);
+        let chosen = choose(&found, seen.first).filter(|_| !found.hits.is_empty());
+        let Some((nth, step)) = chosen else {
+            return MatchStep::NoMatch;
+        };
+        let line = found.line(nth);
+        self.scroll = if (seen.first..seen.first + seen.height).contains(&line) {
+            seen.first
+        } else {
+            // Leaves a third of the page above the match as context.
+            let most = seen.rows.len().saturating_sub(seen.height);
+            line.saturating_sub(seen.height / 3).min(most)
+        };
+        self.current = nth;
+        self.page.reached(&seen.rows, line);
+        step
+    }
+
+    /// Opens the search field with the previous search text.
+    fn begin_search(&mut self) {
+        self.is_typing = true;
+        self.origin = self.scroll;
+    }
+
+    /// Closes the search field and keeps the search.
+    fn finish_search_input(&mut self, app: &mut App) {
+        self.is_typing = false;
+        if self.search.text().trim().is_empty() {
+            self.search = LineInput::default();
+        } else if self.go_to(app, |found, _| Some((found.current, MatchStep::Moved)))
+            == MatchStep::NoMatch
+        {
+            app.say(NoticeLevel::Info, NO_MATCH);
+        }
+    }
+
+    /// Ends the search. A search that was still being typed scrolls back to where it began.
+    fn end_search(&mut self) {
+        if self.is_typing {
+            self.scroll = self.origin;
+        }
+        self.is_typing = false;
+        self.search = LineInput::default();
+    }
+
+    /// Goes to the next or previous match; wraps around.
+    fn next_match(&mut self, app: &mut App, way: Way) {
+        if !self.is_searching() {
+            return tell_how_to_search(app);
+        }
+        let step = self.go_to(app, |found, _| {
+            let last = found.hits.len().checked_sub(1)?;
+            Some(match way {
+                Way::Forward if found.current == last => (0, MatchStep::Wrapped),
+                Way::Forward => (found.current + 1, MatchStep::Moved),
+                Way::Back if found.current == 0 => (last, MatchStep::Wrapped),
+                Way::Back => (found.current - 1, MatchStep::Moved),
+            })
+        });
+        tell_match(app, step, way, NO_MATCH);
+    }
+
+    fn accept(&mut self, app: &mut App) -> Next {
+        if !self.is_typing {
+            return Next::Run(Action::Back);
+        }
+        self.finish_search_input(app);
+        Next::Stay
+    }
+}
+
+/// Tells the user which key searches a text.
+pub fn tell_how_to_search(app: &mut App) {
+    let key = app.prefs.keymap.key(Context::Reader, Action::Filter);
+    app.say(NoticeLevel::Info, format!("Press {key} to search."));
+}

@@ -1,0 +1,72 @@
+//! Search in a pager: finds the matches and tracks the current one. No I/O.
+
+use ratatui::text::Span;
+
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::keymap::direction::Way;
+use crate::ui::popups::pager;
+use crate::ui::text::wrap::Row;
+use crate::ui::transcript::{MatchStep, Needle, SearchMatch, find_matches};
+
+/// The matches of a search in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchResults {
+    /// The matches, from top to bottom.
+    pub hits: Vec<SearchMatch>,
+    /// Index of the current match; 0 if there is none.
+    pub current: usize,
+}
+
+impl SearchResults {
+    /// Returns the 1-based number of the current match and the number of matches; (0, 0) if there is none.
+    pub fn count(&self) -> (usize, usize) {
+        let all = self.hits.len();
+        ((self.current + 1).min(all), all)
+    }
+
+    /// Returns the line in which match `nth` begins.
+    pub fn line(&self, nth: usize) -> usize {
+        let part = self.hits.get(nth).and_then(|hit| hit.parts.first());
+        part.map_or(0, |(line, _, _)| *line)
+    }
+
+    /// Returns the index of the first match at or below line `from`, or of the last match above it.
+    pub fn nearest(&self, from: usize) -> usize {
+        let at = (0..self.hits.len()).position(|nth| self.line(nth) >= from);
+        at.unwrap_or(self.hits.len().saturating_sub(1))
+    }
+}
+
+/// Returns the matches of `words` in `rows`, with the current one; none without words.
+pub fn search_rows(words: &str, current: usize, rows: &[pager::Row]) -> SearchResults {
+    let hits = Needle::new(words).map_or_else(Vec::new, |needle| {
+        let rows: Vec<Row> = rows.iter().map(plain_row).collect();
+        find_matches(&needle, rows.iter())
+    });
+    let current = current.min(hits.len().saturating_sub(1));
+    SearchResults { hits, current }
+}
+
+fn plain_row(row: &pager::Row) -> Row {
+    let plain = |span: &Span<'static>| Span::raw(span.content.clone());
+    Row {
+        spans: row.line.spans.iter().map(plain).collect(),
+        text_offset: 0,
+        margin: row.margin,
+    }
+}
+
+/// Reports a wrapped search or a missing match.
+pub fn tell_match(app: &mut App, step: MatchStep, way: Way, nothing: &str) {
+    match (step, way) {
+        (MatchStep::Moved, _) => {}
+        (MatchStep::Wrapped, Way::Forward) => {
+            app.say(NoticeLevel::Info, "Search wrapped to the first match.");
+        }
+        (MatchStep::Wrapped, Way::Back) => {
+            app.say(NoticeLevel::Info, "Search wrapped to the last match.");
+        }
+        (MatchStep::NoMatch, _) => app.say(NoticeLevel::Info, nothing),
+    }
+}

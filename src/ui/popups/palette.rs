@@ -1,0 +1,98 @@
+//! The action palette.
+
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::{Next, open as open_popup};
+use crate::ui::frame::navigation;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context, KeyBinding};
+use crate::ui::popups::picker::{Choices, Picker, PickerRow};
+
+/// All actions.
+#[derive(Debug)]
+pub struct PaletteChoices {
+    /// The contexts in which it was opened.
+    contexts: Vec<Context>,
+    /// The focus when it was opened.
+    focus: Focus,
+}
+
+/// An action, and the pane that must have the focus if it does not work where the palette was opened.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PaletteAction(Action, Option<Pane>);
+
+/// Opens the palette in place of all popups, unless one of them has text that must not be lost. The actions of
+/// `contexts` come first.
+pub fn open(app: &mut App, contexts: impl FnOnce(&App) -> Vec<Context>) {
+    if app.is_commenting() || app.popups.find::<Picker<PaletteChoices>>().is_some() {
+        return;
+    }
+    app.popups.clear();
+    let mut contexts = contexts(app);
+    let focus = app.focus;
+    // From the composer, the actions of the conversation pane are listed too.
+    if focus == Focus::Composer {
+        contexts.extend([Context::In(Pane::Lead), Context::Panes]);
+    }
+    open_popup(app, Picker::new(PaletteChoices { contexts, focus }, 0));
+}
+
+impl Choices for PaletteChoices {
+    type Item = PaletteAction;
+
+    fn title(&self, _app: &App) -> String {
+        "Actions".into()
+    }
+
+    /// Open requests come first, then the contexts where the palette was opened, then the panes.
+    fn rows(&self, app: &App) -> Vec<PickerRow<PaletteAction>> {
+        let mut rows: Vec<PickerRow<PaletteAction>> = Vec::new();
+        let mut seen: Vec<Action> = Vec::new();
+        let mut add = |binding: &KeyBinding, pane: Option<Pane>| {
+            if binding.action.is_typed() || seen.contains(&binding.action) {
+                return;
+            }
+            seen.push(binding.action);
+            let key = binding.display_key();
+            let aside = [pane.map_or("", Pane::title), &key];
+            let aside: Vec<&str> = aside.into_iter().filter(|s| !s.is_empty()).collect();
+            let item = PaletteAction(binding.action, pane);
+            rows.push(PickerRow::new(binding.words.into(), aside.join("  "), item));
+        };
+        let keymap = &app.prefs.keymap;
+        for binding in self.contexts.iter().flat_map(|c| keymap.in_context(*c)) {
+            add(binding, None);
+        }
+        for pane in Pane::ALL {
+            for binding in keymap.in_context(Context::In(pane)) {
+                add(binding, Some(pane));
+            }
+        }
+        if app.model.requests.for_person() > 0 {
+            let waits = PaletteAction(Action::Waiting, None);
+            rows.sort_by_key(|row| row.item != waits);
+        }
+        rows
+    }
+
+    fn tip(&self) -> &'static str {
+        "Type to filter the actions"
+    }
+
+    fn choose(
+        &mut self,
+        app: &mut App,
+        item: Option<PaletteAction>,
+        _typed: &str,
+        _out: &mut Vec<Effect>,
+    ) -> Next {
+        let Some(PaletteAction(action, pane)) = item else {
+            return Next::Stay;
+        };
+        match pane {
+            Some(pane) => navigation::focus(app, pane),
+            None => app.focus = self.focus,
+        }
+        Next::CloseAndRun(action)
+    }
+}

@@ -1,0 +1,64 @@
+//! The permissions that the whole team has until crewdeck ends, to view or revoke.
+
+use crate::domain::text::one_line;
+use crate::protocol::Command;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::{Next, open as open_popup};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::picker::{Choices, Picker, PickerRow};
+
+/// The session permissions. Choosing one revokes it.
+#[derive(Debug)]
+pub struct PermissionChoices;
+
+/// Opens the list.
+pub fn open(app: &mut App) {
+    open_popup(app, Picker::new(PermissionChoices, 0));
+}
+
+impl Choices for PermissionChoices {
+    /// The number of the permission.
+    type Item = u64;
+
+    fn title(&self, app: &App) -> String {
+        let key = app.prefs.keymap.key(Context::Picker, Action::Accept);
+        format!("Allowed until crewdeck ends: {key} revokes")
+    }
+
+    fn rows(&self, app: &App) -> Vec<PickerRow<u64>> {
+        let rows = app.model.rules.iter().map(|rule| {
+            let words = one_line(&rule.scope.to_string());
+            PickerRow::new(words, rule.asked_by.to_string(), rule.number)
+        });
+        rows.collect()
+    }
+
+    fn tip(&self) -> &'static str {
+        "Permissions of the whole team"
+    }
+
+    fn choose(
+        &mut self,
+        _app: &mut App,
+        item: Option<u64>,
+        _typed: &str,
+        out: &mut Vec<Effect>,
+    ) -> Next {
+        let Some(rule) = item else {
+            return Next::Stay;
+        };
+        out.push(Effect::Command(Command::TakeBack { rule }));
+        Next::Close
+    }
+
+    fn none_matches(&self, app: &App, _typed: &str) -> String {
+        if !app.model.rules.is_empty() {
+            return "No matches.".into();
+        }
+        let context = Context::In(Pane::Needs);
+        let key = app.prefs.keymap.key(context, Action::ApproveForTeam);
+        format!("No permissions yet. {key} on a permission request adds one.")
+    }
+}

@@ -1,0 +1,94 @@
+//! The choice of the scope in which a permission is granted to the whole team.
+
+use ratatui::layout::Rect;
+
+use crate::domain::ids::RequestId;
+use crate::domain::permission::PermissionScope;
+use crate::domain::text::one_line;
+use crate::protocol::Command;
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::Next;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::picker::{Choices, Picker, PickerRow, height, width};
+use crate::ui::widgets::area::low;
+
+/// The scopes of a permission request.
+#[derive(Debug)]
+pub struct ScopeChoices(RequestId);
+
+impl ScopeChoices {
+    /// Creates the picker for a request.
+    pub fn picker(id: RequestId) -> Picker<ScopeChoices> {
+        Picker::new(ScopeChoices(id), 0)
+    }
+}
+
+impl Choices for ScopeChoices {
+    type Item = PermissionScope;
+
+    fn title(&self, _app: &App) -> String {
+        "Allow for the whole team until crewdeck ends".into()
+    }
+
+    fn rows(&self, app: &App) -> Vec<PickerRow<PermissionScope>> {
+        let request = app.model.requests.get(&self.0);
+        let call = request.and_then(|request| request.call.as_ref());
+        let scopes = call.map_or(&[][..], |c| c.scopes.as_slice()).iter();
+        let words = |scope: &PermissionScope| match scope {
+            // A small screen covers the card with the list, so the command is repeated here.
+            PermissionScope::Exact { command } => {
+                format!("this exact command: {}", one_line(command))
+            }
+            PermissionScope::Begins { .. } => one_line(&scope.to_string()),
+        };
+        scopes
+            .map(|scope| PickerRow::new(words(scope), String::new(), scope.clone()))
+            .collect()
+    }
+
+    fn tip(&self) -> &'static str {
+        "Choose what the whole team may do without asking"
+    }
+
+    fn choose(
+        &mut self,
+        app: &mut App,
+        item: Option<PermissionScope>,
+        _typed: &str,
+        out: &mut Vec<Effect>,
+    ) -> Next {
+        let Some(scope) = item else {
+            return Next::Stay;
+        };
+        let id = self.0.clone();
+        if app.model.requests.get(&id).is_none() {
+            app.say(NoticeLevel::Info, "This request is already closed.");
+        } else if !app.model.requests.is_answered(&id) {
+            app.selected.request = Some(id.clone());
+            app.model.requests.answer(&id);
+            let request = id;
+            out.push(Effect::Command(Command::Allow { request, scope }));
+        }
+        Next::Close
+    }
+
+    fn area(&self, _app: &App, screen: Rect) -> Rect {
+        // Low enough to leave the card above readable.
+        low(screen, width(screen), height(screen, 6))
+    }
+
+    fn dims(&self) -> bool {
+        false
+    }
+
+    fn none_matches(&self, app: &App, _typed: &str) -> String {
+        let key = app.prefs.keymap.key(Context::Picker, Action::Back);
+        format!("No matches. {key} cancels.")
+    }
+
+    fn request(&self) -> Option<&RequestId> {
+        Some(&self.0)
+    }
+}

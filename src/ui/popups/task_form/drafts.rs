@@ -1,0 +1,97 @@
+//! Task forms that are not on the screen: drafts, and forms sent to the board without an answer yet. No I/O.
+
+use crate::domain::ids::TaskId;
+use crate::ui::app::popup::KeptState;
+use crate::ui::popups::task_form::form::TaskForm;
+
+/// Maximum number of drafts, and maximum number of forms without an answer.
+pub const FORMS_MAX: usize = 8;
+
+/// Task forms that are not on the screen. Both lists are ordered from oldest to newest.
+#[derive(Debug, Default)]
+pub struct TaskForms {
+    drafts: Vec<TaskForm>,
+    sent: Vec<TaskForm>,
+}
+
+impl TaskForms {
+    /// Stores a form that was closed before it was saved. Beyond [`FORMS_MAX`] drafts, the oldest is dropped.
+    pub fn store_draft(&mut self, form: TaskForm) {
+        self.drafts.push(form);
+        if self.drafts.len() > FORMS_MAX {
+            self.drafts.remove(0);
+        }
+    }
+
+    /// Removes and returns the newest draft of task `id`, or of a new task.
+    pub fn take_draft(&mut self, id: Option<TaskId>) -> Option<TaskForm> {
+        let at = self.drafts.iter().rposition(|form| form.id == id)?;
+        Some(self.drafts.remove(at))
+    }
+
+    /// Returns whether [`FORMS_MAX`] forms wait for an answer of the board.
+    pub fn is_full(&self) -> bool {
+        self.sent.len() >= FORMS_MAX
+    }
+
+    /// Stores a form that was sent to the board.
+    pub fn add_sent(&mut self, form: TaskForm) {
+        self.sent.push(form);
+    }
+
+    /// Removes and returns the oldest sent form of task `id`, or of a new task, once the board has answered.
+    pub fn take_answered(&mut self, id: Option<TaskId>) -> Option<TaskForm> {
+        let at = self.sent.iter().position(|form| form.id == id)?;
+        Some(self.sent.remove(at))
+    }
+
+    #[cfg(test)]
+    pub fn is_clear(&self) -> bool {
+        self.drafts.is_empty() && self.sent.is_empty()
+    }
+}
+
+impl KeptState for TaskForms {
+    /// Turns all sent forms into drafts.
+    fn answers_will_not_come(&mut self) {
+        for form in std::mem::take(&mut self.sent) {
+            self.store_draft(form);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn form(id: Option<u64>, error: &str) -> TaskForm {
+        let mut form = TaskForm::new();
+        form.id = id.map(TaskId);
+        form.error = error.into();
+        form
+    }
+
+    #[test]
+    fn answers_match_oldest_form_and_drafts_return_newest_first() {
+        let mut forms = TaskForms::default();
+        for (id, name) in [(None, "a"), (Some(4), "b"), (None, "c")] {
+            forms.add_sent(form(id, name));
+        }
+        let name = |form: Option<TaskForm>| form.map(|f| f.error);
+        assert_eq!(name(forms.take_answered(Some(TaskId(9)))), None);
+        assert_eq!(name(forms.take_answered(Some(TaskId(4)))), Some("b".into()));
+        assert_eq!(name(forms.take_answered(None)), Some("a".into()));
+        forms.store_draft(form(None, "d"));
+        forms.answers_will_not_come();
+        assert_eq!(name(forms.take_draft(None)), Some("c".into()));
+        assert_eq!(name(forms.take_draft(None)), Some("d".into()));
+        assert!(forms.is_clear());
+        for n in 0..=FORMS_MAX {
+            forms.store_draft(form(None, &n.to_string()));
+        }
+        let left: Vec<_> = std::iter::from_fn(|| name(forms.take_draft(None))).collect();
+        assert_eq!((left.len(), left.last()), (FORMS_MAX, Some(&"1".into())));
+    }
+}

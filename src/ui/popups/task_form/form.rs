@@ -1,0 +1,387 @@
+//! The form for creating or editing a task: its fields, and the command that they produce. No I/O.
+
+use std::str::FromStr;
+
+use crate::domain::graph::{NewTask, TaskEdit, TaskGraph};
+use crate::domain::ids::{TaskId, TaskRef};
+use crate::domain::task::Task;
+use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
+use crate::protocol::TaskCommand;
+use crate::ui::widgets::composer::Composer;
+
+/// The fields of the form, in display order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Field {
+    #[default]
+    Subject,
+    Description,
+    /// IDs of the tasks that block this one.
+    BlockedBy,
+    /// Tags a teammate must have to claim the task.
+    Tags,
+}
+
+impl Field {
+    pub const ALL: [Field; 4] = [
+        Field::Subject,
+        Field::Description,
+        Field::BlockedBy,
+        Field::Tags,
+    ];
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Field::Subject => "Subject",
+            Field::Description => "Description",
+            Field::BlockedBy => "Waits for",
+            Field::Tags => "Tags",
+        }
+    }
+
+    /// Returns the placeholder of an empty field.
+    pub fn example(self) -> &'static str {
+        match self {
+            Field::Subject => "one line: what to do",
+            Field::Description => "details, optional",
+            Field::BlockedBy => "numbers, e.g. 3 5",
+            Field::Tags => "tags the owner must have, e.g. rust docs",
+        }
+    }
+}
+
+/// The task form.
+#[derive(Debug, Default)]
+pub struct TaskForm {
+    /// The task that is edited; `None` for a new task.
+    pub id: Option<TaskId>,
+    /// The field with the keyboard focus.
+    pub field: Field,
+    /// Why the form was rejected; empty if it was not.
+    pub error: String,
+    /// The task when the form was opened. Comparing with it keeps changes that others made in the meantime.
+    opened: Option<Task>,
+    subject: Composer,
+    description: Composer,
+    waits: Composer,
+    tags: Composer,
+}
+
+impl TaskForm {
+    /// Creates an empty form for a new task.
+    pub fn new() -> TaskForm {
+        TaskForm::default()
+    }
+
+    /// Creates a form that edits an existing task.
+    pub fn for_task(task: &Task) -> TaskForm {
+        let mut form = TaskForm {
+            id: Some(task.id),
+            opened: Some(task.clone()),
+            ..TaskForm::default()
+        };
+        let numbers: Vec<String> = task.blocked_by.iter().map(|b| b.0.to_string()).collect();
+        form.subject.set(&one_line(&task.subject));
+        form.description.set(&task.description);
+        form.waits.set(&numbers.join(" "));
+        form.tags.set(&one_line(&task.tags.join(" ")));
+        form
+    }
+
+    pub fn title(&self) -> String {
+        match self.id {
+            None => "New task".into(),
+            Some(id) => format!("Edit {id}"),
+        }
+    }
+
+    pub fn input(&self, field: Field) -> &Composer {
+        match field {
+            Field::Subject => &self.subject,
+            Field::Description => &self.description,
+            Field::BlockedBy => &self.waits,
+            Field::Tags => &self.tags,
+        }
+    }
+
+    /// Returns the focused field for editing and clears the error.
+    pub fn writing(&mut self) -> &mut Composer {
+        self.error.clear();
+        self.focused_input()
+    }
+
+    /// Returns the focused field for a change that leaves its text as it is.
+    pub fn focused_input(&mut self) -> &mut Composer {
+        match self.field {
+            Field::Subject => &mut self.subject,
+            Field::Description => &mut self.description,
+            Field::BlockedBy => &mut self.waits,
+            Field::Tags => &mut self.tags,
+        }
+    }
+
+    /// Moves the focus by `by` fields, wrapping around.
+    pub fn cycle_focus(&mut self, by: isize) {
+        let all = Field::ALL;
+        let count = all.len().cast_signed();
+        let at = all.iter().position(|f| *f == self.field).unwrap_or(0);
+        let next = (at.cast_signed() + by).rem_euclid(count);
+        self.field = all[next.cast_unsigned()];
+    }
+
+    pub fn is_empty(&self) -> bool {
+        Field::ALL
+            .iter()
+            .all(|f| self.input(*f).text().trim().is_empty())
+    }
+
+    /// Adds a task to the blockers, or removes it if it is one.
+    pub fn toggle_blocker(&mut self, id: TaskId) {
+        self.error.clear();
+        let text = self.waits.text();
+        let is_it = |word: &&str| matches!(word.parse(), Ok(TaskRef::Id(other)) if other == id);
+        let mut words: Vec<&str> = list_words(&text).collect();
+        let number = id.0.to_string();
+        if words.iter().any(is_it) {
+            words.retain(|word| !is_it(word));
+        } else {
+            words.push(&number);
+        }
+        self.waits.set(&words.join(" "));
+    }
+
+    /// Returns the command that creates or updates the task, or `None` if nothing changed. It is checked against
+    /// `board` with the board's own rules.
+    ///
+    /// # Errors
+    /// Returns the reason if the form is invalid.
+    pub fn to_command(&self, board: &TaskGraph) -> Result<Option<TaskCommand>, String> {
+        let blocked_by = task_numbers(&self.waits.text(), board)?;
+        let tags: Vec<String> = list_words(&self.tags.text())
+            .map(|tag| tag.trim_start_matches('#').to_string())
+            .filter(|tag| !tag.is_empty())
+            .collect();
+        let (subject, description) = (self.subject.text(), self.description.text());
+        let mut tried = board.clone();
+        let Some(task) = self.id else {
+            let new = NewTask {
+                subject,
+                description: description.trim_end().into(),
+                blocked_by,
+                tags,
+                worktree: String::new(),
+            };
+            let checked = tried.create(TaskId::MAX, new.clone(), Timestamp::default());
+            checked.map_err(|e| e.to_string())?;
+            return Ok(Some(TaskCommand::Add { new }));
+        };
+        let now = board.require(task).map_err(|e| e.to_string())?;
+        let before = self.opened.as_ref().unwrap_or(now);
+        let is_other = |a: &[TaskId], b: &[TaskId]| -> Vec<TaskId> {
+            a.iter().copied().filter(|id| !b.contains(id)).collect()
+        };
+        let mut unblock = is_other(&before.blocked_by, &blocked_by);
+        // Blockers that were completed or deleted in the meantime are gone already.
+        unblock.retain(|id| now.blocked_by.contains(id));
+        let edit = TaskEdit {
+            subject: (subject != one_line(&before.subject)).then_some(subject),
+            description: (description.trim_end() != before.description.trim_end())
+                .then(|| description.trim_end().into()),
+            block_on: is_other(&blocked_by, &before.blocked_by),
+            unblock,
+            tags: (tags != before.tags).then_some(tags),
+        };
+        if edit == TaskEdit::default() {
+            return Ok(None);
+        }
+        let checked = tried.edit(task, &edit, Timestamp::default());
+        checked.map_err(|e| e.to_string())?;
+        Ok(Some(TaskCommand::Edit { task, edit }))
+    }
+}
+
+/// Splits the text of a list field into words.
+fn list_words(text: &str) -> impl Iterator<Item = &str> {
+    text.split([',', ' ', '\t', '\n'])
+        .filter(|word| !word.is_empty())
+}
+
+/// Parses task numbers and removes duplicates.
+fn task_numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
+    let mut out = Vec::new();
+    for word in list_words(text) {
+        match TaskRef::from_str(word) {
+            Ok(TaskRef::Id(id)) if out.contains(&id) => {}
+            Ok(TaskRef::Id(id)) => out.push(id),
+            Ok(TaskRef::Words(_)) | Err(_) => {
+                return Err(board.not_a_number_error(word).to_string());
+            }
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::domain::ids::Name;
+    use crate::ui::fixture::hands;
+
+    /// Creates a form with these texts in its fields.
+    fn filled(id: Option<u64>, fields: [&str; 4]) -> TaskForm {
+        let mut form = TaskForm {
+            id: id.map(TaskId),
+            ..TaskForm::default()
+        };
+        for (field, text) in Field::ALL.into_iter().zip(fields) {
+            form.field = field;
+            form.writing().set(text);
+        }
+        form
+    }
+
+    #[test]
+    fn new_task_is_built_from_fields_or_rejected() {
+        let state = hands(160, 45, None);
+        let made = |fields| filled(None, fields).to_command(&state.model.board);
+        let new = NewTask {
+            subject: "Draw it".into(),
+            description: "With a pen.\nThen in ink.".into(),
+            blocked_by: vec![TaskId(2), TaskId(4)],
+            tags: vec!["rust".into(), "ui".into()],
+            worktree: String::new(),
+        };
+        assert_eq!(
+            made([
+                "Draw it",
+                "With a pen.\nThen in ink.\n\n",
+                "#2, 4 2",
+                "#rust ui"
+            ]),
+            Ok(Some(TaskCommand::Add { new }))
+        );
+        for (fields, why) in [
+            (
+                ["", "x", "", ""],
+                "a task needs a subject: one line that says what is to be done",
+            ),
+            (
+                ["x", "", "9", ""],
+                "task #9 does not exist: the board has 6 tasks, the last is #6",
+            ),
+            (
+                ["x", "", "two", ""],
+                "'two' is not the number of a task (list the tasks to see them)",
+            ),
+            (
+                ["x", "", "1", ""],
+                "task #1 is already completed: nothing has to wait for it",
+            ),
+        ] {
+            assert_eq!(made(fields), Err(why.into()), "{fields:?}");
+        }
+        let long = "x".repeat(201);
+        let why = "the subject is too long (200 characters at most): put the rest into a file and name it";
+        assert_eq!(made([&long, "", "", ""]), Err(why.into()));
+    }
+
+    #[test]
+    fn edit_contains_only_changed_fields() {
+        let state = hands(160, 45, None);
+        let made = |id, fields| filled(Some(id), fields).to_command(&state.model.board);
+        let form = TaskForm::for_task(state.model.board.get(TaskId(4)).unwrap());
+        assert_eq!(form.to_command(&state.model.board), Ok(None));
+        let edit = |edit| {
+            Ok(Some(TaskCommand::Edit {
+                task: TaskId(4),
+                edit,
+            }))
+        };
+        assert_eq!(
+            made(4, ["Describe the format", "", "2", "docs"]),
+            edit(TaskEdit {
+                tags: Some(vec!["docs".into()]),
+                ..TaskEdit::default()
+            })
+        );
+        assert_eq!(
+            made(4, ["Describe it", "All of it.", "3", ""]),
+            edit(TaskEdit {
+                subject: Some("Describe it".into()),
+                description: Some("All of it.".into()),
+                block_on: vec![TaskId(3)],
+                unblock: vec![TaskId(2)],
+                tags: None,
+            })
+        );
+        for (id, fields, why) in [
+            (
+                2,
+                ["Write the parser", "", "4", ""],
+                "task #2 cannot wait for #4: #4 already waits for #2",
+            ),
+            (
+                4,
+                ["Describe the format", "", "4", ""],
+                "task #4 cannot wait for itself",
+            ),
+            (4, [" ", "", "2", ""], "a task needs a subject"),
+            (
+                1,
+                ["Another plan", "", "", ""],
+                "task #1 is completed and cannot be changed",
+            ),
+        ] {
+            let refusal = made(id, fields).unwrap_err();
+            assert!(refusal.starts_with(why), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn edit_keeps_concurrent_changes() {
+        let mut board = (*hands(160, 45, None).board).clone();
+        let mut form = TaskForm::for_task(board.get(TaskId(4)).unwrap());
+        let now = Timestamp(1.0);
+        let others = TaskEdit {
+            subject: Some("Describe the format well".into()),
+            block_on: vec![TaskId(3)],
+            tags: Some(vec!["docs".into()]),
+            ..TaskEdit::default()
+        };
+        board.edit(TaskId(4), &others, now).unwrap();
+        let alice = Name::member("alice").unwrap();
+        board.complete(TaskId(2), &alice, now).unwrap();
+        assert_eq!(form.to_command(&board), Ok(None));
+        form.field = Field::BlockedBy;
+        form.writing().set("5");
+        let edit = TaskEdit {
+            block_on: vec![TaskId(5)],
+            ..TaskEdit::default()
+        };
+        let task = TaskId(4);
+        assert_eq!(
+            form.to_command(&board),
+            Ok(Some(TaskCommand::Edit { task, edit }))
+        );
+    }
+
+    #[test]
+    fn focus_cycles_and_blockers_toggle() {
+        let mut form = TaskForm::new();
+        let mut actual = Vec::new();
+        for by in [1, 1, 1, 1, -1] {
+            form.cycle_focus(by);
+            actual.push(form.field.title());
+        }
+        assert_eq!(
+            actual,
+            ["Description", "Waits for", "Tags", "Subject", "Tags"]
+        );
+        for (id, expected) in [(3, "3"), (5, "3 5"), (3, "5"), (5, "")] {
+            form.toggle_blocker(TaskId(id));
+            assert_eq!(form.input(Field::BlockedBy).text(), expected);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The lines of a task: status, description, dependencies and history.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::domain::ids::TaskId;
+use crate::domain::task::Task;
+use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
+use crate::ui::app::App;
+use crate::ui::model::board::index::PolicyContext;
+use crate::ui::model::board::{branches, index, unlocks};
+use crate::ui::model::{CrewModel, board as model_board};
+use crate::ui::text::{age, called, count, dollars, format_time, pad, width as columns, wrap};
+use crate::ui::theme::Theme;
+
+/// Maximum number of tasks listed as blockers or as blocked.
+const EDGES_MAX: usize = 50;
+
+/// Maximum number of history entries shown.
+const STEPS_MAX: usize = 40;
+
+/// Columns of the field names.
+const NAMES: usize = 12;
+
+/// Returns the lines of the page, `width` columns wide.
+pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let plain = |text: String, style: Style| Line::styled(text, style);
+    let mut out: Vec<Line> = wrap(&task.subject, width)
+        .into_iter()
+        .map(|line| plain(line, theme.heading))
+        .collect();
+    let (shape, words, style) = branches::look(app, task, theme);
+    // The owner and the time go before the merge status.
+    let (words, rest) = match words.split_once(", ") {
+        Some((words, rest)) if branches::is_unmerged(app, task) => {
+            (words.to_string(), format!("; {rest}"))
+        }
+        Some(_) | None => (words, String::new()),
+    };
+    let here = index::standing(&app.model.board, task);
+    let by = match (here, task.owner.is_empty()) {
+        (PolicyContext::Done, false) => format!(" by {}", called(&task.owner)),
+        _ => String::new(),
+    };
+    out.push(Line::from(vec![
+        Span::styled(format!("{shape} {words}"), style),
+        Span::styled(by, theme.dim),
+        Span::styled(
+            match (app.standing_for(task).as_str(), here) {
+                ("", _) => String::new(),
+                (passed, PolicyContext::Done) => format!(", {passed} ago"),
+                (took, _) => format!(", for {took}"),
+            },
+            theme.dim,
+        ),
+        Span::styled(rest, style),
+    ]));
+    out.push(Line::default());
+    if task.description.trim().is_empty() {
+        out.push(plain("No description.".into(), theme.dim));
+    } else {
+        let text = wrap(&task.description, width);
+        out.extend(text.into_iter().map(|line| plain(line, theme.text)));
+    }
+    out.push(Line::default());
+    let mut field = |name: &str, text: String| {
+        for (i, line) in wrap(&text, width.saturating_sub(NAMES))
+            .into_iter()
+            .enumerate()
+        {
+            let name = if i == 0 { name } else { "" };
+            out.push(Line::from(vec![
+                Span::styled(pad(name, NAMES), theme.dim),
+                Span::styled(line, theme.text),
+            ]));
+        }
+    };
+    field("tags", model_board::tags(task));
+    field("worktree", one_line(&task.worktree));
+    field("branch", one_line(&branches::words(app, task)));
+    match task.attempts {
+        0 => {}
+        1 => field("claimed", "once".into()),
+        n => field("claimed", format!("{n} times")),
+    }
+    if let Some(used) = app.model.costs.of(task.id) {
+        let tokens = count(used.usage.total());
+        let cost = used.cost.map(|cost| format!(", {}", dollars(cost)));
+        let cost = cost.unwrap_or_default();
+        field("spent", format!("{tokens} tokens{cost}"));
+    }
+    field("created", when(app, task.created_at));
+    if task.updated_at != task.created_at {
+        field("changed", when(app, task.updated_at));
+    }
+    let index = index(app);
+    let place = index.place(task.id).unwrap_or(usize::MAX);
+    if let Some(step) = index.critical_step(place) {
+        let of = index.critical().len();
+        let text = format!("step {} of {of}: the longest chain of open tasks", step + 1);
+        field("on the path", text);
+    }
+    let unlocks = unlocks(app, task.id);
+    if !unlocks.is_empty() {
+        let ids = unlocks.iter().take(EDGES_MAX).map(ToString::to_string);
+        field("unblocks", ids.collect::<Vec<_>>().join(" "));
+    }
+    let on_board =
+        |places: &[usize]| -> Vec<TaskId> { places.iter().filter_map(|p| index.id(*p)).collect() };
+    let mut before = on_board(index.waits(place));
+    // A blocker that is not on the board has no index but still blocks.
+    let missing = task
+        .blocked_by
+        .iter()
+        .filter(|id| index.place(**id).is_none());
+    before.extend(missing);
+    edges(app, "Waits for", &before, width, theme, &mut out);
+    edges(
+        app,
+        "Blocks",
+        &on_board(index.frees(place)),
+        width,
+        theme,
+        &mut out,
+    );
+    history(app, task, width, theme, &mut out);
+    out
+}
+
+/// Adds the history of the task, newest first.
+fn history(app: &App, task: &Task, width: usize, theme: &Theme, out: &mut Vec<Line<'static>>) {
+    let mut steps = app.model.history.of(task.id);
+    let told: Vec<_> = steps.by_ref().take(STEPS_MAX).collect();
+    if told.is_empty() {
+        return;
+    }
+    out.push(Line::default());
+    out.push(Line::styled("History", theme.heading));
+    for (at, step) in told {
+        let when = format!("  {}  ", format_time(at, &app.prefs.zone));
+        let indent = columns(&when);
+        for (i, line) in wrap(&step.words(), width.saturating_sub(indent))
+            .into_iter()
+            .enumerate()
+        {
+            let when = if i == 0 { when.as_str() } else { "" };
+            out.push(Line::from(vec![
+                Span::styled(pad(when, indent), theme.dim),
+                Span::styled(line, theme.text),
+            ]));
+        }
+    }
+    let older = match (steps.count(), app.model.history.is_cut()) {
+        (0, false) => return,
+        (0, true) => "  earlier history is not kept".to_string(),
+        (n, _) => format!("  and {n} more"),
+    };
+    out.push(Line::styled(older, theme.dim));
+}
+
+/// Returns a time of day and how long ago it was; empty if unknown.
+fn when(app: &App, at: Timestamp) -> String {
+    if at.0 <= 0.0 {
+        return String::new();
+    }
+    format!(
+        "{}, {} ago",
+        format_time(at, &app.prefs.zone),
+        age(app.now.since(at))
+    )
+}
+
+fn edges(
+    model: &CrewModel,
+    title: &str,
+    ids: &[TaskId],
+    width: usize,
+    theme: &Theme,
+    out: &mut Vec<Line<'static>>,
+) {
+    if ids.is_empty() {
+        return;
+    }
+    out.push(Line::default());
+    out.push(Line::styled(title.to_string(), theme.heading));
+    let digits = ids.iter().map(|id| id.to_string().len()).max().unwrap_or(1);
+    for id in ids.iter().take(EDGES_MAX) {
+        let number = pad(&id.to_string(), digits);
+        let Some(task) = model.board.get(*id) else {
+            let text = format!("  ? {number} is not on the board");
+            out.push(Line::styled(text, theme.warn));
+            continue;
+        };
+        let (shape, words, style) = branches::look(model, task, theme);
+        let subject = one_line(&task.subject);
+        let room = width.saturating_sub(digits + 5);
+        let words = crate::ui::text::fit(&words, room / 2);
+        out.push(Line::from(vec![
+            Span::styled(format!("  {shape} {number} "), style),
+            Span::styled(
+                pad(&subject, room.saturating_sub(columns(&words) + 1)),
+                theme.text,
+            ),
+            Span::styled(format!(" {words}"), style),
+        ]));
+    }
+    if ids.len() > EDGES_MAX {
+        let text = format!("  and {} more", ids.len() - EDGES_MAX);
+        out.push(Line::styled(text, theme.dim));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::graph::TaskGraph;
+    use crate::ui::fixture::{NOON, after_events, board, ready};
+
+    #[test]
+    fn page_shows_all_fields() {
+        let mut tasks: Vec<Task> = board().tasks().cloned().collect();
+        let join = &mut tasks[3];
+        join.tags = vec!["rust".into(), "io".into()];
+        join.worktree = "join".into();
+        join.attempts = 2;
+        join.updated_at = Timestamp(NOON + 1.0);
+        join.blocked_by.push(TaskId(99));
+        join.blocks = vec![TaskId(5)];
+        let graph = TaskGraph::new(tasks);
+        let board = crate::ui::fixture::board_event(&graph);
+        let state = after_events(160, 45, vec![ready(), board]);
+        let task = state.model.board.get(TaskId(4)).unwrap();
+        let page = lines(&state, task, 60, &Theme::default());
+        let text: Vec<String> = page.iter().map(|l| l.to_string() + "\n").collect();
+        insta::assert_snapshot!(text.concat());
+    }
+
+    #[test]
+    fn description_comes_before_fields_edges_and_history() {
+        let mut state = crate::ui::fixture::busy(160, 45);
+        let task = state.model.board.get(TaskId(4)).unwrap().clone();
+        let mut edited = task.clone();
+        edited.updated_at = Timestamp(NOON + 5.0);
+        let changed = vec![std::sync::Arc::new(edited)];
+        let event = crate::protocol::EventKind::BoardChanged {
+            changed,
+            removed: vec![],
+        };
+        crate::ui::fixture::apply_events(&mut state, vec![event]);
+        let page = lines(&state, &task, 60, &Theme::default());
+        let text: Vec<String> = page.iter().map(Line::to_string).collect();
+        let at = |words: &str| text.iter().position(|line| line.contains(words));
+        let description = at("keep the public").unwrap();
+        for below in ["created", "Waits for"] {
+            assert!(at(below).unwrap() > description, "{text:#?}");
+        }
+        assert!(at("History").is_none_or(|history| history > description));
+    }
+}

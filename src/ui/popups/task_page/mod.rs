@@ -1,0 +1,59 @@
+//! The page of a task.
+
+mod lines;
+
+use ratatui::text::Line;
+
+use crate::domain::ids::TaskId;
+use crate::ui::app::App;
+use crate::ui::model::CrewModel;
+use crate::ui::popups::pager::{Page, Pager, Row, text_rows};
+pub use crate::ui::popups::task_page::lines::lines;
+use crate::ui::text::aging::ShownAge;
+use crate::ui::theme::Theme;
+
+/// A task with all its details.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskPage(TaskId);
+
+impl TaskPage {
+    /// Creates the pager of a task.
+    pub fn pager(id: TaskId) -> Pager<TaskPage> {
+        Pager::new(TaskPage(id))
+    }
+}
+
+/// Returns the times whose age the page of a task shows.
+pub(in crate::ui) fn ages(model: &CrewModel, id: TaskId) -> Vec<ShownAge> {
+    let Some(task) = model.board.get(id) else {
+        return Vec::new();
+    };
+    let times = [task.created_at, task.updated_at];
+    let times = times.into_iter().chain(model.history.since(task));
+    times.map(ShownAge::at_once).collect()
+}
+
+impl Page for TaskPage {
+    fn title(&self, _app: &App) -> String {
+        format!("Task {}", self.0)
+    }
+
+    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row> {
+        let lines = match app.model.board.get(self.0) {
+            Some(task) => lines(app, task, width, theme),
+            None => {
+                let words = "This task is no longer on the board.";
+                vec![Line::styled(words, theme.dim)]
+            }
+        };
+        text_rows(lines)
+    }
+
+    fn tip(&self) -> &'static str {
+        "The details and the history of the task"
+    }
+
+    fn ages(&self, app: &App) -> Vec<ShownAge> {
+        ages(app, self.0)
+    }
+}

@@ -1,0 +1,98 @@
+//! The choice of the theme. The selected theme is previewed; closing the picker restores the saved one.
+
+use std::sync::Arc;
+
+use ratatui::layout::Rect;
+
+use crate::domain::custom_theme::{CustomTheme, ThemeChoice};
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::{Next, open as open_popup};
+use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
+
+/// Maximum number of visible rows.
+const ROWS_MAX: u16 = 10;
+
+/// The themes.
+#[derive(Debug)]
+pub struct ThemeChoices;
+
+/// Opens the picker with the current theme selected.
+pub fn open(app: &mut App) {
+    let all = ThemeChoice::all(&app.prefs.own_themes);
+    let row = all.iter().position(|theme| *theme == app.prefs.theme);
+    open_popup(app, Picker::new(ThemeChoices, row.unwrap_or(0)));
+}
+
+impl App {
+    /// Returns the theme in effect: the previewed one while the picker is open, else the saved one.
+    pub fn theme(&self) -> ThemeChoice {
+        let picker = self.popups.find::<Picker<ThemeChoices>>();
+        let previewed = picker.and_then(|picker| picker.selected(self));
+        previewed.unwrap_or_else(|| self.prefs.theme.clone())
+    }
+
+    /// Sets the theme from the settings.
+    pub fn set_theme(&mut self, theme: impl Into<ThemeChoice>) {
+        self.prefs.theme = theme.into();
+        self.dirty = true;
+    }
+
+    /// Sets the user's custom themes.
+    pub fn set_own_themes(&mut self, themes: Vec<Arc<CustomTheme>>) {
+        self.prefs.own_themes = themes;
+        self.dirty = true;
+    }
+}
+
+impl Choices for ThemeChoices {
+    type Item = ThemeChoice;
+
+    fn title(&self, _app: &App) -> String {
+        "Theme".into()
+    }
+
+    fn rows(&self, app: &App) -> Vec<PickerRow<ThemeChoice>> {
+        let all = ThemeChoice::all(&app.prefs.own_themes);
+        let widest = all.iter().map(|theme| theme.word().chars().count()).max();
+        let widest = widest.unwrap_or_default() + 1;
+        let row = |theme: ThemeChoice| {
+            let words = format!("{:<widest$} {}", theme.word(), theme.about());
+            let is_saved = theme == app.prefs.theme;
+            let aside = if is_saved { "in use" } else { "" };
+            PickerRow::new(words, aside.into(), theme)
+        };
+        all.into_iter().map(row).collect()
+    }
+
+    fn tip(&self) -> &'static str {
+        "A live preview of the selected theme"
+    }
+
+    fn choose(
+        &mut self,
+        app: &mut App,
+        item: Option<ThemeChoice>,
+        _typed: &str,
+        out: &mut Vec<Effect>,
+    ) -> Next {
+        let Some(theme) = item else {
+            return Next::Stay;
+        };
+        app.say(NoticeLevel::Info, format!("Theme: {}.", theme.word()));
+        app.prefs.theme = theme.clone();
+        out.push(Effect::SaveTheme(theme));
+        Next::Close
+    }
+
+    fn area(&self, app: &App, screen: Rect) -> Rect {
+        // Low, so that the theme is visible.
+        let all = ThemeChoice::all(&app.prefs.own_themes);
+        low_area(screen, all.len(), ROWS_MAX)
+    }
+
+    fn dims(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,52 @@
+//! The thread of messages between two parties.
+
+mod lines;
+
+use ratatui::text::Line;
+
+use crate::ui::app::App;
+use crate::ui::app::popup::open as open_popup;
+use crate::ui::popups::pager::{Page, Pager, Row, text_rows, text_width};
+pub(in crate::ui) use crate::ui::popups::thread::lines::{ages, lay_out, title};
+use crate::ui::text::aging::ShownAge;
+use crate::ui::theme::Theme;
+
+/// The thread of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadPage {
+    /// The number of the message in the inbox.
+    pub number: u64,
+}
+
+/// Opens a message in its thread, scrolled to the message. Earlier messages are above.
+pub fn open(app: &mut App, number: u64) {
+    let traced = app.model.letters.get(number);
+    let width = text_width(app.size);
+    let thread = traced.map(|t| lay_out(app, t, width, &Theme::default()));
+    let mut pager = Pager::new(ThreadPage { number });
+    pager.scroll = thread.map_or(0, |thread| thread.opened);
+    open_popup(app, pager);
+}
+
+impl Page for ThreadPage {
+    fn title(&self, app: &App) -> String {
+        let traced = app.model.letters.get(self.number);
+        traced.map_or_else(|| "Message".into(), |t| title(app, t))
+    }
+
+    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row> {
+        let lines = match app.model.letters.get(self.number) {
+            Some(traced) => lay_out(app, traced, width, theme).lines,
+            None => vec![Line::styled("This message is no longer kept.", theme.dim)],
+        };
+        text_rows(lines)
+    }
+
+    fn tip(&self) -> &'static str {
+        "All messages between these two agents"
+    }
+
+    fn ages(&self, app: &App) -> Vec<ShownAge> {
+        ages(app, self.number)
+    }
+}

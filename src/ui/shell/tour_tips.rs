@@ -1,7 +1,7 @@
 //! Test data: the tips of the tour, each with the keys that it names and what they do.
 
 use crate::ui::app::board_view;
-use crate::ui::app::popup::Popup;
+use crate::ui::fixture::top_popup;
 use crate::ui::shell::tour::tests::*;
 
 /// Checks whether the keys of a tip did what it says.
@@ -48,7 +48,7 @@ fn decided(_: &UiState, done: &[Effect]) -> bool {
 }
 
 fn comments(state: &UiState, _: &[Effect]) -> bool {
-    matches!(state.popups.last(), Some(Popup::Comment(_)))
+    top_popup(state) == "CommentPopup"
 }
 
 fn with(mut events: Vec<EventKind>, more: Vec<EventKind>) -> Vec<EventKind> {
@@ -285,12 +285,8 @@ pub fn tips() -> Vec<Tip> {
             "alt+3 space",
             "j/k move; preview follows",
         )
-        .does("j", |state, _| {
-            matches!(state.popups.last(), Some(Popup::Peek(_)))
-        })
-        .does("k", |state, _| {
-            matches!(state.popups.last(), Some(Popup::Peek(_)))
-        }),
+        .does("j", |state, _| top_popup(state) == "Peek")
+        .does("k", |state, _| top_popup(state) == "Peek"),
         tip(
             without_conflict(0),
             "alt+3 enter",

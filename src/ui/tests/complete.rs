@@ -5,8 +5,7 @@ use pretty_assertions::assert_eq;
 
 use crate::protocol::Command;
 use crate::ui::app::input::Completion;
-use crate::ui::app::popup::{Popup, Text};
-use crate::ui::fixture::{busy, name, picture, press, started};
+use crate::ui::fixture::{busy, name, picture, press, started, top_popup};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::lead::complete::{candidates, selected};
 use crate::ui::shell::hints::hints;
@@ -51,10 +50,7 @@ fn completion_list_opens_while_typing_and_closes_without_match() {
 fn accepting_runs_command_or_inserts_name() {
     let mut state = busy(160, 45);
     assert_eq!(press(&mut state, "\"/hel\" enter"), []);
-    assert!(matches!(
-        state.popups.last(),
-        Some(Popup::Pager(r)) if matches!(r.text, Text::Help(_))
-    ));
+    assert_eq!(top_popup(&state), "HelpPopup");
     assert!(state.input.composer.is_empty());
 
     let mut state = busy(160, 45);

@@ -5,10 +5,11 @@ use pretty_assertions::assert_eq;
 use crate::domain::mail::MailKind;
 use crate::protocol::EventKind;
 use crate::protocol::event::DeliveryState;
-use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{apply_events, busy, letter, name, picture, press};
 use crate::ui::frame::hit::Hit;
 use crate::ui::panes::{inbox, team};
+use crate::ui::popups::pager::Pager;
+use crate::ui::popups::thread::ThreadPage;
 use crate::ui::shell::hit_test;
 use crate::ui::tests::scenes::cast;
 use crate::ui::{Pane, UiState};
@@ -93,10 +94,8 @@ fn keys_act_on_filtered_rows_and_selection_is_kept() {
     let (number, from) = (found.number, found.letter.from.clone());
     assert_eq!((at, from.as_str()), (letters(&state).len() - 2, "bob"));
     press(&mut state, "enter");
-    let Some(Popup::Pager(reader)) = state.popups.last() else {
-        panic!("nothing is read");
-    };
-    assert_eq!(reader.text, Text::Letter(number));
+    let thread = state.popups.top::<Pager<ThreadPage>>();
+    assert_eq!(thread.unwrap().page.number, number);
     press(&mut state, "esc esc");
     assert_eq!(letters(&state).len(), state.model.letters.len());
     assert_eq!(inbox::selected_letter(&state).unwrap().1.number, number);

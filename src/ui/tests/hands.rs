@@ -2,14 +2,13 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::graph::{Claimer, NewTask, TaskEdit};
+use crate::domain::graph::Claimer;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::UserAction;
-use crate::protocol::{Command, CommandRef, EventKind, TaskCommand};
-use crate::ui::app::popup::Popup;
-use crate::ui::fixture::{NOON, apply_events, board_event, hands, name, picture, press};
+use crate::protocol::{Command, EventKind, TaskCommand};
+use crate::ui::fixture::{NOON, apply_events, board_event, hands, name, picture, press, top_popup};
 use crate::ui::tests::merging::on as merging_on;
 use crate::ui::{Effect, UiState};
 
@@ -21,7 +20,7 @@ pub fn at(width: u16, height: u16, own: Option<u64>, id: u64) -> UiState {
     state
 }
 
-fn wish(wish: TaskCommand) -> Effect {
+pub fn wish(wish: TaskCommand) -> Effect {
     Effect::Command(Command::Task(Box::new(wish)))
 }
 
@@ -60,7 +59,7 @@ fn own_tasks_need_no_confirmation_others_do() {
     ] {
         let mut state = at(160, 45, own, id);
         assert_eq!(press(&mut state, keys), expected, "{id} {keys}");
-        let asks = state.popups.iter().any(|p| matches!(p, Popup::Confirm(_)));
+        let asks = ["ReleaseTask", "CompleteTask"].contains(&top_popup(&state).as_str());
         let still = ["u u", "u enter", "d d"].contains(&keys);
         let is_first = expected.is_empty() && keys.len() == 1;
         assert_eq!(asks, still || is_first, "{id} {keys}");
@@ -198,163 +197,6 @@ fn event_log_names_user() {
         assert!(log.contains(line), "{line}\n{log}");
     }
     assert!(!log.contains("outside"), "{log}");
-}
-
-#[test]
-fn task_form_submits_and_shows_errors() {
-    let add = |subject: &str, blocked_by: &[u64]| {
-        wish(TaskCommand::Add {
-            new: NewTask {
-                subject: subject.into(),
-                blocked_by: blocked_by.iter().copied().map(TaskId).collect(),
-                ..NewTask::default()
-            },
-        })
-    };
-    let edit = |edit: TaskEdit| {
-        wish(TaskCommand::Edit {
-            task: TaskId(4),
-            edit,
-        })
-    };
-    let words = |subject: &str| TaskEdit {
-        subject: Some(subject.into()),
-        ..TaskEdit::default()
-    };
-    let no_wait = TaskEdit {
-        unblock: vec![TaskId(2)],
-        ..TaskEdit::default()
-    };
-    for (keys, expected, is_open) in [
-        ("a", vec![], true),
-        ("a enter", vec![], true),
-        ("a \"Draw\" enter", vec![add("Draw", &[])], false),
-        (
-            "a \"Draw\" tab tab ctrl+t enter",
-            vec![add("Draw", &[4])],
-            false,
-        ),
-        (
-            "a \"Draw\" ctrl+t ctrl+t enter",
-            vec![add("Draw", &[])],
-            false,
-        ),
-        ("a \"Draw\" ctrl+j enter", vec![add("Draw", &[])], false),
-        ("a \"Draw\" esc", vec![], false),
-        ("a \"Draw\" esc a enter", vec![add("Draw", &[])], false),
-        ("a \"Draw\" ctrl+c a enter", vec![add("Draw", &[])], false),
-        (
-            "a \"Draw\" ctrl+u \"It\" enter",
-            vec![add("It", &[])],
-            false,
-        ),
-        ("a \"Draw\" ctrl+x e", vec![Effect::EditComposer], true),
-        ("e enter", vec![], false),
-        (
-            "e \"s\" enter",
-            vec![edit(words("Describe the formats"))],
-            false,
-        ),
-        ("e tab tab ctrl+u enter", vec![edit(no_wait)], false),
-        ("e ctrl+t enter", vec![], false),
-        // Other keys do not discard the text.
-        ("a \"Draw\" alt+w", vec![], true),
-        ("a \"Draw\" ctrl+p", vec![], true),
-    ] {
-        let mut state = at(160, 45, None, 4);
-        assert_eq!(press(&mut state, keys), expected, "{keys}");
-        let open = state.popups.iter().any(|p| matches!(p, Popup::Task(_)));
-        assert_eq!(open, is_open, "{keys}");
-    }
-    let mut state = at(160, 45, None, 1);
-    assert_eq!(press(&mut state, "e"), []);
-    assert!(picture(&state).contains("Cannot edit #1: it is completed."));
-    let mut state = at(60, 16, None, 1);
-    press(&mut state, "e");
-    assert!(picture(&state).contains("Cannot edit #1: it is completed."));
-}
-
-#[test]
-fn rejected_form_reopens_with_reason() {
-    let mut state = at(160, 45, None, 4);
-    press(&mut state, "a \"Draw\" enter");
-    let why = "the disk is full".to_string();
-    let refused = |asked| EventKind::refused(asked, why.clone());
-    let edit = CommandRef::EditTask { task: TaskId(4) };
-    for other in [
-        CommandRef::Merge { task: TaskId(2) },
-        CommandRef::ListModels,
-        edit,
-    ] {
-        apply_events(&mut state, vec![refused(other)]);
-        assert!(state.popups.is_empty(), "it is not about the form");
-    }
-    let of_old = EventKind::Refused {
-        asked: None,
-        why: why.clone(),
-    };
-    apply_events(&mut state, vec![of_old, refused(CommandRef::AddTask)]);
-    let shown = picture(&state);
-    assert!(shown.contains("New task") && shown.contains("Draw") && shown.contains(&why));
-    // An accepted form does not return; a rejection of something else changes nothing.
-    press(&mut state, "enter");
-    let task = TaskId(7);
-    let act = UserAction::Added;
-    apply_events(
-        &mut state,
-        vec![
-            EventKind::PersonActed { task, act },
-            refused(CommandRef::AddTask),
-        ],
-    );
-    assert!(state.popups.is_empty() && state.input.task_forms.is_clear());
-    press(&mut state, "a");
-    assert!(!picture(&state).contains("Draw"));
-    // A paste into a single- line field becomes one line.
-    crate::ui::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
-    assert!(picture(&state).contains("a b"));
-    crate::ui::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
-    assert!(picture(&state).contains("c d"));
-}
-
-#[test]
-fn rejected_form_stays_draft_while_user_is_busy() {
-    for keys in ["i", "i \"half\"", "?"] {
-        let mut state = at(160, 45, None, 4);
-        press(&mut state, "a \"Draw\" enter a \"Paint\" esc");
-        press(&mut state, keys);
-        let popups = state.popups.len();
-        apply_events(
-            &mut state,
-            vec![EventKind::refused(CommandRef::AddTask, "the disk is full.")],
-        );
-        assert_eq!(state.popups.len(), popups, "{keys}");
-        let said = state.status.take().map(|f| f.text).unwrap_or_default();
-        assert_eq!(
-            said, "the disk is full. Draft kept; a reopens it.",
-            "{keys}"
-        );
-        // Neither draft replaces the other.
-        press(&mut state, "esc esc 3 a");
-        let shown = picture(&state);
-        assert!(shown.contains("Draw") && shown.contains("the disk is full"));
-        press(&mut state, "enter a");
-        assert!(picture(&state).contains("Paint"), "{keys}");
-    }
-}
-
-#[test]
-fn unconfirmed_forms_are_bounded() {
-    let mut state = at(160, 45, None, 4);
-    for _ in 0..crate::ui::app::task_forms::FORMS_MAX {
-        assert_eq!(press(&mut state, "a \"Draw\" enter").len(), 1);
-    }
-    assert_eq!(press(&mut state, "a \"One more\" enter"), []);
-    assert!(picture(&state).contains("the board has not confirmed"));
-    let act = UserAction::Added;
-    let task = TaskId(7);
-    apply_events(&mut state, vec![EventKind::PersonActed { task, act }]);
-    assert_eq!(press(&mut state, "enter").len(), 1);
 }
 
 /// The losses of a worktree.

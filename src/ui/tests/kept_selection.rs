@@ -13,9 +13,11 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::protocol::{Command, EventKind};
 use crate::ui::Effect;
-use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, apply_events, board, busy, name, picture, press, started, team};
 use crate::ui::panes::team as panes_team;
+use crate::ui::popups::jobs::JobsPopup;
+use crate::ui::popups::models::ModelChoices;
+use crate::ui::popups::picker::Picker;
 
 #[test]
 fn team_selection_follows_agent_that_moves_down() {
@@ -108,10 +110,8 @@ fn job_selection_follows_ended_job() {
     press(&mut state, "\"/jobs\" enter");
     apply_events(&mut state, vec![job("one", true)]);
     let selected = |state: &crate::ui::UiState| {
-        let Some(Popup::Jobs { row }) = state.popups.last() else {
-            panic!("no jobs")
-        };
-        state.model.jobs.listed()[*row].id.0.clone()
+        let row = state.popups.top::<JobsPopup>().unwrap().row;
+        state.model.jobs.listed()[row].id.0.clone()
     };
     assert_eq!(selected(&state), "one");
     apply_events(&mut state, vec![job("four", false)]);
@@ -179,10 +179,8 @@ fn model_list_opens_on_current_model() {
             .lines()
             .find(|l| l.contains("in use"))
             .map(str::to_string);
-        let row = match state.popups.last() {
-            Some(Popup::Picker(picker)) => picker.row,
-            other => panic!("{other:?}"),
-        };
+        let picker = state.popups.top::<Picker<ModelChoices>>();
+        let row = picker.unwrap().row;
         (row, line.is_some_and(|l| l.contains("scripted-demo")))
     };
     // The list arrives after the popup opens; then it is already known; then a search is typed.

@@ -7,9 +7,9 @@ use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::BranchState;
 use crate::protocol::Command;
-use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
     NOON, apply_branches, apply_events, board_event, busy, cells, merging, name, picture, press,
+    top_popup,
 };
 use crate::ui::{ColorDepth, Effect, Theme, ThemeName, UiState};
 
@@ -55,7 +55,7 @@ fn merge_needs_confirmation() {
             })
             .collect();
         assert_eq!(done, expected, "{keys}");
-        let asks = state.popups.iter().any(|p| matches!(p, Popup::Confirm(_)));
+        let asks = top_popup(&state) == "MergeTask";
         assert_eq!(
             asks,
             ["m", "m D", "m enter", "m m"].contains(&keys),

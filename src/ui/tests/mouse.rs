@@ -5,12 +5,11 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::screen::{PaneLayout, SHARE_MAX, SHARE_MIN};
 use crate::protocol::Command;
-use crate::ui::app::popup::{Popup, Text};
-use crate::ui::app::task_form::Field;
-use crate::ui::fixture::{busy, name, picture, press};
+use crate::ui::fixture::{busy, name, picture, press, top_popup};
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::team;
+use crate::ui::popups::task_form::form::{Field, TaskForm};
 use crate::ui::shell::hit_test;
 use crate::ui::{Effect, Msg, UiState, update};
 
@@ -86,8 +85,7 @@ fn click_selects_row_and_second_click_opens() {
     click(&mut state, "● #3 Read");
     assert!(state.popups.is_empty());
     click(&mut state, "● #3 Read");
-    let is_task = |p: &Popup| matches!(p, Popup::Pager(r) if matches!(r.text, Text::Task(_)));
-    assert!(state.popups.last().is_some_and(is_task));
+    assert_eq!(top_popup(&state), "TaskPage");
     mouse(&mut state, DOWN, (0, 10));
     assert!(state.popups.is_empty(), "a click beside it closes it");
 }
@@ -206,9 +204,7 @@ fn click_in_text_places_cursor() {
     press(&mut state, "\"and \"");
     click(&mut state, "Tags");
     press(&mut state, "\"rust\"");
-    let Some(Popup::Task(form)) = state.popups.last() else {
-        panic!("the form is closed");
-    };
+    let form = state.popups.top::<TaskForm>().unwrap();
     let texts: Vec<String> = Field::ALL.map(|field| form.input(field).text()).into();
     assert_eq!(
         texts,

@@ -8,9 +8,8 @@ use crate::domain::task::TaskStatus;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::BranchState;
 use crate::ui::UiState;
-use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
-    NOON, apply_branches, apply_events, board_event, hands, merging, name, press,
+    NOON, apply_branches, apply_events, board_event, hands, merging, name, press, top_popup,
 };
 use crate::ui::keymap::Action;
 use crate::ui::shell::hints::hints;
@@ -51,7 +50,8 @@ fn pressed(mut state: UiState, key: &str) -> Outcome {
     if !done.is_empty() {
         return Outcome::Done;
     }
-    if matches!(state.popups.last(), Some(Popup::Confirm(_))) {
+    let asks = ["CompleteTask", "EndByForce", "MergeTask", "ReleaseTask"];
+    if asks.contains(&top_popup(&state).as_str()) {
         return Outcome::Asks;
     }
     assert!(state.status.is_some(), "{key} is not silent");

@@ -13,11 +13,16 @@ use crate::protocol::{Event, EventKind};
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
     NOON, apply_events, blank, busy, busy_events, name, permission, picture, press, question,
+    top_popup,
 };
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyLookup, TABLE};
 use crate::ui::panes::{board, inbox, needs, team, todo};
+use crate::ui::popups::diff::DiffPage;
+use crate::ui::popups::event_log::EventLogPopup;
+use crate::ui::popups::help::{EntryEffect, HelpPopup};
+use crate::ui::popups::pager::Pager;
 use crate::ui::replay::Player;
 use crate::ui::shell::hit_test;
 use crate::ui::widgets::placed::Target;
@@ -224,12 +229,23 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
                     same(make, here, &key, &words);
                 }
             }
-            Hit::HelpRow(action) if rows_of_help < 12 => {
+            Hit::PopupPart(file) if top_popup(&state) == "DiffPage" => {
+                let mut state = make();
+                click(&mut state, here);
+                let diff = state.popups.top::<Pager<DiffPage>>().unwrap();
+                assert_eq!(diff.page.file, file, "{words}");
+            }
+            Hit::PopupPart(entry) if top_popup(&state) == "HelpPopup" && rows_of_help < 12 => {
                 rows_of_help += 1;
-                let close = if state.popups.last().map(Popup::context) == Some(Context::Filter) {
+                let help = state.popups.top::<HelpPopup>().unwrap();
+                let close = if help.context() == Context::Filter {
                     "esc esc"
                 } else {
                     "esc"
+                };
+                let entry = help.entry(&state, entry).unwrap();
+                let EntryEffect::Here(action) = entry.means else {
+                    panic!("{words}");
                 };
                 let mut below = make();
                 press(&mut below, close);
@@ -256,33 +272,22 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
             Hit::PopupRow(at) => {
                 let mut state = make();
                 click(&mut state, here);
-                match state.popups.last() {
-                    Some(Popup::Picker(picker)) => assert_eq!(picker.row, at, "{words}"),
-                    Some(Popup::Jobs { row }) => assert_eq!(*row, at, "{words}"),
-                    Some(Popup::EventLog(view)) => {
-                        assert_eq!(view.row(&view.rows(&state)), Some(at), "{words}");
-                    }
-                    other => panic!("{words}: {other:?}"),
+                if let Some(log) = state.popups.top::<EventLogPopup>() {
+                    assert_eq!(log.row(&log.rows(&state)), Some(at), "{words}");
+                } else {
+                    let selected = format!("row: {at},");
+                    let popup = format!("{:?}", state.popups.last());
+                    assert!(popup.contains(&selected), "{words}: {popup}");
                 }
             }
             Hit::Offer(at) => same(make, here, &format!("{}enter", "down ".repeat(at)), &words),
-            Hit::File(file) => {
-                let mut state = make();
-                click(&mut state, here);
-                let Some(Popup::Pager(reader)) = state.popups.last() else {
-                    panic!("{words}");
-                };
-                assert_eq!(reader.row, file, "{words}");
-            }
             Hit::BesidePopup => same(make, here, "ctrl+c", &words),
             Hit::Composer => {
                 let mut state = make();
                 click(&mut state, here);
                 assert_eq!(state.focus, Focus::Composer, "{words}");
             }
-            Hit::Comment
-            | Hit::Field(_)
-            | Hit::HelpRow(_)
+            Hit::PopupPart(_)
             | Hit::Nothing
             | Hit::Replay(_)
             | Hit::Scrollbar(..)
@@ -397,12 +402,6 @@ fn status_line_pieces_are_clickable() {
     };
     assert_eq!(by("need you").focus, Focus::Pane(Pane::Needs));
     assert_eq!(by("working").focus, Focus::Pane(Pane::Team));
-    assert!(matches!(
-        by("1 job").popups.last(),
-        Some(Popup::Jobs { .. })
-    ));
-    assert!(matches!(
-        by("scripted-demo").popups.last(),
-        Some(Popup::Picker(_))
-    ));
+    assert_eq!(top_popup(&by("1 job")), "JobsPopup");
+    assert_eq!(top_popup(&by("scripted-demo")), "ModelChoices");
 }

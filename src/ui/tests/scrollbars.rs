@@ -4,9 +4,10 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
-use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{apply_events, busy, cells, press};
 use crate::ui::frame::hit::Hit;
+use crate::ui::popups::diff::DiffPage;
+use crate::ui::popups::pager::Pager;
 use crate::ui::shell::hit_test;
 use crate::ui::shell::layout::layout;
 use crate::ui::tests::scenes::{Scene, cast, scenes, work};
@@ -143,12 +144,8 @@ fn dragging_popup_scrollbar_scrolls() {
 fn dragging_diff_scrollbar_updates_current_file() {
     let mut state = full(Pane::Lead);
     apply_events(&mut state, vec![work::diff_of_files()]);
-    let file = |state: &UiState| match state.popups.last() {
-        Some(Popup::Pager(reader)) => reader.row,
-        other => panic!("{other:?}"),
-    };
-    let last = state.diff.files().len() - 1;
-    assert!(last > 0);
+    let file = |state: &UiState| state.popups.top::<Pager<DiffPage>>().unwrap().page.file;
+    let last = 3;
     let bar = bars(&state)[0];
     mouse(&mut state, DOWN, bar.at.x, bar.at.bottom() - 1);
     assert_eq!(file(&state), last);

@@ -5,9 +5,13 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
-use crate::ui::fixture::{apply_events, busy, name};
+use crate::ui::Effect;
+use crate::ui::app::popup::Popup;
+use crate::ui::fixture::{apply_events, busy, name, picture, press, top_popup};
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::AgentView;
 use crate::ui::popups::costs::*;
+use crate::ui::tests::scenes::work;
 use crate::ui::text::width as columns_of;
 
 fn used(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {
@@ -74,15 +78,14 @@ fn lines_fit_and_the_selection_is_visible_at_every_size() {
         let mut state = busy(wide, high);
         let names = crate::ui::tests::scenes::cast::large_team();
         apply_events(&mut state, names);
-        apply_events(&mut state, crate::ui::tests::scenes::work::spending());
+        apply_events(&mut state, work::spending());
         let lines = lines(&state, &Theme::default());
         let targets: Vec<usize> = (0..lines.len())
             .filter(|at| lines[*at].target.is_some())
             .collect();
         for at in targets {
-            let view = CostView {
-                selected: lines[at].target.clone(),
-            };
+            let mut view = CostsPopup::default();
+            view.select(&state, at);
             let place = place(state.size, &view, &lines);
             let seen = place.first..place.first + usize::from(place.list.height);
             assert!(seen.contains(&at), "{wide}x{high}: {at} not in {seen:?}");
@@ -94,4 +97,29 @@ fn lines_fit_and_the_selection_is_visible_at_every_size() {
             }
         }
     }
+}
+
+#[test]
+fn cost_panel_opens_agent_and_task() {
+    let mut state = busy(160, 45);
+    apply_events(&mut state, work::spending());
+    press(&mut state, "esc $ j enter");
+    assert!(state.popups.is_empty());
+    assert_eq!(
+        (state.shown.as_str(), state.focus),
+        ("alice", Focus::Pane(Pane::Lead))
+    );
+    press(&mut state, "$ G enter");
+    assert_eq!(top_popup(&state), "TaskPage");
+    assert!(
+        picture(&state).contains("spent       "),
+        "{}",
+        picture(&state)
+    );
+    press(&mut state, "esc");
+    assert_eq!(top_popup(&state), "CostsPopup");
+    let done = press(&mut state, "y");
+    assert_eq!(done, [Effect::Copy(text(&state))]);
+    press(&mut state, "$");
+    assert!(state.popups.is_empty());
 }

@@ -2,7 +2,7 @@
 
 mod popup;
 #[cfg(test)]
-mod tests;
+pub(in crate::ui) mod tests;
 mod update;
 mod view;
 

@@ -1,6 +1,8 @@
 //! The help: all key bindings, those of the current contexts first. It can be filtered, and the selected key can be run.
 
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -16,7 +18,8 @@ use crate::ui::frame::elsewhere;
 use crate::ui::frame::popup::{open as open_frame, search};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::popups::help::rows::{Entry, EntryEffect, Row, reveal, rows, step};
+pub use crate::ui::popups::help::rows::{Entry, EntryEffect};
+use crate::ui::popups::help::rows::{Row, reveal, rows, step};
 use crate::ui::popups::pager;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
@@ -96,11 +99,16 @@ impl HelpPopup {
         self.filter = LineInput::default();
     }
 
-    /// Runs the selected entry. An entry that does not work here reports where it does.
-    fn run(&self, app: &mut App) -> Next {
+    /// Returns the entry with that index.
+    pub fn entry(&self, app: &App, at: usize) -> Option<Entry> {
         let seen = self.visible(app);
         let mut entries = seen.rows.iter().filter_map(|row| row.entry);
-        let Some(entry) = entries.find(|entry| entry.at == self.selected) else {
+        entries.find(|entry| entry.at == at)
+    }
+
+    /// Runs the selected entry. An entry that does not work here reports where it does.
+    fn run(&self, app: &mut App) -> Next {
+        let Some(entry) = self.entry(app, self.selected) else {
             return Next::Stay;
         };
         let words = match entry.means {

@@ -2,6 +2,8 @@
 
 mod feature;
 pub(in crate::ui) mod search;
+#[cfg(test)]
+mod tests;
 pub(in crate::ui) mod view;
 
 use std::fmt::Debug;

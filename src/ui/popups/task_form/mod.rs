@@ -4,6 +4,8 @@ mod drafts;
 pub(in crate::ui) mod form;
 pub(in crate::ui) mod layout;
 mod popup;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use crate::domain::ids::TaskId;
@@ -14,6 +16,8 @@ use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::app::{App, Preferences};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
+#[cfg(test)]
+pub use crate::ui::popups::task_form::drafts::FORMS_MAX;
 use crate::ui::popups::task_form::drafts::TaskForms;
 use crate::ui::popups::task_form::form::TaskForm;
 

@@ -1,6 +1,8 @@
 //! The thread of messages between two parties.
 
 mod lines;
+#[cfg(test)]
+pub(in crate::ui) mod tests;
 
 use ratatui::text::Line;
 

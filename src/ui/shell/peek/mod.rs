@@ -1,6 +1,8 @@
 //! Pure: the preview of a pane's selection: its content and layout.
 
 mod popup;
+#[cfg(test)]
+mod tests;
 pub(in crate::ui) mod update;
 pub(in crate::ui) mod view;
 
@@ -373,29 +375,4 @@ fn about(app: &App, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<'sta
         out.push(Line::from(vec![Span::styled(task, theme.dim)]));
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn preview_lies_beside_list_and_never_covers_it() {
-        let body = Rect::new(0, 1, 160, 40);
-        let cases = [
-            // The list is in the right column: the preview takes the left one, as close as possible.
-            (Rect::new(100, 21, 60, 10), Some(Rect::new(0, 17, 100, 24))),
-            // The list is in the left column, and the right one is wide enough.
-            (Rect::new(0, 1, 90, 40), Some(Rect::new(90, 1, 70, 40))),
-            // Both sides are too narrow: above the list.
-            (Rect::new(30, 31, 100, 10), Some(Rect::new(30, 7, 100, 24))),
-            // Below the list.
-            (Rect::new(30, 1, 100, 10), Some(Rect::new(30, 11, 100, 24))),
-            // Nowhere.
-            (body, None),
-        ];
-        for (list, expected) in cases {
-            assert_eq!(beside(body, list), expected, "{list}");
-        }
-    }
 }

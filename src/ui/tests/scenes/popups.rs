@@ -7,11 +7,11 @@ use crate::domain::worktree::Losses;
 use crate::protocol::EventKind;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::fixture::{apply_events, busy, name, press, question, skills, started};
-use crate::ui::tests::event_log::eventful;
+use crate::ui::popups::event_log::tests::keys::eventful;
+use crate::ui::popups::thread::tests::writing;
 use crate::ui::tests::hands::{at, judged, losses};
 use crate::ui::tests::merging::on;
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
-use crate::ui::tests::threads::writing;
 use crate::ui::{Msg, update};
 
 fn none() -> Vec<EventKind> {

@@ -1,5 +1,6 @@
 //! Tests of the log's filter, size limit and order.
 
+pub mod keys;
 mod others;
 mod sentences;
 mod story;

@@ -6,8 +6,9 @@ use crate::domain::mail::MailKind;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventKind;
 use crate::protocol::event::DeliveryState;
-use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, apply_events, busy, letter, picture, press};
+use crate::ui::popups::pager::{Page, Pager};
+use crate::ui::popups::thread::ThreadPage;
 use crate::ui::{Theme, UiState};
 
 const SAID: [&str; 4] = [
@@ -83,11 +84,9 @@ fn long_thread_opens_at_message_and_scrolls_to_ends() {
 fn very_long_thread_is_cut_around_opened_message() {
     let mut state = writing(100, 30, 160);
     press(&mut state, "esc 5 k enter g");
-    let Some(Popup::Pager(reader)) = state.popups.last() else {
-        panic!("{:?}", state.popups)
-    };
-    let lines = crate::ui::popups::reader::lines(&state, reader, 80, &Theme::default());
-    let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let thread = state.popups.top::<Pager<ThreadPage>>().unwrap();
+    let rows = thread.page.rows(&state, 80, &Theme::default());
+    let text: Vec<String> = rows.iter().map(|row| row.line.to_string()).collect();
     assert_eq!(text[0], "61 older messages are not shown here.");
     assert!(text.last().unwrap().contains("message number 159"));
 }

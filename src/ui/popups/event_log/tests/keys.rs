@@ -5,19 +5,20 @@ use std::time::Duration;
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::ids::{Name, TaskId};
+use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventKind;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
-use crate::ui::app::popup::{LogView, Popup, Text};
 use crate::ui::fixture::{
-    NOON, apply_events, blank, busy, busy_events, decided, name, picture, plan, press,
+    NOON, apply_events, blank, busy, busy_events, decided, name, picture, plan, press, top_popup,
 };
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::event_log::LINES_MAX;
-use crate::ui::widgets::line_input::Searching;
+use crate::ui::popups::event_log::EventLogPopup;
+use crate::ui::popups::pager::Pager;
+use crate::ui::popups::thread::ThreadPage;
 use crate::ui::{Effect, UiState};
 
 /// A crew with events of several kinds, including failures.
@@ -57,16 +58,14 @@ pub fn eventful(width: u16, height: u16) -> UiState {
     state
 }
 
-fn view(state: &UiState) -> &LogView {
-    match state.popups.last() {
-        Some(Popup::EventLog(view)) => view,
-        other => panic!("{other:?}"),
-    }
+fn view(state: &UiState) -> &EventLogPopup {
+    state.popups.top().unwrap()
 }
 
 /// Returns the text of the selected line.
 fn selected(state: &UiState) -> String {
-    crate::ui::popups::event_log::selected(state).map_or_else(String::new, |l| l.words.clone())
+    let line = view(state).selected_line(state);
+    line.map_or_else(String::new, |l| l.words.clone())
 }
 
 #[test]
@@ -95,7 +94,7 @@ fn keys_select_filter_and_close() {
     press(&mut state, "!");
     assert!(!view(&state).has_filter());
     press(&mut state, "/ \"who:alice kind:mail\"");
-    assert_eq!(view(&state).searching, Searching::Typing);
+    assert!(view(&state).is_typing);
     assert_eq!(selected(&state), "bob received alice's message");
     press(&mut state, "enter");
     assert_eq!(state.contexts(), [Context::EventLog, Context::Everywhere]);
@@ -117,7 +116,7 @@ fn keys_select_filter_and_close() {
 fn palette_and_help_list_event_log() {
     let mut state = eventful(100, 30);
     press(&mut state, "esc ctrl+p \"event log\" enter");
-    assert_eq!(view(&state), &LogView::default());
+    assert!(view(&state).selected.is_none() && !view(&state).has_filter());
     press(&mut state, "f1");
     let help = picture(&state);
     assert!(help.contains("Event log"), "{help}");
@@ -141,17 +140,14 @@ fn enter(state: &mut UiState, words: &str) {
 fn enter_opens_subject_of_line() {
     let mut state = eventful(100, 30);
     enter(&mut state, "offered again");
-    let text = |state: &UiState| match state.popups.last() {
-        Some(Popup::Pager(reader)) => reader.text.clone(),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(text(&state), Text::Task(TaskId(3)));
+    assert!(picture(&state).contains("╭ Task #3 "));
     // The log is still at the same line.
     press(&mut state, "esc");
     assert!(selected(&state).contains("offered again"));
     press(&mut state, "esc esc");
     enter(&mut state, "byte order");
-    assert_eq!(text(&state), Text::Letter(1));
+    let thread = state.popups.top::<Pager<ThreadPage>>();
+    assert_eq!(thread.unwrap().page.number, 1);
     press(&mut state, "esc esc esc");
     enter(&mut state, "no such model");
     assert_eq!(
@@ -195,7 +191,7 @@ fn mouse_selects_and_opens() {
     crate::ui::update(&mut state, crate::ui::Msg::Mouse(click));
     assert!(selected(&state).contains("offered again"));
     crate::ui::update(&mut state, crate::ui::Msg::Mouse(click));
-    assert!(matches!(state.popups.last(), Some(Popup::Pager(_))));
+    assert_eq!(top_popup(&state), "TaskPage");
 }
 
 #[test]

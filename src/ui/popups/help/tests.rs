@@ -4,10 +4,8 @@ use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
 use crate::domain::timestamp::Timestamp;
-use crate::ui::app::popup::{Pager, Popup, Text};
 use crate::ui::fixture::{NOON, busy, picture, press, started};
-use crate::ui::popups::reader;
-use crate::ui::theme::Theme;
+use crate::ui::popups::help::{HelpPopup, Visible};
 use crate::ui::{Msg, UiState, update};
 
 fn after(size: (u16, u16), keys: &str) -> UiState {
@@ -25,11 +23,8 @@ fn later(keys: &str) -> (String, Option<String>) {
     (picture(&state), said)
 }
 
-fn help(state: &UiState) -> &Pager {
-    match state.popups.last() {
-        Some(Popup::Pager(reader)) if matches!(reader.text, Text::Help(_)) => reader,
-        other => panic!("{other:?}"),
-    }
+fn help(state: &UiState) -> &HelpPopup {
+    state.popups.top().unwrap()
 }
 
 #[test]
@@ -87,20 +82,22 @@ fn selected_help_entry_is_always_visible() {
         ] {
             for _ in 0..3 {
                 press(&mut state, key);
-                let reader = help(&state);
-                let rows = reader::rows(&state, reader, &Theme::default());
-                let place = reader::place(state.size, reader, rows.len());
-                let (list, first) = reader::list(reader, place, rows.len());
-                let lines = rows.iter().skip(first).take(list.height.into());
+                let open = help(&state);
+                let Visible {
+                    rows,
+                    first,
+                    height,
+                } = open.visible(&state);
+                let lines = rows.iter().skip(first).take(height);
                 let is_in_view = lines
                     .filter_map(|row| row.entry)
-                    .any(|entry| entry.at == reader.row);
-                assert!(is_in_view, "{size:?} {key} {}", reader.row);
-                seen.push(reader.row);
+                    .any(|entry| entry.at == open.selected);
+                assert!(is_in_view, "{size:?} {key} {}", open.selected);
+                seen.push(open.selected);
             }
         }
         let top = help(&state);
-        assert_eq!((top.row, top.scroll), (0, 0));
+        assert_eq!((top.selected, top.scroll), (0, 0));
         let (first, last) = (seen[0], seen.iter().max().copied());
         assert_eq!(first, 1, "{seen:?}");
         assert_eq!(last, seen.get(9).copied(), "{size:?} {seen:?}");
@@ -113,11 +110,7 @@ fn selected_help_entry_is_always_visible() {
 
 /// Returns the area of the open pager.
 fn frame(state: &UiState) -> Rect {
-    let Some(Popup::Pager(reader)) = state.popups.last() else {
-        panic!("{:?}", state.popups);
-    };
-    let rows = reader::rows(state, reader, &Theme::default());
-    reader::place(state.size, reader, rows.len())
+    state.popups.last().unwrap().targets(state).area
 }
 
 #[test]

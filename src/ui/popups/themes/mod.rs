@@ -1,5 +1,8 @@
 //! The choice of the theme. The selected theme is previewed; closing the picker restores the saved one.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use ratatui::layout::Rect;

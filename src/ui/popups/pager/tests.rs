@@ -2,8 +2,11 @@
 
 use crate::domain::ids::TaskId;
 use crate::protocol::EventKind;
-use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{apply_events, busy, cells, letter, picture, press, skills};
+use crate::ui::popups::diff::DiffPage;
+use crate::ui::popups::pager::{Page, Pager};
+use crate::ui::popups::skills::SkillsPage;
+use crate::ui::popups::task_page::TaskPage;
 use crate::ui::tests::scenes::work::diff_of_files;
 use crate::ui::{ColorDepth, Effect, Msg, Theme, ThemeName, UiState, update};
 
@@ -28,10 +31,11 @@ fn diff(width: u16, height: u16) -> UiState {
 
 /// Returns the first visible line.
 fn scroll(state: &UiState) -> usize {
-    match state.popups.last() {
-        Some(Popup::Pager(reader)) => reader.scroll,
-        other => panic!("{other:?}"),
+    fn of<P: Page>(state: &UiState) -> Option<usize> {
+        Some(state.popups.top::<Pager<P>>()?.scroll)
     }
+    let scroll = of::<DiffPage>(state).or_else(|| of::<SkillsPage>(state));
+    scroll.or_else(|| of::<TaskPage>(state)).unwrap()
 }
 
 fn shows(state: &UiState, words: &str) {

@@ -1,0 +1,169 @@
+//! The task form: typing, submitting, rejected forms and drafts.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::graph::{NewTask, TaskEdit};
+use crate::domain::ids::TaskId;
+use crate::protocol::event::UserAction;
+use crate::protocol::{CommandRef, EventKind, TaskCommand};
+use crate::ui::Effect;
+use crate::ui::fixture::{apply_events, picture, press, top_popup};
+use crate::ui::popups::task_form;
+use crate::ui::tests::hands::{at, wish};
+
+#[test]
+fn task_form_submits_and_shows_errors() {
+    let add = |subject: &str, blocked_by: &[u64]| {
+        wish(TaskCommand::Add {
+            new: NewTask {
+                subject: subject.into(),
+                blocked_by: blocked_by.iter().copied().map(TaskId).collect(),
+                ..NewTask::default()
+            },
+        })
+    };
+    let edit = |edit: TaskEdit| {
+        wish(TaskCommand::Edit {
+            task: TaskId(4),
+            edit,
+        })
+    };
+    let words = |subject: &str| TaskEdit {
+        subject: Some(subject.into()),
+        ..TaskEdit::default()
+    };
+    let no_wait = TaskEdit {
+        unblock: vec![TaskId(2)],
+        ..TaskEdit::default()
+    };
+    for (keys, expected, is_open) in [
+        ("a", vec![], true),
+        ("a enter", vec![], true),
+        ("a \"Draw\" enter", vec![add("Draw", &[])], false),
+        (
+            "a \"Draw\" tab tab ctrl+t enter",
+            vec![add("Draw", &[4])],
+            false,
+        ),
+        (
+            "a \"Draw\" ctrl+t ctrl+t enter",
+            vec![add("Draw", &[])],
+            false,
+        ),
+        ("a \"Draw\" ctrl+j enter", vec![add("Draw", &[])], false),
+        ("a \"Draw\" esc", vec![], false),
+        ("a \"Draw\" esc a enter", vec![add("Draw", &[])], false),
+        ("a \"Draw\" ctrl+c a enter", vec![add("Draw", &[])], false),
+        (
+            "a \"Draw\" ctrl+u \"It\" enter",
+            vec![add("It", &[])],
+            false,
+        ),
+        ("a \"Draw\" ctrl+x e", vec![Effect::EditComposer], true),
+        ("e enter", vec![], false),
+        (
+            "e \"s\" enter",
+            vec![edit(words("Describe the formats"))],
+            false,
+        ),
+        ("e tab tab ctrl+u enter", vec![edit(no_wait)], false),
+        ("e ctrl+t enter", vec![], false),
+        // Other keys do not discard the text.
+        ("a \"Draw\" alt+w", vec![], true),
+        ("a \"Draw\" ctrl+p", vec![], true),
+    ] {
+        let mut state = at(160, 45, None, 4);
+        assert_eq!(press(&mut state, keys), expected, "{keys}");
+        let open = top_popup(&state) == "TaskForm";
+        assert_eq!(open, is_open, "{keys}");
+    }
+    let mut state = at(160, 45, None, 1);
+    assert_eq!(press(&mut state, "e"), []);
+    assert!(picture(&state).contains("Cannot edit #1: it is completed."));
+    let mut state = at(60, 16, None, 1);
+    press(&mut state, "e");
+    assert!(picture(&state).contains("Cannot edit #1: it is completed."));
+}
+
+#[test]
+fn rejected_form_reopens_with_reason() {
+    let mut state = at(160, 45, None, 4);
+    press(&mut state, "a \"Draw\" enter");
+    let why = "the disk is full".to_string();
+    let refused = |asked| EventKind::refused(asked, why.clone());
+    let edit = CommandRef::EditTask { task: TaskId(4) };
+    for other in [
+        CommandRef::Merge { task: TaskId(2) },
+        CommandRef::ListModels,
+        edit,
+    ] {
+        apply_events(&mut state, vec![refused(other)]);
+        assert!(state.popups.is_empty(), "it is not about the form");
+    }
+    let of_old = EventKind::Refused {
+        asked: None,
+        why: why.clone(),
+    };
+    apply_events(&mut state, vec![of_old, refused(CommandRef::AddTask)]);
+    let shown = picture(&state);
+    assert!(shown.contains("New task") && shown.contains("Draw") && shown.contains(&why));
+    // An accepted form does not return; a rejection of something else changes nothing.
+    press(&mut state, "enter");
+    let task = TaskId(7);
+    let act = UserAction::Added;
+    apply_events(
+        &mut state,
+        vec![
+            EventKind::PersonActed { task, act },
+            refused(CommandRef::AddTask),
+        ],
+    );
+    assert!(state.popups.is_empty() && task_form::is_clear(&mut state));
+    press(&mut state, "a");
+    assert!(!picture(&state).contains("Draw"));
+    // A paste into a single- line field becomes one line.
+    crate::ui::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
+    assert!(picture(&state).contains("a b"));
+    crate::ui::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
+    assert!(picture(&state).contains("c d"));
+}
+
+#[test]
+fn rejected_form_stays_draft_while_user_is_busy() {
+    for keys in ["i", "i \"half\"", "?"] {
+        let mut state = at(160, 45, None, 4);
+        press(&mut state, "a \"Draw\" enter a \"Paint\" esc");
+        press(&mut state, keys);
+        let popups = state.popups.len();
+        apply_events(
+            &mut state,
+            vec![EventKind::refused(CommandRef::AddTask, "the disk is full.")],
+        );
+        assert_eq!(state.popups.len(), popups, "{keys}");
+        let said = state.status.take().map(|f| f.text).unwrap_or_default();
+        assert_eq!(
+            said, "the disk is full. Draft kept; a reopens it.",
+            "{keys}"
+        );
+        // Neither draft replaces the other.
+        press(&mut state, "esc esc 3 a");
+        let shown = picture(&state);
+        assert!(shown.contains("Draw") && shown.contains("the disk is full"));
+        press(&mut state, "enter a");
+        assert!(picture(&state).contains("Paint"), "{keys}");
+    }
+}
+
+#[test]
+fn unconfirmed_forms_are_bounded() {
+    let mut state = at(160, 45, None, 4);
+    for _ in 0..task_form::FORMS_MAX {
+        assert_eq!(press(&mut state, "a \"Draw\" enter").len(), 1);
+    }
+    assert_eq!(press(&mut state, "a \"One more\" enter"), []);
+    assert!(picture(&state).contains("the board has not confirmed"));
+    let act = UserAction::Added;
+    let task = TaskId(7);
+    apply_events(&mut state, vec![EventKind::PersonActed { task, act }]);
+    assert_eq!(press(&mut state, "enter").len(), 1);
+}

@@ -5,8 +5,9 @@
 //!
 //! The folders are layers; each imports only those before it, which a test checks: `text`, [`theme`] and [`keymap`];
 //! `widgets`, `graph`, `diff`, [`transcript`] and [`replay`], which do not know the crew; `model`, what the crew has
-//! reported; `app`, the state that panes and popups share; `frame`, their common frames and areas; `panes` and `popups`,
-//! one folder per feature; `shell`, which dispatches keys, mouse and events to them and draws the whole screen.
+//! reported; `app`, the state that panes and popups share; `frame`, their common frames and areas; `popups`; `panes`, which
+//! open them; both have one folder per feature; `shell`, which dispatches keys, mouse and events to them and draws the
+//! whole screen.
 
 mod app;
 mod diff;

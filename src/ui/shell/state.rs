@@ -13,7 +13,6 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::requests::RequestBook;
 use crate::ui::notifier::Notifier;
 use crate::ui::shell::peek::Peek;
-use crate::ui::shell::tour::Tour;
 use crate::ui::theme::motion::Motion;
 
 /// The state of the UI.
@@ -22,7 +21,8 @@ pub struct UiState {
     pub(in crate::ui) app: App,
     /// What the mouse drags, and its last click.
     pub(in crate::ui) pointer: Pointer,
-    pub(in crate::ui) tour: Tour,
+    /// Whether the user has hidden the tour line.
+    pub(in crate::ui) hides_tips: bool,
     pub(in crate::ui) attention: Notifier,
 }
 
@@ -32,7 +32,7 @@ impl UiState {
         UiState {
             app: App::new(width, height, zone, motion),
             pointer: Pointer::default(),
-            tour: Tour::Shown,
+            hides_tips: false,
             attention: Notifier::with_kinds(&NotifyKind::ALL),
         }
     }

@@ -79,13 +79,13 @@ pub fn lay_out(app: &App, traced: &Traced, width: usize, theme: &Theme) -> Threa
         if i > 0 {
             thread.lines.push(Line::default());
         }
-        let opened = if letter.number == traced.number && whole > 1 {
+        let is_opened = letter.number == traced.number && whole > 1;
+        if is_opened {
             thread.opened = thread.lines.len();
-            Opened::Yes
-        } else {
-            Opened::No
-        };
-        thread.lines.extend(one(app, letter, opened, width, theme));
+        }
+        thread
+            .lines
+            .extend(one(app, letter, is_opened, width, theme));
     }
     if newer > 0 {
         thread
@@ -95,17 +95,11 @@ pub fn lay_out(app: &App, traced: &Traced, width: usize, theme: &Theme) -> Threa
     thread
 }
 
-/// Whether a message is the one that was opened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Opened {
-    Yes,
-    No,
-}
-
+/// Renders a message, marked if it is the one that was opened.
 fn one(
     app: &App,
     traced: &Traced,
-    opened: Opened,
+    is_opened: bool,
     width: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
@@ -120,10 +114,7 @@ fn one(
         Progress::Unread => format!("{shape} not read: {} has left", one_line(&letter.to)),
         Progress::At(_) => format!("{shape} {}", progress.word()),
     };
-    let mark = match opened {
-        Opened::Yes => "› ",
-        Opened::No => "  ",
-    };
+    let mark = if is_opened { "› " } else { "  " };
     let time = format_time_with_seconds(letter.timestamp, &app.prefs.zone);
     let kind = format!("  {}", one_line(&letter.kind.to_string()).replace('_', " "));
     let step = fit(&step, width / 2);

@@ -13,7 +13,7 @@ use crate::ui::app::hit::{Hit, listed};
 #[cfg(test)]
 pub use crate::ui::app::popup_stack::POPUPS_MAX;
 use crate::ui::app::popup_stack::Placeholder;
-pub use crate::ui::app::popup_stack::{KeptState, PopupStack};
+pub use crate::ui::app::popup_stack::{PopupMemory, PopupStack};
 use crate::ui::app::{App, Preferences};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::text::aging::ShownAge;

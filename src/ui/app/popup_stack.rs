@@ -15,7 +15,7 @@ use crate::ui::theme::Theme;
 pub const POPUPS_MAX: usize = 4;
 
 /// What a popup leaves for the next one of its kind.
-pub trait KeptState: Any + Debug {
+pub trait PopupMemory: Any + Debug {
     /// Called when the crew will not answer the commands sent so far.
     fn answers_will_not_come(&mut self);
 }
@@ -25,7 +25,7 @@ pub trait KeptState: Any + Debug {
 pub struct PopupStack {
     open: Vec<Box<dyn Popup>>,
     /// One value per type.
-    kept: Vec<Box<dyn KeptState>>,
+    kept: Vec<Box<dyn PopupMemory>>,
 }
 
 impl PopupStack {
@@ -116,8 +116,11 @@ impl PopupStack {
     }
 
     /// Changes the state of type `T` that outlives the popups. It starts as the default.
-    pub fn with_kept<T: KeptState + Default, R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
-        let is_it = |kept: &Box<dyn KeptState>| (kept.as_ref() as &dyn Any).is::<T>();
+    pub fn with_kept<T: PopupMemory + Default, R>(
+        &mut self,
+        change: impl FnOnce(&mut T) -> R,
+    ) -> R {
+        let is_it = |kept: &Box<dyn PopupMemory>| (kept.as_ref() as &dyn Any).is::<T>();
         let at = self.kept.iter().position(is_it);
         let kept = at.map(|at| self.kept.swap_remove(at) as Box<dyn Any>);
         let kept = kept.and_then(|kept| kept.downcast::<T>().ok());

@@ -21,10 +21,10 @@ pub const ROWS_MAX: u16 = 8;
 const WIDTH_MAX: u16 = 76;
 
 /// A completion, with the action of a command; `None` for a recipient.
-pub type Candidate = PickerRow<Option<Action>>;
+pub type CompletionRow = PickerRow<Option<Action>>;
 
 /// Returns the completions of the typed text, best first. Empty if nothing matches or the list was dismissed.
-pub fn candidates(app: &App) -> Vec<Candidate> {
+pub fn candidates(app: &App) -> Vec<CompletionRow> {
     let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
     if !is_writing
         || app.input.completion == Completion::Dismissed
@@ -46,7 +46,7 @@ pub fn candidates(app: &App) -> Vec<Candidate> {
 }
 
 /// Returns the index of the selected row and its completion.
-pub fn selected(app: &App) -> Option<(usize, Candidate)> {
+pub fn selected(app: &App) -> Option<(usize, CompletionRow)> {
     let mut candidates = candidates(app);
     let row = row(app).min(candidates.len().checked_sub(1)?);
     Some((row, candidates.swap_remove(row)))
@@ -82,8 +82,8 @@ pub fn popup_layout(app: &App, layout: &Layout, len: usize) -> Option<area::Plac
 }
 
 /// Filters `all` by the typed prefix, best match first. An empty prefix keeps the order.
-fn best_matches(prefix: &str, all: Vec<Candidate>) -> Vec<Candidate> {
-    let mut scored: Vec<((bool, i32), Candidate)> = all
+fn best_matches(prefix: &str, all: Vec<CompletionRow>) -> Vec<CompletionRow> {
+    let mut scored: Vec<((bool, i32), CompletionRow)> = all
         .into_iter()
         .filter_map(|pick| {
             // Skips the leading `/` or `@`.
@@ -91,14 +91,14 @@ fn best_matches(prefix: &str, all: Vec<Candidate>) -> Vec<Candidate> {
             let fit = fuzzy::fuzzy_match(prefix, name)?;
             let marked = fit.positions.into_iter().map(|at| at + 1).collect();
             let is_whole = name.eq_ignore_ascii_case(prefix);
-            Some(((is_whole, fit.score), Candidate { marked, ..pick }))
+            Some(((is_whole, fit.score), CompletionRow { marked, ..pick }))
         })
         .collect();
     scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     scored.into_iter().map(|(_, pick)| pick).collect()
 }
 
-fn commands() -> Vec<Candidate> {
+fn commands() -> Vec<CompletionRow> {
     let rows = SLASH.iter().map(|(word, action, words)| {
         PickerRow::new((*word).into(), (*words).into(), Some(*action))
     });
@@ -106,7 +106,7 @@ fn commands() -> Vec<Candidate> {
 }
 
 /// Returns completions for all recipients except the one that receives the message by default.
-fn names(app: &App) -> Vec<Candidate> {
+fn names(app: &App) -> Vec<CompletionRow> {
     let role = |name: &Name| {
         let member = app.model.team.find(name);
         member.map_or_else(
@@ -123,7 +123,7 @@ fn names(app: &App) -> Vec<Candidate> {
 }
 
 /// Returns the width of the first column: that of the widest command or name.
-pub fn name_width(candidates: &[Candidate]) -> usize {
+pub fn name_width(candidates: &[CompletionRow]) -> usize {
     candidates
         .iter()
         .map(|o| width(&o.words))

@@ -1,7 +1,7 @@
 //! Task forms that are not on the screen: drafts, and forms sent to the board without an answer yet. No I/O.
 
 use crate::domain::ids::TaskId;
-use crate::ui::app::popup::KeptState;
+use crate::ui::app::popup::PopupMemory;
 use crate::ui::popups::task_form::form::TaskForm;
 
 /// Maximum number of drafts, and maximum number of forms without an answer.
@@ -51,7 +51,7 @@ impl TaskForms {
     }
 }
 
-impl KeptState for TaskForms {
+impl PopupMemory for TaskForms {
     /// Turns all sent forms into drafts.
     fn answers_will_not_come(&mut self) {
         for form in std::mem::take(&mut self.sent) {

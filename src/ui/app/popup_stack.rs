@@ -120,8 +120,8 @@ impl PopupStack {
         &mut self,
         change: impl FnOnce(&mut T) -> R,
     ) -> R {
-        let is_it = |kept: &Box<dyn PopupMemory>| (kept.as_ref() as &dyn Any).is::<T>();
-        let at = self.kept.iter().position(is_it);
+        let mut kept = self.kept.iter().map(AsRef::as_ref);
+        let at = kept.position(|kept| (kept as &dyn Any).is::<T>());
         let kept = at.map(|at| self.kept.swap_remove(at) as Box<dyn Any>);
         let kept = kept.and_then(|kept| kept.downcast::<T>().ok());
         let mut kept = kept.unwrap_or_default();

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Widget};
 
 use crate::ui::app::App;
+use crate::ui::app::popup::Popup;
 use crate::ui::frame::hit;
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
@@ -21,7 +22,7 @@ pub fn open(
     area: Rect,
     buffer: &mut Buffer,
 ) -> Rect {
-    if app.popups.last().is_some_and(|popup| popup.dims()) {
+    if app.popups.last().is_some_and(Popup::dims) {
         clear_beside(theme, area, buffer);
     }
     let closes = if hit::has_mouse(&app.prefs) {

@@ -6,7 +6,7 @@ use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::Weight;
-use crate::ui::app::popup::{Next, TextInput};
+use crate::ui::app::popup::{Next, Popup, TextInput};
 use crate::ui::app::{App, QUIT_WINDOW, onboarding};
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context, SLASH};
@@ -217,7 +217,7 @@ pub fn reveal(state: &mut UiState) {
     let Some(room) = room(state) else {
         return;
     };
-    match state.popups.last_mut().map(|popup| popup.text_input()) {
+    match state.popups.last_mut().map(Popup::text_input) {
         Some(Some(TextInput::Area { text, .. })) => text.reveal(room),
         Some(_) => {}
         None => state.input.composer.reveal(room),

@@ -31,7 +31,7 @@ pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
         }
         Focus::Pane(_) | Focus::Composer => {}
     }
-    of_popup(app, |popup, app| popup.before_event(app));
+    of_popup(app, Popup::before_event);
     let todo = |at: usize| Some(todo::todo(app).get(at)?.text.clone());
     let mut out = Selection {
         todo: app.selected.todo.and_then(todo),
@@ -54,7 +54,7 @@ pub fn after(app: &mut App, before: Option<Selection>) {
     if let Some(row) = before.task_row {
         keep_task_row(app, row);
     }
-    of_popup(app, |popup, app| popup.after_event(app));
+    of_popup(app, Popup::after_event);
 }
 
 fn of_popup(app: &mut App, change: impl FnOnce(&mut dyn Popup, &App)) {

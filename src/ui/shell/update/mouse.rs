@@ -5,7 +5,7 @@ use ratatui::layout::Position;
 
 use crate::ui::app::effect::Effect;
 use crate::ui::app::input::Completion;
-use crate::ui::app::popup::Next;
+use crate::ui::app::popup::{Next, Popup};
 use crate::ui::frame::hit::{Drag, Hit, ScrollTarget};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
@@ -199,7 +199,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
             let action = state
                 .popups
                 .last()
-                .map_or(Action::Accept, |popup| popup.click_again());
+                .map_or(Action::Accept, Popup::click_again);
             act(state, action, out);
             return;
         }

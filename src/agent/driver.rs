@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::budget_gate::BudgetGate;
 pub use super::model_config::{ModelConfig, SharedModelConfig};
 use super::tool_runner::{PublishedCalls, ToolRunner};
-use super::turn::{Effect, Input, Turn};
+use super::turn::{Input, Turn, TurnEffect};
 use crate::domain::chat::{self, Block};
 use crate::domain::ids::{JobId, Name, PromptId};
 use crate::domain::mail::MailMessage;
@@ -166,7 +166,7 @@ impl Driver {
         while let Some(input) = inputs.pop_front() {
             for effect in self.state.turn.step(input) {
                 match effect {
-                    Effect::CheckMail => {
+                    TurnEffect::CheckMail => {
                         self.set_budget();
                         self.repair_log().await;
                         // If the turn is already interrupted, messages taken now would stay unanswered.
@@ -178,23 +178,23 @@ impl Driver {
                         };
                         inputs.push_back(Input::Mail(blocks));
                     }
-                    Effect::Save(message) => self.save(message).await,
-                    Effect::Call => {
+                    TurnEffect::Save(message) => self.save(message).await,
+                    TurnEffect::Call => {
                         self.repair_log().await;
                         let answer = self.call(control, &mut inputs).await;
                         inputs.push_back(answer);
                     }
-                    Effect::Summarise(question) => {
+                    TurnEffect::Summarise(question) => {
                         let answer = self.summarise(question, control, &mut inputs).await;
                         inputs.push_back(answer);
                     }
-                    Effect::Archive => {
+                    TurnEffect::Archive => {
                         self.repair_log().await;
                         inputs.push_back(self.archive().await);
                     }
-                    Effect::Replace(_) => self.replace().await,
-                    Effect::Compacted(compaction) => self.compacted(compaction).await,
-                    Effect::Wait {
+                    TurnEffect::Replace(_) => self.replace().await,
+                    TurnEffect::Compacted(compaction) => self.compacted(compaction).await,
+                    TurnEffect::Wait {
                         wait,
                         attempt,
                         attempts_max,
@@ -208,15 +208,15 @@ impl Driver {
                         };
                         self.back_off(wait, activity, control, &mut inputs).await;
                     }
-                    Effect::Run(calls) => {
+                    TurnEffect::Run(calls) => {
                         self.repair_log().await;
                         self.run(calls, control, &mut inputs).await;
                     }
-                    Effect::Notice(level, text) => {
+                    TurnEffect::Notice(level, text) => {
                         let agent = Some(self.name.clone());
                         self.publish(EventKind::Notice { level, agent, text }).await;
                     }
-                    Effect::End(end) => ended = end,
+                    TurnEffect::End(end) => ended = end,
                 }
             }
         }

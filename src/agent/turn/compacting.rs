@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::failing::{too_long, too_small};
-use super::{Effect, Phase, Turn};
+use super::{Phase, Turn, TurnEffect};
 use crate::agent::compact::{self, Budget, KeptState, Plan, SummaryForm};
 use crate::domain::chat::{self, Block, Message, Role};
 use crate::domain::usage::Usage;
@@ -128,7 +128,7 @@ impl Length {
     }
 
     /// Warns once that the window is too small to shorten the conversation.
-    fn warn(&mut self) -> Vec<Effect> {
+    fn warn(&mut self) -> Vec<TurnEffect> {
         if std::mem::replace(&mut self.was_warned, true) {
             return vec![];
         }
@@ -136,7 +136,7 @@ impl Length {
         let text = format!(
             "System prompt and tools take about {front} of the {window} tokens of the model's window, so the conversation cannot be shortened to fit. Use a larger window, or give agents fewer tools (--tools)."
         );
-        vec![Effect::Notice(NoticeLevel::Warn, text)]
+        vec![TurnEffect::Notice(NoticeLevel::Warn, text)]
     }
 
     fn room(&self) -> usize {
@@ -157,7 +157,11 @@ impl Turn {
     }
 
     /// Processes a request for a summary.
-    pub(super) fn request_compaction(&mut self, focus: String, asker: Requester) -> Vec<Effect> {
+    pub(super) fn request_compaction(
+        &mut self,
+        focus: String,
+        asker: Requester,
+    ) -> Vec<TurnEffect> {
         if !self.is_idle() {
             self.requested_compaction = Some((focus, asker));
             return vec![];
@@ -165,8 +169,8 @@ impl Turn {
         if self.messages.len() < 2 {
             let text = "There is nothing to compact yet.".to_string();
             return vec![
-                Effect::Notice(NoticeLevel::Info, text),
-                Effect::End(TurnEnd::Done),
+                TurnEffect::Notice(NoticeLevel::Info, text),
+                TurnEffect::End(TurnEnd::Done),
             ];
         }
         self.tries = FailedTries::default();
@@ -174,7 +178,7 @@ impl Turn {
     }
 
     /// Ends the turn after its answer, or first makes the summary that was requested meanwhile.
-    pub(super) fn done(&mut self) -> Vec<Effect> {
+    pub(super) fn done(&mut self) -> Vec<TurnEffect> {
         match self.requested_compaction.take() {
             Some((focus, _)) => self.summarise(SummaryForm::Appended, focus, After::Rest),
             None => self.end(TurnEnd::Done),
@@ -182,7 +186,7 @@ impl Turn {
     }
 
     /// Returns the effects that shorten the conversation before the next call; `None` if it need not be shortened.
-    pub(super) fn shorten(&mut self) -> Option<Vec<Effect>> {
+    pub(super) fn shorten(&mut self) -> Option<Vec<TurnEffect>> {
         if let Some((focus, asker)) = self.requested_compaction.take() {
             let after = match asker {
                 Requester::User => After::CallForUser,
@@ -206,7 +210,7 @@ impl Turn {
                 let messages: &mut Vec<Message> = Arc::make_mut(&mut self.messages);
                 small.apply(messages);
                 self.length.counted = self.length.counted.map(|c| c.saturating_sub(small.frees));
-                let mut effects = vec![Effect::Compacted(Compaction {
+                let mut effects = vec![TurnEffect::Compacted(Compaction {
                     how: CompactionMethod::Results {
                         count: small.count(),
                     },
@@ -219,19 +223,19 @@ impl Turn {
         }
     }
 
-    fn summarise(&mut self, form: SummaryForm, focus: String, after: After) -> Vec<Effect> {
+    fn summarise(&mut self, form: SummaryForm, focus: String, after: After) -> Vec<TurnEffect> {
         let question = compact::question(&self.messages, form, Some(&focus), self.length.room());
         self.phase = Phase::Summarising(Summary { form, focus, after });
-        vec![Effect::Summarise(question)]
+        vec![TurnEffect::Summarise(question)]
     }
 
     /// Requests the same summary again, after a wait.
-    pub(super) fn summarise_again(&mut self, summary: Summary) -> Vec<Effect> {
+    pub(super) fn summarise_again(&mut self, summary: Summary) -> Vec<TurnEffect> {
         self.summarise(summary.form, summary.focus, summary.after)
     }
 
     /// Processes the summary. If it is empty, requests it once more in the other form.
-    pub(super) fn summarised(&mut self, reply: &Reply) -> Vec<Effect> {
+    pub(super) fn summarised(&mut self, reply: &Reply) -> Vec<TurnEffect> {
         let Phase::Summarising(summary) = &self.phase else {
             return vec![];
         };
@@ -245,11 +249,11 @@ impl Turn {
             summary: words,
             after: summary.after,
         };
-        vec![Effect::Archive]
+        vec![TurnEffect::Archive]
     }
 
     /// Processes a failed summary. Returns `None` if the failure is handled like that of any other call.
-    pub(super) fn summary_failed(&mut self, error: &ModelError) -> Option<Vec<Effect>> {
+    pub(super) fn summary_failed(&mut self, error: &ModelError) -> Option<Vec<TurnEffect>> {
         let Phase::Summarising(summary) = &self.phase else {
             return None;
         };
@@ -259,7 +263,7 @@ impl Turn {
     }
 
     /// Replaces the conversation with the summary.
-    pub(super) fn archived(&mut self, keep: &KeptState) -> Vec<Effect> {
+    pub(super) fn archived(&mut self, keep: &KeptState) -> Vec<TurnEffect> {
         let Phase::Archiving { summary, after } = &self.phase else {
             return vec![];
         };
@@ -277,15 +281,15 @@ impl Turn {
             After::Rest => None,
         };
         let mut effects = match self.length.shortened(before, &self.messages, &messages) {
-            None => vec![Effect::Notice(NoticeLevel::Info, NO_GAIN.into())],
+            None => vec![TurnEffect::Notice(NoticeLevel::Info, NO_GAIN.into())],
             Some(tokens) => {
                 self.messages = Arc::new(messages);
                 self.length.counted = self.length.counted.map(|_| tokens);
                 self.length.since = 0;
                 // Recent calls still count for loop detection: a loop may compact the conversation each time.
                 vec![
-                    Effect::Replace(self.messages()),
-                    Effect::Compacted(Compaction {
+                    TurnEffect::Replace(self.messages()),
+                    TurnEffect::Compacted(Compaction {
                         how: CompactionMethod::Summary {
                             transcript: keep.transcript.clone(),
                         },
@@ -310,7 +314,7 @@ impl Turn {
         effects
     }
 
-    pub(super) fn archive_failed(&mut self, why: &str) -> Vec<Effect> {
+    pub(super) fn archive_failed(&mut self, why: &str) -> Vec<TurnEffect> {
         if !matches!(self.phase, Phase::Archiving { .. }) {
             return vec![];
         }
@@ -321,7 +325,7 @@ impl Turn {
     }
 
     /// Summarises a conversation that the server refused as too long, unless it was just summarised.
-    pub(super) fn overflow(&mut self) -> Vec<Effect> {
+    pub(super) fn overflow(&mut self) -> Vec<TurnEffect> {
         if self.messages.len() < 2 && !self.length.is_fresh {
             return self.end(too_small());
         }

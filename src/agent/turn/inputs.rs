@@ -14,20 +14,20 @@ use crate::protocol::event::{Compaction, NoticeLevel, TurnEnd};
 pub enum Input {
     /// Text from the user, a claimed task or the crew. Starts a turn, or is added before its next call.
     Say(Vec<Block>),
-    /// Answers [`Effect::CheckMail`]: the waiting messages, as text; may be empty.
+    /// Answers [`TurnEffect::CheckMail`]: the waiting messages, as text; may be empty.
     Mail(Vec<Block>),
-    /// Answers [`Effect::Call`]: the model's whole answer.
+    /// Answers [`TurnEffect::Call`]: the model's whole answer.
     Replied(Reply),
-    /// Answers [`Effect::Call`]: the call failed.
+    /// Answers [`TurnEffect::Call`]: the call failed.
     ModelFailed {
         /// The error.
         error: ModelError,
         /// A random number in 0..1 that spreads the retries of many agents.
         jitter: f64,
     },
-    /// Answers [`Effect::Wait`]: the wait is over.
+    /// Answers [`TurnEffect::Wait`]: the wait is over.
     RetryDue,
-    /// Answers one call of [`Effect::Run`].
+    /// Answers one call of [`TurnEffect::Run`].
     ToolDone {
         /// The id of the call.
         call: CallId,
@@ -48,14 +48,14 @@ pub enum Input {
         /// What the summary should cover in most detail; may be empty.
         focus: String,
     },
-    /// Answers [`Effect::Archive`]: the whole conversation is on disk.
+    /// Answers [`TurnEffect::Archive`]: the whole conversation is on disk.
     Archived(Box<KeptState>),
-    /// Answers [`Effect::Archive`]: the conversation could not be saved, so it must not be replaced.
+    /// Answers [`TurnEffect::Archive`]: the conversation could not be saved, so it must not be replaced.
     ArchiveFailed {
         /// The reason, in one line.
         why: String,
     },
-    /// Answers [`Effect::Call`] and [`Effect::Summarise`]: the model was not called, because a budget is used up.
+    /// Answers [`TurnEffect::Call`] and [`TurnEffect::Summarise`]: the model was not called, because a budget is used up.
     Stop {
         /// The reason, in one line.
         why: String,
@@ -69,7 +69,7 @@ pub enum Input {
 
 /// An effect that the driver executes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
+pub enum TurnEffect {
     /// Check the inbox, then give [`Input::Mail`].
     CheckMail,
     /// Write a conversation message to disk, and only then acknowledge the inbox messages in it.

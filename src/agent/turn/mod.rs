@@ -25,7 +25,7 @@ use crate::model::{Reply, StopReason};
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use calls::{Calls, signature};
 use compacting::{After, Length, Requester, Summary};
-pub use inputs::{Effect, Input};
+pub use inputs::{Input, TurnEffect};
 use progress::{Progress, Round};
 
 /// Rounds without a `todo` call after which an agent with open items is reminded.
@@ -141,7 +141,7 @@ impl Turn {
         }
     }
 
-    /// Returns the conversation. It is valid by [`crate::domain::chat::check`] after [`Effect::Call`] and between turns.
+    /// Returns the conversation. It is valid by [`crate::domain::chat::check`] after [`TurnEffect::Call`] and between turns.
     pub fn messages(&self) -> Arc<Vec<Message>> {
         Arc::clone(&self.messages)
     }
@@ -153,7 +153,7 @@ impl Turn {
 
     /// Processes one input and returns the effects to execute. Inputs that do not fit the phase are ignored: they are late
     /// results of interrupted work.
-    pub fn step(&mut self, input: Input) -> Vec<Effect> {
+    pub fn step(&mut self, input: Input) -> Vec<TurnEffect> {
         match input {
             Input::Say(blocks) => self.say(blocks),
             Input::Mail(blocks) => self.gathered(blocks),
@@ -193,7 +193,7 @@ impl Turn {
         }
     }
 
-    fn say(&mut self, blocks: Vec<Block>) -> Vec<Effect> {
+    fn say(&mut self, blocks: Vec<Block>) -> Vec<TurnEffect> {
         self.said.extend(blocks);
         if !self.is_idle() {
             self.progress.note_message();
@@ -206,11 +206,11 @@ impl Turn {
         self.was_continued = false;
         self.progress = Progress::default();
         self.phase = Phase::Gathering;
-        vec![Effect::CheckMail]
+        vec![TurnEffect::CheckMail]
     }
 
     /// Completes the user message with the inbox messages and calls the model.
-    fn gathered(&mut self, mail: Vec<Block>) -> Vec<Effect> {
+    fn gathered(&mut self, mail: Vec<Block>) -> Vec<TurnEffect> {
         if !matches!(self.phase, Phase::Gathering) {
             // Messages that were taken must not be lost, even if the turn was interrupted meanwhile.
             self.said.extend(mail);
@@ -240,12 +240,12 @@ impl Turn {
         effects
     }
 
-    fn call(&mut self) -> Vec<Effect> {
+    fn call(&mut self) -> Vec<TurnEffect> {
         self.phase = Phase::Calling;
-        vec![Effect::Call]
+        vec![TurnEffect::Call]
     }
 
-    fn replied(&mut self, reply: Reply) -> Vec<Effect> {
+    fn replied(&mut self, reply: Reply) -> Vec<TurnEffect> {
         if !matches!(self.phase, Phase::Calling) {
             return vec![];
         }
@@ -307,12 +307,12 @@ impl Turn {
         effects
     }
 
-    fn run_next(&mut self) -> Vec<Effect> {
+    fn run_next(&mut self) -> Vec<TurnEffect> {
         let Phase::Running(calls) = &mut self.phase else {
             return vec![];
         };
         if let Some(batch) = calls.next_batch() {
-            return vec![Effect::Run(batch)];
+            return vec![TurnEffect::Run(batch)];
         }
         if !calls.is_complete() {
             return vec![];
@@ -347,19 +347,19 @@ impl Turn {
     }
 
     /// Ends a turn that makes no progress.
-    fn end_stuck(&mut self, why: String) -> Vec<Effect> {
+    fn end_stuck(&mut self, why: String) -> Vec<TurnEffect> {
         let text = format!("Turn ended: {why}. Send a message to continue.");
-        let mut effects = vec![Effect::Notice(NoticeLevel::Warn, text)];
+        let mut effects = vec![TurnEffect::Notice(NoticeLevel::Warn, text)];
         effects.extend(self.end(TurnEnd::Stopped { why }));
         effects
     }
 
-    fn gather(&mut self) -> Vec<Effect> {
+    fn gather(&mut self) -> Vec<TurnEffect> {
         self.phase = Phase::Gathering;
-        vec![Effect::CheckMail]
+        vec![TurnEffect::CheckMail]
     }
 
-    fn interrupt(&mut self, partial: String) -> Vec<Effect> {
+    fn interrupt(&mut self, partial: String) -> Vec<TurnEffect> {
         let mut effects = Vec::new();
         self.requested_compaction = None;
         match std::mem::replace(&mut self.phase, Phase::Idle) {
@@ -392,13 +392,13 @@ impl Turn {
     }
 
     /// Ends the turn. Text that arrived meanwhile is kept for the next one.
-    fn end(&mut self, end: TurnEnd) -> Vec<Effect> {
+    fn end(&mut self, end: TurnEnd) -> Vec<TurnEffect> {
         self.phase = Phase::Idle;
-        vec![Effect::End(end)]
+        vec![TurnEffect::End(end)]
     }
 
     /// Adds the collected results and texts to the conversation as a user message.
-    fn flush_user(&mut self) -> Vec<Effect> {
+    fn flush_user(&mut self) -> Vec<TurnEffect> {
         let mut blocks = std::mem::take(&mut self.results);
         blocks.append(&mut self.said);
         if blocks.is_empty() {
@@ -409,7 +409,7 @@ impl Turn {
     }
 
     /// Adds a message. Joins it with the last one if both have the same role, because roles must alternate.
-    fn push(&mut self, message: Message) -> Effect {
+    fn push(&mut self, message: Message) -> TurnEffect {
         if message.role == Role::User {
             self.length.grew(&message);
         }
@@ -421,6 +421,6 @@ impl Turn {
                 messages.push(message.clone());
             }
         }
-        Effect::Save(message)
+        TurnEffect::Save(message)
     }
 }

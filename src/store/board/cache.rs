@@ -198,7 +198,7 @@ impl Cache {
     }
 
     /// Reads, under the lock, what other processes have changed since the last refresh.
-    pub(super) fn repair_log(&mut self, dir: &Path, log: &ChangeLog) -> Result<(), StoreError> {
+    pub(super) fn apply_log(&mut self, dir: &Path, log: &ChangeLog) -> Result<(), StoreError> {
         let is_old = self
             .refreshed_at
             .is_none_or(|at| at.elapsed() > refresh_interval(self.files.len()));

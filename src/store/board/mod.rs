@@ -383,7 +383,7 @@ impl Board {
         let lock = Lock::take(&self.dir.join(LOCK))?;
         let mut cache = self.cache();
         let log = ChangeLog::read(lock.file()).unwrap_or_else(ChangeLog::empty);
-        cache.repair_log(&self.dir, &log)?;
+        cache.apply_log(&self.dir, &log)?;
         Ok(LockedBoard {
             dir: &self.dir,
             log,

@@ -99,7 +99,7 @@ impl fmt::Display for LockHolder {
 
 /// Returns the lock files that no visible process holds. [`LockHolder::Invisible`] marks those that an invisible git may hold.
 /// `root` is the main worktree; `interrupted` holds the start times of interrupted operations.
-pub fn previous_work(
+pub fn left_behind(
     root: &Path,
     common: &Path,
     interrupted: &[Timestamp],

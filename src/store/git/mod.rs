@@ -387,11 +387,20 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     fn fake_git(script: &str) -> (tempfile::TempDir, Git) {
-        use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("git");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        // Written by another process: a thread that starts a program at this moment would inherit a file that is open for
+        // writing here, and the program could not be started ("text file busy").
+        let written = std::process::Command::new("sh")
+            .args([
+                "-c",
+                r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod 755 "$2""#,
+                "sh",
+                script,
+            ])
+            .arg(&program)
+            .status();
+        assert!(written.unwrap().success());
         let git = Git {
             program,
             ..Git::at(dir.path())

@@ -107,7 +107,7 @@ impl Worktrees {
         if Lock::is_held(&lock_path(&paths.dir)) {
             return Ok(Vec::new());
         }
-        let locks = locks::previous_work(&paths.root, &paths.common, &paths.interrupted_starts()?);
+        let locks = locks::left_behind(&paths.root, &paths.common, &paths.interrupted_starts()?);
         let mut found: Vec<Debris> = locks
             .into_iter()
             .map(|(lock, holder)| match holder {

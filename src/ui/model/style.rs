@@ -12,7 +12,7 @@ use crate::domain::todo::TodoStatus;
 use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::index;
-use crate::ui::model::board::index::PolicyContext;
+use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::messages::Progress;
 use crate::ui::text::{called, fit};
 use crate::ui::theme::Theme;
@@ -22,12 +22,12 @@ use crate::ui::theme::motion::{Motion, SPIN};
 pub type Look = (&'static str, String, Style);
 
 /// The shape and style of a task status.
-pub fn standing(standing: PolicyContext, theme: &Theme) -> (&'static str, Style) {
+pub fn standing(standing: BoardStatus, theme: &Theme) -> (&'static str, Style) {
     match standing {
-        PolicyContext::InProgress => ("●", theme.working),
-        PolicyContext::Ready | PolicyContext::Assigned => ("○", theme.accent),
-        PolicyContext::Blocked => ("◌", theme.dim),
-        PolicyContext::Done => ("✓", theme.ok),
+        BoardStatus::InProgress => ("●", theme.working),
+        BoardStatus::Ready | BoardStatus::Assigned => ("○", theme.accent),
+        BoardStatus::Blocked => ("◌", theme.dim),
+        BoardStatus::Done => ("✓", theme.ok),
     }
 }
 
@@ -36,10 +36,10 @@ pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
     let owner = called(&task.owner);
     let here = index::standing(graph, task);
     let words = match here {
-        PolicyContext::InProgress if owner.is_empty() => "in progress".into(),
-        PolicyContext::InProgress => format!("in progress @{owner}"),
-        PolicyContext::Assigned => format!("assigned @{owner}"),
-        PolicyContext::Blocked => {
+        BoardStatus::InProgress if owner.is_empty() => "in progress".into(),
+        BoardStatus::InProgress => format!("in progress @{owner}"),
+        BoardStatus::Assigned => format!("assigned @{owner}"),
+        BoardStatus::Blocked => {
             let ids: Vec<String> = graph
                 .open_blockers(task)
                 .iter()
@@ -47,7 +47,7 @@ pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
                 .collect();
             format!("blocked by {}", ids.join(" "))
         }
-        PolicyContext::Ready | PolicyContext::Done => here.word().into(),
+        BoardStatus::Ready | BoardStatus::Done => here.word().into(),
     };
     let (shape, style) = standing(here, theme);
     (shape, words, style)

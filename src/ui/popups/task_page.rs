@@ -8,7 +8,7 @@ use crate::domain::task::Task;
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
-use crate::ui::model::board::index::PolicyContext;
+use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::board::{branches, index, unlocks};
 use crate::ui::model::{CrewModel, board as model_board};
 use crate::ui::panes::board as board_pane;
@@ -41,7 +41,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     };
     let here = index::standing(&app.model.board, task);
     let by = match (here, task.owner.is_empty()) {
-        (PolicyContext::Done, false) => format!(" by {}", called(&task.owner)),
+        (BoardStatus::Done, false) => format!(" by {}", called(&task.owner)),
         _ => String::new(),
     };
     out.push(Line::from(vec![
@@ -50,7 +50,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
         Span::styled(
             match (board_pane::standing_for(app, task).as_str(), here) {
                 ("", _) => String::new(),
-                (passed, PolicyContext::Done) => format!(", {passed} ago"),
+                (passed, BoardStatus::Done) => format!(", {passed} ago"),
                 (took, _) => format!(", for {took}"),
             },
             theme.dim,

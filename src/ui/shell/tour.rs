@@ -186,7 +186,7 @@ fn stage(app: &App) -> String {
         .keymap
         .key(Context::In(Pane::Board), Action::TurnBoard);
     let (done, all) = (
-        index(app).count(index::PolicyContext::Done),
+        index(app).count(index::BoardStatus::Done),
         app.model.board.len(),
     );
     let is_lead_busy = app.activity(&Name::lead()).is_busy();

@@ -8,7 +8,7 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::domain::worktree;
 use crate::domain::worktree::{Branch, BranchState};
-use crate::ui::model::board::index::{PolicyContext, standing};
+use crate::ui::model::board::index::{BoardStatus, standing};
 use crate::ui::model::style::Look;
 use crate::ui::model::{CrewModel, style};
 use crate::ui::theme::Theme;
@@ -118,11 +118,11 @@ pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
         return Some(why);
     }
     match standing(&model.board, task) {
-        PolicyContext::Done => {}
-        PolicyContext::InProgress => {
+        BoardStatus::Done => {}
+        BoardStatus::InProgress => {
             return Some(format!("Not merged: {id} is still in progress."));
         }
-        PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked => {
+        BoardStatus::Ready | BoardStatus::Assigned | BoardStatus::Blocked => {
             return Some(format!("Not merged: {id} is not completed yet."));
         }
     }

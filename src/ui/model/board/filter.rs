@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::domain::task::Task;
-use crate::ui::model::board::index::PolicyContext;
+use crate::ui::model::board::index::BoardStatus;
 use crate::ui::text::called;
 use crate::ui::text::terms::{Polarity, Term as Word, terms};
 
@@ -11,30 +11,30 @@ use crate::ui::text::terms::{Polarity, Term as Word, terms};
 const KEYS: &str = "owner: status: tag:";
 
 /// The values of `status:`. A prefix of a value is enough.
-const STATUS: [(&str, &[PolicyContext]); 10] = [
-    ("ready", &[PolicyContext::Ready]),
-    ("blocked", &[PolicyContext::Blocked]),
-    ("in_progress", &[PolicyContext::InProgress]),
-    ("progress", &[PolicyContext::InProgress]),
-    ("working", &[PolicyContext::InProgress]),
-    ("assigned", &[PolicyContext::Assigned]),
-    ("done", &[PolicyContext::Done]),
-    ("completed", &[PolicyContext::Done]),
+const STATUS: [(&str, &[BoardStatus]); 10] = [
+    ("ready", &[BoardStatus::Ready]),
+    ("blocked", &[BoardStatus::Blocked]),
+    ("in_progress", &[BoardStatus::InProgress]),
+    ("progress", &[BoardStatus::InProgress]),
+    ("working", &[BoardStatus::InProgress]),
+    ("assigned", &[BoardStatus::Assigned]),
+    ("done", &[BoardStatus::Done]),
+    ("completed", &[BoardStatus::Done]),
     (
         "open",
         &[
-            PolicyContext::InProgress,
-            PolicyContext::Ready,
-            PolicyContext::Assigned,
-            PolicyContext::Blocked,
+            BoardStatus::InProgress,
+            BoardStatus::Ready,
+            BoardStatus::Assigned,
+            BoardStatus::Blocked,
         ],
     ),
     (
         "pending",
         &[
-            PolicyContext::Ready,
-            PolicyContext::Assigned,
-            PolicyContext::Blocked,
+            BoardStatus::Ready,
+            BoardStatus::Assigned,
+            BoardStatus::Blocked,
         ],
     ),
 ];
@@ -57,7 +57,7 @@ enum Looks {
     Word(String),
     Owner(String),
     Tag(String),
-    Status(&'static [PolicyContext]),
+    Status(&'static [BoardStatus]),
 }
 
 /// An invalid term, which the filter ignores.
@@ -101,7 +101,7 @@ impl Query {
     }
 
     /// Whether ` task`, with status `standing` on the board, matches the filter.
-    pub fn matches(&self, task: &Task, standing: PolicyContext) -> bool {
+    pub fn matches(&self, task: &Task, standing: BoardStatus) -> bool {
         let mut hay = None;
         self.terms.iter().all(|term| {
             let found = match &term.looks {
@@ -144,7 +144,7 @@ fn read(key: Option<&str>, value: String) -> Result<Option<Looks>, Problem> {
     Ok((!value.is_empty()).then_some(looks))
 }
 
-fn words(task: &Task, standing: PolicyContext) -> String {
+fn words(task: &Task, standing: BoardStatus) -> String {
     format!(
         "{} {} @{} {} {}",
         task.id,

@@ -11,7 +11,7 @@ use crate::ui::text::{called, width};
 
 /// The status of a task as the board shows it, in the sort order of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PolicyContext {
+pub enum BoardStatus {
     /// Its owner works on it.
     InProgress,
     /// Pending, without owner and open blockers: it can be claimed.
@@ -24,27 +24,27 @@ pub enum PolicyContext {
     Done,
 }
 
-impl PolicyContext {
+impl BoardStatus {
     /// The label of the status.
     pub fn word(self) -> &'static str {
         match self {
-            PolicyContext::InProgress => "in progress",
-            PolicyContext::Ready => "ready",
-            PolicyContext::Assigned => "assigned",
-            PolicyContext::Blocked => "blocked",
-            PolicyContext::Done => "done",
+            BoardStatus::InProgress => "in progress",
+            BoardStatus::Ready => "ready",
+            BoardStatus::Assigned => "assigned",
+            BoardStatus::Blocked => "blocked",
+            BoardStatus::Done => "done",
         }
     }
 }
 
 /// Returns the status of `task` on `board`.
-pub fn standing(board: &TaskGraph, task: &Task) -> PolicyContext {
+pub fn standing(board: &TaskGraph, task: &Task) -> BoardStatus {
     match task.status {
-        TaskStatus::Completed => PolicyContext::Done,
-        TaskStatus::InProgress => PolicyContext::InProgress,
-        TaskStatus::Pending if !board.open_blockers(task).is_empty() => PolicyContext::Blocked,
-        TaskStatus::Pending if task.owner.is_empty() => PolicyContext::Ready,
-        TaskStatus::Pending => PolicyContext::Assigned,
+        TaskStatus::Completed => BoardStatus::Done,
+        TaskStatus::InProgress => BoardStatus::InProgress,
+        TaskStatus::Pending if !board.open_blockers(task).is_empty() => BoardStatus::Blocked,
+        TaskStatus::Pending if task.owner.is_empty() => BoardStatus::Ready,
+        TaskStatus::Pending => BoardStatus::Assigned,
     }
 }
 
@@ -52,13 +52,13 @@ pub fn standing(board: &TaskGraph, task: &Task) -> PolicyContext {
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     ids: Vec<TaskId>,
-    standing: Vec<PolicyContext>,
+    standing: Vec<BoardStatus>,
     waits: Vec<Vec<usize>>,
     frees: Vec<Vec<usize>>,
     steps: Vec<usize>,
     extent: (usize, usize),
     critical: Vec<usize>,
-    counts: BTreeMap<PolicyContext, usize>,
+    counts: BTreeMap<BoardStatus, usize>,
     open_of: HashMap<String, TaskId>,
     longest_owner: usize,
 }
@@ -133,11 +133,11 @@ impl Index {
     }
 
     /// Returns the status of the task at a position.
-    pub fn standing(&self, place: usize) -> PolicyContext {
+    pub fn standing(&self, place: usize) -> BoardStatus {
         self.standing
             .get(place)
             .copied()
-            .unwrap_or(PolicyContext::Done)
+            .unwrap_or(BoardStatus::Done)
     }
 
     /// Returns the blockers of the task at a position, open and completed.
@@ -197,7 +197,7 @@ impl Index {
     }
 
     /// Returns the number of tasks with that status.
-    pub fn count(&self, standing: PolicyContext) -> usize {
+    pub fn count(&self, standing: BoardStatus) -> usize {
         self.counts.get(&standing).copied().unwrap_or(0)
     }
 }

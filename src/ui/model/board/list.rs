@@ -2,7 +2,7 @@
 
 use crate::domain::graph::TaskGraph;
 use crate::ui::model::board::filter::Query;
-use crate::ui::model::board::index::{Index, PolicyContext};
+use crate::ui::model::board::index::{BoardStatus, Index};
 
 /// Maximum indentation depth.
 const DEPTH_MAX: usize = 8;
@@ -76,12 +76,12 @@ pub fn tree(index: &Index) -> Rows {
     let mut below = vec![Vec::new(); count];
     let mut top = Vec::new();
     for task in 0..count {
-        let is_open = |w: &&usize| index.standing(**w) != PolicyContext::Done;
+        let is_open = |w: &&usize| index.standing(**w) != BoardStatus::Done;
         // Only blockers of an earlier layer, so that no cycle can arise.
         let is_before = |w: &&usize| index.steps(**w) < index.steps(task);
         let waits = index.waits(task).iter().filter(is_open).filter(is_before);
         match waits.max_by_key(|w| (index.steps(**w), **w)) {
-            Some(last) if index.standing(task) == PolicyContext::Blocked => below[*last].push(task),
+            Some(last) if index.standing(task) == BoardStatus::Blocked => below[*last].push(task),
             Some(_) | None => top.push(task),
         }
     }

@@ -1,25 +1,23 @@
 //! The progress bar of the board: cells for completed, running, ready and blocked tasks. Pure.
 
-use crate::ui::model::board::index::{Index, PolicyContext};
+use crate::ui::model::board::index::{BoardStatus, Index};
 
 /// The segments of the progress bar, from the left.
-pub const KINDS: [PolicyContext; 4] = [
-    PolicyContext::Done,
-    PolicyContext::InProgress,
-    PolicyContext::Ready,
-    PolicyContext::Blocked,
+pub const KINDS: [BoardStatus; 4] = [
+    BoardStatus::Done,
+    BoardStatus::InProgress,
+    BoardStatus::Ready,
+    BoardStatus::Blocked,
 ];
 
 /// Returns the number of tasks for each of [`KINDS`]. Assigned tasks count as ready.
 pub fn counts(index: &Index) -> [usize; 4] {
     KINDS.map(|kind| match kind {
-        PolicyContext::Ready => {
-            index.count(PolicyContext::Ready) + index.count(PolicyContext::Assigned)
-        }
-        PolicyContext::Done
-        | PolicyContext::InProgress
-        | PolicyContext::Assigned
-        | PolicyContext::Blocked => index.count(kind),
+        BoardStatus::Ready => index.count(BoardStatus::Ready) + index.count(BoardStatus::Assigned),
+        BoardStatus::Done
+        | BoardStatus::InProgress
+        | BoardStatus::Assigned
+        | BoardStatus::Blocked => index.count(kind),
     })
 }
 

@@ -45,7 +45,7 @@ const PANNED_FROM: usize = 60;
 
 /// Why the board shows a list instead of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeaveReason {
+pub enum ListReason {
     /// The user selected the list, or there are no tasks.
     Asked,
     /// A filter is active.
@@ -64,7 +64,7 @@ pub enum Shown {
     /// The tasks as a graph.
     Graph(Arc<Drawing>),
     /// The tasks as a list, with the reason.
-    List(LeaveReason),
+    List(ListReason),
 }
 
 impl CrewModel {

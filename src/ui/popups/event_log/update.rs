@@ -66,7 +66,7 @@ pub fn follow(app: &mut App) {
 }
 
 /// Toggles the filter for errors and warnings (`!`).
-pub fn report_file_error(app: &mut App) {
+pub fn toggle_problems_only(app: &mut App) {
     let Some(view) = view(app) else { return };
     let words: Vec<&str> = view.filter.text().split_whitespace().collect();
     let is_there = words.contains(&"!");

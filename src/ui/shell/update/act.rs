@@ -34,7 +34,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         Action::Help => popups::help(state),
         Action::Palette => popups::palette(state),
         Action::EventLog => event_log::update::open(state),
-        Action::Trouble => event_log::update::report_file_error(state),
+        Action::Trouble => event_log::update::toggle_problems_only(state),
         Action::Problems => push(state, Popup::read(Text::Problems)),
         Action::Costs => costs::update::open(state),
         Action::Peek => peek::update::open(state),

@@ -26,8 +26,8 @@ pub struct GitState {
 /// A bounded overview of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileTree {
-    /// Entries in order; folders end with `/`, entries of a folder are indented by two blanks.
+    /// The files of the root in one line, then one line per folder: `src/: main.rs, ui/`.
     pub lines: Vec<String>,
-    /// Entries that are missing.
+    /// The number of entries that are not shown; at least that many in a large project.
     pub left_out: usize,
 }

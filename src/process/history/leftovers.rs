@@ -21,23 +21,25 @@ pub fn remove_if_unused(dir: &Folder) -> io::Result<bool> {
     Ok(command_lock::if_unused(dir, || remove(dir))?.is_some())
 }
 
+/// Removes all leftovers and returns their paths below `dir`.
 fn remove(dir: &Folder) -> Vec<PathBuf> {
-    let mut locks = Vec::new();
+    let mut removed = Vec::new();
     visit(dir, &mut |folder, path| {
         // If this fails, the next git command reports the lock.
         if let Some(name) = path.file_name()
             && folder.remove_file(name).is_ok()
         {
-            locks.push(path);
+            removed.push(path);
         }
     });
-    locks
+    removed
 }
 
+/// Returns the paths of all leftovers below `dir`.
 fn find(dir: &Folder) -> Vec<PathBuf> {
-    let mut locks = Vec::new();
-    visit(dir, &mut |_, path| locks.push(path));
-    locks
+    let mut found = Vec::new();
+    visit(dir, &mut |_, path| found.push(path));
+    found
 }
 
 /// Calls `then` for each leftover with its folder and its path below `dir`.
@@ -79,8 +81,8 @@ fn is_temporary(path: &Path) -> bool {
 }
 
 impl PrivateHistory {
-    /// Returns the stale lock files, sorted. Empty while a command runs.
-    fn stale_locks(&self, search: fn(&Folder) -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
+    /// Runs `search` on the private folder and returns the lock files in its result, sorted. Empty while a command runs.
+    fn locks_in(&self, search: fn(&Folder) -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
         let dir = Folder::open(self.own())?.sub(FOLDER)?;
         if !command_lock::exists(&dir)? {
             return Ok(Vec::new());
@@ -108,6 +110,6 @@ pub fn remove_stale_locks(root_git: &Path, common: &Path) -> Vec<PathBuf> {
 
 fn search_all(root_git: &Path, common: &Path, search: fn(&Folder) -> Vec<PathBuf>) -> Vec<PathBuf> {
     // A folder that cannot be searched is reported by the next command there.
-    let locks = |history: PrivateHistory| history.stale_locks(search).unwrap_or_default();
+    let locks = |history: PrivateHistory| history.locks_in(search).unwrap_or_default();
     super::all(root_git, common).flat_map(locks).collect()
 }

@@ -31,14 +31,23 @@ impl Drop for CommandLock {
     }
 }
 
-/// Returns whether no command holds a [`CommandLock`]. The caller must hold the transfer lock, so that none can start.
-pub(super) fn is_unused(dir: &Folder) -> io::Result<bool> {
+/// Calls `then` if no command holds a [`CommandLock`], and returns its result. Until it returns, none can be taken. The
+/// caller must hold the transfer lock.
+pub(super) fn if_unused<T>(dir: &Folder, then: impl FnOnce() -> T) -> io::Result<Option<T>> {
     let file = dir.lock_file(COMMANDS)?;
     match file.try_lock() {
-        Ok(()) => file.unlock().map(|()| true),
-        Err(std::fs::TryLockError::WouldBlock) => Ok(false),
+        Ok(()) => {
+            let result = then();
+            file.unlock().map(|()| Some(result))
+        }
+        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
         Err(std::fs::TryLockError::Error(e)) => Err(e),
     }
+}
+
+/// Returns whether a command or a transfer has ever run in the work directory.
+pub(super) fn exists(dir: &Folder) -> io::Result<bool> {
+    Ok(dir.kind(COMMANDS)?.is_some())
 }
 
 /// Stores the note of a transfer for the result of the next command.

@@ -21,12 +21,16 @@
 //! Objects are copied through git, which computes their names from their content: a damaged or substituted object never
 //! enters the repository under another name, and no file of the repository shares an inode with one that a command can
 //! write.
+//!
+//! Processes that are killed leave locks in the private folders. Each transfer removes them if no command runs, as does
+//! the repair when a crew starts: see `leftovers`.
 
 mod accept;
 mod checkout;
 mod command_lock;
 mod folder;
 mod git;
+mod leftovers;
 mod objects;
 mod refs;
 
@@ -42,6 +46,7 @@ use checkout::Checkout;
 pub use command_lock::{CommandLock, CommandTransfer};
 use folder::Folder;
 pub use git::hooks_path;
+pub use leftovers::{remove_stale_locks, stale_locks};
 pub use refs::Branch;
 use refs::Refs;
 
@@ -232,9 +237,8 @@ impl PrivateHistory {
     fn transfer(&self, phase: Phase, own: &mut Option<CommandLock>) -> io::Result<TransferReport> {
         self.prepare()?;
         let dir = self.folder()?;
-        let lock = dir.lock_file("lock")?;
-        lock.lock()?;
-        let was_unused = command_lock::is_unused(&dir)?;
+        let _lock = lock(&dir)?;
+        let was_unused = leftovers::remove_if_unused(&dir)?;
         match phase {
             Phase::BeforePrivate | Phase::BeforeRepository => *own = Some(CommandLock::take(&dir)?),
             Phase::Recovery if !was_unused => return Ok(TransferReport::default()),
@@ -244,7 +248,7 @@ impl PrivateHistory {
         let is_unused = match phase {
             Phase::After => {
                 drop(own.take());
-                command_lock::is_unused(&dir)?
+                leftovers::remove_if_unused(&dir)?
             }
             Phase::BeforePrivate | Phase::BeforeRepository | Phase::Recovery => was_unused,
         };
@@ -380,15 +384,7 @@ pub fn can_be_private(common: &Path) -> bool {
 /// Transfers the changes that a killed crew has left, in all work directories of a repository where no command runs.
 /// Refused changes are listed in the result of the next command there.
 pub fn recover(root_git: &Path, common: &Path) {
-    let root = PrivateHistory::of(root_git, common, "root", Branch::checked_out(root_git));
-    let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten();
-    let trees = entries.flatten().filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        let own = entry.path();
-        let is_other = own != root_git && own.join(FOLDER).is_dir();
-        is_other.then(|| PrivateHistory::of(&own, common, &name, Branch::of_worktree(&name)))?
-    });
-    for history in root.into_iter().chain(trees) {
+    for history in all(root_git, common) {
         if history.is_pending() {
             // The next command there tries again.
             if let Err(why) = history.transfer(Phase::Recovery, &mut None) {
@@ -398,10 +394,22 @@ pub fn recover(root_git: &Path, common: &Path) {
     }
 }
 
-/// Removes locks that a killed git has left in the private refs of a git folder. Call it only while no command runs there.
-pub fn unlock(own: &Path) {
-    let private = Folder::open(own).and_then(|own| own.sub(FOLDER));
-    if let Ok(refs) = private.and_then(|private| private.sub("refs")) {
-        refs::unlock(&refs);
-    }
+/// Returns the private histories of all work directories of a repository.
+fn all(root_git: &Path, common: &Path) -> impl Iterator<Item = PrivateHistory> {
+    let root = PrivateHistory::of(root_git, common, "root", Branch::checked_out(root_git));
+    let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten();
+    let trees = entries.flatten().filter_map(move |entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let own = entry.path();
+        let is_other = own != root_git && own.join(FOLDER).is_dir();
+        is_other.then(|| PrivateHistory::of(&own, common, &name, Branch::of_worktree(&name)))?
+    });
+    root.into_iter().chain(trees)
+}
+
+/// Takes the lock of the transfers of a private folder. Waits while one runs.
+fn lock(dir: &Folder) -> io::Result<fs::File> {
+    let lock = dir.lock_file("lock")?;
+    lock.lock()?;
+    Ok(lock)
 }

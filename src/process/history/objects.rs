@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use super::folder::Folder;
-use super::git;
+use super::{git, leftovers};
 
 /// Fewer objects than this are stored loose, as git does for received objects (`fetch.unpackLimit`).
 const UNPACK_LIMIT: usize = 100;
@@ -133,6 +133,8 @@ fn find(objects: &Folder) -> io::Result<PrivateObjects> {
     let mut found = PrivateObjects::default();
     for (name, kind) in objects.entries()? {
         match name.to_str() {
+            // A running git may hold it.
+            _ if kind.is_file() && leftovers::is_lock(&name) => {}
             _ if !kind.is_dir() => objects.remove_file(&name)?,
             Some("pack") => {
                 for file in files(objects, "pack")? {

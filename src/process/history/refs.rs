@@ -293,35 +293,20 @@ pub fn write_names(dir: &Folder, name: &str, names: &BTreeSet<String>) -> io::Re
 }
 
 /// Updates the loose refs in `dir` from `private`, their values when they were read, to `shown`. Skips refs that are
-/// locked or have changed since. Returns the resulting refs.
+/// locked or have changed since. Returns the resulting refs. A skipped one has its value in `private`, so that the next
+/// transfer does not take it for a change of a command.
 pub fn show(dir: &Folder, private: &Refs, shown: &Refs) -> io::Result<Refs> {
-    let mut now = Refs::new();
+    let mut now = shown.clone();
     for change in changes(private, shown) {
-        if is_private(&change.name) {
+        if is_private(&change.name) || replace(dir, &change)? {
             continue;
         }
-        if !replace(dir, &change)?
-            && let Some(old) = change.old
-        {
-            now.insert(change.name, old);
-        }
-    }
-    for (name, value) in shown {
-        now.entry(name.clone()).or_insert_with(|| value.clone());
+        match change.old {
+            Some(old) => now.insert(change.name, old),
+            None => now.remove(&change.name),
+        };
     }
     Ok(now)
-}
-
-/// Removes all lock files in a folder of refs.
-pub fn unlock(folder: &Folder) {
-    for (name, kind) in folder.entries().unwrap_or_default() {
-        if kind.is_dir() {
-            folder.sub(&name).iter().for_each(unlock);
-        } else if Path::new(&name).extension().is_some_and(|e| e == "lock") {
-            // If this fails, the next git command reports the lock.
-            let _ = folder.remove_file(&name);
-        }
-    }
 }
 
 /// Updates a loose ref as git does: under a lock, and only if it has the old value. Returns whether it did.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::TIMEOUT;
 use crate::domain::timestamp::Timestamp;
+use crate::process::history::FOLDER;
 use crate::process::users::{GitUse, git_in, has_open};
 use crate::store::watch::is_shared_file_system;
 
@@ -27,18 +28,33 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Most folders that are searched.
 const FOLDERS_MAX: usize = 20_000;
 
-/// Returns the lock files below `common`, the git folder that all worktrees share.
+/// The folders in the common git folder in which git creates locks, and whether their subfolders are searched.
+const SEARCHED: &[(&str, bool)] = &[
+    ("", false),
+    ("refs", true),
+    ("logs", true),
+    ("reftable", true),
+    ("info", false),
+    ("sequencer", false),
+    ("rebase-merge", false),
+    ("objects", false),
+    ("objects/info", true),
+    ("objects/pack", true),
+    ("worktrees", true),
+];
+
+/// Returns the lock files below `common`, the git folder that all worktrees share. The folders of private histories have
+/// their own rule: see [`crate::process::history::stale_locks`].
 pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![
-        (common.to_path_buf(), false),
-        (common.join("refs"), true),
-        (common.join("logs"), true),
-        (common.join("reftable"), true),
-        (common.join("objects/info"), true),
-        (common.join("objects/pack"), true),
-        (common.join("worktrees"), true),
-    ];
+    let searched = SEARCHED.iter();
+    let mut folders: Vec<(PathBuf, bool)> = searched
+        .map(|(name, is_deep)| (common.join(name), *is_deep))
+        .collect();
+    let trees = common.join("worktrees");
+    let is_private = |path: &Path| {
+        path.ends_with(FOLDER) && path.parent().and_then(Path::parent) == Some(&trees)
+    };
     let mut count = 0;
     while let Some((folder, is_deep)) = folders.pop() {
         count += 1;
@@ -50,7 +66,7 @@ pub fn lock_files(common: &Path) -> Vec<PathBuf> {
                 continue;
             };
             let path = entry.path();
-            if kind.is_dir() && is_deep {
+            if kind.is_dir() && is_deep && !is_private(&path) {
                 folders.push((path, true));
             } else if kind.is_file() && is_lock(&path) {
                 found.push(path);
@@ -212,6 +228,48 @@ fn is_foreign(lock: &Path, meta: Option<&fs::Metadata>) -> bool {
 mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
+
+    #[test]
+    fn all_locks_are_found_except_private_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let common = dir.path();
+        let expected = [
+            "config.lock",
+            "gc.pid.lock",
+            "index.lock",
+            "info/sparse-checkout.lock",
+            "logs/refs/heads/wt/task-1.lock",
+            "objects/info/commit-graph.lock",
+            "objects/info/commit-graphs/commit-graph-chain.lock",
+            "objects/maintenance.lock",
+            "objects/pack/multi-pack-index.lock",
+            "packed-refs.lock",
+            "packed-refs.new",
+            "rebase-merge/git-rebase-todo.lock",
+            "refs/heads/crewdeck/a.lock",
+            "reftable/tables.list.lock",
+            "sequencer/todo.lock",
+            "worktrees/crewdeck/HEAD.lock",
+            "worktrees/task-1/index.lock",
+            "worktrees/task-1/logs/HEAD.lock",
+            "worktrees/task-1/refs/bisect/bad.lock",
+        ];
+        let private = [
+            "crewdeck/refs/heads/main.lock",
+            "worktrees/task-1/crewdeck/refs/heads/main.lock",
+        ];
+        for file in expected.iter().chain(&private) {
+            let path = common.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let found = lock_files(common);
+        let found: Vec<&Path> = found
+            .iter()
+            .map(|path| path.strip_prefix(common).unwrap())
+            .collect();
+        assert_eq!(found, expected.map(Path::new));
+    }
 
     #[test]
     fn lock_must_be_older_where_git_may_be_invisible() {

@@ -12,6 +12,7 @@ use super::log::EventLog;
 use super::{INITIALIZING, Worktrees, index_path, lock_path, read_index};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{WorktreeIndex, WorktreeName};
+use crate::process::history;
 use crate::store::atomic::Lock;
 use crate::store::git::locks;
 use crate::store::{StoreError, git_dirs, regular_file};
@@ -90,6 +91,8 @@ pub(super) struct RepoPaths {
     pub root: PathBuf,
     /// `.worktrees/`.
     pub dir: PathBuf,
+    /// The root's own git folder.
+    pub own: PathBuf,
     /// The git folder that all worktrees share.
     pub common: PathBuf,
 }
@@ -115,6 +118,8 @@ impl Worktrees {
                 Some(_) => Debris::InvisibleLock(paths.below(&lock)),
             })
             .collect();
+        let private = history::stale_locks(&paths.own, &paths.common);
+        found.extend(private.iter().map(|lock| Debris::Lock(paths.below(lock))));
         found.extend(paths.debris_except_locks()?);
         Ok(found)
     }
@@ -123,10 +128,15 @@ impl Worktrees {
     pub(super) fn paths(&self) -> Option<RepoPaths> {
         let root = fs::canonicalize(&self.root).ok()?;
         let dir = root.join(".worktrees");
-        let (_, common) = git_dirs(&root)?;
-        let common = fs::canonicalize(common).ok()?;
+        let (own, common) = git_dirs(&root)?;
+        let (own, common) = (fs::canonicalize(own).ok()?, fs::canonicalize(common).ok()?);
         let is_used = dir.join("events.jsonl").exists() || index_path(&dir).exists();
-        is_used.then_some(RepoPaths { root, dir, common })
+        is_used.then_some(RepoPaths {
+            root,
+            dir,
+            own,
+            common,
+        })
     }
 }
 

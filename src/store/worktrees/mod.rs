@@ -170,7 +170,6 @@ impl Worktrees {
         if own == shared {
             return Ok(());
         }
-        crate::process::history::unlock(&own);
         for left in ["index.lock", "HEAD.lock"] {
             let path = own.join(left);
             match fs::remove_file(&path) {

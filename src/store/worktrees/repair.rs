@@ -12,6 +12,7 @@ use super::{OpenRegistry, Worktrees};
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{GitOperation, RemovalMode, Worktree, WorktreeError, WorktreeName};
+use crate::process::history;
 use crate::store::git::locks;
 use crate::store::git::{Git, busy_in, commit_of, is_hash};
 use crate::store::{StoreError, regular_file};
@@ -35,19 +36,18 @@ impl Worktrees {
             return Ok(Vec::new());
         };
         let mut report = Vec::new();
+        let removed_line = |lock: &PathBuf| format!("removed {}", Debris::Lock(paths.below(lock)));
         if !locks::lock_files(&paths.common).is_empty() {
             let interrupted = paths.interrupted_starts()?;
             let (removed, stay) = locks::clear(&paths.root, &paths.common, &interrupted);
-            let line = |lock: &PathBuf| {
-                let lock = Debris::Lock(paths.below(lock));
-                format!("removed {lock}")
-            };
-            report.extend(removed.iter().map(line));
+            report.extend(removed.iter().map(removed_line));
             for (lock, holder) in stay {
                 let lock = paths.below(&lock);
                 report.push(format!("{} was kept: {holder}", lock.display()));
             }
         }
+        let private = history::remove_stale_locks(&paths.own, &paths.common);
+        report.extend(private.iter().map(removed_line));
         if paths.debris_except_locks()?.is_empty() {
             return Ok(report);
         }

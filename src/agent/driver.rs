@@ -58,7 +58,7 @@ pub struct Driver {
     pub requests: Requests,
     /// The board with the agent's open task.
     pub board: Board,
-    /// Who the agent is, in words that are kept at a compaction; empty for the lead.
+    /// The agent's name, role and team as text, which a compaction keeps; empty for the lead.
     pub identity: String,
     /// The share of the window, in percent, at which the conversation is summarised.
     pub compact_at: u64,
@@ -72,14 +72,14 @@ pub struct Driver {
     pub state: State,
 }
 
-/// Whether an agent's log on disk holds its conversation.
+/// How completely the log on disk holds an agent's conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Log {
     /// The conversation is empty.
     Empty,
     /// The log holds the whole conversation.
     Whole,
-    /// A line could not be written, or the log was removed: it must be rewritten.
+    /// A line could not be written, or the log was removed. The log must be rewritten.
     Incomplete,
 }
 
@@ -93,7 +93,7 @@ pub struct State {
     pub cost: Option<f64>,
     /// The number of model calls so far.
     pub calls: u64,
-    /// The todo list.
+    /// The agent's todo list, which its tool `todo` replaces.
     pub todo: TodoList,
     /// The approved shutdown request, if the agent has received one.
     pub approved_shutdown: Option<MailMessage>,

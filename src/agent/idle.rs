@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::domain::ids::TaskId;
 
-/// How often an agent that ended its turn with its task open is reminded of it.
+/// Maximum number of reminders to an agent that ended its turn with its task open.
 pub const NUDGES_MAX: u32 = 2;
 
 /// The situation of a teammate between two turns.
@@ -42,11 +42,11 @@ pub enum IdleAction {
     StayIdle(Option<Duration>),
     /// Wait for a message: its own task is still open after [`NUDGES_MAX`] reminders.
     Stuck(TaskId),
-    /// Leave.
+    /// Leave the team.
     Leave(LeaveReason),
 }
 
-/// LeaveReason a teammate leaves.
+/// Why a teammate leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaveReason {
     /// A shutdown request was approved.
@@ -85,7 +85,8 @@ impl Idle {
         self.is_leaving = false;
     }
 
-    /// Returns what to do next.
+    /// Returns the next action. Waiting messages come first, then the own open task, an approved shutdown, a claimable
+    /// task.
     pub fn next(&mut self, situation: Situation) -> IdleAction {
         if situation.has_mail {
             self.since = None;

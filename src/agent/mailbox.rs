@@ -23,7 +23,7 @@ pub struct Results {
     pub block: Block,
     /// Each result for the screen: its first line, and the whole text if it has more lines.
     pub lines: Vec<(String, String)>,
-    /// The jobs.
+    /// The ids of these jobs.
     pub jobs: Vec<JobId>,
 }
 
@@ -34,13 +34,13 @@ pub struct AgentMailbox {
     gate: Mutex<PlanGate>,
     notes: Mutex<VecDeque<String>>,
     results: Mutex<VecDeque<(JobId, String)>>,
-    untold: Mutex<Vec<(JobId, String)>>,
-    place: Mutex<Option<PathBuf>>,
+    unreported_jobs: Mutex<Vec<(JobId, String)>>,
+    workdir: Mutex<Option<PathBuf>>,
     compaction: Mutex<Option<String>>,
-    parting: Mutex<Option<ShutdownAnswer>>,
+    shutdown_answer: Mutex<Option<ShutdownAnswer>>,
     /// Whether messages do not wake the agent.
     ignores_messages: Mutex<bool>,
-    lifted: Mutex<Option<TaskId>>,
+    revoked_task: Mutex<Option<TaskId>>,
     reader: Mutex<Option<Arc<InboxReader>>>,
 }
 
@@ -54,7 +54,7 @@ pub enum ShutdownAnswer {
 }
 
 impl AgentMailbox {
-    /// Creates the state of an agent with this plan gate.
+    /// Creates an empty mailbox with this plan gate.
     pub fn new(gate: PlanGate) -> AgentMailbox {
         AgentMailbox {
             gate: Mutex::new(gate),
@@ -72,7 +72,7 @@ impl AgentMailbox {
         lock(&self.todo).take()
     }
 
-    /// Returns the agent's plan gate.
+    /// Returns the plan gate: while it is closed, the agent may only read.
     pub fn gate(&self) -> PlanGate {
         *lock(&self.gate)
     }
@@ -120,17 +120,17 @@ impl AgentMailbox {
     /// Records that a background job started. It stays in the list until [`AgentMailbox::remove_reported_job`]. The list is bounded by the number
     /// of jobs that may run and by [`RESULTS_MAX`].
     pub fn add_running_job(&self, job: JobId, command: String) {
-        lock(&self.untold).push((job, command));
+        lock(&self.unreported_jobs).push((job, command));
     }
 
     /// Returns the background jobs whose end is not in the conversation on disk, with their commands.
     pub fn unreported_jobs(&self) -> Vec<(JobId, String)> {
-        lock(&self.untold).clone()
+        lock(&self.unreported_jobs).clone()
     }
 
     /// Records that the end of a background job is in the conversation on disk. Returns its command.
     pub fn remove_reported_job(&self, job: &JobId) -> Option<String> {
-        let mut untold = lock(&self.untold);
+        let mut untold = lock(&self.unreported_jobs);
         let at = untold.iter().position(|(id, _)| id == job)?;
         Some(untold.remove(at).1)
     }
@@ -174,33 +174,33 @@ impl AgentMailbox {
 
     /// Stores the agent's answer to a shutdown request.
     pub fn set_shutdown_answer(&self, answer: ShutdownAnswer) {
-        *lock(&self.parting) = Some(answer);
+        *lock(&self.shutdown_answer) = Some(answer);
     }
 
     /// Takes the answer to a shutdown request.
     pub fn take_shutdown_answer(&self) -> Option<ShutdownAnswer> {
-        lock(&self.parting).take()
+        lock(&self.shutdown_answer).take()
     }
 
     /// Records that the agent is interrupted because this task was taken from it, so that it continues without waiting for
     /// a message.
     pub fn set_revoked_task(&self, task: TaskId) {
-        *lock(&self.lifted) = Some(task);
+        *lock(&self.revoked_task) = Some(task);
     }
 
-    /// Takes the task of such an interrupt.
+    /// Takes the task that [`AgentMailbox::set_revoked_task`] recorded.
     pub fn take_revoked_task(&self) -> Option<TaskId> {
-        lock(&self.lifted).take()
+        lock(&self.revoked_task).take()
     }
 
     /// Sets the agent's work directory from its next call on.
-    pub fn set_workdir(&self, place: PathBuf) {
-        *lock(&self.place) = Some(place);
+    pub fn set_workdir(&self, workdir: PathBuf) {
+        *lock(&self.workdir) = Some(workdir);
     }
 
     /// Takes the new work directory, if there is one.
     pub fn take_workdir(&self) -> Option<PathBuf> {
-        lock(&self.place).take()
+        lock(&self.workdir).take()
     }
 
     /// Requests a summary of the conversation before the next call, in most detail about `focus`.

@@ -16,7 +16,7 @@ pub struct ModelConfig {
     pub window: Option<u64>,
     /// The price of its tokens, if known.
     pub price: Option<Price>,
-    /// Most tokens of one answer.
+    /// Maximum number of tokens in one answer.
     pub max_tokens: u32,
 }
 

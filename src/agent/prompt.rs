@@ -30,7 +30,7 @@ pub struct PromptContext {
     pub tools: Vec<String>,
     /// The skills that the agent can load.
     pub skills: Vec<Skill>,
-    /// The machine and the project.
+    /// Facts about the machine and the project: platform, date, git state and file tree.
     pub environment: Environment,
 }
 
@@ -127,7 +127,8 @@ pub fn teammate(
     finish(out, place)
 }
 
-/// Returns who a teammate is, in the wording of learn-claude-code. Kept when its conversation is summarised.
+/// Returns a teammate's name, role and team, in the wording of learn-claude-code. A summary of the conversation keeps
+/// this text.
 pub fn identity(name: &Name, role: &str, team: &str) -> String {
     format!("You are '{name}', role: {role}, team: {team}. Continue your work.")
 }
@@ -164,7 +165,7 @@ pub fn subagent(parent: &Name, kind: SubagentKind, place: &PromptContext) -> Str
     finish(out, place)
 }
 
-/// Returns the text of a claimed task.
+/// Returns the text that gives a claimed task to its new owner.
 pub fn claimed_task(id: u64, subject: &str, description: &str) -> String {
     format!(
         "{}{subject}\n{description}</auto-claimed>",
@@ -172,12 +173,13 @@ pub fn claimed_task(id: u64, subject: &str, description: &str) -> String {
     )
 }
 
-/// Returns the beginning of the text of a claimed task.
+/// Returns the beginning of [`claimed_task`], without the subject.
 pub fn claimed_prefix(id: u64) -> String {
     format!("<auto-claimed>Task #{id}: ")
 }
 
-/// Returns the text about the worktree of a claimed task. `has` names the branches that were merged into it.
+/// Returns the text that tells the owner of a claimed task about its worktree. `has` lists the branches that were
+/// merged into it.
 pub fn worktree(dir: &str, branch: &str, has: &[String]) -> String {
     let has = if has.is_empty() {
         String::new()
@@ -190,7 +192,8 @@ pub fn worktree(dir: &str, branch: &str, has: &[String]) -> String {
     )
 }
 
-/// Returns the text about the work of a previous owner in a worktree; empty if there is none.
+/// Returns the text that tells a task's new owner how many uncommitted files and commits the previous owner left in the
+/// worktree. Empty if both are 0.
 pub fn previous_work(files: usize, commits: u64) -> String {
     if files == 0 && commits == 0 {
         return String::new();
@@ -201,7 +204,7 @@ pub fn previous_work(files: usize, commits: u64) -> String {
     )
 }
 
-/// Returns the text about a branch that could not be merged into the worktree because of conflicts.
+/// Returns the text that asks the owner to merge `branch` into its worktree, because of conflicts in `files`.
 pub fn unmerged_branch(branch: &str, files: &[String]) -> String {
     format!(
         "\n<worktree>{branch} is not merged into it because of conflicts in {}. Run `git merge {branch}` first, \

@@ -25,9 +25,9 @@ use crate::tools::{
     Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, reach, table,
 };
 
-/// Most bytes of one tool result in the conversation.
+/// Maximum size of one tool result in the conversation, in bytes.
 pub const RESULT_MAX: usize = 64 * 1024;
-/// Most bytes of an approver's comment that are added to a result.
+/// Maximum size of an approver's comment in a result, in bytes.
 const COMMENT_MAX: usize = 8 * 1024;
 
 /// The crew's permissions, shared by all agents; session permissions change while they work.

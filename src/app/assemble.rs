@@ -25,7 +25,7 @@ use crate::tools::table;
 
 /// Files with the repository's own instructions. The first non-empty one is used.
 const MEMORY_FILES: &[&str] = &["AGENTS.md", "CLAUDE.md"];
-/// Most bytes read of an instruction file.
+/// Maximum number of bytes to read from an instruction file.
 const MEMORY_READ_MAX: u64 = 256 * 1024;
 
 /// The configuration of a crew, complete before any process or network call starts.
@@ -143,7 +143,8 @@ pub enum Built {
 /// Starts the crew unless another process runs one in the same directory.
 ///
 /// # Errors
-/// [`ModelUnavailable`](super::wire::ModelUnavailable) if no model is available, else the reason why the crew cannot start.
+/// [`ModelUnavailable`](super::model_setup::ModelUnavailable) if no model is available, else the reason why the crew
+/// cannot start.
 pub async fn build(blueprint: &Blueprint, publisher: EventSender) -> Result<Built> {
     let root = &blueprint.root;
     let notices = store::prepare(root)?;

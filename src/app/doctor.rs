@@ -25,11 +25,11 @@ mod model;
 /// Which fixes to apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FixMode {
-    /// None: only report.
+    /// Only report the findings.
     Report,
-    /// Those that the user confirms.
+    /// Apply the fixes that the user confirms.
     Ask,
-    /// All.
+    /// Apply all fixes without asking.
     Fix,
 }
 
@@ -166,12 +166,14 @@ fn warn(text: &str) {
 fn allowed(mode: FixMode, crew: &Crew, findings: &[Finding]) -> FixMode {
     let wants_fixes = mode != FixMode::Report;
     if wants_fixes && *crew != Crew::None {
-        warn("nothing is fixed while a crew runs here: stop it and try again");
+        warn("nothing was fixed: a crew is running in this directory. Stop it and try again");
         return FixMode::Report;
     }
     let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if mode == FixMode::Ask && !is_interactive && findings.iter().any(|f| f.mend.is_some()) {
-        warn("nothing is fixed without a terminal to ask on: add --yes to fix without asking");
+        warn(
+            "nothing was fixed: crewdeck needs a terminal to ask before each fix. Add --yes to fix without asking",
+        );
         return FixMode::Report;
     }
     mode
@@ -181,7 +183,7 @@ fn allowed(mode: FixMode, crew: &Crew, findings: &[Finding]) -> FixMode {
 fn apply_fixes(place: &DoctorContext, findings: &[Finding], mode: FixMode) -> Result<Vec<String>> {
     store::prepare(&place.root)?;
     let LockAttempt::Acquired(_lock) = lock::take(&place.root, "")? else {
-        warn("a crew has just started here: nothing is fixed while it runs");
+        warn("nothing was fixed: a crew has just started in this directory. Stop it and try again");
         return Ok(Vec::new());
     };
     let mut fixed = Vec::new();

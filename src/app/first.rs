@@ -6,14 +6,15 @@ use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
 use crate::ui::keymap::Action;
 use crate::ui::{FirstPage, Offer, Weight};
 
-/// Most settings that can be approved on the page, and the longest of them in bytes.
+/// Maximum number of settings that can be approved on the page.
 const APPROVE_MAX: usize = 24;
+/// Maximum length of a setting that can be approved on the page, in bytes.
 const APPROVE_LINE_MAX: usize = 1500;
 
 /// Whether tasks can have git worktrees in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitStatus {
-    /// They can, or the obstacle is not one that this page can fix.
+    /// Worktrees can be used, or the page cannot remove the obstacle.
     Ready,
     /// Git is missing or too old, with the reason.
     NoGit(String),
@@ -26,9 +27,9 @@ pub enum GitStatus {
 /// What a first commit would contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FirstCommit {
-    /// This number of files, possibly 0.
+    /// All files; their number may be 0.
     Files(usize),
-    /// The user should choose the files, for this reason.
+    /// Not known: the user should choose the files, for this reason.
     ChooseFiles(&'static str),
     /// No repository should be created here, for this reason.
     NotAllowed(&'static str),

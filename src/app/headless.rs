@@ -22,7 +22,7 @@ use crate::protocol::{Command, Event, EventReceiver};
 use crate::store::Board;
 use crate::ui::transcript;
 
-/// Most characters of a progress line.
+/// Maximum length of a progress line, in characters.
 const LINE_MAX: usize = 2000;
 
 /// How a run ended.
@@ -30,7 +30,7 @@ const LINE_MAX: usize = 2000;
 pub enum RunOutcome {
     /// The lead has answered, the crew is idle and no task is open.
     Done,
-    /// The same, but with open tasks or stuck teammates, which the text names.
+    /// The lead has answered and the crew is idle, but tasks are open or teammates are stuck. The text names them.
     Open(String),
     /// The reader of the output closed it.
     OutputClosed,

@@ -13,11 +13,11 @@ use rustix::process::{Pid, test_kill_process};
 use super::resume;
 use crate::store::{os_errors, regular_file};
 
-/// Longest wait for the lock of a dead crew.
+/// Maximum wait for the lock of a dead crew.
 const DEAD_HOLDS_MAX: Duration = Duration::from_secs(2);
 /// Interval between attempts during that wait.
 const AGAIN: Duration = Duration::from_millis(10);
-/// Most bytes read of the lock file.
+/// Maximum number of bytes to read from the lock file.
 const READ_MAX: u64 = 256;
 
 /// The acquired lock; released on drop.

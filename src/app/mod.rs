@@ -55,7 +55,7 @@ use headless::UserPresence;
 const NOTHING: u8 = 3;
 /// Exit code of a run that ended with open tasks or stuck teammates.
 const OPEN: u8 = 4;
-/// Longest time that the exit waits for blocked threads.
+/// Maximum time that the exit waits for blocked threads.
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
 /// Lowest limit on open files that a crew can work with.
 const OPEN_FILES_MIN: u64 = 32;

@@ -9,7 +9,7 @@ use crate::protocol::Event;
 use crate::store::{self, Journal, StoreError};
 use crate::ui::{UiState, recall};
 
-/// Fewest characters of an id prefix.
+/// Minimum length of an id prefix, in characters.
 const PREFIX_MIN: usize = 4;
 
 /// Returns the session whose id starts with `id`, or the newest one if `id` is empty.

@@ -13,7 +13,8 @@ use crate::config::{self, Decision, PROJECT_FILE, ProjectPolicy, SensitiveSettin
 /// Runs the command and returns the exit code.
 ///
 /// # Errors
-/// Fails if the settings are invalid, if there is no terminal to ask on, or if the decision cannot be saved.
+/// Fails if the settings are invalid, if standard input is not a terminal and `--yes` is missing, or if the decision
+/// cannot be saved.
 pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     let (found, now) = match config::load(&root(global)?)?.project {
         ProjectPolicy::Harmless => {
@@ -55,7 +56,7 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     if !options.yes {
         if !std::io::stdin().is_terminal() {
             bail!(
-                "there is no terminal to ask on: read the settings above, then run crewdeck trust --yes"
+                "standard input is not a terminal, so crewdeck cannot ask: review the settings above, then run crewdeck trust --yes"
             );
         }
         write!(out, "{question}")?;

@@ -41,7 +41,7 @@ pub enum OutputFormat {
 /// The result of a subcommand that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandOutcome {
-    /// It did what was asked (exit status 0).
+    /// The command succeeded (exit status 0).
     Done,
     /// There was nothing to do (exit status 3).
     Nothing,

@@ -90,7 +90,7 @@ fn reject_user_only(table: &toml::Table, path: &Path) -> Result<()> {
             && table.contains_key(setting.name)
         {
             bail!(
-                "{}: a project cannot {why}: move {} to {}",
+                "{}: a project cannot {why}. Move the setting {} to {}",
                 path.display(),
                 setting.name,
                 user_file().unwrap_or_default().display()

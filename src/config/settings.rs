@@ -18,27 +18,28 @@ use crate::domain::sandbox::{NetworkRules, SocketGroup};
 use crate::domain::team::AGENTS_MAX;
 use crate::domain::usage::Price;
 
-/// Most tokens of an answer, and longest run of a command in seconds, that a project may set without approval.
+/// Maximum number of tokens in an answer that a project may set without approval.
 const PROJECT_TOKENS_MAX: i64 = 32_768;
+/// Maximum run time of a command, in seconds, that a project may set without approval.
 const PROJECT_TOOL_TIMEOUT_MAX: i64 = 3600;
 
-/// What a setting may do in the settings file of a project.
+/// Whether a value in a project's settings file takes effect.
 #[derive(Debug, Clone, Copy)]
 pub enum InProject {
-    /// It applies.
+    /// Takes effect without approval.
     Applies,
-    /// It applies with these values; others need approval.
+    /// Takes effect without approval if `is_harmless` returns true for the value; other values need approval.
     AppliesIf {
         is_harmless: fn(&Value) -> bool,
         effect: &'static str,
     },
-    /// It applies once the user has approved exactly this content. `effect` says what it can do.
+    /// Takes effect once the user has approved exactly this content. `effect` says what the setting can do.
     NeedsApproval { effect: &'static str },
-    /// It is refused; `why` completes "a project cannot …".
+    /// Rejected with an error. `why` completes the sentence "a project cannot …".
     Refused { why: &'static str },
 }
 
-/// What is known of a setting besides its type.
+/// The declaration of a setting, except its type.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     pub name: &'static str,
@@ -46,9 +47,9 @@ pub struct Setting {
     pub alias: Option<&'static str>,
     /// The lines of its documentation.
     pub doc: &'static [&'static str],
-    /// What applies where it is not set.
+    /// The default, as text for the documentation.
     pub default: &'static str,
-    /// A value as it is written in TOML.
+    /// An example value in TOML syntax.
     pub example: &'static str,
     pub in_project: InProject,
     /// The names inside of a table with fixed names; empty for everything else.
@@ -80,7 +81,7 @@ macro_rules! settings {
             $(,)?
         }
     )+ } )+) => {
-        /// All settings; `None` and empty: not set.
+        /// The values of all settings. `None` or an empty collection means that the setting is not set.
         #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct Settings {

@@ -6,13 +6,13 @@ use crate::domain::request::{Approver, Request, RequestKind, Verdict};
 /// The approver of each kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deciders {
-    /// Decides plan approvals.
+    /// Approves plans.
     pub plan: Approver,
-    /// Decides shutdowns.
+    /// Approves shutdowns.
     pub shutdown: Approver,
-    /// Decides tool calls for which the policy requires permission.
+    /// Approves tool calls that need permission under the policy.
     pub tool: Approver,
-    /// Decides whether a budget is raised: the user or no one (`Deny`), since no agent may raise its own budget.
+    /// Decides whether a budget is raised: `Ask` or `Deny`, since no agent may raise a budget.
     pub ceiling: Approver,
     /// Answers questions to the user: `Ask` if a user is present, else `Deny`.
     pub question: Approver,
@@ -43,11 +43,11 @@ impl Deciders {
 /// Where a new request goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// The user sees it on the screen.
+    /// To the user, on the screen.
     User,
-    /// The lead gets a message of this kind.
+    /// To the lead, as a message of this kind.
     Lead(MailKind),
-    /// The settings decide it, with this comment.
+    /// To no approver: the settings decide it, with this comment.
     Decided(Verdict, &'static str),
 }
 

@@ -129,7 +129,7 @@ impl BoardView {
                 format!("Task {id} ({subject}) of {owner} is offered again: {owner} left it open.")
             } else {
                 format!(
-                    "Task {id} ({subject}) was given up {} times, so teammates no longer claim it automatically. Edit the task, or assign it: crewdeck task claim {} --as NAME.",
+                    "Task {id} ({subject}) was claimed {} times without being completed, so teammates no longer claim it automatically. Edit the task, or assign it: crewdeck task claim {} --as NAME.",
                     task.attempts, id.0
                 )
             };

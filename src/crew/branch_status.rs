@@ -12,7 +12,7 @@ use crate::domain::worktree::{self, Branch, CheckedOut, WorktreeName};
 use crate::protocol::event::{BRANCHES_MAX, EventKind};
 use crate::store::{BranchSnapshot, ScanMode, Worktrees, checked_out};
 
-/// The status of the branches.
+/// Reads the merge status of the task branches and publishes what has changed.
 pub struct BranchStatus {
     context: Arc<CrewContext>,
     errors: Arc<FileErrors>,

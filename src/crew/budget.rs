@@ -25,7 +25,7 @@ pub struct TeamBudget {
     context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
     models: Arc<ModelSwitch>,
-    /// Most model calls in flight; only reported here.
+    /// Maximum number of concurrent model calls; only reported here.
     calls: usize,
     ledger: Mutex<Ledger>,
     /// At most one request per budget at a time.

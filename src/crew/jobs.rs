@@ -49,7 +49,7 @@ struct Entry {
     job: Job,
     output: HeadTailBuffer,
     cancel: CancellationToken,
-    /// Who stopped it.
+    /// The agent or user that stopped the job.
     killed_by: Option<String>,
 }
 

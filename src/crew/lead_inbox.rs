@@ -9,7 +9,7 @@ use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::store::{PromptQueue, QueuedPrompt, StoreError};
 
-/// The queues of the lead.
+/// The lead's queues of prompts and crew texts, and its count of unread news.
 pub struct LeadInbox {
     registry: Arc<AgentRegistry>,
     prompts: Arc<PromptQueue>,
@@ -36,7 +36,7 @@ impl LeadInbox {
         }
     }
 
-    /// Adds a line to the lead's next call, and lets the lead be woken when the crew is idle.
+    /// Adds a line to the lead's next call. If the crew becomes idle first, the lead is woken to read it.
     pub fn report(&self, line: String) {
         if let Some(lead) = self.registry.find(&Name::lead()) {
             lead.mailbox.note(line);
@@ -44,7 +44,7 @@ impl LeadInbox {
         }
     }
 
-    /// Lets the lead be woken when the crew is idle.
+    /// Records news. Once the crew is idle, the lead is woken to read it.
     pub fn add_news(&self) {
         self.news.fetch_add(1, Ordering::SeqCst);
     }
@@ -53,7 +53,7 @@ impl LeadInbox {
         self.news.load(Ordering::SeqCst) > 0
     }
 
-    /// Whether there is news. Later calls return false until there is more.
+    /// Returns whether there is news, and marks it as read.
     pub fn take_news(&self) -> bool {
         self.news.swap(0, Ordering::SeqCst) > 0
     }

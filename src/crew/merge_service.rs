@@ -17,17 +17,17 @@ use crate::domain::worktree::{Merge, Worktree, WorktreeName};
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{ScanMode, TaskSet, Worktrees};
 
-/// When the branches of completed tasks are merged.
+/// What triggers the merge of a completed task's branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MergeRule {
-    /// When the user or the lead asks for it.
+    /// A request of the user or the lead.
     #[default]
     Asked,
-    /// As soon as the task is completed.
+    /// The completion of the task.
     Auto,
 }
 
-/// The merges of a crew.
+/// Merges the branches of completed tasks and reports the results.
 pub struct MergeService {
     context: Arc<CrewContext>,
     board: Arc<BoardView>,
@@ -109,7 +109,7 @@ impl MergeService {
         }
     }
 
-    /// Merges the branches that an earlier run would have merged if it had not ended before.
+    /// Performs the automatic merges that an earlier crew did not get to before it ended.
     pub async fn merge_waiting(self: &Arc<Self>) {
         let Some(store) = &self.worktrees else { return };
         let store = store.clone();

@@ -23,14 +23,14 @@ pub struct ModelParts {
     pub engine: ModelConfig,
     /// Token prices by model name, where known.
     pub prices: BTreeMap<String, Price>,
-    /// Most model calls in flight. Only reported here; the model in `engine` enforces it.
+    /// Maximum number of concurrent model calls. Only reported here; the model in `engine` enforces it.
     pub calls_max: usize,
 }
 
 /// The limits of the teammates.
 #[derive(Debug, Clone, Copy)]
 pub struct TeamLimits {
-    /// Most teammates at a time.
+    /// Maximum number of teammates at a time.
     pub agents_max: usize,
     /// How long a teammate may be idle before it shuts down; `None` for no limit.
     pub idle_timeout: Option<Duration>,

@@ -4,7 +4,7 @@ use crate::domain::chat::{Block, Message, Role};
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::{Task, TaskStatus};
 
-/// The progress of an idle team, as a sentence for the lead.
+/// The progress of an idle team. The text is a sentence for the lead.
 pub enum TeamProgress {
     /// All tasks are completed.
     Done(String),

@@ -82,7 +82,7 @@ impl Shutdowns {
         Ok(())
     }
 
-    /// Returns a request.
+    /// Returns the request with this id, if it exists.
     async fn find(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
         let (requests, id) = (self.requests.clone(), id.clone());
         blocking(move || requests.get(&id)).await

@@ -24,7 +24,7 @@ pub struct GitCheck {
     answer: JoinHandle<Result<Vec<String>, StoreError>>,
 }
 
-/// The result of the check.
+/// Whether worktrees can be used, and what the check repaired.
 pub struct GitCheckResult {
     /// The worktrees, and when their branches are merged; `None` if all agents work in the root.
     pub worktrees: Option<(Worktrees, MergeRule)>,

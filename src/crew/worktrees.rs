@@ -20,7 +20,7 @@ pub struct TaskWorkspace {
     pub text: String,
 }
 
-/// The worktrees of the tasks.
+/// Creates, finds and recovers the worktrees of tasks.
 pub struct TaskWorktrees {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,

@@ -1,8 +1,8 @@
 //! `crewdeck doctor`: checks the setup, finds what earlier crews left behind, and offers fixes.
 //!
-//! Each check is a file in `checks/` with an entry in `TABLE`. A check gathers facts through the store or takes those in
-//! [`Place`], and a pure function turns them into findings. A check changes nothing. A change that cannot lose work is
-//! offered as a [`Fix`]; for any other change the finding only names the command.
+//! Each check is a file in `checks/` with an entry in `TABLE`. A check gathers facts through the store or takes those
+//! in [`DoctorContext`], and a pure function turns them into findings. A check changes nothing. A change that cannot
+//! lose work is offered as a [`Fix`]; for any other change the finding only names the command.
 
 mod checks;
 mod finding;

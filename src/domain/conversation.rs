@@ -92,7 +92,7 @@ pub enum TurnState {
 /// The state that is rebuilt from a log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conversation {
-    /// The messages. Valid according to [`super::chat::check`].
+    /// The messages. Valid according to [`super::chat::validate`].
     pub messages: Vec<Message>,
     pub todo: TodoList,
     /// Total tokens used.

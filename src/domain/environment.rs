@@ -1,7 +1,7 @@
 //! The facts about the machine and the project in the system prompt, as they were when the crew began.
 
-/// The machine and the project at one point in time. Agents get it in their system prompt, so it is taken once: a text that
-/// changed during a session would cost the provider's prompt cache.
+/// Facts about the machine and the project for the system prompt. Gathered once per session, because a changed prompt
+/// would invalidate the provider's prompt cache.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
     /// Operating system and processor, such as `linux x86_64`.

@@ -16,7 +16,7 @@ pub enum Network {
     Ask,
 }
 
-/// The prefix with which a command asks for the network if the setting is `ask`.
+/// The prefix with which a command requests network access if the setting is `ask`.
 pub const ASKS_FOR_NETWORK: &str = "CREWDECK_NETWORK=on ";
 
 /// The network setting of each role.
@@ -55,7 +55,7 @@ impl NetworkRules {
     }
 }
 
-/// Returns whether a command asks for the network.
+/// Returns whether a command begins with [`ASKS_FOR_NETWORK`].
 pub fn asks_for_network(command: &str) -> bool {
     command.trim_start().starts_with(ASKS_FOR_NETWORK)
 }

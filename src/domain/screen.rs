@@ -7,7 +7,7 @@ pub const SHARE_MIN: u16 = 30;
 /// Maximum width of the left column, in percent of the screen.
 pub const SHARE_MAX: u16 = 70;
 
-/// The layouts.
+/// An arrangement of the panes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PaneLayout {
@@ -21,7 +21,7 @@ pub enum PaneLayout {
 }
 
 impl PaneLayout {
-    /// All layouts in the order in which the key switches between them.
+    /// All layouts, in the order of the key that switches between them.
     pub const ALL: [PaneLayout; 3] = [PaneLayout::Wall, PaneLayout::Board, PaneLayout::Focus];
 
     /// Returns the next layout; the first follows the last.
@@ -37,7 +37,7 @@ impl PaneLayout {
     /// Returns the name and a short description.
     pub fn about(self) -> &'static str {
         match self {
-            PaneLayout::Wall => "wall: everything at once",
+            PaneLayout::Wall => "wall: all panes",
             PaneLayout::Board => "board: large task board",
             PaneLayout::Focus => "focus: one pane at a time",
         }

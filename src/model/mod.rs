@@ -65,7 +65,7 @@ pub struct ModelRequest {
     pub model: String,
     /// The system prompt.
     pub system: String,
-    /// The conversation; valid by [`crate::domain::chat::check`].
+    /// The conversation; valid by [`crate::domain::chat::validate`].
     pub messages: Arc<Vec<Message>>,
     /// The tools the model may call. The order never changes, so that the prompt cache stays valid.
     pub tools: Arc<Vec<ToolSpec>>,

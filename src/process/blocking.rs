@@ -29,14 +29,13 @@ const READS_MAX: usize = 64;
 /// A command to run.
 #[derive(Debug, Clone)]
 pub struct BlockingCommand {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<OsString>,
     /// The working directory.
     pub dir: PathBuf,
-    /// An empty file to use as standard input. If the file is locked, the child holds the lock until it exits, even if
-    /// this process is killed; its output goes to files then. `None`: `/dev/null`.
+    /// An empty file to use as standard input; `None` means `/dev/null`. The child inherits the file, so it holds the
+    /// file's lock until it exits, even if this process is killed. With a file, output is collected in temporary files
+    /// instead of pipes.
     pub stdin: Option<Arc<File>>,
     /// Environment variables to set or, with `None`, to remove.
     pub env: Vec<(&'static str, Option<OsString>)>,
@@ -51,7 +50,6 @@ pub struct BlockingCommand {
 /// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutput {
-    /// How it ended.
     pub ended: JobExit,
     /// The start of standard output.
     pub stdout: Vec<u8>,

@@ -1,7 +1,7 @@
 //! Layer 1: runs one child process with bounded output and a timeout, and kills everything it started.
 //!
 //! Agents' commands run under a [supervisor](supervisor::Supervisor), which also kills processes that left their process group,
-//! and in a [sandbox](sandbox). Without a supervisor only the process group is killed.
+//! and in a [sandbox]. Without a supervisor only the process group is killed.
 
 pub mod blocking;
 pub mod environment;
@@ -99,7 +99,6 @@ pub enum JobExit {
 /// The result of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobReport {
-    /// How it ended.
     pub ended: JobExit,
     /// Standard output and error in order of arrival. If it was too long, the middle is replaced by a marker.
     pub output: String,
@@ -109,7 +108,7 @@ pub struct JobReport {
     pub note: Option<String>,
 }
 
-/// The note in a tool result when [`Leftovers`] were killed.
+/// The note in a tool result when [`LeftoverProcesses`] were killed.
 pub const LEFTOVERS_KILLED_NOTE: &str =
     "[The command exited but left a program running. crewdeck killed that program.]";
 

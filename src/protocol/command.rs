@@ -9,7 +9,7 @@ use crate::domain::request::Decision;
 use crate::domain::worktree::Losses;
 
 /// A command of the user. The doc of each variant names the events that answer it. A command that fails is answered
-/// by [`super::EventKind::Refused`], which identifies it by [`Command::asked`].
+/// by [`super::EventKind::Refused`], which identifies it by [`Command::to_ref`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Command {

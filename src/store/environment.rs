@@ -10,19 +10,19 @@ use crate::domain::environment::{Environment, FileTree, GitState};
 use crate::domain::folders::is_reserved;
 use crate::domain::text::{clip, escape_control_chars, one_line};
 
-/// Most commits that are named.
+/// Number of commits to list, as an argument for git.
 const COMMITS_MAX: &str = "3";
-/// Most bytes of an answer of git.
+/// Maximum size of git's output, in bytes.
 const ANSWER_MAX: usize = 256 * 1024;
-/// Most files and folders that are looked at.
+/// Maximum number of files and folders to visit.
 const ENTRIES_MAX: usize = 2000;
-/// Most names of one folder in the overview. If the overview is too long, the next smaller number is tried.
+/// Limits on the number of names per folder in the overview, tried in this order until the overview fits.
 const FOLDER_NAMES_MAX: [usize; 4] = [8, 4, 2, 0];
-/// Most names in the root directory.
+/// Maximum number of names in the root directory.
 const ROOT_NAMES_MAX: usize = 12;
-/// Most bytes of the overview: every first request carries it.
+/// Maximum size of the overview, in bytes: it is part of every system prompt.
 const TREE_BYTES_MAX: usize = 800;
-/// Most characters of a line.
+/// Maximum length of a line, in characters.
 const WIDTH_MAX: usize = 60;
 
 /// Looks at the directory `root` on the day `date`. Blocks: git and the directory are read.

@@ -16,9 +16,9 @@ use crate::domain::ids::Name;
 /// Most bytes of a [`ReaderNote`].
 const NOTE_MAX: u64 = 4096;
 
-/// The exclusive right to take messages from one inbox. The kernel releases the lock when the holder ends, even if it is
-/// killed. Writers do not wait for it. Keep the reader from [`Reader::pending`] to [`Reader::acknowledge`], so that no
-/// other reader gets the same messages.
+/// The exclusive right to take messages from one inbox. The kernel releases the lock when the holder ends, even if it
+/// is killed. Writers do not wait for it. Keep the reader from [`InboxReader::pending`] to
+/// [`InboxReader::acknowledge`], so that no other reader gets the same messages.
 #[derive(Debug)]
 pub struct InboxReader {
     post: Mailbox,
@@ -84,7 +84,7 @@ impl InboxReader {
     }
 
     /// Records that the messages up to `cursor` are about to be written to `log`. If this process is killed before
-    /// [`Reader::acknowledge`], the next reader checks the log and does not take these messages again.
+    /// [`InboxReader::acknowledge`], the next reader checks the log and does not take these messages again.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -109,7 +109,7 @@ impl InboxReader {
     }
 
     /// Returns the messages that were not acknowledged yet. Copies damaged lines aside. The messages stay unread until
-    /// [`Reader::acknowledge`].
+    /// [`InboxReader::acknowledge`].
     ///
     /// # Errors
     /// When the inbox cannot be read.

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::{StoreError, regular_file};
 
-/// Most bytes of a journal that are read. Of a longer journal, the end is read.
+/// Maximum number of bytes to read from a journal. Of a longer journal, only the end is read.
 pub const READ_MAX: u64 = 16 * 1024 * 1024;
 
-/// Most bytes that [`Journal::head`] reads.
+/// Maximum number of bytes that [`Journal::head`] reads.
 const HEAD_MAX: u64 = 64 * 1024;
 
 /// A session's journal: `.crewdeck/sessions/ID/journal.jsonl`.

@@ -2,7 +2,7 @@
 //!
 //! crewdeck only appends to an inbox and never truncates it, because writers without the lock may be appending. The read
 //! position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an inbox at any time. Only the
-//! holder of the reader lock takes messages ([`Reader`](super::Reader)).
+//! holder of the reader lock takes messages ([`InboxReader`](super::InboxReader)).
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -37,23 +37,23 @@ pub struct Mailbox {
 pub struct UnreadMessages {
     /// The messages, oldest first.
     pub letters: Vec<MailMessage>,
-    /// The argument for [`Reader::acknowledge`](super::Reader::acknowledge).
+    /// The argument for [`InboxReader::acknowledge`](super::InboxReader::acknowledge).
     pub upto: Cursor,
     /// Number of lines that are not messages.
     pub bad: usize,
-    /// Whether these lines were set aside.
+    /// What happened to these lines.
     pub(super) bad_lines: BadLines,
     /// Whether another program has truncated the inbox below the read position.
     is_truncated: bool,
     inbox: String,
 }
 
-/// Whether the lines that are not messages were set aside.
+/// What happened to the lines of an inbox that are not messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BadLines {
-    /// They were copied to `NAME.jsonl.damaged-1`.
+    /// Copied to `NAME.jsonl.damaged-1`.
     SetAside,
-    /// They were skipped, because [`Mailbox::peek`] changes nothing.
+    /// Skipped, because [`Mailbox::peek`] changes nothing.
     Skipped,
 }
 
@@ -81,8 +81,8 @@ pub struct RecentMessages {
 }
 
 impl UnreadMessages {
-    /// Returns whether a [`Reader`](super::Reader) is needed: there are messages to take or lines to set aside, or the inbox was
-    /// truncated and the cursor must be reset before the inbox grows past it.
+    /// Returns whether an [`InboxReader`](super::InboxReader) is needed: there are messages to take or lines to set
+    /// aside, or the inbox was truncated and the cursor must be reset before the inbox grows past it.
     pub fn needs_reader(&self) -> bool {
         !self.letters.is_empty() || self.bad > 0 || self.is_truncated
     }
@@ -164,7 +164,8 @@ impl Mailbox {
         }
     }
 
-    /// Returns the messages of `name` that were not acknowledged yet. Changes nothing; use a [`Reader`](super::Reader) to take them.
+    /// Returns the messages of `name` that were not acknowledged yet. Changes nothing; use an
+    /// [`InboxReader`](super::InboxReader) to take them.
     ///
     /// # Errors
     /// When the inbox cannot be read.
@@ -172,7 +173,7 @@ impl Mailbox {
         Ok(self.unread(name)?.0)
     }
 
-    /// Returns whether a [`Reader`](super::Reader) of `name` exists now, in any process.
+    /// Returns whether an [`InboxReader`](super::InboxReader) of `name` exists now, in any process.
     pub fn is_being_read(&self, name: &Name) -> bool {
         Lock::is_held(&self.reader_path(name))
     }

@@ -11,9 +11,9 @@ use super::{StoreError, atomic, regular_file};
 use crate::domain::ids::PromptId;
 use crate::domain::redact::Redactor;
 
-/// Most prompts in the queue.
+/// Maximum number of prompts in the queue.
 pub const PROMPTS_MAX: usize = 64;
-/// Largest file that is read back, in bytes.
+/// Maximum size of a queue file that is loaded, in bytes.
 const READ_MAX: u64 = 64 * 1024 * 1024;
 
 /// A user prompt that waits for the lead.
@@ -56,10 +56,10 @@ impl PromptQueue {
     }
 
     /// Loads the prompts that waited when the session ended, without those that the conversation already contains
-    /// (`held`). Returns a notice if the file was damaged and set aside.
+    /// (`held`). Returns a notice if the file was damaged and therefore renamed.
     ///
     /// # Errors
-    /// When the file cannot be read or set aside.
+    /// When the file cannot be read or renamed.
     pub fn load(&self, held: &[PromptId]) -> Result<Option<String>, StoreError> {
         let _turn = lock(&self.write_turn);
         let bytes = match regular_file::read(&self.path, READ_MAX) {
@@ -92,7 +92,7 @@ impl PromptQueue {
         written
     }
 
-    /// Takes all waiting prompts, oldest first. They stay on disk until [`PromptQueue::settle`].
+    /// Takes all waiting prompts, oldest first. They stay on disk until [`PromptQueue::remove`].
     pub fn take(&self) -> Vec<QueuedPrompt> {
         let mut entries = lock(&self.entries);
         let waiting = entries.iter_mut().filter(|(_, s)| *s == Stage::Waiting);

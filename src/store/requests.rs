@@ -93,9 +93,12 @@ impl Requests {
                 }
                 StableRead::Damaged(why) => {
                     out.notices.push(match self.set_aside(&entry.path()) {
-                        Ok(()) => format!(".team/requests/{name} was damaged ({why}) and set aside"),
+                        Ok(aside) => format!(
+                            ".team/requests/{name} was damaged ({why}) and is now .team/requests/{}",
+                            aside.file_name().unwrap_or_default().to_string_lossy()
+                        ),
                         Err(error) => format!(
-                            ".team/requests/{name} is damaged ({why}) and cannot be set aside: {error}"
+                            ".team/requests/{name} is damaged ({why}) and cannot be renamed: {error}"
                         ),
                     });
                 }
@@ -150,9 +153,9 @@ impl Requests {
         Ok(())
     }
 
-    fn set_aside(&self, path: &Path) -> Result<(), StoreError> {
+    fn set_aside(&self, path: &Path) -> Result<PathBuf, StoreError> {
         let _lock = self.lock()?;
-        atomic::set_aside(path).map(drop)
+        atomic::set_aside(path)
     }
 
     fn require(&self, id: &RequestId) -> Result<Request, StoreError> {

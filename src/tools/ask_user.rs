@@ -15,7 +15,6 @@ const CHOICES: std::ops::RangeInclusive<usize> = 2..=6;
 /// Most characters of a choice, so that it fits the dialog.
 const CHOICE_MAX: usize = 200;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "ask_user",
     text: include_str!("ask_user.md"),

@@ -19,7 +19,6 @@ const OUTPUT_MAX: usize = 50_000;
 const CD_ENDS: &str =
     "\n[The next call starts in the work directory again: write `cd DIR && COMMAND` in one call]";
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "bash",
     text: include_str!("bash.md"),
@@ -33,7 +32,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The shell command.
+    /// The command, run with `bash -c`.
     command: String,
     /// Seconds after which the command is stopped; null for the maximum.
     timeout_s: Option<u64>,

@@ -11,7 +11,6 @@ use crate::domain::ids::Name;
 use crate::domain::mail::MailKind;
 use crate::store::Roster;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "broadcast",
     text: include_str!("broadcast.md"),

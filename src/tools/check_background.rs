@@ -8,7 +8,6 @@ use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 use crate::domain::ids::JobId;
 use crate::domain::job::Job;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "check_background",
     text: include_str!("check_background.md"),

@@ -12,7 +12,6 @@ use super::{
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "claim_task",
     text: include_str!("claim_task.md"),

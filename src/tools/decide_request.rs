@@ -14,7 +14,6 @@ use crate::store::Requests;
 /// Most bytes of a comment.
 const COMMENT_MAX: usize = 4 * 1024;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "decide_request",
     text: include_str!("decide_request.md"),

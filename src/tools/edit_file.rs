@@ -16,7 +16,6 @@ const EDITS_MAX: usize = 100;
 /// Most bytes of the diff that shows what an inexact match replaced.
 const SHOWN_MAX: usize = 4 * 1024;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "edit_file",
     text: include_str!("edit_file.md"),

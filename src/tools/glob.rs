@@ -16,7 +16,6 @@ pub const PATTERN_MAX: usize = 4000;
 /// Deepest nesting of braces: the matcher is built recursively.
 const BRACES_MAX: usize = 16;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "glob",
     text: include_str!("glob.md"),

@@ -18,7 +18,6 @@ const LINES_MAX: usize = 300;
 /// Most characters shown of a line.
 const LINE_MAX: usize = 300;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "grep",
     text: include_str!("grep.md"),

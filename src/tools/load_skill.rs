@@ -9,7 +9,6 @@ use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, sc
 use crate::domain::skill::{NAME_MAX, SkillCatalog};
 use crate::domain::text::{clip, one_line};
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "load_skill",
     text: include_str!("load_skill.md"),

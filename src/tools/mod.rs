@@ -94,9 +94,7 @@ pub enum Audience {
 /// The kind of agent that calls a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Caller {
-    /// The lead.
     Lead,
-    /// A teammate.
     Teammate,
     /// A subagent of the lead or of a teammate.
     Subagent(SubagentKind),
@@ -156,7 +154,6 @@ impl ToolOutput {
 pub struct ToolContext {
     /// The calling agent.
     pub agent: Name,
-    /// The id of the call.
     pub call: CallId,
     /// The crew's root directory, which holds the state directories.
     pub root: PathBuf,
@@ -205,7 +202,7 @@ pub struct Tool {
     pub schema: fn() -> Value,
     /// What the tool does.
     pub access: Access,
-    /// Which agents get it.
+    /// The agents that can call the tool.
     pub audience: Audience,
     /// Summarises an input in one line, for rows and dialogs.
     pub show: fn(&Value) -> String,

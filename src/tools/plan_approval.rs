@@ -11,7 +11,6 @@ use crate::domain::text::{head_and_tail, one_line};
 /// Most bytes of a plan.
 const PLAN_MAX: usize = 32 * 1024;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "plan_approval",
     text: include_str!("plan_approval.md"),

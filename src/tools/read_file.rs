@@ -14,7 +14,6 @@ const LINES: usize = 2000;
 /// Most bytes of a file that are read.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "read_file",
     text: include_str!("read_file.md"),

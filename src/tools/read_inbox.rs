@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of};
 use crate::store::Mailbox;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "read_inbox",
     text: include_str!("read_inbox.md"),

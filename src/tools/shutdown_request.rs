@@ -11,7 +11,6 @@ use crate::domain::text::head_and_tail;
 /// Most bytes of a reason.
 const REASON_MAX: usize = 4 * 1024;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "shutdown_request",
     text: include_str!("shutdown_request.md"),

@@ -12,7 +12,6 @@ use crate::domain::text::{head_and_tail, one_line};
 /// Most bytes of a reason.
 const REASON_MAX: usize = 4 * 1024;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "shutdown_response",
     text: include_str!("shutdown_response.md"),

@@ -14,7 +14,6 @@ const MODEL_MAX: usize = 200;
 /// Longest role, in characters.
 const ROLE_MAX: usize = 80;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "spawn_teammate",
     text: include_str!("spawn_teammate.md"),

@@ -20,7 +20,6 @@ const BYTES_MAX: usize = 48 * 1024;
 /// Most blockers that a line names.
 const BLOCKERS_MAX: usize = 10;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "task_list",
     text: include_str!("task_list.md"),

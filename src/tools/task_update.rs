@@ -14,7 +14,6 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::store::{Board, StoreError};
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "task_update",
     text: include_str!("task_update.md"),

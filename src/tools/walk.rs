@@ -8,7 +8,7 @@ use super::workspace::Workspace;
 use super::{ToolContext, ToolOutput};
 use crate::domain::folders::is_reserved;
 
-/// Most files that are listed.
+/// Maximum number of files to list.
 const FILES_MAX: usize = 100_000;
 
 /// A file that was found.
@@ -24,9 +24,7 @@ pub struct FoundFile {
 /// Whether the list ends at [`FILES_MAX`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// No.
     No,
-    /// Yes.
     Yes,
 }
 

@@ -28,10 +28,10 @@ use crate::ui::app::MouseOwner;
 /// Size of the output buffer in bytes: one frame fits, so it is written at once.
 const OUT_BUFFER: usize = 128 * 1024;
 
-/// Longest text for the clipboard, in bytes. Terminals drop longer sequences.
+/// Maximum length of a text for the clipboard, in bytes. Terminals drop longer sequences.
 const COPY_MAX: usize = 100_000;
 
-/// Longest notification, in characters.
+/// Maximum length of a notification, in characters.
 const NOTIFY_MAX: usize = 200;
 
 /// Enables buttons, drags and the wheel with SGR coordinates (DEC modes 1000, 1002 and 1006). Mode 1003 is not used: it
@@ -46,7 +46,7 @@ const RESTORE_TITLE: &str = "\u{1b}[23;2t";
 #[derive(Debug)]
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
-    taken: Arc<AtomicBool>,
+    is_set_up: Arc<AtomicBool>,
     mouse: MouseOwner,
     title: String,
     /// Whether the next frame must be drawn completely.
@@ -61,11 +61,11 @@ impl Screen {
     /// Fails if standard output is not a terminal.
     pub fn enter() -> io::Result<Screen> {
         let out = BufWriter::with_capacity(OUT_BUFFER, io::stdout());
-        let taken = Arc::new(AtomicBool::new(false));
-        give_back_on_panic(&taken);
+        let is_set_up = Arc::new(AtomicBool::new(false));
+        restore_on_panic(&is_set_up);
         let mut screen = Screen {
             terminal: Terminal::new(CrosstermBackend::new(out))?,
-            taken,
+            is_set_up,
             mouse: MouseOwner::Terminal,
             title: String::new(),
             needs_full_redraw: false,
@@ -74,7 +74,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws a frame as one synchronized update ( DEC mode 2026).
+    /// Draws a frame as one synchronized update (DEC mode 2026).
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -165,13 +165,13 @@ impl Screen {
         Ok(CopyResult::Sent)
     }
 
-    /// Restores the terminal temporarily, for example for `$EDITOR`. [`Screen::take`] sets it up again.
+    /// Restores the terminal temporarily, for example for `$EDITOR`. [`Screen::set_up`] sets it up again.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
     pub fn restore_terminal(&mut self) -> io::Result<()> {
         self.terminal.backend_mut().flush()?;
-        give_back(&self.taken)
+        restore(&self.is_set_up)
     }
 
     /// Sets up the terminal, also after [`Screen::restore_terminal`]. The next frame is a complete redraw.
@@ -180,7 +180,7 @@ impl Screen {
     /// Fails if the terminal is gone.
     pub fn set_up(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
-        self.taken.store(true, Ordering::SeqCst);
+        self.is_set_up.store(true, Ordering::SeqCst);
         let out = self.terminal.backend_mut();
         execute!(
             out,
@@ -230,9 +230,9 @@ impl Drop for Screen {
     }
 }
 
-/// Restores the terminal if it is set up. Idempotent.
-fn give_back(taken: &AtomicBool) -> io::Result<()> {
-    if !taken.swap(false, Ordering::SeqCst) {
+/// Restores the terminal if `is_set_up` is true, and sets it to false.
+fn restore(is_set_up: &AtomicBool) -> io::Result<()> {
+    if !is_set_up.swap(false, Ordering::SeqCst) {
         return Ok(());
     }
     let written = execute!(
@@ -252,11 +252,11 @@ fn give_back(taken: &AtomicBool) -> io::Result<()> {
 }
 
 /// Installs a panic hook that restores the terminal before the message is printed.
-fn give_back_on_panic(taken: &Arc<AtomicBool>) {
-    let taken = Arc::clone(taken);
+fn restore_on_panic(is_set_up: &Arc<AtomicBool>) {
+    let is_set_up = Arc::clone(is_set_up);
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        let _ = give_back(&taken);
+        let _ = restore(&is_set_up);
         before(info);
     }));
 }

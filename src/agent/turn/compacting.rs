@@ -13,7 +13,8 @@ use crate::protocol::event::{Compaction, CompactionMethod, NoticeLevel, TurnEnd}
 
 /// The share of the available tokens, in percent, for a digest and for the rebuilt first message.
 const ROOM: u64 = 50;
-/// Fewest tokens between system prompt with tools and the limit; with less, a summary would be due after each answer.
+/// Minimum number of tokens that the limit must leave for the conversation. With fewer, a summary would be due after
+/// each answer.
 const ROOM_MIN: u64 = 500;
 /// Estimated bytes per token.
 const TOKEN: u64 = 4;
@@ -24,14 +25,14 @@ const RESUMED_TURN: &str = "<crew>Your conversation was summarised in the middle
 
 const NO_GAIN: &str = "Not compacted: the summary would not be shorter.";
 
-/// What follows a summary.
+/// What the turn does after a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
-    /// The model call that was due.
+    /// Makes the model call that was due.
     Call,
-    /// The same, if the user requested the summary: it does not count as a sign of a loop.
+    /// Makes the model call that was due. The user requested the summary, so it does not count as a sign of a loop.
     CallForUser,
-    /// The end of the turn: the user requested it between turns, or during the last answer.
+    /// Ends the turn: the user requested the summary between turns or during the last answer.
     Rest,
 }
 
@@ -110,8 +111,8 @@ impl Length {
         self.budget().limit().saturating_sub(self.front)
     }
 
-    /// Returns what a conversation of `before` tokens takes when `new` stands in place of `old`, in tokens; `None`: not
-    /// less.
+    /// Returns the size, in tokens, of a conversation of `before` tokens after `old` is replaced by `new`; `None` if it
+    /// is not smaller.
     ///
     /// `before` may be the server's count, which knows more than an estimate (images) or less (a server that does not
     /// count system prompt and tools). An estimate for `new` beside it could show growth where there is none: the count

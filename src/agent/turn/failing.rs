@@ -5,7 +5,7 @@ use crate::domain::chat::Block;
 use crate::model::{ErrorKind, ModelError, retry};
 use crate::protocol::event::TurnEnd;
 
-/// Most empty answers in a row, including the first.
+/// Maximum number of consecutive empty answers, including the first.
 const EMPTY_MAX: u32 = 3;
 /// The text for a model whose answer was empty.
 const EMPTY: &str = "<crew>Your last answer was empty. Continue with the next step, or say in one sentence that you are done.</crew>";

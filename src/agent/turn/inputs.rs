@@ -20,7 +20,6 @@ pub enum Input {
     Replied(Reply),
     /// Answers [`TurnEffect::Call`]: the call failed.
     ModelFailed {
-        /// The error.
         error: ModelError,
         /// A random number in 0..1 that spreads the retries of many agents.
         jitter: f64,
@@ -29,7 +28,6 @@ pub enum Input {
     RetryDue,
     /// Answers one call of [`TurnEffect::Run`].
     ToolDone {
-        /// The id of the call.
         call: CallId,
         /// The result.
         content: String,
@@ -90,7 +88,7 @@ pub enum TurnEffect {
         wait: Duration,
         /// The number of the retry, counted from 1.
         attempt: u32,
-        /// Most tries of such a call, including the first.
+        /// Maximum number of tries of the call, including the first.
         attempts_max: u32,
         /// The reason, in one line.
         cause: String,

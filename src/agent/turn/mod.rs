@@ -8,6 +8,8 @@ mod gain_tests;
 mod inputs;
 #[cfg(test)]
 mod length_tests;
+#[cfg(test)]
+mod loop_tests;
 mod progress;
 #[cfg(test)]
 mod progress_tests;
@@ -51,7 +53,7 @@ fn repeated(times: usize) -> String {
 /// The limits of one turn.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
-    /// Most model calls; `None` means no limit (the lead).
+    /// Maximum number of model calls in the turn; `None` means no limit (the lead).
     pub rounds: Option<u32>,
     /// Text for the model when one call is left; `None` means no text.
     pub last_round: Option<&'static str>,
@@ -141,7 +143,7 @@ impl Turn {
         }
     }
 
-    /// Returns the conversation. It is valid by [`crate::domain::chat::check`] after [`TurnEffect::Call`] and between turns.
+    /// Returns the conversation. It is valid by [`crate::domain::chat::validate`] after [`TurnEffect::Call`] and between turns.
     pub fn messages(&self) -> Arc<Vec<Message>> {
         Arc::clone(&self.messages)
     }

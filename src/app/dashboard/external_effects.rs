@@ -12,7 +12,7 @@ use crate::ui::terminal::CopyResult;
 use crate::ui::{Msg, ThemeChoice, update};
 
 impl Dashboard {
-    /// Notifies the user in the way that the settings choose.
+    /// Notifies the user by the configured method.
     pub(super) fn call(&mut self, words: &str) -> Result<()> {
         match self.calling {
             NotifyMethod::Bell => self.screen.bell()?,

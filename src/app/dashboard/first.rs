@@ -31,11 +31,11 @@ use crate::ui::{FirstPage, Weight};
 /// Interval between checks whether the cause of a page is gone.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// The notice after the first commit.
+/// The notice after the first commit and a restart of the dashboard.
 const DONE: &str =
     "This directory is now a git repository with a commit: each task gets a worktree.";
 
-/// The notice when a conversation has started meanwhile, so that the dashboard cannot restart.
+/// The notice after the first commit if a conversation has started, so that the dashboard cannot restart.
 const DONE_LATER: &str = "This directory is now a git repository with a commit: after a restart of crewdeck each task gets a worktree.";
 
 /// State that a restart of the dashboard takes over from the previous start.
@@ -45,13 +45,13 @@ pub(super) struct RestartState {
     pub(super) screen: Option<Screen>,
     /// The text in the composer.
     pub(super) draft: String,
-    /// A message to show if the same page appears again.
+    /// The status message to show if the checks lead to the same page again.
     pub(super) said: Option<String>,
-    /// A message about what was done before the restart.
+    /// The notice to show after the restart, such as [`DONE`].
     pub(super) done: Option<&'static str>,
     /// The user's choice of mouse owner.
     pub(super) mouse: Option<MouseOwner>,
-    /// Digest of the project settings that the user chose to ignore this time.
+    /// Digest of the project settings that the user chose to ignore for this session.
     pub(super) without: Option<String>,
     /// The signal listeners, so that no signal between two starts is lost.
     pub(super) signals: Option<Signals>,
@@ -70,7 +70,7 @@ impl Drop for FirstCommitTask {
 pub(super) enum CheckResult {
     /// A page to show.
     Page(FirstPage),
-    /// The model is not expected to answer.
+    /// The model check failed: the server rejects the key or lacks the model.
     Trouble(ModelUnavailable),
     /// The cause of a page is gone.
     Gone(PageCause),
@@ -135,7 +135,7 @@ impl StartupChecks {
     }
 }
 
-/// The cause of a page that can disappear without user input in this window.
+/// The problem that a page reports, if it can be solved outside of this window.
 #[derive(Debug, Clone)]
 pub(super) enum PageCause {
     /// No local server listens on a known port.
@@ -313,7 +313,8 @@ impl Dashboard {
         self.show_first(first::making());
     }
 
-    /// Handles the end of the first commit. Returns how to restart the dashboard, if it can.
+    /// Handles the result of the first commit. Returns a restart if the dashboard still shows only its first page.
+    /// Otherwise reports the result, or checks again later if the page is covered or in use.
     fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
             self.first_commit = None;

@@ -44,12 +44,12 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
     }
 }
 
-/// What the dashboard is restarted with.
+/// The options for the restart.
 #[derive(Clone, Copy)]
 enum Restart {
-    /// The same options.
+    /// Those of the previous start.
     Same,
-    /// The demo.
+    /// Those of the demo.
     Demo,
 }
 

@@ -36,11 +36,12 @@ use crate::tools::policy::PlanGate;
 use leaving::LeaveCause;
 use tasks::Claim;
 
-/// Most model calls in one turn, the same as in learn-claude-code.
+/// Maximum number of model calls in one turn, the same as in learn-claude-code.
 const ROUNDS_MAX: u32 = 50;
 /// The delay before the next attempt to claim a task if the board could not be written.
 const CLAIM_AGAIN: Duration = Duration::from_secs(2);
-/// Most failed attempts in a row before the teammate counts as idle: then `run` ends, while a dashboard keeps trying.
+/// Maximum number of consecutive failed claims before the teammate counts as idle: then `run` ends, while a dashboard
+/// keeps trying.
 const CLAIMS_MAX: u32 = 5;
 
 /// Runs the teammates, with the components that they work with.

@@ -15,7 +15,8 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(Worktrees::open(&context.root).debris())
 }
 
-/// Returns no finding if there are no leftovers.
+/// Returns one warning per leftover, for at most [`NAMED_MAX`], and one for the rest. The first repairable one offers
+/// the repair of all.
 fn evaluate(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
     let debris = match found {
         Ok(debris) => debris,
@@ -41,7 +42,7 @@ fn evaluate(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
 
 const REPAIR: &str = "crewdeck doctor --mend repairs it or says why it cannot; no work is lost";
 
-/// Returns what to do. Some leftovers need a decision of the user.
+/// Returns what the user should do: [`REPAIR`], or a manual step for leftovers that only the user can judge.
 fn remedy(debris: &Debris) -> &'static str {
     match debris {
         Debris::InvisibleLock(_) => {

@@ -21,7 +21,6 @@ pub enum ModelFacts {
         /// Its description.
         what: String,
     },
-    /// A model on a server.
     Server(Offer),
 }
 
@@ -45,7 +44,7 @@ pub struct Offer {
 /// The result of a request for a server's models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelListing {
-    /// The models.
+    /// The names of the models that the server offers.
     Models(Vec<String>),
     /// The server has no model list.
     NoList,

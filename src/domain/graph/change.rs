@@ -48,7 +48,7 @@ impl TaskGraph {
         Ok(unique(changed))
     }
 
-    /// Claims task `id` for `claimer`. Fails unless [`TaskGraph::may_claim`] allows it.
+    /// Claims task `id` for `claimer`. Fails unless [`TaskGraph::check_claim`] succeeds.
     pub fn claim(
         &mut self,
         id: TaskId,

@@ -72,7 +72,6 @@ pub enum WorktreeError {
     /// A git operation is in progress in the worktree or in the main work tree.
     #[error("{what} is under way in {place}: finish it, or run git {} there", what.abort())]
     Busy {
-        /// The operation.
         what: GitOperation,
         /// The work tree, formatted for the message.
         place: String,

@@ -21,7 +21,7 @@ pub enum FolderState {
     Whole,
     /// The folder does not exist or is empty.
     Missing,
-    /// Other content.
+    /// The folder exists but is not a worktree of this repository.
     Foreign,
 }
 

@@ -1,8 +1,8 @@
 //! The rate limiter of the whole team: limits concurrent model calls and applies one shared back-off.
 //!
-//! The governor wraps a model and is a model itself. A call is queued when it is made and frees its slot when its stream
-//! ends or is dropped. While it waits, its stream reports why ([`Held`]), so that the UI can show it. The rules are in
-//! `call_queue.rs`.
+//! The governor wraps a model and is a model itself. A call is queued when it is made and frees its slot when its
+//! stream ends or is dropped. While it waits, its stream reports why ([`CallWait`]), so that the UI can show it. The
+//! rules are in `call_queue.rs`.
 //!
 //! If the server rejects a call, the shared back-off is returned in [`ModelError::wait`], so that the agent that counts
 //! its tries waits as long as all others.

@@ -32,7 +32,7 @@ pub struct ScriptFile {
     /// The context window in tokens.
     #[serde(default)]
     pub window: Option<u64>,
-    /// The speed in tokens per second; 0: unlimited.
+    /// The speed in tokens per second; 0 means unlimited.
     #[serde(default)]
     pub pace: f64,
     /// The rules, in order of precedence.
@@ -75,9 +75,8 @@ fn once() -> u32 {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallEntry {
-    /// The name of the tool.
     pub tool: String,
-    /// The input of the tool.
+    /// The arguments of the call as a JSON object.
     #[serde(default)]
     pub input: Value,
 }
@@ -152,7 +151,7 @@ pub struct ScriptRule {
     pub fault: Option<SimulatedFault>,
 }
 
-/// The response of a rule.
+/// The response that a matching rule gives.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScriptedResponse {
     /// The thinking text.

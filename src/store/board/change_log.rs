@@ -23,7 +23,7 @@ use crate::domain::ids::TaskId;
 const BYTES_MAX: usize = 4096;
 /// Longest accepted epoch, in bytes. A longer one would leave no room for changes.
 const EPOCH_MAX: usize = 64;
-/// Most tasks listed for one change.
+/// Maximum number of tasks listed for one change.
 const IDS_MAX: usize = 128;
 
 /// A point in the change history of a board.
@@ -40,7 +40,7 @@ impl Revision {
     }
 }
 
-/// The change log.
+/// The latest changes of the board.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ChangeLog {
     revision: Revision,

@@ -58,7 +58,6 @@ impl BranchSnapshot {
 pub enum ScanMode {
     /// Only if the registry or a branch has changed since the last scan.
     IfChanged,
-    /// Always.
     Always,
 }
 

@@ -15,9 +15,9 @@ use crate::store::git::{Git, Repo};
 
 /// Most bytes of the list of files that a branch changes. If it is longer, only the totals are read.
 const FILES_MAX: usize = 64 * 1024;
-/// Most bytes of the totals.
+/// Maximum size of the totals, in bytes.
 const SUM_MAX: usize = 1024;
-/// Most commits of a base between two scans whose files are compared.
+/// Maximum number of new commits on a base, since the last scan, whose files are compared.
 const COMMITS_MAX: usize = 2000;
 /// Marks each of these commits in git's output.
 const COMMIT: &str = "\u{1}";

@@ -1,9 +1,9 @@
 //! Removes what models add to a text that is not in the file: code fences, line numbers, escapes, `...`.
 
-/// Most lines that stand for omitted text.
-const PIECES_MAX: usize = 20;
+/// Maximum number of omission lines (`...`) at which a text is split. Further ones count as text.
+const OMISSIONS_MAX: usize = 20;
 
-/// The label for removed escapes.
+/// The name of removed escapes in [`Variant::ignored`].
 const ESCAPES: &str = "escapes";
 
 /// The texts of an edit, as sent or cleaned.
@@ -13,7 +13,7 @@ pub struct Variant {
     pub old: String,
     /// The replacement.
     pub new: String,
-    /// What was removed.
+    /// What was removed, for the note in the tool result.
     pub ignored: Vec<&'static str>,
     /// Whether it can match only whole lines.
     pub has_whole_lines: bool,
@@ -194,11 +194,11 @@ fn unescaped(text: &str, within: Within) -> String {
     out.replace("\r\n", "\n")
 }
 
-/// Splits the text at lines that stand for omitted text. One piece means that there are none.
+/// Splits `text` at its omission lines. Returns one piece if there are none.
 pub fn pieces(text: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     for line in text.split_inclusive('\n') {
-        if is_ellipsis(line) && out.len() <= PIECES_MAX {
+        if is_ellipsis(line) && out.len() <= OMISSIONS_MAX {
             out.push(String::new());
         } else if let Some(last) = out.last_mut() {
             last.push_str(line);
@@ -207,7 +207,7 @@ pub fn pieces(text: &str) -> Vec<String> {
     out
 }
 
-/// Returns whether a line stands for omitted lines: `...`, `// ... rest of the function`, `# … unchanged …`.
+/// Returns whether a line is an omission line: `...`, `// ... rest of the function`, `# … unchanged …`.
 fn is_ellipsis(line: &str) -> bool {
     let line = line.trim();
     let bare = line.trim_matches(|c: char| "/#*-;%<>!{}".contains(c) || c.is_whitespace());

@@ -52,7 +52,7 @@ impl Step {
         Step::Quotes,
     ];
 
-    /// Returns the label for the result.
+    /// Returns what this step ignores, for the note in the tool result.
     pub fn label(self) -> &'static str {
         match self {
             Step::LineEnds => "whitespace at line ends",

@@ -39,11 +39,11 @@ pub struct Edit<'a> {
     pub old: &'a str,
     /// The replacement.
     pub new: &'a str,
-    /// How many places may match.
+    /// How many matches are allowed.
     pub places: Places,
 }
 
-/// How many places may match.
+/// How many matches are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Places {
     /// Exactly one; more than one is refused.
@@ -84,7 +84,7 @@ impl Refusal {
 /// A byte range of the file and its replacement.
 type Patch = (Range<usize>, String);
 
-/// Fewest bytes of a new text whose presence in the file hints at an edit that was made before.
+/// Minimum size of a new text, in bytes, for its presence in the file to suggest that the edit was already made.
 const REPEATED_MIN: usize = 8;
 /// Most line numbers that a refusal lists.
 const LISTED_MAX: usize = 10;
@@ -92,7 +92,7 @@ const LISTED_MAX: usize = 10;
 /// Makes one replacement in `text`.
 ///
 /// # Errors
-/// If no place, or more than one, matches well enough.
+/// If nothing in the file matches well enough, or if several places match and only one is allowed.
 pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     if edit.old.is_empty() {
         return Err(Refusal::new(

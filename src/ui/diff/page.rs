@@ -32,7 +32,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Builds the changes from the output of ` git diff --stat` and `git diff`, and the names of untracked files.
+    /// Builds the changes from the output of `git diff --stat` and `git diff`, and the names of untracked files.
     pub fn new(stat: &str, text: &str, untracked: &[String]) -> Changes {
         let last = stat.trim_end().lines().next_back().unwrap_or_default();
         let names: Vec<String> = untracked.iter().map(|name| one_line(name)).collect();

@@ -1,4 +1,4 @@
-//! What the mouse can press.
+//! The mouse targets on the screen.
 
 use ratatui::layout::{Position, Rect};
 

@@ -7,16 +7,15 @@ use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::transcript::Portion;
 
-/// A row of a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PickerRow {
-    /// What it says.
+    /// The label.
     pub words: String,
     /// The indices of the characters in `words` that match the search, in order.
     pub marked: Vec<usize>,
     /// The text on the right: a key or a mark.
     pub aside: String,
-    /// What it does.
+    /// The effect of choosing the row.
     pub does: PickEffect,
 }
 

@@ -1,9 +1,9 @@
 //! Draws a directed graph in cells, from left to right: one column per layer, one row per node. Pure.
 //!
-//! General layout libraries do not fit: a pane is wide and low, so a node gets one row, and a line must never seem to lead
-//! to a wrong node. The steps are: longest-path layers ([`layers`]), crossing reduction by barycentres ([`order`]), rows
-//! close to their neighbours ([`place`]), lines in channels between the columns ([`route`]), and cells in which passing
-//! lines are drawn behind turning ones ([`ink`]).
+//! General layout libraries do not fit: a pane is wide and low, so a node gets one row, and a line must never seem to
+//! lead to a wrong node. The steps are: longest-path layers ([`layers`]), crossing reduction by barycentres
+//! ([`crossing`]), rows close to their neighbours ([`coordinates`]), lines in channels between the columns ([`route`]),
+//! and cells in which passing lines are drawn behind turning ones ([`canvas`]).
 
 mod canvas;
 mod coordinates;
@@ -21,7 +21,7 @@ use crate::ui::graph::layers::LayeredGraph;
 pub use crate::ui::graph::layers::rank;
 use crate::ui::graph::route::Spacing;
 
-/// Most nodes and bends of a drawing. A larger one would be unreadable.
+/// Maximum number of nodes and bends in a drawing. A larger drawing would be unreadable.
 pub const POINTS_MAX: usize = 6_000;
 
 /// Minimum width of a node in columns.
@@ -74,13 +74,13 @@ pub struct Node {
     pub width: usize,
     /// Height in rows.
     pub height: usize,
-    /// The layer, from 0.
+    /// The layer, counted from 0 at the left.
     pub layer: usize,
     /// The connected component, numbered from the top.
     pub part: usize,
 }
 
-/// A cell of a line.
+/// A cell that one or more lines pass through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineCell {
     /// Column.

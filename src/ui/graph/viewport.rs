@@ -53,10 +53,9 @@ impl Zoom {
     }
 }
 
-/// How the graph view.
+/// The zoom level and the scroll offset of the task graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Camera {
-    /// The zoom level.
     pub zoom: Zoom,
     /// Columns and rows by which the user scrolled away from the position that shows the selected task.
     pub moved: (isize, isize),

@@ -110,7 +110,7 @@ impl Context {
 }
 
 impl KeyBinding {
-    /// Returns ` context.action`, as in the settings.
+    /// Returns `context.action`, as in the settings.
     pub fn name(&self) -> String {
         format!("{}.{}", self.context.word(), self.action.word())
     }

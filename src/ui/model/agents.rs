@@ -197,7 +197,7 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// Returns an empty set of agents that shows times in ` zone`.
+    /// Returns an empty set of agents that shows times in `zone`.
     pub fn in_zone(zone: TimeZone) -> Agents {
         Agents {
             zone: Some(zone),

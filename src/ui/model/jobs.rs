@@ -35,7 +35,7 @@ impl JobBook {
     }
 
     /// Appends output of a job.
-    pub fn heard(&mut self, id: &JobId, chunk: &str) {
+    pub fn append_output(&mut self, id: &JobId, chunk: &str) {
         if let Some(job) = self.all.iter_mut().find(|j| j.id == *id) {
             job.put(chunk);
         }
@@ -86,7 +86,7 @@ mod tests {
             book.changed(&job(&n.to_string(), Some(JobEnd::Exited { code: 0 })));
         }
         book.changed(&job("new", None));
-        book.heard(&JobId("new".into()), "hello");
+        book.append_output(&JobId("new".into()), "hello");
         let listed = book.listed();
         assert_eq!((listed.len(), book.running()), (JOBS_MAX, 1));
         assert_eq!(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
 
-/// Most events that are played; of a longer recording, the newest.
+/// Maximum number of events to play. Of a longer recording, the newest are played.
 pub const EVENTS_MAX: usize = 200_000;
 /// Longer pauses between events are shortened to this.
 pub const GAP_MAX: Duration = Duration::from_secs(3);
@@ -36,7 +36,7 @@ pub struct Player {
     time: Duration,
     speed: f64,
     motion: Motion,
-    /// The wall-clock time of the last call of [`Player::go`].
+    /// The wall-clock time of the last call of [`Player::advance`].
     looked: Option<Timestamp>,
 }
 

@@ -105,7 +105,7 @@ pub fn line(state: &UiState) -> Option<String> {
             None => stage(state),
         },
         Focus::Pane(pane @ Pane::Inbox) if !state.model.letters.is_empty() => format!(
-            "{} and {} choose a message, {} reads it",
+            "{}/{}: select a message, {}: open it",
             key(Context::Panes, Action::Move(Scroll::LineUp)),
             key(Context::Panes, Action::Move(Scroll::LineDown)),
             key(Context::In(pane), Action::Open),

@@ -21,7 +21,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Creates a decorative or blank row. `ink` is the value of the text before it.
+    /// Creates a decorative or blank row. `ink` is its [`Row::text_offset`].
     pub fn decoration(spans: Vec<Span<'static>>, ink: usize) -> Row {
         Row {
             spans,
@@ -103,7 +103,7 @@ pub fn fit(text: &str, columns: usize) -> String {
 
 /// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. No visible character is lost; blanks
 /// are dropped only at a [`Break::Words`] break and at the end of a line. `ink` is the number of visible characters
-/// before the text ([`Row::ink`]) and is advanced past it.
+/// before the text ([`Row::text_offset`]) and is advanced past it.
 ///
 /// A margin that leaves fewer than two columns for text is omitted.
 pub fn wrap(
@@ -129,7 +129,7 @@ pub fn wrap(
     rows
 }
 
-/// Returns the number of visible characters in `text`, as [`Row::ink`] counts them.
+/// Returns the number of visible characters in `text`, as [`Row::text_offset`] counts them.
 pub fn visible(text: &str) -> usize {
     let count = |(cluster, wide): (&str, usize)| match (cluster, wide) {
         (" " | "\n", _) | (_, 0) => 0,
@@ -210,9 +210,11 @@ struct RowWriter<'a> {
     /// Blanks between the row so far and the pending word.
     blank: StyledRun,
     word: StyledRun,
-    /// Visible characters consumed so far, before the current row, and before the pending word.
+    /// Number of visible characters consumed so far, counted as in [`Row::text_offset`].
     ink: usize,
+    /// Number of visible characters before the current row.
     row_ink: usize,
+    /// Number of visible characters before the pending word.
     word_ink: usize,
     /// Class of the last cluster; decides whether a line may break after it.
     last: BreakClass,

@@ -46,7 +46,7 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
             let found = contrast(color, ground);
             if found < least {
                 out.push(format!(
-                    "{name:?} {depth:?}: {style} on {under} is {found:.2}, minimum {least}"
+                    "{name:?} {depth:?}: contrast of {style} on {under} is {found:.2}, minimum {least}"
                 ));
             }
         }

@@ -118,7 +118,7 @@ fn is_known(color: Option<Color>) -> bool {
     color.is_some_and(|color| color != Color::Reset)
 }
 
-/// Returns black or white, whichever has more contrast to ` ground`.
+/// Returns black or white, whichever has more contrast to `ground`.
 fn readable_on(ground: Option<Color>) -> Color {
     let on = |words| contrast(words, ground.unwrap_or_default()).unwrap_or_default();
     if on(Color::Black) > on(Color::White) {

@@ -106,7 +106,7 @@ pub struct Theme {
     pub waiting: Style,
     /// A button or key that approves.
     pub yes: Style,
-    /// A button or key that rejects. No more prominent than ` yes`.
+    /// A button or key that rejects. No more prominent than `yes`.
     pub no: Style,
     /// Code and commands.
     pub code: Style,

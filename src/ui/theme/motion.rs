@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Whether the spinner turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Motion {
-    /// It turns.
+    /// The spinner turns.
     #[default]
     Full,
     /// No animation; only counted seconds change.

@@ -26,7 +26,7 @@ pub struct TranscriptCell {
 /// Content of a cell.
 #[derive(Debug)]
 pub enum CellKind {
-    /// A prompt.
+    /// A prompt of the user.
     Prompt(String),
     /// An answer of the model.
     Answer(Box<Answer>),
@@ -40,7 +40,7 @@ pub enum CellKind {
     Notice(NoticeLevel, String, String),
 }
 
-/// Whether a cell is folded.
+/// Whether a cell is shown in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fold {
     /// Shown as one line.

@@ -136,7 +136,7 @@ impl Transcript {
         self.scroll_state_at(&self.place, viewport)
     }
 
-    /// Like [`Transcript::scrolled`], for another scroll position.
+    /// Like [`Transcript::scroll_state`], for another scroll position.
     pub fn scroll_state_at(
         &self,
         place: &ScrollAnchor,
@@ -170,7 +170,7 @@ impl Transcript {
         place
     }
 
-    /// Scrolls so that `above` scrollbar units lie above the view, as [`Transcript::scrolled`] counts them.
+    /// Scrolls so that `above` scrollbar units lie above the view, as [`Transcript::scroll_state`] counts them.
     pub fn jump(&mut self, above: usize, viewport: Viewport) {
         self.with_layouts(viewport, |place, log, layouts, rows| {
             place.jump(above, log, layouts, rows);

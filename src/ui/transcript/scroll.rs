@@ -224,7 +224,7 @@ impl ScrollAnchor {
         })
     }
 
-    /// Scrolls so that `parts` scrollbar units lie above the view, as [`Place::scrolled`] counts them.
+    /// Scrolls so that `parts` scrollbar units lie above the view, as [`ScrollAnchor::scrolled`] counts them.
     pub fn jump(&mut self, parts: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let at = parts / PARTS;
         if at >= log.len() {

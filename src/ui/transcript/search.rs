@@ -13,7 +13,7 @@ use crate::ui::transcript::scroll::{RowPosition, ScrollAnchor, Viewport};
 use crate::ui::transcript::{Transcript, find};
 use crate::ui::widgets::line_input::{LineInput, Searching};
 
-/// A search.
+/// A text search in a transcript.
 #[derive(Debug, Default)]
 pub struct Search {
     words: LineInput,
@@ -35,7 +35,7 @@ pub struct Search {
 pub enum MatchStep {
     /// There is no match.
     NoMatch,
-    /// Moved to a match.
+    /// Moved to a match in the requested direction.
     Moved,
     /// Moved past the end and continued at the other end.
     Wrapped,

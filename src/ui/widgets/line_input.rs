@@ -80,9 +80,9 @@ impl LineInput {
 /// Whether the search text is being typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Searching {
-    /// It does.
+    /// Keys change the search text.
     Typing,
-    /// Another pane has the focus.
+    /// Keys have their normal meaning.
     #[default]
     Rest,
 }

@@ -100,7 +100,7 @@ impl Query {
         &self.problems
     }
 
-    /// Whether ` task`, with status `standing` on the board, matches the filter.
+    /// Whether `task`, with status `standing` on the board, matches the filter.
     pub fn matches(&self, task: &Task, standing: BoardStatus) -> bool {
         let mut hay = None;
         self.terms.iter().all(|term| {

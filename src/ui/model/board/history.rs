@@ -43,7 +43,7 @@ pub enum Step {
     Blocked,
     /// Its subject, description or tags changed.
     Edited,
-    /// A notice about its branch: merged, in conflict.
+    /// The text of a notice about the task's branch, for example that it was merged or conflicts.
     Branch(String),
 }
 

@@ -50,7 +50,7 @@ impl Label {
         (NODE_MIN..most).find(fits).unwrap_or(most)
     }
 
-    /// Returns the number of rows that the label needs at a width of ` columns`, or `None` if a word does not fit.
+    /// Returns the number of rows that the label needs at a width of `columns`, or `None` if a word does not fit.
     fn needs(&self, columns: usize, owners: usize) -> Option<usize> {
         let mut rows = 1;
         let mut x = self.head();

@@ -1,4 +1,4 @@
-//! What is known of the tasks, and what is worked out from it.
+//! The view model of the tasks, and values derived from it.
 
 pub(in crate::ui) mod branches;
 pub(in crate::ui) mod critical;
@@ -25,7 +25,7 @@ use crate::ui::model::board::memo::Slot;
 /// Cached values derived from the board. Dropping them does not change the screen.
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// Counts the boards.
+    /// Increases with each board change.
     version: u64,
     index: Slot<u64, Arc<Index>>,
     /// Key: board version and task.
@@ -44,7 +44,7 @@ impl Kept {
         self.version += 1;
     }
 
-    /// Counts the boards.
+    /// Returns the number of board changes so far.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -53,7 +53,7 @@ impl Kept {
 /// The completed tasks that are not merged, each with the open task in the same worktree that must be completed first.
 pub type UnmergedTasks = BTreeMap<TaskId, Option<TaskId>>;
 
-/// Returns the index of the board.
+/// Returns the index of the board's tasks and dependencies. It is rebuilt only after a board change.
 pub fn index(model: &CrewModel) -> Arc<Index> {
     let kept = &model.memo;
     kept.index
@@ -67,7 +67,7 @@ pub fn unlocks(model: &CrewModel, id: TaskId) -> Arc<Vec<TaskId>> {
     kept.unlocks.get((kept.version, id), make)
 }
 
-/// When the tasks in progress began to be, [`AGES_MAX`] at most.
+/// Returns the cached result of [`of_tasks`].
 pub fn under_way(model: &CrewModel) -> Arc<[Timestamp]> {
     let kept = &model.memo;
     kept.under_way.get(kept.version, || of_tasks(model).into())

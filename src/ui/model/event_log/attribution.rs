@@ -23,13 +23,13 @@ const EXPLAINS: Duration = Duration::from_secs(5);
 /// The visible effect of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
-    /// Creates a task with that subject.
+    /// Creates a task with this subject.
     Create(String),
-    /// Creates the task with that number.
+    /// Creates the task with this number.
     Write(TaskId),
     /// Changes a task; `None` if the call does not name it by its number.
     Change(Option<TaskId>),
-    /// Spawns a teammate with that name.
+    /// Spawns a teammate with this name.
     Spawn(String),
 }
 
@@ -46,15 +46,15 @@ struct Call {
 pub struct Actors {
     calls: VecDeque<Call>,
     requests: BTreeMap<RequestId, RequestStatus>,
-    /// Agents that should shut down and have not declined, with the time of the approval. At most as many as members.
-    parting: BTreeMap<Name, Timestamp>,
-    /// The time of the first `CrewReady` event.
+    /// Agents with an approved shutdown that have neither declined nor left, with the time of the approval.
+    approved_shutdowns: BTreeMap<Name, Timestamp>,
+    /// The time of the first [`EventKind::CrewReady`].
     began: Option<Timestamp>,
 }
 
 impl Actors {
-    /// Records an event.
-    pub fn heard(&mut self, event: &Event) {
+    /// Records an event, so that later board changes can be attributed.
+    pub fn record(&mut self, event: &Event) {
         if let EventKind::CrewReady(_) = &event.kind {
             self.began.get_or_insert(event.at);
         } else if let EventKind::ToolStarted {
@@ -66,7 +66,7 @@ impl Actors {
         } = &event.kind
         {
             if let Some(deed) = deed(tool, input) {
-                self.did(Call {
+                self.record_call(Call {
                     id: call.clone(),
                     agent: agent.clone(),
                     deed,
@@ -86,7 +86,7 @@ impl Actors {
                 | UserAction::Completed
                 | UserAction::Edited => Deed::Change(Some(*task)),
             };
-            self.did(Call {
+            self.record_call(Call {
                 id: CallId(String::new()),
                 agent: Name::user(),
                 deed,
@@ -99,7 +99,8 @@ impl Actors {
                 && request.followed == FollowUp::NotYet
                 && self.requests.get(&request.id) != Some(&status)
             {
-                self.parting.insert(request.target.clone(), event.at);
+                self.approved_shutdowns
+                    .insert(request.target.clone(), event.at);
             }
             self.requests.insert(request.id.clone(), status);
             if self.requests.len() > REQUESTS_MAX {
@@ -107,7 +108,7 @@ impl Actors {
             }
         } else if let EventKind::TeamChanged { team } = &event.kind {
             let is_here = |name: &Name| team.present().any(|m| m.name.same(name));
-            self.parting.retain(|name, _| is_here(name));
+            self.approved_shutdowns.retain(|name, _| is_here(name));
         } else if let EventKind::Notice {
             agent: Some(agent),
             text,
@@ -115,11 +116,11 @@ impl Actors {
         } = &event.kind
             && text.starts_with(&format!("{agent} does not shut down"))
         {
-            self.parting.remove(agent);
+            self.approved_shutdowns.remove(agent);
         }
     }
 
-    fn did(&mut self, call: Call) {
+    fn record_call(&mut self, call: Call) {
         self.calls.push_back(call);
         if self.calls.len() > CALLS_MAX {
             self.calls.pop_front();
@@ -149,7 +150,7 @@ impl Actors {
 
     /// Returns when the shutdown of an agent was approved, or `None` if no shutdown is pending.
     pub fn asked_to_go(&self, name: &Name) -> Option<Timestamp> {
-        self.parting.get(name).copied()
+        self.approved_shutdowns.get(name).copied()
     }
 
     /// Whether `at` is before the start of this crew. An unknown time is not.

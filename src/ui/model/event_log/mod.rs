@@ -100,7 +100,7 @@ impl Tone {
     }
 }
 
-/// What ` Enter` on a line opens.
+/// What Enter on a line opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum About {
     /// Nothing.
@@ -157,7 +157,7 @@ impl Told {
         self
     }
 
-    /// Makes ` agent` the target of the line, and adds its name for `who:`.
+    /// Makes `agent` the target of the line, and adds its name for `who:`.
     fn of(self, agent: &Name) -> Told {
         self.by(agent.as_str()).about(About::Agent(agent.clone()))
     }
@@ -170,11 +170,10 @@ pub struct LogLine {
     pub number: u64,
     /// The time of the event.
     pub at: Timestamp,
-    /// The topic.
     pub topic: Topic,
     /// The severity.
     pub tone: Tone,
-    /// What ` Enter` opens.
+    /// What Enter opens.
     pub about: About,
     /// The names that `who:` finds it by.
     pub who: Vec<String>,
@@ -291,7 +290,7 @@ impl CrewModel {
         {
             self.event_log.say_better(&agents::gone(agent.as_str()));
         }
-        self.event_log.actors.heard(event);
+        self.event_log.actors.record(event);
         for told in told {
             self.event_log.push(event.at, told);
         }

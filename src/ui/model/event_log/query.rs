@@ -26,7 +26,7 @@ enum Looks {
 pub enum Problem {
     /// The key is unknown.
     Key(String),
-    /// The value of ` kind:` is unknown.
+    /// The value of `kind:` is unknown.
     Kind(String),
 }
 
@@ -79,7 +79,7 @@ impl Query {
         &self.problems
     }
 
-    /// Whether ` line` matches the filter.
+    /// Whether `line` matches the filter.
     pub fn matches(&self, line: &LogLine) -> bool {
         let mut hay = None;
         self.wanted.iter().all(|(sign, looks)| {

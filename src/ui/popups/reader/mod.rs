@@ -98,7 +98,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns the value of [`Reader::row`] that the line stands for: a help entry or a file heading.
+    /// Returns the value of [`Pager::row`] that the line stands for: a help entry or a file heading.
     pub fn selects(&self) -> Option<usize> {
         match (self.entry, self.spot) {
             (Some(entry), _) => Some(entry.at),

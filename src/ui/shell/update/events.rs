@@ -94,7 +94,7 @@ pub fn event(state: &mut UiState, event: &Event) {
             untracked,
         } => reader_update::diff(state, *task, stat, text, untracked),
         EventKind::JobChanged { job } => jobs::job_changed(state, job),
-        EventKind::JobOutput { job, chunk } => state.model.jobs.heard(job, chunk),
+        EventKind::JobOutput { job, chunk } => state.model.jobs.append_output(job, chunk),
         EventKind::BoardChanged { changed, removed } => board_changed(state, changed, removed),
         EventKind::TeamChanged { team } => state.model.team = team.clone(),
         EventKind::LetterMoved { letter, step } => {

@@ -96,7 +96,7 @@ pub fn copy_menu(app: &mut App) {
     crate::ui::app::popup::push(app, Popup::choose(Choice::Copy));
 }
 
-/// All of the whole shown conversation as text, as the copy menu does. Shows a status message if it is empty.
+/// Returns the whole shown conversation as text. If it is empty, shows a status message and returns `None`.
 pub fn whole(app: &mut App) -> Option<String> {
     let text = shown(app).portion_text(&Portion::Whole);
     let text = text.filter(|text| !text.trim().is_empty());

@@ -85,7 +85,6 @@ const LANGUAGES: &[Language] = &[
         words: "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for fun if implements import in instanceof int interface is long native new null object package private protected public record return short static super switch synchronized this throw throws transient true false try val var void volatile when while" },
 ];
 
-/// Kind of token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TokenKind {
     Plain,
@@ -108,11 +107,11 @@ pub enum OpenToken {
 
 /// End of a string, after its opening delimiter.
 enum StringEnd {
-    /// It ends after this many bytes.
+    /// The string ends after this many bytes.
     At(usize),
-    /// It is still being written, or never ends.
+    /// The end is missing: the string is still being streamed, or is never closed.
     Open,
-    /// It is not a string.
+    /// The delimiter starts no string.
     NotAString,
 }
 

@@ -30,7 +30,7 @@ pub use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece}
 use crate::ui::transcript::markdown::table::HeadPlacement;
 pub use crate::ui::transcript::markdown::table::{Rules, TableLayout, TableMeasure};
 
-/// Renders `text` in rows of at most `columns` columns. `ink` counts visible characters ([`Row::ink`]).
+/// Renders `text` in rows of at most `columns` columns. `ink` counts visible characters ([`Row::text_offset`]).
 pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<Row> {
     let page = PageBuilder::new(columns, theme, *ink);
     let done = build_page(page, text).finish();

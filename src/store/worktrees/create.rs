@@ -87,6 +87,7 @@ impl Worktrees {
                 })
             }
             Err(error) => {
+                work.remove_failed_attempt(&name, &commit);
                 let note = LogEntry::of("worktree.create.failed", &tree).error(&error.to_string());
                 work.log.record(note, now)?;
                 Err(error)
@@ -180,6 +181,16 @@ impl OpenRegistry {
             Some(_) => NameStatus::LostFolder,
             None => NameStatus::Taken,
         })
+    }
+
+    /// Removes the branch, and the folder if it is incomplete, that a failed creation left. What cannot be removed now is removed by
+    /// the next creation for the task, so errors are ignored.
+    fn remove_failed_attempt(&self, name: &WorktreeName, commit: &str) {
+        if self.index.get(name).is_none()
+            && let Ok(registered) = self.repo.registered()
+        {
+            let _ = self.name_status(name, &registered, commit);
+        }
     }
 
     /// Removes a worktree that `git worktree add` did not complete.

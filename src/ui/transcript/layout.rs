@@ -227,7 +227,7 @@ fn answer_rows(
     let mut known = old.map_or_else(Vec::new, |old| old.parts);
     let mut text_above = TextAbove::None;
     let mut continuation = Continuation::default();
-    let pieces: Vec<markdown::Piece> = answer.pieces().collect();
+    let pieces = answer.pieces();
     let goes_on = |_: &markdown::Piece, next: &markdown::Piece| is_table(next);
     for run in pieces.chunk_by(goes_on) {
         // After the head, the parts correspond to the pieces, in order.

@@ -16,7 +16,7 @@ use crate::cli::GlobalOptions;
 use crate::config::Settings;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::replay::Player;
-use crate::ui::terminal::{CopyResult, Screen};
+use crate::ui::terminal::{COPY_TOO_LONG, Screen};
 use crate::ui::{
     Effect, Motion, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update,
 };
@@ -104,9 +104,11 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 }
                 Effect::Print(text) => program = Some(ExternalProgram::Print(text)),
                 Effect::OpenInEditor(text) => program = Some(ExternalProgram::View(text)),
-                Effect::Copy(text) => match screen.copy(&text)? {
-                    CopyResult::Sent | CopyResult::TooLong => {}
-                },
+                Effect::Copy(text) => {
+                    if !screen.copy(&text)? {
+                        state.say(NoticeLevel::Warn, COPY_TOO_LONG);
+                    }
+                }
                 Effect::Mouse(owner) => screen.set_mouse(owner)?,
                 Effect::SaveTheme(chosen) => {
                     if let Some(message) = theme::save(&chosen, depth) {

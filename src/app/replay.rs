@@ -130,9 +130,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         if let Some(program) = program {
             // Otherwise this reader would take keys from the external program.
             drop(keys);
-            if run_program(&mut screen, &mut state, program, &mut signals).await?
-                == ProgramEnd::Stopped
-            {
+            if !run_program(&mut screen, &mut state, program, &mut signals).await? {
                 return Ok(());
             }
             keys = EventStream::new();
@@ -150,22 +148,14 @@ struct Signals {
     hangup: Signal,
 }
 
-/// How the use of an external program ended.
-#[derive(PartialEq, Eq)]
-enum ProgramEnd {
-    /// The screen is restored.
-    Restored,
-    /// A signal ends the replay; the terminal is in the shell's mode.
-    Stopped,
-}
-
-/// Hands the terminal to an external program until it ends.
+/// Hands the terminal to an external program until it ends. Returns false if a signal ends the replay; the terminal is
+/// then in the shell's mode.
 async fn run_program(
     screen: &mut Screen,
     state: &mut UiState,
     program: ExternalProgram,
     signals: &mut Signals,
-) -> Result<ProgramEnd> {
+) -> Result<bool> {
     screen.restore_terminal()?;
     let stop = CancellationToken::new();
     let is_over_by_interrupt = program.ends_by_interrupt();
@@ -184,7 +174,7 @@ async fn run_program(
         }
     };
     if stop.is_cancelled() {
-        return Ok(ProgramEnd::Stopped);
+        return Ok(false);
     }
     screen.set_up()?;
     let (width, height) = screen.size()?;
@@ -192,7 +182,7 @@ async fn run_program(
     if let Err(error) = done {
         state.say(NoticeLevel::Warn, describe_error(&error));
     }
-    Ok(ProgramEnd::Restored)
+    Ok(true)
 }
 
 /// Converts a terminal input to a message; `None` for inputs without an effect.

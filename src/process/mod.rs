@@ -103,24 +103,15 @@ pub struct JobReport {
     pub ended: JobExit,
     /// Standard output and error in order of arrival. If it was too long, the middle is replaced by a marker.
     pub output: String,
-    /// Whether processes that the job had started were still running.
-    pub leftovers: LeftoverProcesses,
+    /// Whether processes that the job had started were still running when it exited. They were killed.
+    pub had_leftovers: bool,
     /// Notes for the model, one per line: an exceeded limit, a denied write, git changes that were not applied.
     pub note: Option<String>,
 }
 
-/// The note in a tool result when [`Leftovers`] were killed.
+/// The note in a tool result when leftover processes were killed.
 pub const LEFTOVERS_KILLED_NOTE: &str =
     "[The command exited but left a program running. crewdeck killed that program.]";
-
-/// Processes of a job that were still running when the job itself exited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftoverProcesses {
-    /// There were none.
-    None,
-    /// There were some, and they were killed.
-    Killed,
-}
 
 /// Runs a job. Passes output to `live` as it arrives. Dropping the future kills everything the job has started.
 ///
@@ -155,7 +146,7 @@ pub async fn run(
             JobOutcome {
                 limit: None,
                 ended,
-                leftovers: LeftoverProcesses::None,
+                had_leftovers: false,
             }
         }
         Ok(outcome) => {
@@ -189,7 +180,7 @@ pub async fn run(
     Ok(JobReport {
         ended: outcome.ended,
         output,
-        leftovers: outcome.leftovers,
+        had_leftovers: outcome.had_leftovers,
         note: (!notes.is_empty()).then(|| notes.join("\n")),
     })
 }
@@ -248,7 +239,7 @@ impl JobHandle {
             JobHandle::ProcessGroup(_) => Ok(JobOutcome {
                 limit: None,
                 ended: ended_from(child.wait().await?),
-                leftovers: LeftoverProcesses::None,
+                had_leftovers: false,
             }),
             JobHandle::Supervised(client) => client.wait(child).await,
         }
@@ -283,7 +274,7 @@ impl JobHandle {
     fn with_leftovers(self, outcome: JobOutcome) -> JobOutcome {
         match self {
             JobHandle::ProcessGroup(group) if group.is_alive() => JobOutcome {
-                leftovers: LeftoverProcesses::Killed,
+                had_leftovers: true,
                 ..outcome
             },
             JobHandle::ProcessGroup(_) | JobHandle::Supervised(_) => outcome,

@@ -20,10 +20,9 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMer
 use crate::domain::text::escape_control_chars;
 use crate::ui::text::wrap::Row;
 use crate::ui::theme::Theme;
-use crate::ui::transcript::markdown::page::{LineAbove, PageBuilder};
+use crate::ui::transcript::markdown::page::PageBuilder;
 pub use crate::ui::transcript::markdown::pieces::{Joint, Piece, Pieces};
 pub use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece};
-use crate::ui::transcript::markdown::table::HeadPlacement;
 pub use crate::ui::transcript::markdown::table::{Rules, TableLayout, TableMeasure};
 
 /// Renders `text` in rows of at most `columns` columns. `ink` counts visible characters ([`Row::ink`]).
@@ -45,8 +44,10 @@ pub fn piece(
 ) -> RenderedPiece {
     let page = PageBuilder::new(columns, theme, 0);
     let page = match &piece.joint {
-        Joint::Apart | Joint::Paragraph => page.with_table(shared, HeadPlacement::Here),
-        Joint::Table(_) => page.with_table(shared, HeadPlacement::Above),
+        Joint::Apart | Joint::Paragraph | Joint::Table(_) => {
+            let is_head_above = matches!(piece.joint, Joint::Table(_));
+            page.with_table(shared, is_head_above)
+        }
         Joint::List => page.with_list(before.list),
         Joint::Code(_) => page.continuing_code(before.code),
     };
@@ -58,26 +59,23 @@ fn build_page<'a>(mut page: PageBuilder<'a>, text: &str) -> PageBuilder<'a> {
     let events = Parser::new_ext(&text, options()).into_offset_iter();
     // Merges adjacent texts, so that a URL is not split.
     for (event, range) in TextMergeWithOffset::new(events) {
-        let before = match &event {
-            Event::Start(Tag::Paragraph) => before(&text[..range.start]),
+        let is_after_blank = match &event {
+            Event::Start(Tag::Paragraph) => is_after_blank(&text[..range.start]),
             Event::End(TagEnd::Table) if is_open_row(&text[range.clone()]) => {
                 page.mark_last_row_incomplete();
-                LineAbove::Other
+                false
             }
-            _ => LineAbove::Other,
+            _ => false,
         };
-        page.take(event, before);
+        page.take(event, is_after_blank);
     }
     page
 }
 
 /// Returns whether the line above the end of `text` is blank. Quote markers count as blank.
-fn before(text: &str) -> LineAbove {
-    let mut lines = text.rsplit('\n').skip(1);
-    match lines.next() {
-        Some(line) if line.trim_matches([' ', '\t', '>']).is_empty() => LineAbove::Blank,
-        Some(_) | None => LineAbove::Other,
-    }
+fn is_after_blank(text: &str) -> bool {
+    let above = text.rsplit('\n').nth(1);
+    above.is_some_and(|line| line.trim_matches([' ', '\t', '>']).is_empty())
 }
 
 /// Returns the code blocks of a text as pairs of info string and code.

@@ -349,9 +349,10 @@ proptest! {
         prop_assert_eq!(looks(&joined), looks(&drawn(&text, columns)));
     }
 
-    /// Whatever a model writes, no row is wider than the page.
+    /// Whatever a model writes, no row is wider than the page, and the pieces are the whole text.
     #[test]
     fn no_row_is_too_wide(text in "[a-z *_`#>|\\-1.\\[\\]()<!~:中😀é\n]{0,200}", columns in 1usize..60) {
+        prop_assert_eq!(cut(&text).concat(), text.clone());
         for row in drawn(&text, columns) {
             prop_assert!(row.width() <= columns, "{} > {columns}: {row:?}", row.width());
         }

@@ -113,7 +113,9 @@ fn copy_that_is_too_long_says_so() {
     screen.wait_for("too long to copy");
     // The first key closes the status message.
     screen.send("q");
-    screen.wait("no status message", |text| !text.contains("too long to copy"));
+    screen.wait("no status message", |text| {
+        !text.contains("too long to copy")
+    });
     screen.send("q");
     let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean);

@@ -153,7 +153,7 @@ fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
                 cut(line, LINES, Joint::List);
             }
             Event::Start(Tag::TableRow) if depth == 1 => {
-                cut(line, LINES, Joint::Table(head.clone()))
+                cut(line, LINES, Joint::Table(head.clone()));
             }
             Event::Text(_) if is_fenced => {
                 for line in line..=line_of(range.end.saturating_sub(1)) {
@@ -167,11 +167,13 @@ fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
             Event::Text(_) if is_paragraph => markup.read(&source, range),
             // A backslash breaks the line only if a line follows.
             Event::SoftBreak | Event::HardBreak
-                if is_paragraph && depth == 1 && !source[range.start..].starts_with('\\') =>
+                if is_paragraph
+                    && depth == 1
+                    && !source[range.start..].starts_with('\\')
+                    && markup.is_closed()
+                    && is_plain(text_of(line + 1)) =>
             {
-                if markup.is_closed() && is_plain(text_of(line + 1)) {
-                    cut(line + 1, LINES, Joint::Paragraph);
-                }
+                cut(line + 1, LINES, Joint::Paragraph);
             }
             _ => {}
         }

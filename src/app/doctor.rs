@@ -11,7 +11,7 @@ use super::{block_on, lock, now, root, secrets, settings, supervisor, theme};
 use crate::cli::GlobalOptions;
 use crate::commands::OutputFormat;
 use crate::config::{self, ProjectPolicy, SandboxMode};
-use crate::doctor::print::{self, ColourMode, ReportFormat};
+use crate::doctor::print::{self, ReportFormat};
 use crate::doctor::{
     self, Crew, DoctorContext, EnvironmentFacts, Finding, SandboxFacts, SettingsFacts,
 };
@@ -139,11 +139,7 @@ fn paper() -> ReportFormat {
         columns: crossterm::terminal::size()
             .ok()
             .map(|(columns, _)| columns.into()),
-        colours: match theme::color_depth() {
-            ColorDepth::None => ColourMode::Plain,
-            _ if is_dumb => ColourMode::Plain,
-            ColorDepth::Sixteen | ColorDepth::Indexed | ColorDepth::True => ColourMode::Colour,
-        },
+        has_colours: !is_dumb && theme::color_depth() != ColorDepth::None,
     }
 }
 

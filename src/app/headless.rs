@@ -40,24 +40,10 @@ pub enum RunOutcome {
     Interrupted,
 }
 
-/// Whether a user at the terminal can answer questions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UserPresence {
-    /// Standard input and standard error are a terminal.
-    Present,
-    /// A script or a pipe: `ask` means `deny`.
-    Absent,
-}
-
-impl UserPresence {
-    /// Checks standard input and standard error.
-    pub fn detect() -> UserPresence {
-        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-            UserPresence::Present
-        } else {
-            UserPresence::Absent
-        }
-    }
+/// Returns whether standard input and standard error are a terminal, so that a user can answer questions. With a script
+/// or a pipe, `ask` means `deny`.
+pub fn has_user() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Sends `prompt` to the lead and prints events until the crew is idle. Without a prompt a resumed lead continues its turn.
@@ -263,7 +249,7 @@ pub(super) fn eprint_line(text: &str) {
 
 /// Asks the user at the terminal. Does nothing without one: `ask` has become `deny` then.
 async fn decide(crew: &Crew, request: Request, form: OutputFormat) {
-    if UserPresence::detect() == UserPresence::Absent || form == OutputFormat::Json {
+    if !has_user() || form == OutputFormat::Json {
         return;
     }
     let question = format!(

@@ -49,7 +49,7 @@ use crate::protocol::bus;
 use crate::store::{self, Board, os_errors};
 use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
-use headless::UserPresence;
+use headless::has_user;
 
 /// Exit code when there was nothing to do.
 const NOTHING: u8 = 3;
@@ -115,7 +115,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
     let mut blueprint = Blueprint::read(&global)?;
     trust::check(&blueprint.project)?;
     let mut notice = None;
-    if UserPresence::detect() == UserPresence::Absent || form == OutputFormat::Json {
+    if !has_user() || form == OutputFormat::Json {
         notice = blueprint.decide_without_user();
     }
     let prompt = prompt.or_else(|| blueprint.prompt());

@@ -46,29 +46,25 @@ fn limits(settings: &Settings) -> CommandLimits {
         settings.processes_max,
         settings.memory_max_mb,
         cores,
-        memory_mb(),
+        memory_mb(Path::new("/")),
     )
 }
 
-/// Returns the memory of this machine, or of the container if that is less, in MiB.
-fn memory_mb() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+/// Returns the memory of this machine, or of the container if that is less, in MiB; `None` if it is unknown. `root` is
+/// the root of the file system.
+pub(super) fn memory_mb(root: &Path) -> Option<u64> {
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
+    let text = read("proc/meminfo")?;
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:"))?;
     let all: u64 = line.split_whitespace().next()?.parse().ok()?;
     let container = [
-        "/sys/fs/cgroup/memory.max",
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "sys/fs/cgroup/memory.max",
+        "sys/fs/cgroup/memory/memory.limit_in_bytes",
     ]
     .iter()
-    .filter_map(|path| {
-        std::fs::read_to_string(path)
-            .ok()?
-            .trim()
-            .parse::<u64>()
-            .ok()
-    })
+    .filter_map(|path| read(path)?.trim().parse::<u64>().ok())
     .map(|bytes| bytes / 1024 / 1024)
     .min();
     Some((all / 1024).min(container.unwrap_or(u64::MAX)))
@@ -122,4 +118,26 @@ fn temporary() -> Vec<PathBuf> {
         all.push(own);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_limit_of_the_container_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        assert_eq!(memory_mb(root.path()), None);
+        write("proc/meminfo", "MemFree: 7 kB\nMemTotal:    16777216 kB\n");
+        assert_eq!(memory_mb(root.path()), Some(16_384));
+        write("sys/fs/cgroup/memory.max", "max\n");
+        assert_eq!(memory_mb(root.path()), Some(16_384));
+        write("sys/fs/cgroup/memory.max", "2147483648\n");
+        assert_eq!(memory_mb(root.path()), Some(2048));
+    }
 }

@@ -84,14 +84,26 @@ const GLOBAL_HINT: &str = "Global options: see crewdeck --help";
 /// Returns the index of a `--resume` that directly precedes the subcommand: the subcommand's name is not a session id.
 fn resume_without_id(args: &[OsString]) -> Option<usize> {
     let command = command();
-    // The position counts from the first argument, so it is the index of the argument before the subcommand.
-    let before = args
-        .iter()
-        .skip(1)
-        .position(|arg| command.get_subcommands().any(|c| arg == c.get_name()))?;
-    args.get(before)
-        .is_some_and(|arg| arg == "--resume")
-        .then_some(before)
+    let is_verb = |arg: &OsString| command.get_subcommands().any(|c| arg == c.get_name());
+    let needs_value = |arg: &OsString| {
+        let name = arg.to_str().and_then(|arg| arg.strip_prefix("--"));
+        let mut options = command.get_arguments();
+        name.is_some_and(|name| {
+            options.any(|o| {
+                o.get_long() == Some(name)
+                    && o.get_id() != "resume"
+                    && o.get_action().takes_values()
+            })
+        })
+    };
+    let mut at = 1;
+    while let Some(arg) = args.get(at).filter(|arg| !is_verb(arg)) {
+        if arg == "--resume" && args.get(at + 1).is_some_and(is_verb) {
+            return Some(at);
+        }
+        at += 1 + usize::from(needs_value(arg));
+    }
+    None
 }
 
 /// The help heading of the options that every command takes.

@@ -99,6 +99,9 @@ fn resume_does_not_take_a_subcommand_as_id() {
         ("crewdeck --resume 0190aaaa run more", "0190aaaa"),
         ("crewdeck run --resume 0190aaaa more", "0190aaaa"),
         ("crewdeck --resume", ""),
+        ("crewdeck --model run --resume task list", ""),
+        ("crewdeck --model=run --resume task list", ""),
+        ("crewdeck --resume --model task run more", ""),
     ] {
         let cli = read(line).unwrap();
         assert_eq!(cli.global.resume.as_deref(), Some(id), "{line}");

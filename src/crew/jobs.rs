@@ -14,7 +14,7 @@ use crate::domain::ids::{JobId, Name};
 use crate::domain::job::{Job, JobEnd, REPORTED_MAX};
 use crate::domain::text::head_and_tail;
 use crate::process::supervisor::Supervisor;
-use crate::process::{self, HeadTailBuffer, JobExit, LeftoverProcesses};
+use crate::process::{self, HeadTailBuffer, JobExit};
 use crate::protocol::event::EventKind;
 use crate::tools::host::JobSpec;
 use crate::tools::reach;
@@ -222,7 +222,7 @@ impl JobRunner {
         let now = self.context.now();
         let handle = self.registry.find(&job.agent);
         // A process that the job started with `&` was killed; the agent must know that it is not running.
-        let left = matches!(&report, Ok(r) if r.leftovers == LeftoverProcesses::Killed);
+        let left = matches!(&report, Ok(r) if r.had_leftovers);
         let note = report.as_ref().ok().and_then(|r| r.note.clone());
         let said: Vec<String> = left
             .then(|| process::LEFTOVERS_KILLED_NOTE.to_string())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::context::lock;
@@ -161,6 +161,17 @@ impl AgentRegistry {
             .collect()
     }
 
+    /// Waits until `parent` may run another subagent. The result is held while it runs.
+    ///
+    /// # Errors
+    /// When `parent` is not running.
+    pub async fn subagent_slot(&self, parent: &Name) -> Result<OwnedSemaphorePermit, String> {
+        let not_running =
+            || format!("{parent} is not running any more, so it cannot start a subagent");
+        let slots = self.find(parent).ok_or_else(not_running)?.subagent_slots;
+        slots.acquire_owned().await.map_err(|_| not_running())
+    }
+
     /// Returns the number of the next subagent, counted from 1.
     pub fn next_subagent_number(&self) -> u64 {
         self.subagents_started.fetch_add(1, Ordering::SeqCst) + 1
@@ -241,6 +252,20 @@ mod tests {
         assert_eq!(registry.work_starts(), 2);
         registry.remove(&Name::party("ann").unwrap());
         assert_eq!(registry.working_teammates(), []);
+    }
+
+    #[tokio::test]
+    async fn subagent_of_an_agent_that_has_left_is_refused_with_the_reason() {
+        let registry = registry(&["ann"]);
+        let ann = Name::party("ann").unwrap();
+        let slot = registry.subagent_slot(&ann).await.unwrap();
+        registry.remove(&ann);
+        drop(slot);
+        let why = registry.subagent_slot(&ann).await.unwrap_err();
+        assert_eq!(
+            why,
+            "ann is not running any more, so it cannot start a subagent"
+        );
     }
 
     #[test]

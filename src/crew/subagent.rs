@@ -51,15 +51,7 @@ impl Subagents {
         order: SubagentSpec,
         host: Arc<dyn Host>,
     ) -> Result<String, String> {
-        let parent = self.registry.find(&order.parent);
-        let slots = parent.map(|parent| parent.subagent_slots);
-        let slot = match &slots {
-            Some(slots) => slots.acquire().await.ok(),
-            None => None,
-        };
-        let Some(_slot) = slot else {
-            return Err("no more subagents can be started".into());
-        };
+        let _slot = self.registry.subagent_slot(&order.parent).await?;
         let cancel = self.context.stop.child_token();
         let _interrupts = cancel.clone().drop_guard();
         let (sender, answer) = oneshot::channel();

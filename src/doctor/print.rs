@@ -13,29 +13,20 @@ const INDENT: usize = 2 + 5 + NAME_WIDTH + 1;
 /// Minimum width of the text column. On a narrower terminal text is not wrapped.
 const ROOM_MIN: usize = 20;
 
-/// Whether to colour the level of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColourMode {
-    /// Use the terminal's colours.
-    Colour,
-    /// Use no colours.
-    Plain,
-}
-
 /// The output format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportFormat {
     /// The width to wrap lines at. `None`: lines are not wrapped.
     pub columns: Option<usize>,
     /// Whether to use colours.
-    pub colours: ColourMode,
+    pub has_colours: bool,
 }
 
 impl ReportFormat {
     /// The format for files and pipes: not wrapped, no colours.
     pub const PLAIN: ReportFormat = ReportFormat {
         columns: None,
-        colours: ColourMode::Plain,
+        has_colours: false,
     };
 }
 
@@ -58,7 +49,7 @@ fn lines_of(finding: &Finding, paper: ReportFormat) -> Vec<String> {
     let head = colour(
         &format!("{} {level:<4}", level.symbol()),
         *level,
-        paper.colours,
+        paper.has_colours,
     );
     let head = format!("{head} {check:<NAME_WIDTH$} ");
     let blank = " ".repeat(INDENT);
@@ -85,12 +76,14 @@ fn lines_of(finding: &Finding, paper: ReportFormat) -> Vec<String> {
 }
 
 /// Colours a text by level in the terminal's green, yellow or red.
-fn colour(text: &str, level: Level, paint: ColourMode) -> String {
-    let code = match (paint, level) {
-        (ColourMode::Plain, _) => return text.to_string(),
-        (ColourMode::Colour, Level::Ok) => "32",
-        (ColourMode::Colour, Level::Warn) => "33",
-        (ColourMode::Colour, Level::Fail) => "31",
+fn colour(text: &str, level: Level, has_colours: bool) -> String {
+    if !has_colours {
+        return text.to_string();
+    }
+    let code = match level {
+        Level::Ok => "32",
+        Level::Warn => "33",
+        Level::Fail => "31",
     };
     format!("\x1b[{code}m{text}\x1b[0m")
 }
@@ -185,7 +178,7 @@ mod tests {
         ];
         let paper = ReportFormat {
             columns: Some(INDENT + 22),
-            colours: ColourMode::Plain,
+            has_colours: false,
         };
         assert_eq!(
             report(&findings, paper),
@@ -217,7 +210,7 @@ mod tests {
         ];
         let paper = ReportFormat {
             columns: None,
-            colours: ColourMode::Colour,
+            has_colours: true,
         };
         assert_eq!(
             report(&findings, paper),

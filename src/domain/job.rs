@@ -93,10 +93,7 @@ impl Job {
         self.tail.push_str(chunk);
         if self.tail.len() > TAIL_MAX {
             let over = self.tail.len() - TAIL_MAX;
-            let at = (over..self.tail.len())
-                .find(|at| self.tail.is_char_boundary(*at))
-                .unwrap_or(self.tail.len());
-            self.tail.drain(..at);
+            self.tail.drain(..self.tail.ceil_char_boundary(over));
         }
     }
 }

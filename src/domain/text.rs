@@ -161,6 +161,16 @@ pub fn clip(text: &str, max: usize) -> String {
     out
 }
 
+/// Joins at most `max` names and adds how many more there are of `all`.
+pub fn join_names(names: &[String], max: usize, all: usize) -> String {
+    let shown = &names[..names.len().min(max)];
+    let names = shown.join(", ");
+    match all.saturating_sub(shown.len()) {
+        0 => names,
+        more => format!("{names} and {more} more"),
+    }
+}
+
 /// Keeps the head and the tail of `text`, together at most `max` bytes, cut at character boundaries.
 ///
 /// A marker between them states how many bytes are missing. It is not counted in `max`.
@@ -168,8 +178,8 @@ pub fn head_and_tail(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.into();
     }
-    let head = floor_boundary(text, max / 2);
-    let tail = ceil_boundary(text, text.len() - (max - max / 2));
+    let head = text.floor_char_boundary(max / 2);
+    let tail = text.ceil_char_boundary(text.len() - (max - max / 2));
     format!(
         "{}\n[… {} bytes cut here …]\n{}",
         &text[..head],
@@ -188,20 +198,6 @@ pub fn bytes_cut(text: &str) -> usize {
         number.parse().ok()
     };
     text.lines().filter_map(cut).fold(0, usize::saturating_add)
-}
-
-fn floor_boundary(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil_boundary(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
 }
 
 #[cfg(test)]

@@ -22,17 +22,7 @@ pub struct Parsed {
     /// The value, with placeholders for lone surrogates.
     pub value: Value,
     /// Whether its texts contain placeholders.
-    pub halves: Halves,
-}
-
-/// Whether a text contains placeholders for lone surrogates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Halves {
-    /// The text contains no placeholders.
-    #[default]
-    None,
-    /// The text contains placeholders.
-    Some,
+    pub has_halves: bool,
 }
 
 /// Parses JSON that may contain lone surrogates.
@@ -44,7 +34,7 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
         Ok(value) => {
             return Ok(Parsed {
                 value,
-                halves: Halves::None,
+                has_halves: false,
             });
         }
         Err(error) => error,
@@ -52,7 +42,7 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
     match insert_placeholders(text) {
         Some(text) => Ok(Parsed {
             value: serde_json::from_str(&text)?,
-            halves: Halves::Some,
+            has_halves: true,
         }),
         None => Err(error),
     }
@@ -64,9 +54,10 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
 /// Fails if the text is invalid JSON for another reason.
 pub fn parse_whole(text: &str) -> serde_json::Result<Value> {
     let parsed = parse(text)?;
-    Ok(match parsed.halves {
-        Halves::None => parsed.value,
-        Halves::Some => without_halves(parsed.value),
+    Ok(if parsed.has_halves {
+        without_halves(parsed.value)
+    } else {
+        parsed.value
     })
 }
 
@@ -89,7 +80,7 @@ fn without_halves(value: Value) -> Value {
 /// Joins the surrogate pairs in a text with placeholders; each surrogate that stays alone becomes `�`.
 pub fn replace_halves(text: &str) -> String {
     let mut joiner = Joiner::default();
-    let mut out = joiner.push(text, Halves::Some).into_owned();
+    let mut out = joiner.push(text, true).into_owned();
     out.push_str(joiner.end());
     out
 }
@@ -146,15 +137,15 @@ pub struct Joiner {
 impl Joiner {
     /// Returns the next part of the text with surrogate pairs joined. A high surrogate at its end is kept for the next
     /// part.
-    pub fn push<'a>(&mut self, part: &'a str, halves: Halves) -> Cow<'a, str> {
-        if part.is_empty() || (self.lead.is_none() && halves == Halves::None) {
+    pub fn push<'a>(&mut self, part: &'a str, has_halves: bool) -> Cow<'a, str> {
+        if part.is_empty() || (self.lead.is_none() && !has_halves) {
             return part.into();
         }
         let mut out = String::with_capacity(part.len());
         for c in part.chars() {
             let half = u32::from(c)
                 .checked_sub(FIRST_PLACEHOLDER)
-                .filter(|_| halves == Halves::Some)
+                .filter(|_| has_halves)
                 .map(|number| SURROGATES.start() + number);
             match (self.lead.take(), half) {
                 (Some(lead), Some(trail)) if LOW_SURROGATES.contains(&trail) => {
@@ -199,7 +190,7 @@ mod tests {
         let mut out = String::new();
         for part in parts {
             let parsed = parse(part).unwrap();
-            out.push_str(&joiner.push(parsed.value.as_str().unwrap(), parsed.halves));
+            out.push_str(&joiner.push(parsed.value.as_str().unwrap(), parsed.has_halves));
         }
         out.push_str(joiner.end());
         out

@@ -1,7 +1,7 @@
 //! Layer 1: runs one child process with bounded output and a timeout, and kills everything it started.
 //!
 //! Agents' commands run under a [supervisor](supervisor::Supervisor), which also kills processes that left their process group,
-//! and in a [sandbox]. Without a supervisor only the process group is killed.
+//! and in a [sandbox](sandbox). Without a supervisor only the process group is killed.
 
 pub mod blocking;
 pub mod environment;
@@ -102,24 +102,15 @@ pub struct JobReport {
     pub ended: JobExit,
     /// Standard output and error in order of arrival. If it was too long, the middle is replaced by a marker.
     pub output: String,
-    /// Whether processes that the job had started were still running.
-    pub leftovers: LeftoverProcesses,
+    /// Whether processes that the job had started were still running when it exited. They were killed.
+    pub had_leftovers: bool,
     /// Notes for the model, one per line: an exceeded limit, a denied write, git changes that were not applied.
     pub note: Option<String>,
 }
 
-/// The note in a tool result when [`LeftoverProcesses`] were killed.
+/// The note in a tool result when leftover processes were killed.
 pub const LEFTOVERS_KILLED_NOTE: &str =
     "[The command exited but left a program running. crewdeck killed that program.]";
-
-/// Processes of a job that were still running when the job itself exited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftoverProcesses {
-    /// There were none.
-    None,
-    /// There were some, and they were killed.
-    Killed,
-}
 
 /// Runs a job. Passes output to `live` as it arrives. Dropping the future kills everything the job has started.
 ///
@@ -154,7 +145,7 @@ pub async fn run(
             JobOutcome {
                 limit: None,
                 ended,
-                leftovers: LeftoverProcesses::None,
+                had_leftovers: false,
             }
         }
         Ok(outcome) => {
@@ -188,7 +179,7 @@ pub async fn run(
     Ok(JobReport {
         ended: outcome.ended,
         output,
-        leftovers: outcome.leftovers,
+        had_leftovers: outcome.had_leftovers,
         note: (!notes.is_empty()).then(|| notes.join("\n")),
     })
 }
@@ -247,7 +238,7 @@ impl JobHandle {
             JobHandle::ProcessGroup(_) => Ok(JobOutcome {
                 limit: None,
                 ended: ended_from(child.wait().await?),
-                leftovers: LeftoverProcesses::None,
+                had_leftovers: false,
             }),
             JobHandle::Supervised(client) => client.wait(child).await,
         }
@@ -282,7 +273,7 @@ impl JobHandle {
     fn with_leftovers(self, outcome: JobOutcome) -> JobOutcome {
         match self {
             JobHandle::ProcessGroup(group) if group.is_alive() => JobOutcome {
-                leftovers: LeftoverProcesses::Killed,
+                had_leftovers: true,
                 ..outcome
             },
             JobHandle::ProcessGroup(_) | JobHandle::Supervised(_) => outcome,

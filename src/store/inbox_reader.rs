@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::atomic::Lock;
 use super::cursor::Cursor;
-use super::mailbox::{BadLines, Mailbox, UnreadMessages};
+use super::mailbox::{Mailbox, UnreadMessages};
 use super::transcript::{self, Transcript};
 use super::{StoreError, regular_file};
 use crate::domain::ids::Name;
@@ -123,7 +123,7 @@ impl InboxReader {
         let (mut pending, bad) = post.unread(name)?;
         if !bad.is_empty() {
             post.set_aside(name, &bad)?;
-            pending.bad_lines = BadLines::SetAside;
+            pending.is_bad_set_aside = true;
             if pending.letters.is_empty() {
                 self.acknowledge(&pending.upto)?;
             }

@@ -41,20 +41,11 @@ pub struct UnreadMessages {
     pub upto: Cursor,
     /// Number of lines that are not messages.
     pub bad: usize,
-    /// What happened to these lines.
-    pub(super) bad_lines: BadLines,
+    /// Whether these lines were copied to `NAME.jsonl.damaged-1`. [`Mailbox::peek`] changes nothing and skips them.
+    pub(super) is_bad_set_aside: bool,
     /// Whether another program has truncated the inbox below the read position.
     is_truncated: bool,
     inbox: String,
-}
-
-/// What happened to the lines of an inbox that are not messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BadLines {
-    /// Copied to `NAME.jsonl.damaged-1`.
-    SetAside,
-    /// Skipped, because [`Mailbox::peek`] changes nothing.
-    Skipped,
 }
 
 /// Summary of the unread messages of an inbox.
@@ -90,12 +81,12 @@ impl UnreadMessages {
     /// Returns notices for the user about invalid lines.
     pub fn notices(&self) -> Vec<String> {
         let (bad, inbox) = (self.bad, &self.inbox);
-        match (bad, self.bad_lines) {
+        match (bad, self.is_bad_set_aside) {
             (0, _) => Vec::new(),
-            (_, BadLines::SetAside) => vec![format!(
+            (_, true) => vec![format!(
                 "{bad} damaged line(s) of {inbox} were copied to {inbox}.damaged-1; all other messages were read"
             )],
-            (_, BadLines::Skipped) => vec![format!(
+            (_, false) => vec![format!(
                 "{bad} damaged line(s) of {inbox} were skipped; crewdeck mail read sets them aside"
             )],
         }
@@ -186,7 +177,7 @@ impl Mailbox {
             upto,
             letters: lines.letters,
             bad: lines.bad.len(),
-            bad_lines: BadLines::Skipped,
+            is_bad_set_aside: false,
             is_truncated: upto.offset < known.offset,
             inbox: format!(".team/inbox/{name}.jsonl"),
         };

@@ -9,7 +9,7 @@ use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, parse, policy, reach, schema_of, shown,
 };
 use crate::domain::chat::Outcome;
-use crate::process::{self, HeadTailBuffer, Job, JobExit, LeftoverProcesses};
+use crate::process::{self, HeadTailBuffer, Job, JobExit};
 use crate::store::os_errors;
 
 /// Most bytes of output, as in learn-claude-code.
@@ -109,7 +109,7 @@ fn to_output(report: &process::JobReport, output: &str, timeout: Duration) -> To
     if text.is_empty() {
         text.push_str("(no output)");
     }
-    if report.leftovers == LeftoverProcesses::Killed {
+    if report.had_leftovers {
         text.push('\n');
         text.push_str(process::LEFTOVERS_KILLED_NOTE);
     }

@@ -55,11 +55,14 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     };
     let id = RequestId(input.request_id);
     let (requests, wanted) = (Requests::open(&context.root), id.clone());
-    let found = tokio::task::spawn_blocking(move || requests.get(&wanted)).await;
-    let Ok(Ok(Some(request))) = found else {
-        return ToolOutput::error(format!(
-            "Error: there is no request {id}: use the request_id of the message"
-        ));
+    let request = match tokio::task::spawn_blocking(move || requests.get(&wanted)).await {
+        Ok(Ok(Some(request))) => request,
+        Ok(Err(why)) => return ToolOutput::error(format!("Error: {why}")),
+        Ok(Ok(None)) | Err(_) => {
+            return ToolOutput::error(format!(
+                "Error: there is no request {id}: use the request_id of the message"
+            ));
+        }
     };
     let verdict = if input.approve {
         Verdict::Approve

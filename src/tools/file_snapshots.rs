@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::diff::{self, Extent};
+use super::diff;
 
 /// Most files that are remembered. The oldest are forgotten first and then no longer checked.
 const FILES_MAX: usize = 500;
@@ -68,26 +68,24 @@ impl FileSnapshots {
             }
         };
         let why = format!("{name} changed since you last read it, so nothing was written.");
-        let (shown, extent) = match before {
+        let (shown, is_complete) = match before {
             Some(before) => diff::bounded(name, &before, now, SHOWN_MAX),
-            None => (String::new(), Extent::Cut),
+            None => (String::new(), false),
         };
-        match extent {
-            Extent::Whole => {
-                self.record(path.to_path_buf(), now.as_bytes());
-                Err(format!(
-                    "{why} What changed:\n{shown}If your change still applies, repeat it."
-                ))
-            }
-            Extent::Cut => Err(format!(
-                "{why} Read it again with read_file.{}{shown}",
-                if shown.is_empty() {
-                    ""
-                } else {
-                    " Part of what changed:\n"
-                }
-            )),
+        if is_complete {
+            self.record(path.to_path_buf(), now.as_bytes());
+            return Err(format!(
+                "{why} What changed:\n{shown}If your change still applies, repeat it."
+            ));
         }
+        Err(format!(
+            "{why} Read it again with read_file.{}{shown}",
+            if shown.is_empty() {
+                ""
+            } else {
+                " Part of what changed:\n"
+            }
+        ))
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Snapshot>> {

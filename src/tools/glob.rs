@@ -78,7 +78,7 @@ fn braces(pattern: &str) -> usize {
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
     let matcher = matcher(&input.pattern)?;
-    let FileList { files, cut } = walk::files(context, input.path.as_deref())?;
+    let FileList { files, note } = walk::files(context, input.path.as_deref())?;
     let found: Vec<String> = files
         .iter()
         .filter(|f| matcher.is_match(&f.below))
@@ -102,6 +102,6 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
             found.len() - PATHS_MAX
         ));
     }
-    text.push_str(cut.mark());
+    text.push_str(note);
     Ok(ToolOutput::ok(text))
 }

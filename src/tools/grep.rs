@@ -45,7 +45,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
     let matcher = matcher(&input)?;
     let only = input.glob.as_deref().map(glob::matcher).transpose()?;
-    let FileList { files, cut } = walk::files(context, input.path.as_deref())?;
+    let FileList { files, note } = walk::files(context, input.path.as_deref())?;
     let mut searcher = SearcherBuilder::new()
         .binary_detection(BinaryDetection::quit(0))
         .line_number(true)
@@ -85,7 +85,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
             "\n... ({more} more lines: narrow the search with path or glob)"
         ));
     }
-    text.push_str(cut.mark());
+    text.push_str(note);
     Ok(ToolOutput::ok(text))
 }
 

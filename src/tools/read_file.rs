@@ -56,7 +56,8 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
         &text,
         input.offset.unwrap_or(1).max(1),
         input.limit.unwrap_or(LINES),
-    );
+    )
+    .map_err(ToolOutput::error)?;
     if size > BYTES_MAX {
         out.push_str(&format!(
             "\n... (only the first {BYTES_MAX} of {size} bytes were read)"
@@ -70,8 +71,14 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
 }
 
 /// Returns up to `limit` lines from `offset` on, at most [`CHARS_MAX`] bytes, and a last line that says how to continue.
-fn part(text: &str, offset: usize, limit: usize) -> String {
+/// The error says that the text ends before `offset`.
+fn part(text: &str, offset: usize, limit: usize) -> Result<String, String> {
     let total = text.lines().count();
+    if total > 0 && offset > total {
+        return Err(format!(
+            "Error: the file has only {total} lines, so there is no line {offset}"
+        ));
+    }
     let mut out = String::new();
     let mut shown = 0;
     for line in text.lines().skip(offset - 1).take(limit) {
@@ -92,15 +99,12 @@ fn part(text: &str, offset: usize, limit: usize) -> String {
     }
     let next = offset + shown;
     let left = total.saturating_sub(next - 1);
-    if total > 0 && offset > total {
-        return format!("Error: the file has only {total} lines, so there is no line {offset}");
-    }
     if left > 0 {
         out.push_str(&format!(
             "... ({left} more lines; continue with offset {next})"
         ));
     }
-    out.trim_end_matches('\n').to_string()
+    Ok(out.trim_end_matches('\n').to_string())
 }
 
 #[cfg(test)]
@@ -110,25 +114,26 @@ mod tests {
     #[test]
     fn partial_result_says_how_to_continue() {
         let text = "a\nb\nc\nd\n";
-        assert_eq!(part(text, 1, 2000), "a\nb\nc\nd");
+        let part = |offset, limit| part(text, offset, limit);
+        assert_eq!(part(1, 2000).unwrap(), "a\nb\nc\nd");
         assert_eq!(
-            part(text, 2, 2),
+            part(2, 2).unwrap(),
             "b\nc\n... (1 more lines; continue with offset 4)"
         );
         assert_eq!(
-            part(text, 9, 2),
+            part(9, 2).unwrap_err(),
             "Error: the file has only 4 lines, so there is no line 9"
         );
-        assert_eq!(part("", 1, 10), "");
+        assert_eq!(super::part("", 1, 10).unwrap(), "");
     }
 
     #[test]
     fn long_line_is_cut_with_a_note() {
         let text = "x".repeat(200_000);
-        let out = part(&text, 1, 10);
+        let out = part(&text, 1, 10).unwrap();
         assert!(out.len() < 51_000 && out.contains("is cut"));
         let many = "y".repeat(999).lines().next().unwrap().to_string() + "\n";
-        let out = part(&many.repeat(200), 1, 2000);
+        let out = part(&many.repeat(200), 1, 2000).unwrap();
         assert!(
             out.len() <= 50_100 && out.contains("more lines; continue with offset 51"),
             "{}",

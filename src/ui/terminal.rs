@@ -29,6 +29,8 @@ use crate::ui::app::MouseOwner;
 const OUT_BUFFER: usize = 128 * 1024;
 
 /// Maximum length of a text for the clipboard, in bytes. Terminals drop longer sequences.
+/// Shown if a text is longer than that.
+pub const COPY_TOO_LONG: &str = "The text is too long to copy through the terminal.";
 const COPY_MAX: usize = 100_000;
 
 /// Maximum length of a notification, in characters.
@@ -150,19 +152,20 @@ impl Screen {
         execute!(self.terminal.backend_mut(), Print('\u{7}'))
     }
 
-    /// Copies `text` to the terminal's clipboard (OSC 52), which works over ssh too. A text over `COPY_MAX` is not sent.
+    /// Copies `text` to the terminal's clipboard (OSC 52), which works over ssh too. Returns false if the text
+    /// is too long and was not sent. Terminals do not confirm the copy.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
-    pub fn copy(&mut self, text: &str) -> io::Result<CopyResult> {
+    pub fn copy(&mut self, text: &str) -> io::Result<bool> {
         if text.len() > COPY_MAX {
-            return Ok(CopyResult::TooLong);
+            return Ok(false);
         }
         execute!(
             self.terminal.backend_mut(),
             CopyToClipboard::to_clipboard_from(text)
         )?;
-        Ok(CopyResult::Sent)
+        Ok(true)
     }
 
     /// Restores the terminal temporarily, for example for `$EDITOR`. [`Screen::set_up`] sets it up again.
@@ -212,15 +215,6 @@ impl Screen {
         kill_process(getpid(), Signal::TSTP)?;
         self.set_up()
     }
-}
-
-/// The result of [`Screen::copy`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CopyResult {
-    /// The sequence was sent. Terminals do not confirm it.
-    Sent,
-    /// The text is longer than `COPY_MAX`.
-    TooLong,
 }
 
 impl Drop for Screen {

@@ -8,7 +8,7 @@ use crate::app::external_program::ExternalProgram;
 use crate::app::signals::Signalled;
 use crate::app::{describe_error, theme};
 use crate::domain::notification::NotifyMethod;
-use crate::ui::terminal::CopyResult;
+use crate::ui::terminal::COPY_TOO_LONG;
 use crate::ui::{Msg, ThemeChoice, update};
 
 impl Dashboard {
@@ -23,9 +23,8 @@ impl Dashboard {
     }
 
     pub(super) fn copy(&mut self, text: &str) -> Result<()> {
-        match self.screen.copy(text)? {
-            CopyResult::Sent => {}
-            CopyResult::TooLong => self.warn("The text is too long to copy through the terminal."),
+        if !self.screen.copy(text)? {
+            self.warn(COPY_TOO_LONG);
         }
         Ok(())
     }

@@ -48,14 +48,6 @@ pub enum Requirement {
     Run(usize),
 }
 
-/// Which characters may precede a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Boundary {
-    Any,
-    /// No word character: the `sk-` in `task-…` is not a key.
-    NoWord,
-}
-
 /// Returns what follows `start` in `rest`. If `rest` ends within `start`, the error asks for more input.
 pub fn strip_start<'a>(
     start: &str,

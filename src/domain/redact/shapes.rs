@@ -1,8 +1,10 @@
 //! Keys recognized by their format. Each rule requires enough random-looking characters that ordinary words, class
 //! names and placeholders do not match.
+//!
+//! Not done by `regex`: at the end of a chunk, it cannot tell that a match may still begin or grow.
 
 use super::rules::{
-    Boundary, PENDING_MAX, Requirement, SecretBody, is_random, is_word, strip_start, unless_more,
+    PENDING_MAX, Requirement, SecretBody, is_random, is_word, strip_start, unless_more,
 };
 use super::tokens::{JWT_START, TOKENS, TokenFormat, jwt};
 use super::{InputState, Match};
@@ -71,7 +73,7 @@ pub fn match_at(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'stat
 
 impl TokenFormat {
     fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
-        if self.boundary == Boundary::NoWord && is_word(before) {
+        if self.begins_word && is_word(before) {
             return Match::Nothing;
         }
         let after = match strip_start(self.start, rest, end) {

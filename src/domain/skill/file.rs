@@ -271,10 +271,7 @@ fn escape_keeping_tabs(text: &str) -> String {
 /// Cuts a text that is too long. The beginning is kept.
 fn truncate_body(mut body: String) -> String {
     if body.len() > BODY_MAX {
-        let mut at = BODY_MAX;
-        while !body.is_char_boundary(at) {
-            at -= 1;
-        }
+        let at = body.floor_char_boundary(BODY_MAX);
         let missing = body.len() - at;
         body.truncate(at);
         body.push_str(&format!("\n[… {missing} bytes cut here …]"));

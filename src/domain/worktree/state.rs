@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Worktree, WorktreeError, WorktreeStatus};
+use crate::domain::text::join_names;
 
 /// Maximum number of files that are listed.
 pub const FILES_MAX: usize = 20;
@@ -172,7 +173,7 @@ impl fmt::Display for Losses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if self.files > 0 {
-            let names = join_names(&self.named, self.files);
+            let names = join_names(&self.named, NAMED_MAX, self.files);
             parts.push(format!(
                 "{} ({names})",
                 pluralize(self.files, "uncommitted file")
@@ -180,14 +181,14 @@ impl fmt::Display for Losses {
         }
         if self.commits > 0 {
             let commits = usize::try_from(self.commits).unwrap_or(usize::MAX);
-            let subjects = join_names(&self.subjects, commits);
+            let subjects = join_names(&self.subjects, NAMED_MAX, commits);
             parts.push(format!(
                 "{} ({subjects})",
                 pluralize(commits, "unmerged commit")
             ));
         }
         if !self.nested.is_empty() {
-            let names = join_names(&self.nested, self.nested.len());
+            let names = join_names(&self.nested, NAMED_MAX, self.nested.len());
             parts.push(format!("a nested repository ({names})"));
         }
         if let Some(busy) = self.busy {
@@ -201,16 +202,6 @@ impl fmt::Display for Losses {
 fn pluralize(n: usize, what: &str) -> String {
     let end = if n == 1 { "" } else { "s" };
     format!("{n} {what}{end}")
-}
-
-/// Joins the first names and adds how many more there are.
-fn join_names(names: &[String], all: usize) -> String {
-    let shown: Vec<&str> = names.iter().take(NAMED_MAX).map(String::as_str).collect();
-    let more = all.saturating_sub(shown.len());
-    match more {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
 }
 
 /// The condition for the removal of a worktree.

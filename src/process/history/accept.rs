@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use super::folder::Folder;
 use super::refs::{self, Change, Reason, Verdict};
-use super::{PrivateHistory, git, objects};
+use super::{PrivateHistory, git};
 use crate::domain::text::one_line;
 
 /// Maximum attempts to update a ref that still has its old value: another git may hold its lock.
@@ -95,7 +95,7 @@ impl PrivateHistory {
         &self,
         dir: &Folder,
         changes: &[Change],
-        objects: objects::CopyResult,
+        has_all_objects: bool,
     ) -> io::Result<Vec<RefusedRef>> {
         let packed = refs::read_packed(&self.common)?;
         let mut made: BTreeSet<String> = refs::read_names(dir, "made")?;
@@ -123,9 +123,7 @@ impl PrivateHistory {
             let is_whole = match &change.new {
                 // Only an object name is passed to git.
                 Some(new) if !refs::is_object(new) => false,
-                Some(new) if objects == objects::CopyResult::Some => {
-                    git::is_connected(&self.common, new)?
-                }
+                Some(new) if !has_all_objects => git::is_connected(&self.common, new)?,
                 Some(_) | None => true,
             };
             let done = match done {

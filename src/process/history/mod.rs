@@ -308,13 +308,13 @@ impl PrivateHistory {
             None => Vec::new(),
         };
         let stash = stash(dir)?;
-        let mut objects = objects::CopyResult::All;
+        let mut has_all_objects = true;
         if objects::has_objects(dir) {
-            objects = objects::copy(dir, &self.dir, &self.common)?;
+            has_all_objects = objects::copy(dir, &self.dir, &self.common)?;
         }
         let is_stash_kept = self.keep_stash(&stash, &shared)?;
         if !changes.is_empty() {
-            refused = self.accept(dir, &changes, objects)?;
+            refused = self.accept(dir, &changes, has_all_objects)?;
         }
         if !changes.is_empty() || is_stash_kept {
             shared = self.shared()?;

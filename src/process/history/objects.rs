@@ -30,21 +30,12 @@ pub fn has_objects(dir: &Folder) -> bool {
         || objects.sub("pack").is_ok_and(|pack| !all(&pack).is_empty())
 }
 
-/// Whether a copy was complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CopyResult {
-    /// All objects were copied.
-    All,
-    /// Damaged objects were skipped.
-    Some,
-}
-
 /// Moves all objects of the private folder `dir`, whose path is `path`, into the repository `common`. Damaged objects are
-/// moved to the folder [`ASIDE`].
+/// moved to the folder [`ASIDE`]. Returns whether there were none.
 ///
 /// # Errors
 /// When a file cannot be read or written, or git fails for another reason. No object is removed then.
-pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> {
+pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<bool> {
     let private = &path.join("objects");
     let objects = dir.sub("objects")?;
     let found = find(&objects)?;
@@ -53,7 +44,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> 
         names = all_names(private, common)?;
     }
     let mut missing = BTreeSet::new();
-    let mut copied = CopyResult::All;
+    let mut is_complete = true;
     if !names.is_empty()
         && let Err(why) = transfer(&names, private, common)
     {
@@ -61,7 +52,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> 
         if why.kind() == io::ErrorKind::TimedOut || !salvage(&names, private, common) {
             return Err(why);
         }
-        copied = CopyResult::Some;
+        is_complete = false;
         missing = git::missing(common, &names)?;
     }
     for (start, rest) in &found.loose {
@@ -86,7 +77,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> 
         // Fails if a new object was added in the meantime.
         let _ = objects.remove_folder(folder);
     }
-    Ok(copied)
+    Ok(is_complete)
 }
 
 /// Moves a file to the folder [`ASIDE`] under a free name. Returns its path below `dir`.

@@ -15,7 +15,7 @@ use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
 use super::{BY_CREWDECK, Supervisor, VERB, process_tree};
 use crate::process::history::CommandTransfer;
 use crate::process::sandbox::{HistoryProtection, SandboxPlan};
-use crate::process::{Job, JobExit, LeftoverProcesses, ProcessGroup, ended_from, environment};
+use crate::process::{Job, JobExit, ProcessGroup, ended_from, environment};
 
 /// Disables git hooks in `command`.
 fn disable_hooks(command: &mut Command) {
@@ -49,7 +49,7 @@ pub struct JobOutcome {
     /// The limit that it was killed for, as a line for the model.
     pub limit: Option<String>,
     pub ended: JobExit,
-    pub leftovers: LeftoverProcesses,
+    pub had_leftovers: bool,
 }
 
 impl SupervisorClient {
@@ -140,11 +140,7 @@ impl SupervisorClient {
                                 (None, Some(signal)) => JobExit::Signal(signal),
                                 (None, None) => JobExit::Code(-1),
                             },
-                            leftovers: if left {
-                                LeftoverProcesses::Killed
-                            } else {
-                                LeftoverProcesses::None
-                            },
+                            had_leftovers: left,
                         });
                     }
                 }
@@ -156,7 +152,7 @@ impl SupervisorClient {
                 return Ok(JobOutcome {
                     limit: None,
                     ended: ended_from(status),
-                    leftovers: LeftoverProcesses::Killed,
+                    had_leftovers: true,
                 });
             }
         }

@@ -47,7 +47,7 @@ mod linux {
         Availability, SandboxPlan, SandboxReport, landlock, landlock_only, mounts,
     };
     use crate::process::supervisor::monitor::{self, Monitor};
-    use crate::process::supervisor::process_tree::{self, Children};
+    use crate::process::supervisor::process_tree;
     use crate::process::supervisor::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
     use crate::process::{DRAIN, GRACE, NetworkReach};
 
@@ -174,13 +174,13 @@ mod linux {
                 false
             }
             // Processes that exit within `DRAIN` do not count as left running.
-            SupervisionEnd::ProgramExited => match process_tree::wait(DRAIN, on_exit) {
-                Children::None => false,
-                Children::Some => {
+            SupervisionEnd::ProgramExited => {
+                let has_leftovers = process_tree::wait(DRAIN, on_exit);
+                if has_leftovers {
                     process_tree::terminate(GRACE, on_exit);
-                    true
                 }
-            },
+                has_leftovers
+            }
         };
         for path in absent_unwanted {
             // Usually the file does not exist.

@@ -15,36 +15,28 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same limit for a fork bomb, whose processes compete for the CPU.
 const BOMB_KILL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Whether this process has children.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Children {
-    /// There are children.
-    Some,
-    /// There are no children, and so no descendants: orphaned descendants become children of a subreaper.
-    None,
-}
-
-/// Reaps exited children and calls `on_exit` for each.
-pub fn reap(on_exit: &mut impl FnMut(Pid, WaitStatus)) -> Children {
+/// Reaps exited children and calls `on_exit` for each. Returns whether there are children left; without any there are no
+/// descendants, because orphaned descendants become children of a subreaper.
+pub fn reap(on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) => on_exit(pid, status),
-            Ok(None) => return Children::Some,
+            Ok(None) => return true,
             Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return Children::None,
+            Err(_) => return false,
         }
     }
 }
 
-/// Waits until there are no descendants, or until `within` has passed.
-pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> Children {
+/// Waits until there are no descendants, or until `within` has passed. Returns whether there are some.
+pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool {
     let until = Instant::now() + within;
     loop {
-        if reap(on_exit) == Children::None {
-            return Children::None;
+        if !reap(on_exit) {
+            return false;
         }
         if Instant::now() >= until {
-            return Children::Some;
+            return true;
         }
         thread::sleep(POLL_INTERVAL);
     }
@@ -58,7 +50,7 @@ pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
         // A stopped process handles SIGTERM only once it continues.
         let _ = kill_process(pid, Signal::CONT);
     }
-    if wait(grace, on_exit) == Children::None {
+    if !wait(grace, on_exit) {
         return;
     }
     // Repeated, since they may start others while they are being killed.
@@ -67,7 +59,7 @@ pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
         for pid in descendants() {
             let _ = kill_process(pid, Signal::KILL);
         }
-        if wait(POLL_INTERVAL, on_exit) == Children::None {
+        if !wait(POLL_INTERVAL, on_exit) {
             return;
         }
     }
@@ -84,7 +76,7 @@ pub fn kill_all_now(program: Pid, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
         for pid in descendants() {
             let _ = kill_process(pid, Signal::KILL);
         }
-        if reap(on_exit) == Children::None {
+        if !reap(on_exit) {
             return;
         }
     }

@@ -17,14 +17,6 @@ use super::poll_fallback::{self, EventCoverage};
 /// Most rounds of searching newly watched folders for further folders.
 const ROUNDS_MAX: usize = 8;
 
-/// Whether an update added a folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum UpdateResult {
-    Unchanged,
-    /// At least one folder was added.
-    Added,
-}
-
 /// The folders watched by the operating system.
 pub(super) struct WatchedFolders {
     base: PathBuf,
@@ -82,13 +74,14 @@ impl WatchedFolders {
     pub(super) fn update(&mut self) {
         // Repeated, because a newly watched folder may already contain a new folder.
         for _ in 0..ROUNDS_MAX {
-            if self.update_once() == UpdateResult::Unchanged {
+            if !self.update_once() {
                 return;
             }
         }
     }
 
-    fn update_once(&mut self) -> UpdateResult {
+    /// Returns whether a folder was added.
+    fn update_once(&mut self) -> bool {
         let mut wanted: Vec<PathBuf> = FOLDERS.map(|f| self.base.join(f)).into();
         let branches = self.refs.as_ref().map(Refs::folders);
         self.is_incomplete = branches.as_ref().is_some_and(|found| !found.is_complete);
@@ -103,7 +96,7 @@ impl WatchedFolders {
             }
             stays
         });
-        let mut watched = UpdateResult::Unchanged;
+        let mut has_added = false;
         for path in wanted {
             let now = identity(&path);
             let before = self.watched.get(&path).copied().flatten();
@@ -116,11 +109,11 @@ impl WatchedFolders {
             let is_watched =
                 now.is_some() && watcher.watch(&path, RecursiveMode::NonRecursive).is_ok();
             if is_watched {
-                watched = UpdateResult::Added;
+                has_added = true;
             }
             self.watched.insert(path, now.filter(|_| is_watched));
         }
-        watched
+        has_added
     }
 
     /// Returns how completely the system reports changes.

@@ -9,7 +9,7 @@ use super::interrupted_merge::{self, is_prefix_of_blob};
 use super::log::LogEntry;
 use super::nested_repos::split_nul;
 use super::{OpenRegistry, Worktrees};
-use crate::domain::text::one_line;
+use crate::domain::text::{join_names, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{GitOperation, RemovalMode, Worktree, WorktreeError, WorktreeName};
 use crate::process::history;
@@ -414,8 +414,5 @@ fn user_files(git: &Git, dir: &Path, own: &Path) -> Result<Vec<String>, StoreErr
 
 fn short_list(files: &[String]) -> String {
     let shown: Vec<String> = files.iter().take(LISTED_MAX).map(|f| one_line(f)).collect();
-    match files.len().saturating_sub(LISTED_MAX) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    join_names(&shown, LISTED_MAX, files.len())
 }

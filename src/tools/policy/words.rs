@@ -1,8 +1,10 @@
 //! Parses shell commands into words: enough of the grammar to find every program that a command starts. Pure.
+//!
+//! Not done by crates such as `shlex`: they split words, but know no operators, substitutions or redirections.
 
 mod expansions;
 
-use super::here_document::{Expansion, HereDocument, Tabs};
+use super::here_document::HereDocument;
 
 /// Deepest nesting of substitutions and `sh -c`.
 const DEPTH_MAX: usize = 8;
@@ -201,19 +203,12 @@ impl Lexer<'_> {
             self.target()?;
             simple.is_fed = true;
         } else if self.takes("<<") {
-            let tabs = if self.takes("-") {
-                Tabs::Strip
-            } else {
-                Tabs::Keep
-            };
+            let strips_tabs = self.takes("-");
             self.skip_blanks();
             // The shell joins such lines before it reads the delimiter.
             while self.takes("\\\n") {}
-            let expansion = match self.peek() {
-                Some('\'' | '"' | '\\') => Expansion::Disabled,
-                Some(_) | None => Expansion::Enabled,
-            };
-            documents.push(HereDocument::new(self.word()?.text, expansion, tabs)?);
+            let expands = !matches!(self.peek(), Some('\'' | '"' | '\\'));
+            documents.push(HereDocument::new(self.word()?.text, expands, strips_tabs)?);
             simple.is_fed = true;
         } else if self.takes("<(") {
             self.substitution(')')?;

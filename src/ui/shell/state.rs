@@ -14,7 +14,6 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::requests::RequestBook;
 use crate::ui::notifier::Notifier;
 use crate::ui::shell::peek::PreviewScroll;
-use crate::ui::shell::tour::Tour;
 use crate::ui::theme::motion::Motion;
 
 /// The state of the UI.
@@ -25,7 +24,8 @@ pub struct UiState {
     pub(in crate::ui) pointer: Pointer,
     /// How far the peeked item is scrolled.
     pub(in crate::ui) preview_scroll: PreviewScroll,
-    pub(in crate::ui) tour: Tour,
+    /// Whether the user has hidden the tour line.
+    pub(in crate::ui) is_tour_dismissed: bool,
     pub(in crate::ui) attention: Notifier,
 }
 
@@ -36,7 +36,7 @@ impl UiState {
             app: App::new(width, height, zone, motion),
             pointer: Pointer::default(),
             preview_scroll: PreviewScroll::default(),
-            tour: Tour::Shown,
+            is_tour_dismissed: false,
             attention: Notifier::with_kinds(&NotifyKind::ALL),
         }
     }

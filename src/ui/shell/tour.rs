@@ -30,31 +30,10 @@ const SOME_DONE: usize = 2;
 /// The mark before the line.
 pub const MARK: &str = " ▸ ";
 
-/// Whether the tour line is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Tour {
-    /// Shown in the demo.
-    #[default]
-    Shown,
-    /// Hidden by the user.
-    Dismissed,
-}
-
-impl Tour {
-    /// Toggles between shown and hidden.
-    #[must_use]
-    pub fn turned(self) -> Tour {
-        match self {
-            Tour::Shown => Tour::Dismissed,
-            Tour::Dismissed => Tour::Shown,
-        }
-    }
-}
-
 /// Returns the line: the onboarding page in short, what a viewer can do, or the next step of the demo. `None` if none of
 /// these applies or the user has hidden the line.
 pub fn line(state: &UiState) -> Option<String> {
-    if state.tour == Tour::Dismissed {
+    if state.is_tour_dismissed {
         return None;
     }
     if let Some(line) = onboarding::line(state, room(state)) {

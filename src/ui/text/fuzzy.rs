@@ -3,6 +3,8 @@
 //!
 //! Each word of the pattern must occur in the text, either as a substring or as a subsequence that begins at the start
 //! of a word. As in fzf, matches at word starts and consecutive matches score higher, and gaps cost points.
+//!
+//! Not done by `strsim`, which finds similar names elsewhere: it has neither subsequences nor matched positions.
 
 /// Points for each matched character.
 const MATCH_SCORE: i32 = 16;

@@ -87,8 +87,8 @@ impl Answer {
         self.text.is_blank() && self.thinking.is_blank()
     }
 
-    /// Iterates over the pieces of the text, each of which is laid out on its own.
-    pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
+    /// Returns the pieces of the text, each of which is laid out on its own.
+    pub fn pieces(&self) -> Vec<Piece> {
         self.pieces.of(self.text.as_str())
     }
 }

@@ -42,7 +42,7 @@ impl HeadTailText {
                 self.text.push_str(more);
                 return;
             }
-            let (fits, rest) = more.split_at(border(more, room));
+            let (fits, rest) = more.split_at(more.ceil_char_boundary(room));
             self.text.push_str(fits);
             self.cut_step();
             more = rest;
@@ -50,12 +50,9 @@ impl HeadTailText {
     }
 
     fn cut_step(&mut self) {
-        let head = (0..=HEAD)
-            .rev()
-            .find(|at| self.text.is_char_boundary(*at))
-            .unwrap_or(0);
+        let head = self.text.floor_char_boundary(HEAD);
         let start = if self.cut == 0 { head } else { self.tail };
-        let end = border(&self.text, start + STEP);
+        let end = self.text.ceil_char_boundary(start + STEP);
         self.cut += end - start;
         let mark = format!("\n\n[… {} bytes cut here …]\n\n", self.cut);
         self.text.replace_range(head..end, &mark);
@@ -72,13 +69,6 @@ impl From<&str> for HeadTailText {
     }
 }
 
-/// Returns the first character boundary at or after `at`.
-fn border(text: &str, at: usize) -> usize {
-    (at..text.len())
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or(text.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,7 +82,7 @@ mod tests {
                 let mut grown = HeadTailText::default();
                 let mut rest = whole.as_str();
                 while !rest.is_empty() {
-                    let (some, more) = rest.split_at(border(rest, size));
+                    let (some, more) = rest.split_at(rest.ceil_char_boundary(size));
                     grown.push(some);
                     rest = more;
                 }

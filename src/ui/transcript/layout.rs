@@ -225,9 +225,9 @@ fn answer_rows(
     }
     let mut out = CellLayout::from_part(LayoutPart::rows(head, ink));
     let mut known = old.map_or_else(Vec::new, |old| old.parts);
-    let mut text_above = TextAbove::None;
+    let mut has_text_above = false;
     let mut continuation = Continuation::default();
-    let pieces: Vec<markdown::Piece> = answer.pieces().collect();
+    let pieces = answer.pieces();
     let goes_on = |_: &markdown::Piece, next: &markdown::Piece| is_table(next);
     for run in pieces.chunk_by(goes_on) {
         // After the head, the parts correspond to the pieces, in order.
@@ -252,14 +252,14 @@ fn answer_rows(
                     answer,
                     wanted(place),
                     (continuation, common),
-                    text_above,
+                    has_text_above,
                     page,
                 );
                 out.fresh += part.rows.len();
                 part
             });
             if !part.rows.is_empty() {
-                text_above = TextAbove::Some;
+                has_text_above = true;
             }
             continuation = part.continuation;
             parts.push(part);
@@ -285,7 +285,7 @@ fn is_table(piece: &markdown::Piece) -> bool {
 fn align_table_pieces(
     parts: &mut [LayoutPart],
     answer: &Answer,
-    above: TextAbove,
+    has_text_above: bool,
     page: LayoutParams<'_>,
 ) -> usize {
     let mut natural_widths: Vec<usize> = Vec::new();
@@ -315,43 +315,33 @@ fn align_table_pieces(
             Rules::None
         };
         let common = TableLayout { rules, ..plain };
-        let mut text_above = above;
+        let mut has_text_above = has_text_above;
         for part in parts.iter_mut() {
             if part.shared.as_ref() != Some(&common)
                 && let Some(piece) = part.piece.take()
             {
                 // Neither a list nor code continues into a table or between its pieces.
                 let before = (Continuation::default(), Some(common.clone()));
-                *part = lay_out_piece(answer, piece, before, text_above, page);
+                *part = lay_out_piece(answer, piece, before, has_text_above, page);
                 fresh += part.rows.len();
             }
-            text_above = TextAbove::Some;
+            has_text_above = true;
         }
     }
     fresh
 }
 
-fn text_before(parts: &[LayoutPart]) -> TextAbove {
+/// Returns whether an earlier piece of the same answer drew any rows.
+fn text_before(parts: &[LayoutPart]) -> bool {
     // The first part is the head.
-    if parts.iter().skip(1).any(|part| !part.rows.is_empty()) {
-        TextAbove::Some
-    } else {
-        TextAbove::None
-    }
-}
-
-/// Whether an earlier piece of the same answer drew any rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TextAbove {
-    None,
-    Some,
+    parts.iter().skip(1).any(|part| !part.rows.is_empty())
 }
 
 fn lay_out_piece(
     answer: &Answer,
     piece: PieceKey,
     (before, shared): (Continuation, Option<TableLayout>),
-    above: TextAbove,
+    has_text_above: bool,
     page: LayoutParams<'_>,
 ) -> LayoutPart {
     let text = answer.text.as_str();
@@ -368,7 +358,7 @@ fn lay_out_piece(
         page.theme,
     );
     // A continued block gets no blank row.
-    if above == TextAbove::Some && !rows.is_empty() && piece.place.joint == Joint::Apart {
+    if has_text_above && !rows.is_empty() && piece.place.joint == Joint::Apart {
         rows.insert(0, Row::default());
     }
     LayoutPart {

@@ -234,9 +234,7 @@ pub fn duration(ms: u64) -> String {
 
 /// Returns at most the last `max` bytes of `text`, starting at a character boundary.
 fn tail(text: &str, max: usize) -> &str {
-    let start = text.len().saturating_sub(max);
-    let start = (start..text.len()).find(|at| text.is_char_boundary(*at));
-    start.map_or("", |at| &text[at..])
+    &text[text.ceil_char_boundary(text.len().saturating_sub(max))..]
 }
 
 #[cfg(test)]

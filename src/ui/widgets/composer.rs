@@ -221,17 +221,11 @@ impl Composer {
     pub fn paste(&mut self, text: &str) -> PasteResult {
         // Cuts first, so that the cost depends on the text that is kept and not on the size of the paste.
         let room = COMPOSER_MAX.saturating_sub(self.bytes);
-        let mut end = text.len().min(room);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = text.floor_char_boundary(room);
         let mut clean =
             escape_control_chars(&text[..end].replace("\r\n", "\n").replace('\r', "\n"));
         let whole = clean.len();
-        let mut kept = whole.min(room);
-        while !clean.is_char_boundary(kept) {
-            kept -= 1;
-        }
+        let kept = clean.floor_char_boundary(room);
         clean.truncate(kept);
         if !clean.is_empty() {
             self.area.insert_str(&clean);

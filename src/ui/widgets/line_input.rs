@@ -13,23 +13,15 @@ pub struct LineInput {
     text: String,
 }
 
-/// Whether a key changed the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InputChange {
-    Yes,
-    No,
-}
-
 impl LineInput {
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Handles a key.
-    pub fn key(&mut self, key: KeyEvent) -> InputChange {
+    pub fn key(&mut self, key: KeyEvent) {
         let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let is_alt = key.modifiers.contains(KeyModifiers::ALT);
-        let before = self.text.len();
         match key.code {
             KeyCode::Backspace if is_ctrl || is_alt => self.delete_word(),
             KeyCode::Backspace => {
@@ -42,11 +34,6 @@ impl LineInput {
             }
             KeyCode::Char(c) if !is_ctrl && !is_alt => self.insert(&c.to_string()),
             _ => {}
-        }
-        if self.text.len() == before {
-            InputChange::No
-        } else {
-            InputChange::Yes
         }
     }
 

@@ -102,13 +102,6 @@ pub fn hint_line(state: &UiState, row: Rect) -> Vec<Target<Hint>> {
     place(row, shown)
 }
 
-/// Whether tabs show counts, which needs enough width.
-#[derive(Clone, Copy)]
-enum Counts {
-    Shown,
-    Hidden,
-}
-
 /// Returns the tabs of the panes that share one area, with their labels.
 pub fn tab_line(
     app: &App,
@@ -116,15 +109,16 @@ pub fn tab_line(
     row: Rect,
     offered: &[Pane],
 ) -> Vec<Target<(Pane, String)>> {
-    let label = |pane: Pane, counts: Counts| {
+    let label = |pane: Pane, has_count: bool| {
         let mark = if layout.pane(pane).is_some() {
             "▸"
         } else {
             " "
         };
-        let count = match counts {
-            Counts::Shown => panes::feature::feature(pane).tab_count(app),
-            Counts::Hidden => String::new(),
+        let count = if has_count {
+            panes::feature::feature(pane).tab_count(app)
+        } else {
+            String::new()
         };
         format!(
             "{mark}{} {}{count} ",
@@ -132,14 +126,10 @@ pub fn tab_line(
             tab_title(pane)
         )
     };
-    let labels = |counts| offered.iter().map(move |p| label(*p, counts));
-    let wide: usize = labels(Counts::Shown).map(|l| width(&l)).sum();
-    let counts = if wide < usize::from(row.width) {
-        Counts::Shown
-    } else {
-        Counts::Hidden
-    };
-    let tabs = offered.iter().copied().zip(labels(counts));
+    let labels = |have_counts| offered.iter().map(move |p| label(*p, have_counts));
+    let wide: usize = labels(true).map(|l| width(&l)).sum();
+    let have_counts = wide < usize::from(row.width);
+    let tabs = offered.iter().copied().zip(labels(have_counts));
     place(
         row,
         tabs.map(|(pane, label)| (width(&label), (pane, label))),

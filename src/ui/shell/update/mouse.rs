@@ -26,13 +26,6 @@ const NOTCH: usize = 3;
 /// Columns that one wheel notch scrolls the task graph sideways.
 const NOTCH_COLUMNS: usize = 6;
 
-/// Whether the previous click hit the same target, with no key press in between.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Click {
-    First,
-    Again,
-}
-
 /// Applies a mouse event.
 pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     match event.kind {
@@ -153,10 +146,8 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
 fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     let here = Position::new(event.column, event.row);
     let hit = hit_test::at(state, here.x, here.y);
-    let click = match state.pointer.clicked.take() {
-        Some(before) if before == hit => Click::Again,
-        Some(_) | None => Click::First,
-    };
+    // Whether the previous click hit the same target, with no key press in between.
+    let is_second = state.pointer.clicked.take().as_ref() == Some(&hit);
     // A click cancels a pending key sequence and the key guard: the user has chosen the focus.
     state.keys.prefix = None;
     state.keys.guard.moved_at = None;
@@ -183,7 +174,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
             navigation::focus(state, pane);
             act(state, action, out);
         }
-        Hit::Row(pane, at) => row(state, pane, at, click, out),
+        Hit::Row(pane, at) => row(state, pane, at, is_second, out),
         Hit::Task(task) => {
             let selected = crate::ui::panes::board::selected(state).map(|(_, id)| id);
             let had_keys = state.focus == Focus::Pane(Pane::Board);
@@ -205,7 +196,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
             state.input.completion = Completion::Selected(at);
             act(state, Action::Accept, out);
         }
-        Hit::PopupRow(_) if click == Click::Again => {
+        Hit::PopupRow(_) if is_second => {
             let action = feature::top(state).map_or(Action::Accept, PopupFeature::click_again);
             act(state, action, out);
             return;
@@ -231,9 +222,8 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
 }
 
 /// Selects a list row. Opens it if it was already selected in the focused pane.
-fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<Effect>) {
+fn row(state: &mut UiState, pane: Pane, at: usize, is_second: bool, out: &mut Vec<Effect>) {
     let had_keys = state.focus == Focus::Pane(pane);
-    let is_second = click == Click::Again;
     let opens = panes::feature::feature(pane).opens(state, at, is_second);
     navigation::focus(state, pane);
     panes::feature::feature(pane).select(state, at);

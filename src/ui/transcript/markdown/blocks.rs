@@ -23,31 +23,6 @@ pub enum NestingLevel {
     },
 }
 
-/// Whether list markers are drawn or replaced by blanks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Marks {
-    Drawn,
-    Blank,
-}
-
-/// Kind of block that begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BlockKind {
-    /// A paragraph after a blank line.
-    Paragraph,
-    /// Another block, or a paragraph directly below another line.
-    Other,
-}
-
-/// State of a task list item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Checkbox {
-    /// Not checked.
-    Unchecked,
-    /// Checked.
-    Checked,
-}
-
 /// The open blocks, outermost first, each with the number of blocks in it. The root is always present.
 #[derive(Debug)]
 pub struct Blocks {
@@ -88,8 +63,9 @@ impl Blocks {
         self.ended
     }
 
-    /// Begins a block in the innermost level. Returns whether a blank row precedes it.
-    pub fn begin(&mut self, block: BlockKind) -> bool {
+    /// Begins a block in the innermost level. `is_new_paragraph`: a paragraph after a blank line. Returns whether a blank
+    /// row precedes it.
+    pub fn begin(&mut self, is_new_paragraph: bool) -> bool {
         let Some((level, count)) = self.open.last_mut() else {
             return false;
         };
@@ -97,7 +73,7 @@ impl Blocks {
         *count += 1;
         let gap = match level {
             NestingLevel::Root | NestingLevel::Quote => !is_first,
-            NestingLevel::Item { .. } => !is_first && block == BlockKind::Paragraph,
+            NestingLevel::Item { .. } => !is_first && is_new_paragraph,
         };
         if gap
             && matches!(level, NestingLevel::Item { .. })
@@ -146,11 +122,12 @@ impl Blocks {
     }
 
     /// Turns the item into a task list item with a checkbox as its marker.
-    pub fn mark_as_task(&mut self, theme: &Theme, checkbox: Checkbox) {
+    pub fn mark_as_task(&mut self, theme: &Theme, is_checked: bool) {
         if let Some((NestingLevel::Item { mark, indent }, _)) = self.open.last_mut() {
-            let (text, style) = match checkbox {
-                Checkbox::Checked => ("☑ ", theme.ok),
-                Checkbox::Unchecked => ("☐ ", theme.accent),
+            let (text, style) = if is_checked {
+                ("☑ ", theme.ok)
+            } else {
+                ("☐ ", theme.accent)
             };
             *indent = width(text);
             *mark = Some(Span::styled(text, style));
@@ -181,13 +158,13 @@ impl Blocks {
 
     /// Returns the margin of a blank row.
     pub fn gap(&self, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
-        self.spans(columns, theme, Marks::Blank)
+        self.spans(columns, theme, false)
     }
 
     /// Returns the margin for the rows of a text. List markers are drawn once.
     pub fn margin(&mut self, columns: usize, theme: &Theme) -> Margin {
-        let first = self.spans(columns, theme, Marks::Drawn);
-        let rest = self.spans(columns, theme, Marks::Blank);
+        let first = self.spans(columns, theme, true);
+        let rest = self.spans(columns, theme, false);
         for (level, _) in &mut self.open {
             if let NestingLevel::Item { mark, .. } = level {
                 *mark = None;
@@ -196,9 +173,9 @@ impl Blocks {
         Margin::hanging(first, rest)
     }
 
-    /// Returns the margin, limited to half of the width. The innermost level is drawn whenever it leaves room for text;
-    /// at deep nesting, outer levels are omitted.
-    fn spans(&self, columns: usize, theme: &Theme, marks: Marks) -> Vec<Span<'static>> {
+    /// Returns the margin, limited to half of the width. Without markers, blanks are in their place. The innermost level
+    /// is drawn whenever it leaves room for text; at deep nesting, outer levels are omitted.
+    fn spans(&self, columns: usize, theme: &Theme, has_marks: bool) -> Vec<Span<'static>> {
         let mut out = Vec::new();
         let mut room = columns / 2;
         for (level, _) in self.open.iter().rev() {
@@ -206,7 +183,7 @@ impl Blocks {
                 NestingLevel::Root => continue,
                 NestingLevel::Quote => (Span::styled(BAR, theme.quote), 2),
                 NestingLevel::Item { mark, indent } => {
-                    let mark = mark.clone().filter(|_| marks == Marks::Drawn);
+                    let mark = mark.clone().filter(|_| has_marks);
                     let blank = || Span::raw(" ".repeat(*indent));
                     (mark.unwrap_or_else(blank), *indent)
                 }

@@ -33,15 +33,6 @@ pub struct Table {
     unmeasured: usize,
 }
 
-/// Whether the head of a table is in this piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeadPlacement {
-    /// It is in this piece and is drawn.
-    Here,
-    /// It is in an earlier piece and not drawn again.
-    Above,
-}
-
 /// Whether rules are drawn between the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rules {
@@ -104,11 +95,12 @@ impl Table {
         }
     }
 
-    /// Draws the table after `margin`, in the shared layout or its own. Also returns its measurements.
+    /// Draws the table after `margin`, in the shared layout or its own. The head is not drawn again if it is above, in
+    /// an earlier piece. Also returns its measurements.
     pub fn rows(
         &self,
         (columns, margin): (usize, &Margin),
-        (shared, head): (Option<&TableLayout>, HeadPlacement),
+        (shared, is_head_above): (Option<&TableLayout>, bool),
         theme: &Theme,
         ink: &mut usize,
     ) -> (Vec<Row>, TableMeasure) {
@@ -125,8 +117,8 @@ impl Table {
             None => fit_widths(&natural_widths, columns),
         };
         let (mut rows, rules) = match widths {
-            Some(widths) => self.grid(&widths, (shared, head), theme, ink),
-            None => (self.list(columns, head, theme, ink), Rules::None),
+            Some(widths) => self.grid(&widths, (shared, is_head_above), theme, ink),
+            None => (self.list(columns, is_head_above, theme, ink), Rules::None),
         };
         if margin_width > 0 {
             for (at, row) in rows.iter_mut().enumerate() {
@@ -159,14 +151,11 @@ impl Table {
     fn grid(
         &self,
         widths: &[usize],
-        (shared, head): (Option<&TableLayout>, HeadPlacement),
+        (shared, is_head_above): (Option<&TableLayout>, bool),
         theme: &Theme,
         ink: &mut usize,
     ) -> (Vec<Row>, Rules) {
-        let skip = match head {
-            HeadPlacement::Here => 0,
-            HeadPlacement::Above => 1,
-        };
+        let skip = usize::from(is_head_above);
         let drawn: Vec<(usize, Vec<Vec<Row>>)> = self
             .rows
             .iter()
@@ -193,7 +182,7 @@ impl Table {
         let rules = shared.map_or(own, |shared| shared.rules);
         let mut out = Vec::new();
         for (at, (ink, row)) in (skip..).zip(&drawn) {
-            let is_below_head = at == 1 && head == HeadPlacement::Here;
+            let is_below_head = at == 1 && !is_head_above;
             if is_below_head || (at > 0 && rules == Rules::Drawn) {
                 let rules: Vec<String> = widths.iter().map(|w| "─".repeat(*w)).collect();
                 let rule = Span::styled(rules.join("─┼─"), theme.dim);
@@ -243,7 +232,7 @@ impl Table {
     fn list(
         &self,
         columns: usize,
-        place: HeadPlacement,
+        is_head_above: bool,
         theme: &Theme,
         ink: &mut usize,
     ) -> Vec<Row> {
@@ -255,11 +244,11 @@ impl Table {
         };
         let margin = Margin::hanging(vec![], vec!["  ".into()]);
         let count = |cell: &CellSpans| cell.iter().map(|s| visible(&s.content)).sum::<usize>();
-        if place == HeadPlacement::Here {
+        if !is_head_above {
             *ink += head.iter().map(count).sum::<usize>();
         }
         for row in body {
-            if !out.is_empty() || place == HeadPlacement::Above {
+            if !out.is_empty() || is_head_above {
                 out.push(Row::decoration(
                     vec![Span::styled("─".repeat(columns.min(8)), theme.dim)],
                     *ink,

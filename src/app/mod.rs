@@ -42,9 +42,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Cli, GlobalOptions, Verb, manual};
 use crate::commands::{self, CommandContext, OutputFormat};
-use crate::config::{self, LoadedSettings, ProviderChoice, Settings};
+use crate::config::{self, LoadedSettings, Settings};
 use crate::domain::conversation::TurnState;
 use crate::domain::request::Approver;
+use crate::model::providers::ProviderChoice;
 use crate::protocol::bus;
 use crate::store::{self, Board, os_errors};
 use assemble::{Assembly, Blueprint, Built};

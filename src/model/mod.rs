@@ -7,6 +7,7 @@ pub mod governor;
 pub mod http;
 pub mod openai;
 pub mod provider;
+pub mod providers;
 mod redirect;
 mod refusal;
 pub mod retry;

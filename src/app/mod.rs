@@ -85,7 +85,7 @@ pub fn main(cli: Cli) -> Result<u8> {
         Some(Verb::Replay { session }) => replay::main(&cli.global, session.as_deref()),
         Some(Verb::Completions { shell }) => print(&manual::completions(shell)),
         Some(Verb::Man) => print(&manual::page()?),
-        Some(verb) => {
+        Some(Verb::Files(verb)) => {
             let root = root(&cli.global)?;
             let desk = CommandContext {
                 root: &root,

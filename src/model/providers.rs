@@ -1,11 +1,9 @@
-//! The table of model providers, and the selection of one from options, settings and environment variables. Pure.
+//! Selects the model provider from options, settings and environment variables. Pure.
 
+pub use super::PROVIDERS;
+use super::openai;
 use super::provider::ProviderSpec;
 use super::window::{self, Window};
-use super::{anthropic, openai};
-
-/// All providers. If the environment has the keys of several, the first one is used.
-pub static PROVIDERS: &[&ProviderSpec] = &[&anthropic::SPEC, &openai::SPEC];
 
 /// The provider of a server whose API is unknown: most servers offer Chat Completions.
 pub static COMPATIBLE: &ProviderSpec = &openai::SPEC;
@@ -77,7 +75,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::model::is_local;
+    use crate::model::{anthropic, is_local};
 
     const ANTHROPIC: Option<ProviderChoice> = Some(ProviderChoice::Server(&anthropic::SPEC));
     const OPENAI: Option<ProviderChoice> = Some(ProviderChoice::Server(&openai::SPEC));

@@ -8,10 +8,7 @@ use std::sync::Arc;
 use crewdeck::domain::chat::{Block, Message, Outcome, ToolCall};
 use crewdeck::domain::ids::{CallId, Name};
 use crewdeck::model::provider::ServerConfig;
-use crewdeck::model::{
-    Delta, ModelError, ModelRequest, Reply, StopReason, ToolSpec, anthropic as messages_api,
-    openai as completions_api,
-};
+use crewdeck::model::{Delta, ModelError, ModelRequest, PROVIDERS, Reply, StopReason, ToolSpec};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use wiremock::matchers::method;
@@ -21,11 +18,16 @@ const KEY: &str = "sk-very-secret";
 const ANTHROPIC: &str = include_str!("../fixtures/sse/anthropic-rich.txt");
 const OPENAI: &str = include_str!("../fixtures/sse/openai-odd.txt");
 
+fn vendor(name: &str) -> ServerConfig {
+    let spec = PROVIDERS.iter().find(|spec| spec.name == name);
+    ServerConfig::new(spec.unwrap())
+}
+
 fn anthropic(server: &MockServer) -> ServerConfig {
     ServerConfig {
         base_url: format!("{}/v1/", server.uri()),
         key: Some(KEY.to_string().into()),
-        ..ServerConfig::new(&messages_api::SPEC)
+        ..vendor("anthropic")
     }
 }
 
@@ -33,7 +35,7 @@ fn openai(server: &MockServer) -> ServerConfig {
     ServerConfig {
         base_url: format!("{}/v1", server.uri()),
         key: Some(KEY.to_string().into()),
-        ..ServerConfig::new(&completions_api::SPEC)
+        ..vendor("openai")
     }
 }
 

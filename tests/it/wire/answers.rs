@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use crewdeck::domain::chat::Block;
-use crewdeck::model::openai::SPEC;
 use crewdeck::model::provider::ServerConfig;
 use crewdeck::model::{ErrorKind, StopReason};
 use serde_json::json;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use super::{ANTHROPIC, KEY, anthropic, call_model, mock_server, openai, sse};
+use super::{ANTHROPIC, KEY, anthropic, call_model, mock_server, openai, sse, vendor};
 
 #[tokio::test]
 async fn every_error_status_has_its_kind_and_a_hint() {
@@ -224,7 +223,7 @@ async fn unreachable_server_error_names_the_address() {
     drop(listener);
     let config = ServerConfig {
         base_url: address.clone(),
-        ..ServerConfig::new(&SPEC)
+        ..vendor("openai")
     };
     let error = call_model(&config).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unreachable);
@@ -262,7 +261,7 @@ async fn connection_closed_early_is_not_an_unreachable_server() {
     });
     let config = ServerConfig {
         base_url,
-        ..ServerConfig::new(&SPEC)
+        ..vendor("openai")
     };
     let error = call_model(&config).await.unwrap_err();
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::sync::{Arc, RwLock};
 
 use crate::domain::usage::Price;
-use crate::model::{Model, Window, window};
+use crate::model::{Model, Window, providers};
 
 /// A model and its options. Replaced while agents run if the user selects another model.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ impl ModelConfig {
     pub fn known_window(&self) -> Option<Window> {
         let set = self.window.map(Window::known);
         set.or_else(|| self.model.listed_window(&self.name))
-            .or_else(|| window::assumed(&self.name))
+            .or_else(|| providers::assumed_window(&self.name))
     }
 }
 

@@ -7,15 +7,16 @@ use anyhow::{Result, anyhow, bail};
 
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
-use super::model_setup::{Probe, connect_model, keys, name_of_model};
+use super::model_setup::{self, Probe, connect_model, name_of_model};
 use super::{demo, jitter, new_id, now, resume, root, settings, supervisor, team_size};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
-use crate::config::{self, LoadedSettings, MergePolicy, ProjectPolicy, ProviderChoice, Settings};
+use crate::config::{self, LoadedSettings, MergePolicy, ProjectPolicy, Settings};
 use crate::crew::{Crew, Deciders, MergeRule, ModelParts, Parts, Start, TeamLimits};
 use crate::domain::request::Approver;
 use crate::model::governor::{self, Governor};
+use crate::model::providers::ProviderChoice;
 use crate::process::environment;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
@@ -94,8 +95,7 @@ impl Blueprint {
         let choice = if wants_demo {
             Some(ProviderChoice::Demo)
         } else {
-            config::choose_provider(global.provider.as_deref(), &settings, keys())
-                .map_err(|why| anyhow!(why))?
+            model_setup::choice(&settings)?
         };
         let (plan, shutdown, tool) = settings.approvers();
         Ok(Blueprint {

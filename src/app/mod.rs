@@ -42,9 +42,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Cli, GlobalOptions, Verb, manual};
 use crate::commands::{self, CommandContext, OutputFormat};
-use crate::config::{self, LoadedSettings, ProviderChoice, Settings};
+use crate::config::{self, LoadedSettings, Settings};
 use crate::domain::conversation::TurnState;
 use crate::domain::request::Approver;
+use crate::model::providers::ProviderChoice;
 use crate::protocol::bus;
 use crate::store::{self, Board, os_errors};
 use assemble::{Assembly, Blueprint, Built};
@@ -84,7 +85,7 @@ pub fn main(cli: Cli) -> Result<u8> {
         Some(Verb::Replay { session }) => replay::main(&cli.global, session.as_deref()),
         Some(Verb::Completions { shell }) => print(&manual::completions(shell)),
         Some(Verb::Man) => print(&manual::page()?),
-        Some(verb) => {
+        Some(Verb::Files(verb)) => {
             let root = root(&cli.global)?;
             let desk = CommandContext {
                 root: &root,

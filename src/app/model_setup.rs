@@ -3,27 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use secrecy::SecretString;
 
 use super::assemble::Blueprint;
 use super::{demo, local_server};
-use crate::config::{self, EnvVar, ProviderChoice, ProviderEnv, Settings};
+use crate::config::Settings;
 use crate::domain::redact::Redactor;
-use crate::model::anthropic::{AnthropicConfig, KeyHeader};
-use crate::model::openai::{MaxTokensField, OpenAiConfig};
-use crate::model::provider::{self, ProviderConfig};
+use crate::model::provider::{ProviderSpec, ServerConfig};
+use crate::model::providers::{self, COMPATIBLE, PROVIDERS, ProviderChoice};
+use crate::model::script::Script;
 use crate::model::{ErrorKind, Model, ModelError, origin};
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::os_errors;
-
-/// Environment variables for the keys.
-pub(super) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
-pub(super) const OPENAI_KEY: &str = "OPENAI_API_KEY";
-/// Environment variables for the base URLs.
-const ANTHROPIC_URL: &str = "ANTHROPIC_BASE_URL";
-const OPENAI_URL: &str = "OPENAI_BASE_URL";
 
 /// No model is available: the reason and the steps to fix it, for the first page, `run` and `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -122,7 +115,7 @@ pub fn some(names: &[String]) -> String {
 /// A connection to a model provider.
 pub struct ModelConnection {
     pub model: Arc<dyn Model>,
-    /// `anthropic`, `openai`, `script` or `demo`.
+    /// The name of the provider, `script` or `demo`.
     pub provider: &'static str,
     pub scripted: bool,
     /// The model's name, if a script defines it.
@@ -135,8 +128,7 @@ pub struct ModelConnection {
 pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     let settings = &blueprint.settings;
     let script = |text: &str, shown: &str, provider| -> Result<ModelConnection> {
-        let script =
-            provider::script(text, blueprint.speed).map_err(|e| anyhow!("{shown}: {e}"))?;
+        let script = Script::parse(text, blueprint.speed).map_err(|e| anyhow!("{shown}: {e}"))?;
         Ok(ModelConnection {
             name: Some(script.name().to_string()),
             window: script.window(),
@@ -148,12 +140,11 @@ pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     match &blueprint.choice {
         Some(ProviderChoice::Demo) => script(demo::SCRIPT, "the demo's script", "demo"),
         Some(ProviderChoice::Script(file)) => script(&script_text(file)?, file, "script"),
-        Some(ProviderChoice::Anthropic) => connected(&anthropic(settings)?, "anthropic"),
-        Some(ProviderChoice::OpenAi) => connected(&openai(settings, None)?, "openai"),
+        Some(ProviderChoice::Server(spec)) => connected(&server(spec, settings, None)?),
         None => {
             let found = tokio::task::spawn_blocking(local_server::find).await?;
             match found {
-                Some((_, url)) => connected(&openai(settings, Some(url))?, "openai"),
+                Some((spec, found)) => connected(&server(spec, settings, Some(found.base_url))?),
                 None => Err(no_model().into()),
             }
         }
@@ -170,36 +161,37 @@ pub fn script_text(file: &str) -> Result<String> {
     })
 }
 
-/// Returns which keys and base URLs the environment has.
-pub fn keys() -> ProviderEnv {
-    let there = |name: &str| match variable(name) {
-        Some(_) => EnvVar::Set,
-        None => EnvVar::Missing,
-    };
-    ProviderEnv {
-        anthropic_key: there(ANTHROPIC_KEY),
-        openai_key: there(OPENAI_KEY),
-        anthropic_url: there(ANTHROPIC_URL),
-        openai_url: there(OPENAI_URL),
-    }
+/// Selects the provider of `settings` in this process's environment; `None` if nothing selects one.
+///
+/// # Errors
+/// Fails if the provider name is unknown.
+pub fn choice(settings: &Settings) -> Result<Option<ProviderChoice>> {
+    let (name, base_url) = (settings.provider.as_deref(), settings.base_url.as_deref());
+    providers::choose(name, base_url, variable).map_err(anyhow::Error::msg)
 }
 
 /// Returns the base URL from the environment for the provider that `settings` select. It overrides settings files and is
 /// overridden by options.
 pub fn address(settings: &Settings) -> Option<String> {
-    match config::choose_provider(None, settings, keys()) {
-        Ok(Some(ProviderChoice::Anthropic)) => variable(ANTHROPIC_URL),
-        Ok(Some(ProviderChoice::OpenAi)) => variable(OPENAI_URL),
-        // An unknown provider is reported when the connection is made.
-        Ok(Some(ProviderChoice::Demo | ProviderChoice::Script(_)) | None) | Err(_) => None,
+    // An unknown provider is reported when the connection is made.
+    variable(selected(&choice(settings).ok()?)?.url_var)
+}
+
+/// Returns the selected provider; `None` if there is none or the model is scripted.
+fn selected(choice: &Option<ProviderChoice>) -> Option<&'static ProviderSpec> {
+    match choice {
+        Some(ProviderChoice::Server(spec)) => Some(spec),
+        Some(ProviderChoice::Demo | ProviderChoice::Script(_)) | None => None,
     }
 }
 
-fn connected(config: &ProviderConfig, provider: &'static str) -> Result<ModelConnection> {
-    let model = provider::connect(config).map_err(|e| ModelUnavailable::refused(&e))?;
+fn connected(config: &ServerConfig) -> Result<ModelConnection> {
+    let model = config
+        .connect()
+        .map_err(|e| ModelUnavailable::refused(&e))?;
     Ok(ModelConnection {
         model,
-        provider,
+        provider: config.spec.name,
         scripted: false,
         name: None,
         window: None,
@@ -208,46 +200,40 @@ fn connected(config: &ProviderConfig, provider: &'static str) -> Result<ModelCon
 
 /// Returns the error for a setup that selects no model.
 pub fn no_model() -> ModelUnavailable {
+    let mut keys = PROVIDERS.iter().map(|spec| spec.key_var);
+    let first = keys.next().unwrap_or_default();
+    let others: Vec<String> = keys.map(|key| format!("or {key}=…")).collect();
+    let others = others.join(", ");
     ModelUnavailable {
         problem: ModelProblem::NotConfigured,
         reason: "No model is configured: there is no API key and no local server.".into(),
         steps: vec![
-            "Set a key and restart crewdeck: export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY=…)."
-                .into(),
+            format!("Set a key and restart crewdeck: export {first}=… ({others})."),
             "Or start Ollama, llama.cpp or LM Studio on this machine: it is detected automatically."
                 .into(),
-            "Or use any compatible server: crewdeck --provider openai --base-url URL --model NAME."
-                .into(),
+            format!(
+                "Or use any compatible server: crewdeck --provider {} --base-url URL --model NAME.",
+                COMPATIBLE.name
+            ),
         ],
     }
 }
 
 /// Returns the base URL of the configured server; `None` if there is none or the model is scripted.
 pub fn base_url(blueprint: &Blueprint) -> Option<String> {
-    let settings = &blueprint.settings;
-    let config = match &blueprint.choice {
-        Some(ProviderChoice::Anthropic) => anthropic(settings),
-        Some(ProviderChoice::OpenAi) => openai(settings, None),
-        Some(ProviderChoice::Demo | ProviderChoice::Script(_)) | None => return None,
-    };
-    Some(match config.ok()? {
-        ProviderConfig::Anthropic(config) => config.base_url,
-        ProviderConfig::OpenAi(config) => config.base_url,
-    })
+    let spec = selected(&blueprint.choice)?;
+    let config = server(spec, &blueprint.settings, None).ok()?;
+    Some(config.base_url)
 }
 
 /// Returns the variable of a key that is sent to a server other than its vendor's, and that server's address; `None` if
 /// there is no key or it goes to its vendor.
 pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
+    let spec = selected(&blueprint.choice)?;
     let url = base_url(blueprint)?;
-    let (key, vendor) = match &blueprint.choice {
-        Some(ProviderChoice::Anthropic) => (ANTHROPIC_KEY, AnthropicConfig::default().base_url),
-        Some(ProviderChoice::OpenAi) => (OPENAI_KEY, OpenAiConfig::default().base_url),
-        Some(ProviderChoice::Demo | ProviderChoice::Script(_)) | None => return None,
-    };
-    let is_sent = variable(key).is_some() && origin(&url) != origin(&vendor);
+    let is_sent = variable(spec.key_var).is_some() && origin(&url) != origin(spec.vendor_url);
     let shown = Redactor::default().text(&url).into_owned();
-    is_sent.then_some((key, shown))
+    is_sent.then_some((spec.key_var, shown))
 }
 
 /// Returns an environment variable unless it is unset or blank.
@@ -257,45 +243,24 @@ pub fn variable(name: &str) -> Option<String> {
         .filter(|text| !text.trim().is_empty())
 }
 
-/// Returns the configuration of the Anthropic provider.
-pub fn anthropic(settings: &Settings) -> Result<ProviderConfig> {
-    let mut config = AnthropicConfig::default();
-    if let Some(url) = &settings.base_url {
-        config.base_url.clone_from(url);
+/// Returns the configuration of the provider's server. `local` is the URL of a detected local server.
+///
+/// # Errors
+/// Fails if a key is required and missing, or if a setting of the provider is invalid.
+pub fn server(
+    spec: &'static ProviderSpec,
+    settings: &Settings,
+    local: Option<&str>,
+) -> Result<ServerConfig> {
+    let mut config = ServerConfig::new(spec);
+    if let Some(url) = settings.base_url.as_deref().or(local) {
+        config.base_url = url.into();
     }
-    config.key = key(ANTHROPIC_KEY, &config.base_url)?;
+    config.key = key(spec.key_var, &config.base_url)?;
     config.read_timeout = settings.model_timeout().unwrap_or(config.read_timeout);
-    if let Some(header) = &settings.anthropic.key_header {
-        config.key_header = match header.as_str() {
-            "x-api-key" => KeyHeader::XApiKey,
-            "bearer" => KeyHeader::Bearer,
-            other => bail!("anthropic.key_header is '{other}': use x-api-key or bearer"),
-        };
-    }
-    if let Some(version) = &settings.anthropic.version {
-        config.version.clone_from(version);
-    }
-    Ok(ProviderConfig::Anthropic(config))
-}
-
-/// Returns the configuration of the Chat Completions provider. `local` is the URL of a detected local server.
-pub fn openai(settings: &Settings, local: Option<String>) -> Result<ProviderConfig> {
-    let mut config = OpenAiConfig::default();
-    if let Some(url) = settings.base_url.clone().or(local) {
-        config.base_url = url;
-    }
-    config.key = key(OPENAI_KEY, &config.base_url)?;
-    config.read_timeout = settings.model_timeout().unwrap_or(config.read_timeout);
-    if let Some(field) = &settings.openai.max_tokens_field {
-        config.max_tokens_field = match field.as_str() {
-            "max_tokens" => MaxTokensField::MaxTokens,
-            "max_completion_tokens" => MaxTokensField::MaxCompletionTokens,
-            other => bail!(
-                "openai.max_tokens_field is '{other}': use max_tokens or max_completion_tokens"
-            ),
-        };
-    }
-    Ok(ProviderConfig::OpenAi(config))
+    config.options = settings.provider_options(spec.name);
+    config.check_options().map_err(anyhow::Error::msg)?;
+    Ok(config)
 }
 
 /// Returns the key for a server; `None` for a local server without a key.
@@ -410,4 +375,44 @@ fn no_list(error: &ModelError) -> anyhow::Error {
         steps: vec!["Choose one: --model NAME, or model = \"NAME\" in the settings.".into()],
     };
     missing.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+    use crate::domain::secret_env::{self, Reason};
+
+    #[test]
+    fn every_provider_option_is_a_setting() {
+        let settings: Vec<_> = config::SECTIONS.iter().flat_map(|s| s.settings).collect();
+        for spec in PROVIDERS {
+            let declared: Vec<&str> = spec.options.iter().map(|option| option.name).collect();
+            let table = settings.iter().find(|setting| setting.name == spec.name);
+            let keys = table.map_or(&[][..], |setting| setting.keys);
+            assert_eq!(keys, declared, "src/config/settings.rs: {}", spec.name);
+            for option in declared {
+                let text = format!("[{}]\n{option} = 'x'", spec.name);
+                let settings = Settings::parse(&text, std::path::Path::new("config.toml")).unwrap();
+                assert_eq!(settings.provider_options(spec.name)[option], "x");
+            }
+        }
+    }
+
+    #[test]
+    fn key_of_every_provider_is_a_secret() {
+        for spec in PROVIDERS {
+            let reason = secret_env::reason(spec.key_var, "value");
+            assert_eq!(reason, Some(Reason::Name), "{}", spec.key_var);
+        }
+    }
+
+    #[test]
+    fn advice_without_a_model_names_the_key_of_every_provider() {
+        let advice = no_model().to_string();
+        assert!(advice.contains("export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY=…)."));
+        for spec in PROVIDERS {
+            assert!(advice.contains(spec.key_var), "{advice}");
+        }
+    }
 }

@@ -69,9 +69,9 @@ fn blocked_by_accepts_hidden_alias_block_on() {
     for option in ["--blocked-by", "--block-on"] {
         for verb in ["add x", "edit 3"] {
             let cli = read(&format!("crewdeck task {verb} {option} 1,2")).unwrap();
-            let Some(Verb::Task(
+            let Some(Verb::Files(FileVerb::Task(
                 TaskVerb::Add { blocked_by, .. } | TaskVerb::Edit { blocked_by, .. },
-            )) = cli.verb
+            ))) = cli.verb
             else {
                 panic!("unexpected subcommand");
             };

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::Verb;
+use crate::cli::FileVerb;
 use crate::domain::ids::Name;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
@@ -51,20 +51,14 @@ pub enum CommandOutcome {
 ///
 /// # Errors
 /// Returns a one-line error that says what failed and what to do.
-pub fn run(verb: &Verb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     // The notices are dropped here; the dashboard and `run` show them.
     store::prepare(context.root)?;
     match verb {
-        Verb::Run { .. }
-        | Verb::Replay { .. }
-        | Verb::Doctor { .. }
-        | Verb::Completions { .. }
-        | Verb::Man
-        | Verb::Trust(_) => Ok(CommandOutcome::Nothing),
-        Verb::Task(verb) => task::run(verb, context),
-        Verb::Mail(verb) => mail::run(verb, context),
-        Verb::Team(verb) => team::run(verb, context),
-        Verb::Worktree(verb) => worktree::run(verb, context),
+        FileVerb::Task(verb) => task::run(verb, context),
+        FileVerb::Mail(verb) => mail::run(verb, context),
+        FileVerb::Team(verb) => team::run(verb, context),
+        FileVerb::Worktree(verb) => worktree::run(verb, context),
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::themes;
-use super::values::{Anthropic, OpenAi};
 use crate::domain::budget::UsageBudgets;
 use crate::domain::custom_theme::CustomTheme;
 
@@ -37,22 +36,5 @@ impl Layer for Vec<Arc<CustomTheme>> {
 impl Layer for UsageBudgets {
     fn layer(self, later: Self) -> Self {
         self.merged_with(later)
-    }
-}
-
-impl Layer for Anthropic {
-    fn layer(self, later: Self) -> Self {
-        Anthropic {
-            key_header: later.key_header.or(self.key_header),
-            version: later.version.or(self.version),
-        }
-    }
-}
-
-impl Layer for OpenAi {
-    fn layer(self, later: Self) -> Self {
-        OpenAi {
-            max_tokens_field: later.max_tokens_field.or(self.max_tokens_field),
-        }
     }
 }

@@ -2,6 +2,7 @@
 //! parser, the layering, the hint on unknown names, the approval of project settings and `docs/settings.md` follow from this
 //! declaration. A new setting is one entry here and its use.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use toml::Value;
 
 use super::layer::Layer;
-use super::values::{self, Anthropic, MergePolicy, OpenAi, SandboxMode};
+use super::values::{self, MergePolicy, ProviderOptions, SandboxMode};
 use crate::domain::budget::UsageBudgets;
 use crate::domain::custom_theme::CustomTheme;
 use crate::domain::notification::{NotifyKind, NotifyMethod};
@@ -45,7 +46,7 @@ pub struct Setting {
     pub name: &'static str,
     /// A former name that is still read.
     pub alias: Option<&'static str>,
-    /// The lines of its documentation.
+    /// The lines of its documentation. `{providers}` stands for the list of model providers.
     pub doc: &'static [&'static str],
     /// The default, as text for the documentation.
     pub default: &'static str,
@@ -108,6 +109,13 @@ macro_rules! settings {
                 $($( $( ($check)(&self.$name).map_err(|why: String| format!("{}{why}", stringify!($name)))?; )? )+)+
                 Ok(())
             }
+
+            /// Returns the setting that is the table of the model provider `name`; empty if it has no settings.
+            pub fn provider_options(&self, name: &str) -> ProviderOptions {
+                let fields: &[(&str, &dyn Any)] = &[$($( (stringify!($name), &self.$name), )+)+];
+                let field = fields.iter().find(|(field, _)| *field == name);
+                field.and_then(|(_, value)| value.downcast_ref()).cloned().unwrap_or_default()
+            }
         }
 
         /// All settings by section, those that can do most harm first within the table of effects.
@@ -149,7 +157,7 @@ settings! {
             example: "\"http://127.0.0.1:11434/v1\"",
             in_project: InProject::NeedsApproval { effect: "your API key and all that agents read go to this address" },
         }
-        /// The wire format: `anthropic` (Messages) or `openai` (Chat Completions, also of other servers).
+        /// The wire format: {providers}.
         provider: Option<String> {
             default: "by the key that is set, else a server found on this machine",
             example: "\"openai\"",
@@ -188,14 +196,14 @@ settings! {
             check: number!(1, 64, "a number"),
         }
         /// Special cases of the Anthropic wire: `key_header` (`x-api-key` or `bearer`), `version`.
-        anthropic: Anthropic {
+        anthropic: ProviderOptions {
             default: "as the vendor documents",
             example: "{ key_header = \"bearer\" }",
             in_project: InProject::Applies,
             keys: &["key_header", "version"],
         }
         /// Special cases of the OpenAI wire: `max_tokens_field` (`max_tokens` or `max_completion_tokens`).
-        openai: OpenAi {
+        openai: ProviderOptions {
             default: "as the vendor documents",
             example: "{ max_tokens_field = \"max_tokens\" }",
             in_project: InProject::Applies,

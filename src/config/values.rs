@@ -30,23 +30,8 @@ pub enum SandboxMode {
     Off,
 }
 
-/// Special cases of the Anthropic wire.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Anthropic {
-    /// `x-api-key` or `bearer`.
-    pub key_header: Option<String>,
-    /// The `anthropic-version` header.
-    pub version: Option<String>,
-}
-
-/// Special cases of the `OpenAI` wire.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OpenAi {
-    /// `max_tokens` or `max_completion_tokens`.
-    pub max_tokens_field: Option<String>,
-}
+/// The settings of one model provider by name; the provider checks the values.
+pub type ProviderOptions = BTreeMap<String, String>;
 
 /// Reads one word for all roles, or a table of them.
 pub fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkRules>, D::Error> {

@@ -8,7 +8,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
-use super::refusal::{Vendor, body_text, error_chain, retry_after, root_cause, status_error};
+use super::provider::{Decode, ProviderSpec};
+use super::refusal::{body_text, error_chain, retry_after, root_cause, status_error};
 use super::retry::SERVER_WAIT_MAX;
 use super::sse::{SseDecoder, SseEvent};
 use super::surrogates;
@@ -18,8 +19,6 @@ use crate::domain::text::{clip, one_line};
 
 /// Maximum time to establish a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Default maximum time without data from the server. Local models process long prompts slowly.
-pub const READ_TIMEOUT: Duration = Duration::from_secs(300);
 /// Maximum size of an error or a response that is not streamed, in bytes.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
@@ -59,8 +58,8 @@ pub struct Http {
     client: Client,
     base: String,
     headers: HeaderMap,
-    /// The API of the server, for hints.
-    vendor: Vendor,
+    /// The provider, for hints.
+    spec: &'static ProviderSpec,
     /// Maximum time without data from the server.
     read_timeout: Duration,
     /// The context windows from the last list of models.
@@ -76,7 +75,7 @@ impl Http {
     pub fn new(
         base: &str,
         headers: Vec<(&'static str, String)>,
-        vendor: Vendor,
+        spec: &'static ProviderSpec,
         read_timeout: Duration,
     ) -> Result<Http, ModelError> {
         let bad = |what: String| {
@@ -118,7 +117,7 @@ impl Http {
             client,
             base: base.trim_end_matches('/').into(),
             headers: map,
-            vendor,
+            spec,
             read_timeout,
             windows: ListedWindows::default(),
         })
@@ -243,7 +242,7 @@ impl Http {
             &body_text(&body),
             model,
             &self.base,
-            self.vendor,
+            Some(self.spec),
         );
         error.wait = retry_after(&headers);
         if let Some(wait) = error.wait.filter(|w| *w > SERVER_WAIT_MAX) {
@@ -285,18 +284,6 @@ pub enum ResponseBody {
     Events(BoxStream<'static, Result<Vec<SseEvent>, ModelError>>),
     /// One JSON value, because the server did not stream.
     Json(Value),
-}
-
-/// Turns the events of an API into deltas. Pure.
-pub trait Decode: Send + 'static {
-    /// Consumes one event and appends its deltas to `out`.
-    ///
-    /// # Errors
-    /// Fails if the event reports an error or violates the API format.
-    fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError>;
-
-    /// Returns the reply if the response is complete by the rules of the API, else `None`. Called when the stream ends.
-    fn reply(&mut self) -> Option<Reply>;
 }
 
 /// Returns the deltas of a response, streamed or not; `parse` reads a response that is not streamed.

@@ -1,12 +1,14 @@
 //! Language models behind one trait, [`Model`]: a request goes in, a stream of deltas comes out.
 //!
-//! The last delta is the complete reply.
+//! The last delta is the complete reply. A provider is a folder with its wire format and its declaration; to add one, add
+//! its folder, its `mod` line and its line in [`PROVIDERS`].
 
-pub mod anthropic;
+mod anthropic;
 pub mod governor;
 pub mod http;
-pub mod openai;
+mod openai;
 pub mod provider;
+pub mod providers;
 mod redirect;
 mod refusal;
 pub mod retry;
@@ -28,6 +30,9 @@ use crate::domain::chat::{Block, Message};
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 pub use window::Window;
+
+/// All providers. If the environment has the keys of several, the first one is used.
+pub static PROVIDERS: &[&provider::ProviderSpec] = &[&anthropic::SPEC, &openai::SPEC];
 
 /// The definition of a tool that is sent to the model.
 #[derive(Debug, Clone, PartialEq)]

@@ -63,7 +63,7 @@ mod tests {
 
     use crate::model::ErrorKind;
     use crate::model::http::Http;
-    use crate::model::refusal::Vendor;
+    use crate::model::openai;
 
     const KEYS: [&str; 4] = ["x-api-key", "authorization", "api-key", "x-custom-key"];
 
@@ -72,7 +72,7 @@ mod tests {
         Http::new(
             &server.uri(),
             headers.into(),
-            Vendor::OpenAi,
+            &openai::SPEC,
             Duration::from_secs(9),
         )
         .unwrap()

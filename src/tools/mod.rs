@@ -1,4 +1,4 @@
-//! Layer 3: the agents' tools, one file per tool. [`table`] lists them.
+//! Layer 3: the agents' tools, one file per tool. [`TABLE`] lists them; to add one, add its file, its `mod` line and its line in the table.
 
 mod ask_user;
 mod background_run;
@@ -62,6 +62,39 @@ pub use crate::process::supervisor::Supervisor;
 use crate::store::{Board, Skills};
 use file_snapshots::FileSnapshots;
 use host::Host;
+
+/// All tools, in the order in which they are sent to models. The order is fixed, so that prompt caches stay valid.
+pub static TABLE: &[&Tool] = &[
+    &bash::TOOL,
+    &read_file::TOOL,
+    &write_file::TOOL,
+    &edit_file::TOOL,
+    &glob::TOOL,
+    &grep::TOOL,
+    &background_run::TOOL,
+    &check_background::TOOL,
+    &stop_background::TOOL,
+    &task::TOOL,
+    &todo::TOOL,
+    &compact::TOOL,
+    &load_skill::TOOL,
+    &task_create::TOOL,
+    &task_update::TOOL,
+    &task_list::TOOL,
+    &task_get::TOOL,
+    &claim_task::TOOL,
+    &merge_worktree::TOOL,
+    &spawn_teammate::TOOL,
+    &list_teammates::TOOL,
+    &send_message::TOOL,
+    &broadcast::TOOL,
+    &read_inbox::TOOL,
+    &ask_user::TOOL,
+    &plan_approval::TOOL,
+    &shutdown_request::TOOL,
+    &shutdown_response::TOOL,
+    &decide_request::TOOL,
+];
 
 /// What a tool does; the policy and the plan gate decide by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,42 +1,10 @@
-//! The table of all tools. To add a tool, add its file, its `mod` line and a line here.
+//! Look-ups in the table of all tools.
 
 use std::time::Duration;
 
+pub use super::TABLE;
 use super::nearest::nearest;
 use super::{Caller, Tool};
-
-/// All tools, in the order in which they are sent to models. The order is fixed, so that prompt caches stay valid.
-pub static TABLE: &[&Tool] = &[
-    &super::bash::TOOL,
-    &super::read_file::TOOL,
-    &super::write_file::TOOL,
-    &super::edit_file::TOOL,
-    &super::glob::TOOL,
-    &super::grep::TOOL,
-    &super::background_run::TOOL,
-    &super::check_background::TOOL,
-    &super::stop_background::TOOL,
-    &super::task::TOOL,
-    &super::todo::TOOL,
-    &super::compact::TOOL,
-    &super::load_skill::TOOL,
-    &super::task_create::TOOL,
-    &super::task_update::TOOL,
-    &super::task_list::TOOL,
-    &super::task_get::TOOL,
-    &super::claim_task::TOOL,
-    &super::merge_worktree::TOOL,
-    &super::spawn_teammate::TOOL,
-    &super::list_teammates::TOOL,
-    &super::send_message::TOOL,
-    &super::broadcast::TOOL,
-    &super::read_inbox::TOOL,
-    &super::ask_user::TOOL,
-    &super::plan_approval::TOOL,
-    &super::shutdown_request::TOOL,
-    &super::shutdown_response::TOOL,
-    &super::decide_request::TOOL,
-];
 
 /// Name of the tool that submits a plan.
 pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;

@@ -27,7 +27,7 @@ pub enum ModelFacts {
 /// A model server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// `anthropic` or `openai`.
+    /// The name of the provider.
     pub provider: &'static str,
     /// Why this provider was chosen, such as `ANTHROPIC_API_KEY is set`.
     pub why: String,

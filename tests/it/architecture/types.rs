@@ -15,11 +15,7 @@ const TABLES: &[&str] = &["Theme"];
 const TOO_LARGE: &[&str] = &[];
 
 /// Public type names that may stand for several types, with the reason.
-const SHARED_NAMES: &[(&str, &str)] = &[
-    ("Anthropic", "settings of the provider, and the provider"),
-    ("Decoder", "one per provider"),
-    ("OpenAi", "settings of the provider, and the provider"),
-];
+const SHARED_NAMES: &[(&str, &str)] = &[("Decoder", "one per provider")];
 
 /// Names that still stand for several types. Take out what is unique now; add nothing.
 const NOT_UNIQUE_YET: &[&str] = &[

@@ -14,7 +14,7 @@ use crewdeck::domain::ids::{MessageId, Name};
 use crewdeck::domain::mail::{MailKind, MailMessage};
 use crewdeck::domain::request::Approver;
 use crewdeck::domain::timestamp::Timestamp;
-use crewdeck::model::provider;
+use crewdeck::model::script::Script;
 use crewdeck::protocol::event::{EventKind, SessionInfo};
 use crewdeck::protocol::{Command, Event, EventSender, bus};
 use crewdeck::store::{Mailbox, Skills, prepare};
@@ -56,7 +56,7 @@ rules:
 ";
 
 fn crew_parts(root: &Path, publisher: EventSender) -> Parts {
-    let model = Arc::new(provider::script(SCRIPT, 1.0).unwrap());
+    let model = Arc::new(Script::parse(SCRIPT, 1.0).unwrap());
     Parts {
         root: root.to_path_buf(),
         setup: SessionInfo {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::protocol::{Command, EventKind, TaskCommand};
+use crate::protocol::{Command, EventKind, SentCommand, TaskCommand};
 
 /// Most commands that may be queued.
 pub const COMMANDS_MAX: usize = 256;
@@ -65,36 +65,35 @@ fn is_concurrent(command: &Command) -> bool {
     }
 }
 
-/// Executes commands until all senders are gone or `crew` has stopped. A refused command is reported with its error.
-pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Command>) {
+/// Executes commands until all senders are gone or `crew` has stopped. A rejected command is reported
+/// with its id and error.
+pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<SentCommand>) {
     let room = Arc::new(Semaphore::new(CONCURRENT_MAX));
     loop {
-        let command = tokio::select! {
+        let sent = tokio::select! {
             () = crew.stopped() => return,
-            command = inbox.recv() => match command {
-                Some(command) => command,
+            sent = inbox.recv() => match sent {
+                Some(sent) => sent,
                 None => return,
             },
         };
-        if !is_concurrent(&command) {
-            answer(&crew, command).await;
+        if !is_concurrent(&sent.command) {
+            answer(&crew, sent).await;
         } else if let Ok(place) = Arc::clone(&room).try_acquire_owned() {
             let own = Arc::clone(&crew);
             crew.spawn(async move {
-                answer(&own, command).await;
+                answer(&own, sent).await;
                 drop(place);
             });
         } else {
-            crew.publish(EventKind::refused(command.to_ref(), FULL))
-                .await;
+            crew.publish(EventKind::rejected(sent.id, FULL)).await;
         }
     }
 }
 
-async fn answer<C: CommandHandler>(crew: &Arc<C>, command: Command) {
-    let asked = command.to_ref();
-    if let Err(why) = crew.carry_out(command).await {
-        crew.publish(EventKind::refused(asked, why)).await;
+async fn answer<C: CommandHandler>(crew: &Arc<C>, sent: SentCommand) {
+    if let Err(why) = crew.carry_out(sent.command).await {
+        crew.publish(EventKind::rejected(sent.id, why)).await;
     }
 }
 
@@ -108,7 +107,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::{Name, TaskId};
     use crate::domain::worktree::Losses;
-    use crate::protocol::CommandRef;
+    use crate::protocol::CommandIds;
 
     /// Refuses all commands; concurrent ones wait for a signal first.
     struct Slow {
@@ -165,24 +164,26 @@ mod tests {
             to: Name::lead(),
             text: "hello".into(),
         };
-        let to = Name::lead();
-        let text = "hello".into();
-        let refused = EventKind::refused(CommandRef::Prompt { to, text }, "no");
+        let mut ids = CommandIds::default();
+        let mut send = async |command| {
+            let sent = ids.assign(command);
+            let id = sent.id;
+            commands.send(sent).await.unwrap();
+            id
+        };
+        let mut first = None;
         for command in slow_ones {
-            commands.send(command).await.unwrap();
-            commands.send(prompt()).await.unwrap();
+            first.get_or_insert(send(command).await);
+            let refused = EventKind::rejected(send(prompt()).await, "no");
             assert_eq!(next(&mut published).await, refused);
         }
         for _ in 7..CONCURRENT_MAX {
-            commands.send(Command::ListModels).await.unwrap();
+            send(Command::ListModels).await;
         }
-        commands.send(Command::ShowDiff { task }).await.unwrap();
-        let full = EventKind::refused(CommandRef::ShowDiff { task }, FULL);
+        let full = EventKind::rejected(send(Command::ShowDiff { task }).await, FULL);
         assert_eq!(next(&mut published).await, full);
         slow.go.notify_one();
-        assert!(matches!(
-            next(&mut published).await,
-            EventKind::Refused { .. }
-        ));
+        let first = EventKind::rejected(first.unwrap(), "no");
+        assert_eq!(next(&mut published).await, first);
     }
 }

@@ -1,11 +1,11 @@
-//! The command loop of the crew and of viewers: runs commands one after another, except slow ones (git, model server),
-//! which run concurrently.
+//! The command loop of the crew and of viewers: runs commands one after another, except slow ones, which run
+//! concurrently.
 
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::protocol::{Command, EventKind, SentCommand, TaskCommand};
+use crate::protocol::{Command, EventKind, SentCommand};
 
 /// Most commands that may be queued.
 pub const COMMANDS_MAX: usize = 256;
@@ -33,38 +33,6 @@ pub trait CommandHandler: Send + Sync + 'static {
     fn stopped(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// Whether the next command does not wait for this one. True for commands that use git or the model server: git may be
-/// slow, runs the user's hooks and serializes merges, and a server may not answer.
-fn is_concurrent(command: &Command) -> bool {
-    match command {
-        Command::Merge { .. }
-        | Command::MergeAll { .. }
-        | Command::ShowDiff { .. }
-        | Command::JudgeWorktree { .. }
-        | Command::RemoveWorktree { .. }
-        | Command::ListModels => true,
-        Command::Task(wish) => match **wish {
-            // Commits the worktree's uncommitted files first.
-            TaskCommand::Complete { .. } => true,
-            TaskCommand::Claim { .. }
-            | TaskCommand::Release { .. }
-            | TaskCommand::Add { .. }
-            | TaskCommand::Edit { .. } => false,
-        },
-        Command::Prompt { .. }
-        | Command::Interrupt { .. }
-        | Command::Compact { .. }
-        | Command::KillJob { .. }
-        | Command::Decide(_)
-        | Command::Allow { .. }
-        | Command::TakeBack { .. }
-        | Command::AskShutdown { .. }
-        | Command::Force { .. }
-        | Command::Nudge { .. }
-        | Command::UseModel { .. } => false,
-    }
-}
-
 /// Executes commands until all senders are gone or `crew` has stopped. A rejected command is reported
 /// with its id and error.
 pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<SentCommand>) {
@@ -77,7 +45,7 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
                 None => return,
             },
         };
-        if !is_concurrent(&sent.command) {
+        if !sent.command.is_slow() {
             answer(&crew, sent).await;
         } else if let Ok(place) = Arc::clone(&room).try_acquire_owned() {
             let own = Arc::clone(&crew);
@@ -107,7 +75,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::{Name, TaskId};
     use crate::domain::worktree::Losses;
-    use crate::protocol::CommandIds;
+    use crate::protocol::{CommandIds, TaskCommand};
 
     /// Refuses all commands; concurrent ones wait for a signal first.
     struct Slow {
@@ -117,7 +85,7 @@ mod tests {
 
     impl CommandHandler for Slow {
         async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
-            if is_concurrent(&command) {
+            if command.is_slow() {
                 self.go.notified().await;
             }
             Err("no".into())

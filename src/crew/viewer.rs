@@ -136,14 +136,7 @@ impl CommandHandler for Files {
             Command::JudgeWorktree { task } => self.judge_worktree(task).await,
             Command::RemoveWorktree { task, told } => self.remove_worktree(task, told).await,
             Command::ShowDiff { task } => self.show_diff(task).await,
-            Command::Interrupt { .. }
-            | Command::Compact { .. }
-            | Command::KillJob { .. }
-            | Command::Allow { .. }
-            | Command::TakeBack { .. }
-            | Command::Force { .. }
-            | Command::ListModels
-            | Command::UseModel { .. } => Err(self.not_here()),
+            _ => Err(self.not_here()),
         }
     }
 

@@ -103,6 +103,24 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// Returns whether the next command does not wait for this one. True for commands that use git or the model server:
+    /// git may be slow, runs the user's hooks and serializes merges, and a server may not answer.
+    pub fn is_slow(&self) -> bool {
+        match self {
+            Command::Merge { .. }
+            | Command::MergeAll { .. }
+            | Command::ShowDiff { .. }
+            | Command::JudgeWorktree { .. }
+            | Command::RemoveWorktree { .. }
+            | Command::ListModels => true,
+            // Completing a task commits the worktree's uncommitted files first.
+            Command::Task(change) => matches!(**change, TaskCommand::Complete { .. }),
+            _ => false,
+        }
+    }
+}
+
 /// A change of the board by the user. The same rules apply as for the subcommands of `crewdeck task`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "wish", rename_all = "snake_case")]

@@ -20,7 +20,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::CommandId;
 
 /// A numbered event with its time. One event is one line of `crewdeck run --json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
     /// Increases by one with each event. A gap means that a delta was merged or dropped.
     pub seq: u64,

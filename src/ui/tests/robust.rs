@@ -246,3 +246,26 @@ fn flood_of_events_is_bounded() {
     assert_bounded(&state);
     assert!(state.model.requests.len() <= crate::ui::model::requests::WAITING_MAX);
 }
+
+#[test]
+fn all_events_are_read_as_written() {
+    for kind in odd_events() {
+        let event = Event {
+            seq: 7,
+            at: Timestamp(1.5),
+            kind,
+        };
+        let line = serde_json::to_string(&event).unwrap();
+        let read: Event = serde_json::from_str(&line).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), line);
+        let kind = serde_json::to_value(&event.kind).unwrap();
+        let tag = &kind["type"];
+        let mut head = format!(r#"{{"seq":7,"at":1.5,"type":{tag}"#);
+        if let EventKind::Agent { agent, .. } = &event.kind {
+            head.push_str(&format!(r#","agent":"{agent}""#));
+        }
+        assert!(line.starts_with(&head), "{line}");
+        let read: EventKind = serde_json::from_value(kind.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), kind);
+    }
+}

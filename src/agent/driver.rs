@@ -20,7 +20,9 @@ use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::model::ToolSpec;
 use crate::protocol::EventSender;
-use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel, TurnEnd};
+use crate::protocol::event::{
+    AgentEvent, CrewEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent, TurnEnd,
+};
 use crate::store::{Board, Cursor, Mailbox, PromptQueue, QueuedPrompt, Requests, Transcript};
 
 /// Commands of the crew to an agent while it works.
@@ -154,10 +156,8 @@ impl State {
 impl Driver {
     /// Runs a turn that begins with `start`: new text (empty to read the inbox), or a compaction.
     pub async fn turn(&mut self, start: Input, control: &mut mpsc::Receiver<Control>) -> TurnEnd {
-        self.publish(EventKind::TurnStarted {
-            agent: self.name.clone(),
-        })
-        .await;
+        self.publish(AgentEvent::TurnStarted.of(self.name.clone()))
+            .await;
         self.budget_gate.begin(&self.name);
         self.state.began = (self.clock)();
         self.troubles().clear();
@@ -214,7 +214,8 @@ impl Driver {
                     }
                     TurnEffect::Notice(level, text) => {
                         let agent = Some(self.name.clone());
-                        self.publish(EventKind::Notice { level, agent, text }).await;
+                        self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
+                            .await;
                     }
                     TurnEffect::End(end) => ended = end,
                 }
@@ -227,11 +228,8 @@ impl Driver {
         .await;
         self.record_turn_end().await;
         let end = ended.clone();
-        self.publish(EventKind::TurnEnded {
-            agent: self.name.clone(),
-            end,
-        })
-        .await;
+        self.publish(AgentEvent::TurnEnded { end }.of(self.name.clone()))
+            .await;
         ended
     }
 
@@ -245,11 +243,8 @@ impl Driver {
 
     /// Publishes what the agent does now.
     pub async fn activity(&self, activity: Activity) {
-        self.publish(EventKind::ActivityChanged {
-            agent: self.name.clone(),
-            activity,
-        })
-        .await;
+        self.publish(AgentEvent::ActivityChanged { activity }.of(self.name.clone()))
+            .await;
     }
 
     /// Publishes an event.
@@ -263,11 +258,11 @@ impl Driver {
         if !self.troubles().insert(text.clone()) {
             return;
         }
-        self.publish(EventKind::Notice {
+        self.publish(EventKind::Crew(CrewEvent::Notice {
             level: NoticeLevel::Error,
             agent: Some(self.name.clone()),
             text,
-        })
+        }))
         .await;
     }
 
@@ -296,16 +291,15 @@ impl Driver {
                 self.count(&engine, &reply).await;
                 for letter in std::mem::take(&mut self.state.unanswered) {
                     let step = DeliveryState::ActedOn;
-                    self.publish(EventKind::LetterMoved { letter, step }).await;
+                    self.publish(EventKind::Team(TeamEvent::MessageMoved { letter, step }))
+                        .await;
                 }
                 Input::Replied(reply)
             }
             Some(Err(error)) => {
                 if !partial.is_empty() {
-                    self.publish(EventKind::StreamReset {
-                        agent: self.name.clone(),
-                    })
-                    .await;
+                    self.publish(AgentEvent::StreamReset.of(self.name.clone()))
+                        .await;
                 }
                 Input::ModelFailed {
                     error,

@@ -8,7 +8,7 @@ use super::mail;
 use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::domain::mail::{MailKind, MailMessage};
-use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel};
+use crate::protocol::event::{AgentEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::{InboxReader, Mailbox, StoreError, UnreadMessages};
 
 /// How long an agent waits for another program that is reading its inbox, much longer than `crewdeck mail read` takes.
@@ -31,7 +31,7 @@ impl Driver {
             self.state.pending_jobs.extend(results.jobs);
             for (what, text) in results.lines {
                 let agent = self.name.clone();
-                self.publish(EventKind::Injected { agent, what, text })
+                self.publish(AgentEvent::ContextAdded { what, text }.of(agent))
                     .await;
             }
         }
@@ -171,10 +171,10 @@ impl Driver {
         for letter in self.state.letters.drain(..) {
             let step = DeliveryState::Delivered;
             self.publisher
-                .publish(EventKind::LetterMoved {
+                .publish(EventKind::Team(TeamEvent::MessageMoved {
                     letter: letter.clone(),
                     step,
-                })
+                }))
                 .await;
             self.publisher.publish(entry(&self.name, &letter)).await;
             self.state.unanswered.push(letter);
@@ -188,11 +188,11 @@ fn entry(agent: &Name, letter: &MailMessage) -> EventKind {
     let is_users = letter.from == Name::user().as_str() && letter.kind == MailKind::Message;
     // The user prompts the lead directly, so a message to the lead that claims to be the user's is shown as a message.
     if is_users && !agent.is_lead() {
-        return EventKind::Prompted { agent, text };
+        return AgentEvent::Prompted { text }.of(agent);
     }
     let what = match letter.kind {
         MailKind::Message => format!("message from {}", letter.from),
         _ => format!("message from {} ({})", letter.from, letter.kind),
     };
-    EventKind::Injected { agent, what, text }
+    AgentEvent::ContextAdded { what, text }.of(agent)
 }

@@ -7,7 +7,7 @@ use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, 
 use crate::domain::ids::{JobId, PromptId};
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Cursor, LogState, QueuedPrompt, StoreError, Transcript};
 use crate::tools::policy::PlanGate;
 
@@ -54,16 +54,18 @@ impl Driver {
         .await;
         for QueuedPrompt { text, .. } in prompts {
             let agent = self.name.clone();
-            self.publish(EventKind::Prompted { agent, text }).await;
+            self.publish(AgentEvent::Prompted { text }.of(agent)).await;
         }
         if let Some((text, thinking)) = said {
             let thought_ms = std::mem::take(&mut self.state.thought_ms);
-            self.publish(EventKind::Said {
-                agent: self.name.clone(),
-                text,
-                thinking,
-                thought_ms,
-            })
+            self.publish(
+                AgentEvent::AnswerFinished {
+                    text,
+                    thinking,
+                    thought_ms,
+                }
+                .of(self.name.clone()),
+            )
             .await;
         }
         if is_user {
@@ -137,11 +139,11 @@ impl Driver {
         if self.state.log == Log::Incomplete && self.rewrite_log().await.is_ok() {
             let text = "The conversation is saved again.".to_string();
             let agent = Some(self.name.clone());
-            self.publish(EventKind::Notice {
+            self.publish(EventKind::Crew(CrewEvent::Notice {
                 level: NoticeLevel::Info,
                 agent,
                 text,
-            })
+            }))
             .await;
         }
         self.acknowledge_saved().await;
@@ -181,11 +183,8 @@ impl Driver {
     pub(super) async fn save_todo(&mut self, list: TodoList) {
         self.state.todo = list.clone();
         self.keep(LogRecord::Todo { todo: list.clone() }).await;
-        self.publish(EventKind::TodoChanged {
-            agent: self.name.clone(),
-            list,
-        })
-        .await;
+        self.publish(AgentEvent::TodoChanged { list }.of(self.name.clone()))
+            .await;
     }
 
     /// Records the end of the turn, so that it is not continued after a restart.
@@ -221,15 +220,17 @@ impl Driver {
         })
         .await;
         let window = engine.known_window();
-        self.publish(EventKind::UsageChanged {
-            agent: self.name.clone(),
-            total: self.state.usage,
-            context,
-            window: window.map(|window| window.tokens),
-            assumed: window.is_some_and(|window| window.is_assumed),
-            cost: self.state.cost,
-            calls: self.state.calls,
-        })
+        self.publish(
+            AgentEvent::UsageChanged {
+                total: self.state.usage,
+                context,
+                window: window.map(|window| window.tokens),
+                assumed: window.is_some_and(|window| window.is_assumed),
+                cost: self.state.cost,
+                calls: self.state.calls,
+            }
+            .of(self.name.clone()),
+        )
         .await;
     }
 
@@ -257,11 +258,8 @@ impl Driver {
         self.report_lost_jobs(from.unreported_jobs);
         let engine = self.engine();
         self.set_budget();
-        self.publish(EventKind::TodoChanged {
-            agent: self.name.clone(),
-            list: from.todo,
-        })
-        .await;
+        self.publish(AgentEvent::TodoChanged { list: from.todo }.of(self.name.clone()))
+            .await;
         let context = self.state.turn.context();
         self.publish_usage(&engine, context).await;
     }

@@ -13,7 +13,7 @@ use super::turn::Input;
 use crate::domain::team::Activity;
 use crate::model::http::truncated_error;
 use crate::model::{CallWait, Delta, ModelError, ModelRequest, Reply};
-use crate::protocol::event::EventKind;
+use crate::protocol::event::AgentEvent;
 
 /// Deltas that arrive within this time are published as one.
 const MERGE: Duration = Duration::from_millis(30);
@@ -86,17 +86,13 @@ impl Driver {
         let flush = |text: &mut String, thinking: &mut String| {
             if !thinking.is_empty() {
                 let text = std::mem::take(thinking);
-                self.publisher.offer(EventKind::ThinkingDelta {
-                    agent: agent.clone(),
-                    text,
-                });
+                self.publisher
+                    .offer(AgentEvent::ThinkingDelta { text }.of(agent.clone()));
             }
             if !text.is_empty() {
                 let text = std::mem::take(text);
-                self.publisher.offer(EventKind::TextDelta {
-                    agent: agent.clone(),
-                    text,
-                });
+                self.publisher
+                    .offer(AgentEvent::TextDelta { text }.of(agent.clone()));
             }
         };
         loop {

@@ -16,7 +16,7 @@ use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::model::http::truncated_error;
 use crate::model::{Delta, ModelError, ModelRequest, Reply};
-use crate::protocol::event::{Compaction, EventKind, NoticeLevel};
+use crate::protocol::event::{AgentEvent, Compaction, EventKind, NoticeLevel};
 use crate::tools::Access;
 
 /// Most decisions that are kept.
@@ -198,10 +198,7 @@ impl Driver {
     }
 
     pub(super) async fn compacted(&self, compaction: Compaction) {
-        self.publish(EventKind::Compacted {
-            agent: self.name.clone(),
-            compaction,
-        })
-        .await;
+        self.publish(AgentEvent::Compacted { compaction }.of(self.name.clone()))
+            .await;
     }
 }

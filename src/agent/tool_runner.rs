@@ -16,7 +16,7 @@ use crate::domain::redact::Redactor;
 use crate::domain::request::{NewRequest, PendingCall, RequestKind, RequestStatus};
 use crate::domain::text::head_and_tail;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::EventKind;
+use crate::protocol::event::{AgentEvent, EventKind};
 use crate::store::{Board, Skills};
 use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
@@ -258,8 +258,7 @@ impl PublishedCalls {
         took: Duration,
     ) -> EventKind {
         self.running.remove(&call.id);
-        EventKind::ToolFinished {
-            agent: agent.clone(),
+        AgentEvent::ToolFinished {
             call: call.id.clone(),
             tool: call.name.clone(),
             outcome: output.outcome,
@@ -267,6 +266,7 @@ impl PublishedCalls {
             diff: output.diff.clone(),
             took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         }
+        .of(agent.clone())
     }
 
     /// Returns the events for calls that got a result without running: refused, malformed or interrupted.
@@ -327,13 +327,13 @@ fn bounded(input: &Value) -> Value {
 }
 
 fn started_event(agent: &Name, call: &ToolCall) -> EventKind {
-    EventKind::ToolStarted {
-        agent: agent.clone(),
+    AgentEvent::ToolStarted {
         call: call.id.clone(),
         tool: call.name.clone(),
         on: shown(call),
         input: bounded(&call.input),
     }
+    .of(agent.clone())
 }
 
 #[cfg(test)]
@@ -353,13 +353,23 @@ mod tests {
 
     fn kinds(events: &[EventKind]) -> Vec<String> {
         let name = |e: &EventKind| match e {
-            EventKind::ToolStarted { call, .. } => format!("start {call}"),
-            EventKind::ToolFinished {
-                call,
-                outcome: Outcome::Ok,
+            EventKind::Agent {
+                event: AgentEvent::ToolStarted { call, .. },
+                ..
+            } => format!("start {call}"),
+            EventKind::Agent {
+                event:
+                    AgentEvent::ToolFinished {
+                        call,
+                        outcome: Outcome::Ok,
+                        ..
+                    },
                 ..
             } => format!("ok {call}"),
-            EventKind::ToolFinished { call, .. } => format!("error {call}"),
+            EventKind::Agent {
+                event: AgentEvent::ToolFinished { call, .. },
+                ..
+            } => format!("error {call}"),
             other => format!("{other:?}"),
         };
         events.iter().map(name).collect()

@@ -121,7 +121,7 @@ impl Writer {
 mod tests {
     use super::*;
     use crate::domain::timestamp::Timestamp;
-    use crate::protocol::event::EventKind;
+    use crate::protocol::event::{CrewEvent, EventKind};
     use pretty_assertions::assert_eq;
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
         let event = Event {
             seq: 1,
             at: Timestamp(1.0),
-            kind: EventKind::CrewAtRest,
+            kind: EventKind::Crew(CrewEvent::AllIdle),
         };
         assert_eq!((journal.note(&event), journal.missed()), (None, 0));
         drop(journal);

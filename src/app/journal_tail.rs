@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::lock::{self, Holder};
 use super::resume;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{CrewEvent, Event, EventKind};
 use crate::store::watch::{FolderId, identity, is_shared_file_system};
 use crate::store::{Journal, JournalStart, JournalTail, TailRead};
 
@@ -186,7 +186,7 @@ impl FollowThread {
         };
         let head = Journal::head(&self.root, session).unwrap_or_default();
         let mut events = events(&head);
-        events.retain(|e| matches!(e.kind, EventKind::CrewReady(_)));
+        events.retain(|e| matches!(e.kind, EventKind::Crew(CrewEvent::Ready(_))));
         events.truncate(1);
         events
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::crew::REMINDERS_MAX;
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Approver, Request, RequestKind};
-use crate::protocol::event::EventKind;
+use crate::protocol::event::{EventKind, TeamEvent};
 
 /// The pending requests; their number is limited by the files on disk.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub struct PendingRequests {
 impl PendingRequests {
     /// Updates the pending requests from an event.
     pub fn update(&mut self, event: &EventKind) {
-        if let EventKind::RequestChanged { request } = event {
+        if let EventKind::Team(TeamEvent::RequestChanged { request }) = event {
             if request.is_pending() {
                 self.open.insert(request.id.clone(), request.clone());
             } else {
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(pending.summary(), None);
         let plan = request("a", RequestKind::Plan);
         for request in [plan.clone(), request("b", RequestKind::Permission)] {
-            pending.update(&EventKind::RequestChanged { request });
+            pending.update(&EventKind::Team(TeamEvent::RequestChanged { request }));
         }
         assert_eq!(
             pending.summary().unwrap(),
@@ -94,7 +94,9 @@ mod tests {
             status: RequestStatus::Approved,
             ..plan
         };
-        pending.update(&EventKind::RequestChanged { request: decided });
+        pending.update(&EventKind::Team(TeamEvent::RequestChanged {
+            request: decided,
+        }));
         let words = pending.summary().unwrap();
         assert!(
             words.starts_with("a permission for bob on task #3 is undecided: "),

@@ -86,9 +86,10 @@ mod tests {
     use super::*;
     use crate::domain::ids::TaskId;
     use crate::protocol::event::{NoticeLevel, SessionInfo};
-    use crate::protocol::{CommandRef, EventKind};
-    use crate::ui::Motion;
+    use crate::protocol::{BoardEvent, CommandId, CrewEvent, EventKind};
     use crate::ui::keymap::Context;
+    use crate::ui::{Effect, Motion, Msg, update};
+    use crossterm::event::KeyCode;
     use jiff::tz::TimeZone;
     use pretty_assertions::assert_eq;
 
@@ -98,13 +99,13 @@ mod tests {
         let mut journal = Journal::open(dir.path(), "0190aaaa").unwrap();
         for kind in [
             EventKind::notice(NoticeLevel::Info, "a notice"),
-            EventKind::DiffShown {
+            EventKind::Board(BoardEvent::DiffShown {
                 task: TaskId(1),
                 stat: "a.rs | 1 +".into(),
                 text: "+x".into(),
                 untracked: Vec::new(),
-            },
-            EventKind::refused(CommandRef::ListModels, "no"),
+            }),
+            EventKind::rejected(CommandId(1), "no"),
         ] {
             let (seq, at) = (1, Timestamp(1.0));
             let event = Event { seq, at, kind };
@@ -115,6 +116,25 @@ mod tests {
         let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
         show(dir.path(), "0190aaaa", Timestamp(2.0), &mut state).unwrap();
         assert_eq!(state.contexts(), [Context::Composer, Context::Everywhere]);
+    }
+
+    #[test]
+    fn rejection_in_a_journal_is_not_taken_for_an_own_one() {
+        let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
+        let at = Timestamp(1.0);
+        update(&mut state, Msg::Paste("hello".into()));
+        let enter = Msg::Key(KeyCode::Enter.into(), at);
+        let Some(Effect::Command(command)) = update(&mut state, enter).pop() else {
+            panic!("nothing was sent");
+        };
+        let id = state.assign_id(command).id;
+        let (seq, kind) = (1, EventKind::rejected(id, "no"));
+        let own = Event { seq, at, kind };
+        // The crew's own window has sent a command with the same id.
+        assert_eq!(event(&serde_json::to_string(&own).unwrap()), None);
+        assert_eq!(state.composer_text(), "");
+        update(&mut state, Msg::Event(own));
+        assert_eq!(state.composer_text(), "hello");
     }
 
     #[test]
@@ -132,7 +152,7 @@ mod tests {
             tools: Vec::new(),
             earlier: false,
         };
-        let (seq, at, kind) = (1, Timestamp(1.0), EventKind::CrewReady(setup));
+        let (seq, at, kind) = (1, Timestamp(1.0), EventKind::Crew(CrewEvent::Ready(setup)));
         let event = Event { seq, at, kind };
         journal
             .append(&serde_json::to_string(&event).unwrap())

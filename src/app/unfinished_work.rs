@@ -7,7 +7,7 @@ use crate::domain::ids::Name;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::{EventKind, TurnEnd};
+use crate::protocol::event::{AgentEvent, EventKind, TurnEnd};
 
 /// Most tasks and most teammates that the report names.
 const NAMED_MAX: usize = 5;
@@ -23,13 +23,16 @@ pub struct UnfinishedWork {
 impl UnfinishedWork {
     /// Updates the stuck teammates from an event.
     pub fn update(&mut self, event: &EventKind) {
+        let EventKind::Agent { agent, event } = event else {
+            return;
+        };
         match event {
-            EventKind::TurnEnded { agent, end } => match end {
+            AgentEvent::TurnEnded { end } => match end {
                 TurnEnd::Failed { error, .. } => self.record(agent, error),
                 TurnEnd::Stopped { why } => self.record(agent, why),
                 TurnEnd::Done | TurnEnd::Interrupted => self.clear(agent),
             },
-            EventKind::ActivityChanged { agent, activity } => match activity {
+            AgentEvent::ActivityChanged { activity } => match activity {
                 Activity::Stuck { why } | Activity::Failed { why } => self.record(agent, why),
                 Activity::Thinking
                 | Activity::Compacting
@@ -124,10 +127,7 @@ mod tests {
     }
 
     fn ended(agent: &str, end: TurnEnd) -> EventKind {
-        EventKind::TurnEnded {
-            agent: name(agent),
-            end,
-        }
+        AgentEvent::TurnEnded { end }.of(name(agent))
     }
 
     fn failed() -> TurnEnd {

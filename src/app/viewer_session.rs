@@ -9,7 +9,7 @@ use super::journal_tail::{Follower, JournalUpdate};
 use super::lock::{self, FreedLock, Holder};
 use super::{new_id, now};
 use crate::crew::{Runner, Viewer, ViewerParts};
-use crate::protocol::{Command, Event, EventKind, EventSender};
+use crate::protocol::{CrewEvent, Event, EventKind, EventSender, SentCommand};
 use crate::store::JournalStart;
 use crate::ui::SessionRole;
 
@@ -161,7 +161,7 @@ impl ViewerSession {
     /// # Errors
     /// Fails if a thread cannot be started.
     pub fn note(&mut self, news: &ViewerUpdate) -> Result<()> {
-        let is_ready = |e: &Event| matches!(e.kind, EventKind::CrewReady(_));
+        let is_ready = |e: &Event| matches!(e.kind, EventKind::Crew(CrewEvent::Ready(_)));
         let runs = match news {
             ViewerUpdate::Restarted(events, _) | ViewerUpdate::Appended(events) => {
                 events.iter().any(is_ready)
@@ -192,7 +192,7 @@ impl ViewerSession {
     ///
     /// # Errors
     /// Returns the command if the queue is full.
-    pub fn submit(&self, command: Command) -> Result<(), Command> {
+    pub fn submit(&self, command: SentCommand) -> Result<(), SentCommand> {
         self.viewer.submit(command)
     }
 
@@ -200,8 +200,8 @@ impl ViewerSession {
     /// setup.
     pub fn begins(&mut self, event: &Event) -> bool {
         let before = std::mem::replace(&mut self.seq, event.seq);
-        let is_first =
-            self.expected == Run::Another && matches!(event.kind, EventKind::CrewReady(_));
+        let is_first = self.expected == Run::Another
+            && matches!(event.kind, EventKind::Crew(CrewEvent::Ready(_)));
         if is_first {
             self.expected = Run::Same;
         }

@@ -9,7 +9,7 @@ use crate::agent::driver::blocking;
 use crate::domain::graph::{ATTEMPTS_MAX, Delta, TaskGraph};
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet};
 
 /// Reacts to changes of the board.
@@ -90,7 +90,10 @@ impl BoardView {
         }
         for Delta { changed, removed } in news.delta.pieces() {
             self.context
-                .publish(EventKind::BoardChanged { changed, removed })
+                .publish(EventKind::Board(BoardEvent::BoardChanged {
+                    changed,
+                    removed,
+                }))
                 .await;
         }
         self.signals.files_changed();

@@ -9,7 +9,7 @@ use crate::agent::driver::blocking;
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::Task;
 use crate::domain::worktree::{self, Branch, CheckedOut, WorktreeName};
-use crate::protocol::event::{BRANCHES_MAX, EventKind};
+use crate::protocol::event::{BRANCHES_MAX, BoardEvent, EventKind};
 use crate::store::{BranchSnapshot, ScanMode, Worktrees, checked_out};
 
 /// Reads the merge status of the task branches and publishes what has changed.
@@ -52,7 +52,7 @@ impl BranchStatus {
         if published.as_ref() != Some(&now) {
             *published = Some(now.clone());
             self.context
-                .publish(EventKind::HeadChanged { head: now })
+                .publish(EventKind::Board(BoardEvent::HeadChanged { head: now }))
                 .await;
         }
     }
@@ -109,8 +109,10 @@ pub fn worktrees_of_tasks(graph: &TaskGraph) -> Vec<WorktreeName> {
 
 /// Splits branches into events of a bounded size.
 pub fn branch_events(branches: &[Branch]) -> impl Iterator<Item = EventKind> {
-    let event = |piece: &[Branch]| EventKind::BranchesChanged {
-        branches: piece.to_vec(),
+    let event = |piece: &[Branch]| {
+        EventKind::Board(BoardEvent::BranchesChanged {
+            branches: piece.to_vec(),
+        })
     };
     branches.chunks(BRANCHES_MAX).map(event)
 }

@@ -18,7 +18,7 @@ use crate::domain::limits::Limits;
 use crate::domain::request::{Approver, NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::usage::Usage;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
 /// What the agents have used, and the pending requests to raise a budget.
 pub struct TeamBudget {
@@ -123,10 +123,12 @@ impl TeamBudget {
             if self.broker.approvers().of(RequestKind::Ceiling) == Approver::Ask {
                 let request = RequestKind::Ceiling;
                 self.context
-                    .publish(EventKind::ActivityChanged {
-                        agent: agent.clone(),
-                        activity: Activity::NeedsYou { request },
-                    })
+                    .publish(
+                        AgentEvent::ActivityChanged {
+                            activity: Activity::NeedsYou { request },
+                        }
+                        .of(agent.clone()),
+                    )
                     .await;
             }
             let question = self.question(&reached.key);
@@ -160,7 +162,7 @@ impl TeamBudget {
     /// Publishes the current limits.
     pub async fn publish_limits(&self) {
         self.context
-            .publish(EventKind::LimitsChanged(self.limits()))
+            .publish(EventKind::Crew(CrewEvent::LimitsChanged(self.limits())))
             .await;
     }
 

@@ -15,7 +15,7 @@ use super::start;
 use super::teammate::RestoredTeammate;
 use crate::domain::conversation::TurnState;
 use crate::domain::ids::Name;
-use crate::protocol::Command;
+use crate::protocol::SentCommand;
 use crate::store::{Board, StoreError};
 
 /// How long agents may take to end when the crew stops.
@@ -25,7 +25,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(3);
 pub struct Crew {
     context: Arc<CrewContext>,
     recovery: Arc<Recovery>,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<SentCommand>,
     resumed: TurnState,
 }
 
@@ -68,7 +68,7 @@ impl Crew {
     ///
     /// # Errors
     /// Returns the command if the queue is full or the crew has stopped.
-    pub fn submit(&self, command: Command) -> Result<(), Command> {
+    pub fn submit(&self, command: SentCommand) -> Result<(), SentCommand> {
         self.commands.try_send(command).map_err(|e| match e {
             mpsc::error::TrySendError::Full(c) | mpsc::error::TrySendError::Closed(c) => c,
         })

@@ -13,7 +13,7 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::mail::MailKind;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::Requests;
 
 /// Most characters of a request that the message about its decision repeats.
@@ -120,7 +120,7 @@ impl DecisionFollowup {
             );
             let agent = Some(target);
             let level = NoticeLevel::Warn;
-            context.publish(EventKind::Notice { level, agent, text }).await;
+            context.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text })).await;
         });
     }
 

@@ -20,7 +20,7 @@ use crate::domain::request::{Approver, Decision, NewRequest, Request, RequestKin
 use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
-use crate::protocol::event::EventKind;
+use crate::protocol::event::AgentEvent;
 use crate::tools::host::{Host, JobSpec, SubagentSpec};
 
 /// Most bytes of running output that one event carries.
@@ -104,11 +104,13 @@ impl Host for CrewHost {
 
     fn output(&self, agent: &Name, call: &CallId, chunk: String) {
         let chunk = crate::domain::text::head_and_tail(&chunk, CHUNK_MAX);
-        self.context.publisher.offer(EventKind::ToolOutput {
-            agent: agent.clone(),
-            call: call.clone(),
-            chunk,
-        });
+        self.context.publisher.offer(
+            AgentEvent::ToolOutput {
+                call: call.clone(),
+                chunk,
+            }
+            .of(agent.clone()),
+        );
     }
 
     fn todo<'a>(&'a self, agent: &'a Name, list: TodoList) -> BoxFuture<'a, ()> {

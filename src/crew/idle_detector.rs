@@ -17,7 +17,7 @@ use crate::agent::driver::blocking;
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
-use crate::protocol::event::EventKind;
+use crate::protocol::event::{CrewEvent, EventKind};
 use crate::store::TaskSet;
 
 /// Detects that a crew is idle, from the state of these components.
@@ -73,7 +73,9 @@ impl IdleDetector {
             } else if self.lead.take_news() && self.wake_lead(&graph).await {
                 continue;
             }
-            self.context.publish(EventKind::CrewAtRest).await;
+            self.context
+                .publish(EventKind::Crew(CrewEvent::AllIdle))
+                .await;
         }
     }
 

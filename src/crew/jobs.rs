@@ -15,7 +15,7 @@ use crate::domain::job::{Job, JobEnd, REPORTED_MAX};
 use crate::domain::text::head_and_tail;
 use crate::process::supervisor::Supervisor;
 use crate::process::{self, HeadTailBuffer, JobExit};
-use crate::protocol::event::EventKind;
+use crate::protocol::event::{CrewEvent, EventKind};
 use crate::tools::host::JobSpec;
 use crate::tools::reach;
 
@@ -185,7 +185,7 @@ impl JobRunner {
         let id = job.id.clone();
         self.record(&job).await;
         self.context
-            .publish(EventKind::JobChanged { job: job.clone() })
+            .publish(EventKind::Crew(CrewEvent::JobChanged { job: job.clone() }))
             .await;
         let work = process::Job {
             reach: reach::of(
@@ -211,10 +211,12 @@ impl JobRunner {
                 entry.output.push(bytes);
                 entry.job.put(&chunk);
             });
-            self.context.publisher.offer(EventKind::JobOutput {
-                job: id.clone(),
-                chunk: head_and_tail(&chunk, CHUNK_MAX),
-            });
+            self.context
+                .publisher
+                .offer(EventKind::Crew(CrewEvent::JobOutput {
+                    job: id.clone(),
+                    chunk: head_and_tail(&chunk, CHUNK_MAX),
+                }));
         };
         let report = process::run(&work, &cancel, live).await;
         let rest = clean.end();
@@ -262,7 +264,9 @@ impl JobRunner {
             job
         });
         let Some(job) = ended else { return };
-        self.context.publish(EventKind::JobChanged { job }).await;
+        self.context
+            .publish(EventKind::Crew(CrewEvent::JobChanged { job }))
+            .await;
         self.signals.files_changed();
     }
 }

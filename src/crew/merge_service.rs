@@ -14,7 +14,7 @@ use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::{Merge, Worktree, WorktreeName};
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{ScanMode, TaskSet, Worktrees};
 
 /// What triggers the merge of a completed task's branch.
@@ -268,10 +268,10 @@ pub async fn diff_of(store: Worktrees, graph: &TaskGraph, id: TaskId) -> Result<
     let diff = blocking(move || store.diff(&name))
         .await
         .map_err(|e| e.to_string())?;
-    Ok(EventKind::DiffShown {
+    Ok(EventKind::Board(BoardEvent::DiffShown {
         task: id,
         stat: diff.stat,
         text: diff.text,
         untracked: diff.untracked,
-    })
+    }))
 }

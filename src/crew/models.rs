@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use super::context::{CrewContext, lock};
 use crate::agent::driver::{ModelConfig, SharedModelConfig};
 use crate::domain::usage::Price;
-use crate::protocol::event::{EventKind, SessionInfo};
+use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 
 /// The model configurations of a crew.
 pub struct ModelSwitch {
@@ -69,7 +69,9 @@ impl ModelSwitch {
             setup.window = self.current().window;
             setup.clone()
         };
-        self.context.publish(EventKind::CrewReady(setup)).await;
+        self.context
+            .publish(EventKind::Crew(CrewEvent::Ready(setup)))
+            .await;
     }
 
     /// Publishes the models that the server offers. Gives up without an answer if the crew stops.
@@ -85,7 +87,7 @@ impl ModelSwitch {
         let names = listed
             .map_err(|error| format!("The models cannot be listed: {error}. {}", error.hint))?;
         self.context
-            .publish(EventKind::ModelsListed { names })
+            .publish(EventKind::Crew(CrewEvent::ModelsListed { names }))
             .await;
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::agent::driver::blocking;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Approver, Decision, NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{AgentEvent, EventKind, NoticeLevel, TeamEvent};
 use crate::store::{Requests, StoreError};
 
 /// What a request broker works with.
@@ -91,7 +91,7 @@ impl RequestTicket {
             };
             let context = &withdraw.broker.parts.context;
             context
-                .publish(EventKind::ActivityChanged { agent, activity })
+                .publish(AgentEvent::ActivityChanged { activity }.of(agent))
                 .await;
         }
         let decided = decided
@@ -220,9 +220,9 @@ impl RequestBroker {
             }
             self.parts
                 .context
-                .publish(EventKind::RequestChanged {
+                .publish(EventKind::Team(TeamEvent::RequestChanged {
                     request: request.clone(),
-                })
+                }))
                 .await;
             if !request.is_pending() {
                 let decided_now = before.is_some() || is_later;

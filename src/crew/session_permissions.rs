@@ -10,7 +10,7 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::permission::{PERMISSIONS_MAX, PermissionScope, SessionPermission};
 use crate::domain::request::{Decision, PendingCall, Request, RequestKind, Verdict};
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
 use crate::tools::policy::{self, PlanGate, PolicyContext, Ruling};
 use crate::tools::{Access, table};
 
@@ -161,7 +161,7 @@ impl SessionPermissions {
     async fn tell_rules(&self, text: String) {
         let rules = lock(&self.given).rules.clone();
         self.context
-            .publish(EventKind::RulesChanged { rules })
+            .publish(EventKind::Team(TeamEvent::PermissionsChanged { rules }))
             .await;
         self.context.notice(NoticeLevel::Info, text).await;
     }

@@ -10,7 +10,7 @@ use crate::agent::driver::blocking;
 use crate::agent::mailbox::ShutdownAnswer;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Requests, StoreError};
 
 /// The message of a nudge.
@@ -72,7 +72,7 @@ impl Shutdowns {
                 let agent = Some(agent.clone());
                 let level = NoticeLevel::Warn;
                 self.context
-                    .publish(EventKind::Notice { level, agent, text })
+                    .publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
                     .await;
                 self.send_answer(&found.target, &found, verdict, &reason)
                     .await;

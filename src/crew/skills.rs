@@ -7,7 +7,7 @@ use super::registry::AgentRegistry;
 use crate::agent::driver::blocking;
 use crate::agent::prompt::LOAD_SKILL;
 use crate::domain::skill::SkillCatalog;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::Skills;
 
 /// The skills of a crew.
@@ -71,7 +71,9 @@ impl SkillWatch {
             self.registry.note_all(&news);
         }
         self.context
-            .publish(EventKind::SkillsChanged(new.as_ref().clone()))
+            .publish(EventKind::Crew(CrewEvent::SkillsChanged(
+                new.as_ref().clone(),
+            )))
             .await;
         for broken in new.newly_broken(&old) {
             let text = format!("A skill is left out: {}: {}", broken.path, broken.why);

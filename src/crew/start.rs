@@ -11,7 +11,7 @@ use crate::agent::driver::blocking;
 use crate::domain::environment::Environment;
 use crate::domain::graph::{Delta, TaskGraph};
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet, Worktrees};
 
 /// Maximum time for the description of machine and project.
@@ -107,7 +107,7 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
 pub async fn publish_first(parts: &Parts, board: &Board) -> TaskGraph {
     let publisher = &parts.publisher;
     publisher
-        .publish(EventKind::CrewReady(parts.setup.clone()))
+        .publish(EventKind::Crew(CrewEvent::Ready(parts.setup.clone())))
         .await;
     let board = board.clone();
     let looked = blocking(move || board.update_since(&TaskSet::All, &TaskGraph::default())).await;
@@ -122,7 +122,10 @@ pub async fn publish_first(parts: &Parts, board: &Board) -> TaskGraph {
         }
         for Delta { changed, removed } in news.delta.pieces() {
             publisher
-                .publish(EventKind::BoardChanged { changed, removed })
+                .publish(EventKind::Board(BoardEvent::BoardChanged {
+                    changed,
+                    removed,
+                }))
                 .await;
         }
     }

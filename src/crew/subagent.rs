@@ -15,7 +15,7 @@ use crate::agent::turn::{Input, Limits};
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
-use crate::protocol::event::{EventKind, TurnEnd};
+use crate::protocol::event::{AgentEvent, TurnEnd};
 use crate::tools::Caller;
 use crate::tools::host::{Host, SubagentSpec};
 
@@ -98,13 +98,15 @@ impl Subagents {
         let mut agent = self.builder.build(spec, host);
         agent.driver.tool_runner.workdir.clone_from(&order.workdir);
         self.context
-            .publish(EventKind::SubagentStarted {
-                agent: name.clone(),
-                parent: order.parent.clone(),
-                call: order.call.clone(),
-                kind: order.kind,
-                prompt: order.prompt.clone(),
-            })
+            .publish(
+                AgentEvent::SubagentStarted {
+                    parent: order.parent.clone(),
+                    call: order.call.clone(),
+                    kind: order.kind,
+                    prompt: order.prompt.clone(),
+                }
+                .of(name.clone()),
+            )
             .await;
         let Agent {
             mut driver,

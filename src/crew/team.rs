@@ -7,7 +7,7 @@ use super::file_errors::FileErrors;
 use crate::agent::driver::blocking;
 use crate::domain::ids::Name;
 use crate::domain::team::{Member, MemberStatus, Team};
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
 use crate::store::{Roster, StoreError};
 
 /// The team of a crew.
@@ -60,7 +60,9 @@ impl TeamRoster {
         };
         if changed {
             let team = Arc::new(team);
-            self.context.publish(EventKind::TeamChanged { team }).await;
+            self.context
+                .publish(EventKind::Team(TeamEvent::RosterChanged { team }))
+                .await;
         }
     }
 

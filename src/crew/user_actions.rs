@@ -13,7 +13,7 @@ use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::TaskCommand;
-use crate::protocol::event::{EventKind, NoticeLevel, UserAction};
+use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel, UserAction};
 use crate::store::{Board, Mailbox, Roster, StoreError, TaskSet, Worktrees, take_task};
 
 /// The stores that the user's actions change.
@@ -57,10 +57,10 @@ impl CompletedAction {
 
     /// Returns the event for the action.
     pub fn to_event(&self) -> EventKind {
-        EventKind::PersonActed {
+        EventKind::Board(BoardEvent::UserActed {
             task: self.task.id,
             act: self.act.clone(),
-        }
+        })
     }
 }
 

@@ -23,8 +23,8 @@ use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{Losses, Merge};
-use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel};
-use crate::protocol::{Command, EventSender, TaskCommand};
+use crate::protocol::event::{BoardEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
+use crate::protocol::{Command, EventSender, SentCommand, TaskCommand};
 use crate::store::{
     Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, StoreError, Worktrees,
 };
@@ -54,7 +54,7 @@ pub struct ViewerParts {
 
 /// Accepts commands for a crew that runs in another process. Stops when dropped, without effect on the crew.
 pub struct Viewer {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<SentCommand>,
     files: Arc<Files>,
 }
 
@@ -100,7 +100,7 @@ impl Viewer {
     ///
     /// # Errors
     /// Returns the command if the queue is full.
-    pub fn submit(&self, command: Command) -> Result<(), Command> {
+    pub fn submit(&self, command: SentCommand) -> Result<(), SentCommand> {
         self.commands.try_send(command).map_err(|e| match e {
             mpsc::error::TrySendError::Full(c) | mpsc::error::TrySendError::Closed(c) => c,
         })
@@ -136,14 +136,7 @@ impl CommandHandler for Files {
             Command::JudgeWorktree { task } => self.judge_worktree(task).await,
             Command::RemoveWorktree { task, told } => self.remove_worktree(task, told).await,
             Command::ShowDiff { task } => self.show_diff(task).await,
-            Command::Interrupt { .. }
-            | Command::Compact { .. }
-            | Command::KillJob { .. }
-            | Command::Allow { .. }
-            | Command::TakeBack { .. }
-            | Command::Force { .. }
-            | Command::ListModels
-            | Command::UseModel { .. } => Err(self.not_here()),
+            _ => Err(self.not_here()),
         }
     }
 
@@ -206,7 +199,7 @@ impl Files {
         done.await.map_err(|e| e.to_string())?;
         let step = DeliveryState::Sent;
         self.publisher
-            .publish(EventKind::LetterMoved { letter, step })
+            .publish(EventKind::Team(TeamEvent::MessageMoved { letter, step }))
             .await;
         Ok(())
     }
@@ -371,19 +364,19 @@ impl Files {
             removed: Vec::new(),
         };
         for Delta { changed, removed } in whole.pieces() {
-            let event = EventKind::BoardChanged { changed, removed };
+            let event = EventKind::Board(BoardEvent::BoardChanged { changed, removed });
             self.publisher.publish(event).await;
         }
         let team = Arc::new(team);
         self.publisher
-            .publish(EventKind::TeamChanged { team })
+            .publish(EventKind::Team(TeamEvent::RosterChanged { team }))
             .await;
         for request in requests.requests.into_iter().filter(Request::is_pending) {
-            let event = EventKind::RequestChanged { request };
+            let event = EventKind::Team(TeamEvent::RequestChanged { request });
             self.publisher.publish(event).await;
         }
         for (letter, step) in letters.letters {
-            let event = EventKind::LetterMoved { letter, step };
+            let event = EventKind::Team(TeamEvent::MessageMoved { letter, step });
             self.publisher.publish(event).await;
         }
         self.publish_branches().await;

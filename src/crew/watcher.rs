@@ -19,7 +19,7 @@ use super::skills::SkillWatch;
 use super::team::TeamRoster;
 use crate::agent::driver::blocking;
 use crate::domain::ids::MessageId;
-use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel};
+use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::watch::{self, Dirty, WatchMode};
 use crate::store::{Mailbox, ScanMode, TaskSet};
 
@@ -147,7 +147,7 @@ impl PublishedMessages {
             if before != Some(step) {
                 watcher
                     .context
-                    .publish(EventKind::LetterMoved { letter, step })
+                    .publish(EventKind::Team(TeamEvent::MessageMoved { letter, step }))
                     .await;
             }
         }

@@ -12,7 +12,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
     BranchOutcome, Losses, RemovalMode, Worktree, WorktreeError, WorktreeName, check_removal,
 };
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, ScanMode, StoreError, Worktrees, task_in_worktree};
 
 /// Returns the worktree of a task. Fails if an agent or the user is working in it.
@@ -42,11 +42,11 @@ pub fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, 
         Err(WorktreeError::Unsafe { losses, .. }) => losses,
         Err(why) => return Err(why.to_string()),
     };
-    Ok(EventKind::WorktreeJudged {
+    Ok(EventKind::Board(BoardEvent::WorktreeInspected {
         task: id,
         losses,
         size: trees.size(&tree.name).to_string(),
-    })
+    }))
 }
 
 /// Removes the worktree if exactly the losses in `confirmed` would occur. Returns the message for the user.

@@ -12,7 +12,7 @@ use crate::app::model_setup::{ModelProblem, ModelUnavailable};
 use crate::app::viewer_session::{ViewerSession, ViewerUpdate};
 use crate::app::{new_id, now};
 use crate::protocol::event::NoticeLevel;
-use crate::protocol::{Command, Event};
+use crate::protocol::{Event, SentCommand};
 use crate::store::JournalStart;
 use crate::ui::{Msg, SessionRole, update};
 
@@ -46,7 +46,7 @@ const EARLY_EVENTS_MAX: usize = 256;
 /// Commands and events queued while the crew starts.
 #[derive(Default)]
 pub(super) struct StartQueue {
-    pub(super) commands: Vec<Command>,
+    pub(super) commands: Vec<SentCommand>,
     /// Events for the journal, at most [`EARLY_EVENTS_MAX`].
     events: Vec<Event>,
     /// Number of events dropped over that limit.
@@ -57,7 +57,7 @@ pub(super) struct StartQueue {
 
 impl StartQueue {
     /// Creates a queue with the first command, if there is one.
-    pub(super) fn with(command: Option<Command>) -> StartQueue {
+    pub(super) fn with(command: Option<SentCommand>) -> StartQueue {
         StartQueue {
             commands: command.into_iter().collect(),
             ..StartQueue::default()
@@ -156,7 +156,7 @@ impl Dashboard {
             }
         }
         for command in early.commands {
-            self.submit(command);
+            self.send(command);
         }
         Ok(())
     }

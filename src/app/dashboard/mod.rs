@@ -27,7 +27,7 @@ use crate::config::SensitiveSettings;
 use crate::domain::ids::Name;
 use crate::domain::notification::NotifyMethod;
 use crate::protocol::event::{EventKind, NoticeLevel};
-use crate::protocol::{Command, Event, EventReceiver, EventSender, bus};
+use crate::protocol::{Command, Event, EventReceiver, EventSender, SentCommand, bus};
 use crate::ui::notifier::Window;
 use crate::ui::terminal::Screen;
 use crate::ui::{
@@ -93,10 +93,6 @@ impl Dashboard {
             None => Screen::enter().context("the terminal cannot be set up")?,
         };
         let (width, height) = screen.size()?;
-        let early = blueprint.prompt().map(|text| Command::Prompt {
-            to: Name::lead(),
-            text,
-        });
         let mut state = UiState::new(width, height, time_zone::local(), Motion::Full);
         if let Some(matters) = &blueprint.settings.notify_about {
             state.call_for(matters);
@@ -104,6 +100,11 @@ impl Dashboard {
         // Sets the clock first, so that the messages below do not expire at once.
         update(&mut state, Msg::Tick { now: now() });
         state.set_role(SessionRole::Starting);
+        let early = blueprint.prompt().map(|text| Command::Prompt {
+            to: Name::lead(),
+            text,
+        });
+        let early = early.map(|command| state.assign_id(command));
         state.set_keymap(keymap);
         let (choice, warning) = saved_layout::load(&blueprint.root);
         state.set_screen(choice);
@@ -394,21 +395,28 @@ impl Dashboard {
         Ok(())
     }
 
+    /// Gives a command its id and sends it.
     fn submit(&mut self, command: Command) {
         self.state.settle();
-        let asked = command.to_ref();
-        let is_refused = match &mut self.crew {
-            CrewState::Running(assembly) => assembly.crew.submit(command).is_err(),
-            CrewState::Remote(viewing) => viewing.submit(command).is_err(),
+        let sent = self.state.assign_id(command);
+        self.send(sent);
+    }
+
+    /// Sends a command that has its id. A command that cannot be queued is rejected.
+    fn send(&mut self, sent: SentCommand) {
+        let id = sent.id;
+        let is_rejected = match &mut self.crew {
+            CrewState::Running(assembly) => assembly.crew.submit(sent).is_err(),
+            CrewState::Remote(viewing) => viewing.submit(sent).is_err(),
             CrewState::Starting(early) if early.commands.len() < EARLY_MAX => {
-                early.commands.push(command);
+                early.commands.push(sent);
                 false
             }
             CrewState::Starting(_) | CrewState::Absent => true,
         };
-        if is_refused {
+        if is_rejected {
             let why = "The crew could not accept the command: try again in a moment.";
-            self.publisher.offer(EventKind::refused(asked, why));
+            self.publisher.offer(EventKind::rejected(id, why));
         }
     }
 

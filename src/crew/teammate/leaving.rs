@@ -5,7 +5,7 @@ use super::Life;
 use crate::agent::mailbox::ShutdownAnswer;
 use crate::domain::mail::MailKind;
 use crate::domain::team::Activity;
-use crate::protocol::event::{EventKind, NoticeLevel, TurnEnd};
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel, TurnEnd};
 
 /// Why a teammate shuts down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,11 +31,11 @@ impl Life {
         );
         self.agent
             .driver
-            .publish(EventKind::Notice {
+            .publish(EventKind::Crew(CrewEvent::Notice {
                 level: NoticeLevel::Warn,
                 agent,
                 text,
-            })
+            }))
             .await;
         self.crew
             .lead
@@ -108,7 +108,7 @@ impl Life {
                 let end = TurnEnd::Interrupted;
                 self.crew
                     .context
-                    .publish(EventKind::TurnEnded { agent, end })
+                    .publish(AgentEvent::TurnEnded { end }.of(agent))
                     .await;
             }
             (LeaveCause::Asked | LeaveCause::IdleTimeout, _) => {}
@@ -126,7 +126,7 @@ impl Life {
         let text = format!("{name} {reason}.");
         self.crew
             .context
-            .publish(EventKind::Notice { level, agent, text })
+            .publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
             .await;
         if cause != LeaveCause::Asked {
             self.crew.lead.report(format!("{name} {reason}"));

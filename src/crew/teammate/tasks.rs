@@ -10,7 +10,7 @@ use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
-use crate::protocol::event::EventKind;
+use crate::protocol::event::AgentEvent;
 use crate::store::{StoreError, TaskSet};
 use crate::tools::claim_task;
 
@@ -178,11 +178,13 @@ impl Life {
         let what = format!("claimed task {}: {}", claimed.id, claimed.subject);
         self.agent
             .driver
-            .publish(EventKind::Injected {
-                agent,
-                what,
-                text: claimed.description.clone(),
-            })
+            .publish(
+                AgentEvent::ContextAdded {
+                    what,
+                    text: claimed.description.clone(),
+                }
+                .of(agent),
+            )
             .await;
         let mut text = prompt::claimed_task(claimed.id.0, &claimed.subject, &claimed.description);
         match self

@@ -1,6 +1,7 @@
 //! What the user writes: the composer, the drafts, the forms of tasks.
 
 use crate::ui::app::drafts::Drafts;
+use crate::ui::app::sent_commands::SentCommands;
 use crate::ui::app::task_forms::TaskForms;
 use crate::ui::widgets::composer::Composer;
 
@@ -15,6 +16,7 @@ pub struct UserInput {
     pub completion: Completion,
     /// Task forms that were closed before they were sent, and those that the board has not answered yet.
     pub task_forms: TaskForms,
+    pub sent_commands: SentCommands,
 }
 
 /// State of the completion list since the last typed character.

@@ -10,6 +10,7 @@ pub(super) mod key_guard;
 pub(in crate::ui) mod onboarding;
 pub(in crate::ui) mod popup;
 pub(in crate::ui) mod role;
+pub(in crate::ui) mod sent_commands;
 pub(in crate::ui) mod status_message;
 pub(in crate::ui) mod task_form;
 pub(in crate::ui) mod task_forms;
@@ -28,6 +29,7 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::SessionInfo;
+use crate::protocol::{Command, SentCommand};
 use crate::ui::app::board_view::BoardPaneState;
 use crate::ui::app::filters::Filters;
 use crate::ui::app::input::UserInput;
@@ -209,6 +211,11 @@ impl App {
 }
 
 impl App {
+    /// Gives a command its id. The front end calls this once for each command that it sends.
+    pub fn assign_id(&mut self, command: Command) -> SentCommand {
+        self.input.sent_commands.assign_id(command)
+    }
+
     /// Returns the text of the composer, comment or form field, for `$EDITOR`.
     pub fn composer_text(&self) -> String {
         if let Some(Popup::Comment(comment)) = self.popups.last() {

@@ -13,7 +13,8 @@ use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
-use crate::protocol::EventKind;
+use crate::protocol::AgentEvent;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::model::costs::Used;
 use crate::ui::model::pulse::Pulse;
 use crate::ui::transcript::Transcript;
@@ -74,27 +75,23 @@ pub struct AgentView {
 }
 
 impl AgentView {
-    /// Applies an event about this agent.
-    pub fn apply(&mut self, name: &Name, at: Timestamp, event: &EventKind) {
-        self.transcript.apply(name, event);
-        if let EventKind::Said { .. } | EventKind::ToolStarted { .. } = event {
-            self.pulse.beat(at);
-        }
+    /// Applies an event of this agent.
+    pub fn apply(&mut self, at: Timestamp, event: &AgentEvent) {
+        self.transcript.apply(event);
         match event {
-            EventKind::ActivityChanged { activity, .. } => {
+            AgentEvent::ActivityChanged { activity } => {
                 if self.activity.as_ref() != Some(activity) {
                     self.activity = Some(activity.clone());
                     self.since = at;
                 }
             }
-            EventKind::UsageChanged {
+            AgentEvent::UsageChanged {
                 total,
                 context,
                 window,
                 assumed,
                 cost,
                 calls,
-                ..
             } => {
                 self.context = *context;
                 self.window = *window;
@@ -105,54 +102,37 @@ impl AgentView {
                     cost: *cost,
                 });
             }
-            EventKind::TodoChanged { list, .. } => self.todo = list.clone(),
-            EventKind::Said { text, .. } => {
+            AgentEvent::TodoChanged { list } => self.todo = list.clone(),
+            AgentEvent::AnswerFinished { text, .. } => {
+                self.pulse.beat(at);
                 self.has_spoken = true;
                 if !text.trim().is_empty() {
                     self.last_said = head_and_tail(text, SAID_MAX);
                 }
             }
-            EventKind::SubagentStarted { prompt, .. } => {
+            AgentEvent::ToolStarted { .. } => {
+                self.pulse.beat(at);
+                self.has_spoken = true;
+            }
+            AgentEvent::SubagentStarted { prompt, .. } => {
                 self.has_spoken = true;
                 self.errand = clip(&one_line(prompt), ERRAND_MAX);
             }
-            EventKind::Compacted { compaction, .. } => {
+            AgentEvent::Compacted { compaction } => {
                 self.has_spoken = true;
                 self.context = compaction.after;
                 self.ended += 1;
             }
-            EventKind::TurnStarted { .. } => self.in_turn = true,
-            EventKind::TurnEnded { .. } => {
+            AgentEvent::TurnStarted => self.in_turn = true,
+            AgentEvent::TurnEnded { .. } => {
                 self.in_turn = false;
                 self.ended += 1;
             }
-            EventKind::Prompted { .. }
-            | EventKind::Injected { .. }
-            | EventKind::TextDelta { .. }
-            | EventKind::ThinkingDelta { .. }
-            | EventKind::ToolStarted { .. } => self.has_spoken = true,
-            EventKind::CrewReady(_)
-            | EventKind::ModelsListed { .. }
-            | EventKind::StreamReset { .. }
-            | EventKind::ToolOutput { .. }
-            | EventKind::ToolFinished { .. }
-            | EventKind::JobChanged { .. }
-            | EventKind::JobOutput { .. }
-            | EventKind::BranchesChanged { .. }
-            | EventKind::HeadChanged { .. }
-            | EventKind::DiffShown { .. }
-            | EventKind::WorktreeJudged { .. }
-            | EventKind::BoardChanged { .. }
-            | EventKind::PersonActed { .. }
-            | EventKind::TeamChanged { .. }
-            | EventKind::LetterMoved { .. }
-            | EventKind::RequestChanged { .. }
-            | EventKind::SkillsChanged(_)
-            | EventKind::LimitsChanged(_)
-            | EventKind::RulesChanged { .. }
-            | EventKind::Notice { .. }
-            | EventKind::Refused { .. }
-            | EventKind::CrewAtRest => {}
+            AgentEvent::Prompted { .. }
+            | AgentEvent::ContextAdded { .. }
+            | AgentEvent::TextDelta { .. }
+            | AgentEvent::ThinkingDelta { .. } => self.has_spoken = true,
+            _ => {}
         }
     }
 
@@ -248,9 +228,20 @@ impl Agents {
         }
     }
 
-    /// Applies an event about `name`.
-    pub fn apply(&mut self, name: &Name, at: Timestamp, event: &EventKind) {
-        self.entry(name).apply(name, at, event);
+    /// Applies an event of `name`.
+    pub fn apply(&mut self, name: &Name, at: Timestamp, event: &AgentEvent) {
+        self.change(name, |agent| agent.apply(at, event));
+    }
+
+    /// Adds a notice to the conversation of `name`.
+    pub fn notice(&mut self, name: &Name, level: NoticeLevel, text: &str) {
+        self.change(name, |agent| {
+            agent.transcript.push_notice(level, text);
+        });
+    }
+
+    fn change(&mut self, name: &Name, by: impl FnOnce(&mut AgentView)) {
+        by(self.entry(name));
         if !name.is_lead() {
             self.make_room();
         }

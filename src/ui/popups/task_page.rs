@@ -244,10 +244,10 @@ mod tests {
         let mut edited = task.clone();
         edited.updated_at = Timestamp(NOON + 5.0);
         let changed = vec![std::sync::Arc::new(edited)];
-        let event = crate::protocol::EventKind::BoardChanged {
+        let event = crate::protocol::EventKind::Board(crate::protocol::BoardEvent::BoardChanged {
             changed,
             removed: vec![],
-        };
+        });
         crate::ui::fixture::apply_events(&mut state, vec![event]);
         let page = lines(&state, &task, 60, &Theme::default());
         let text: Vec<String> = page.iter().map(Line::to_string).collect();

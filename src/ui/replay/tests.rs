@@ -2,7 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::protocol::EventKind;
+use crate::protocol::{CrewEvent, EventKind};
 use crate::ui::replay::*;
 
 /// Returns a player of events at these seconds.
@@ -10,7 +10,7 @@ fn player(seconds: &[f64]) -> Player {
     let events = seconds.iter().enumerate().map(|(i, at)| Event {
         seq: i as u64 + 1,
         at: Timestamp(1000.0 + at),
-        kind: EventKind::CrewAtRest,
+        kind: EventKind::Crew(CrewEvent::AllIdle),
     });
     Player::new(events.collect(), 1.0)
 }

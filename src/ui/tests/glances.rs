@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::Name;
 use crate::domain::screen::TodoPane;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{AgentEvent, Event, EventKind, TeamEvent};
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{
     apply_events, blank, busy, busy_events, cells, name, picture, press, started,
@@ -149,7 +149,10 @@ fn peeked_plan(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let steps: Vec<String> = (1..=90).map(|n| format!("{n}. Step {n} ends.")).collect();
     let request = crate::ui::fixture::plan("r0", &steps.join("\n"));
-    apply_events(&mut state, vec![EventKind::RequestChanged { request }]);
+    apply_events(
+        &mut state,
+        vec![EventKind::Team(TeamEvent::RequestChanged { request })],
+    );
     press(&mut state, "alt+w");
     while !picture(&state).contains("Step 1 ends") {
         press(&mut state, "n");
@@ -226,7 +229,10 @@ fn permission_read_to_end_in_preview_can_be_approved() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = crate::ui::fixture::started(width, height);
         let request = long_permission("r0");
-        apply_events(&mut state, vec![EventKind::RequestChanged { request }]);
+        apply_events(
+            &mut state,
+            vec![EventKind::Team(TeamEvent::RequestChanged { request })],
+        );
         assert_eq!(press(&mut state, "alt+w space a"), [], "{width}");
         assert!(picture(&state).contains("Not all of it was visible"));
         assert_eq!(press(&mut state, "pgdn a"), [], "{width}");
@@ -248,12 +254,12 @@ fn previewed_conversation_scrolls_independently() {
         let older = peeked(&state);
         assert_ne!(older, newest);
         // New output does not scroll it.
-        let said = EventKind::Said {
-            agent: alice.clone(),
+        let said = AgentEvent::AnswerFinished {
             text: "One more thing.".into(),
             thinking: String::new(),
             thought_ms: 0,
-        };
+        }
+        .of(alice.clone());
         apply_events(&mut state, vec![said]);
         assert_eq!(older, peeked(&state), "{width}");
         let agent = state.model.agents.get(&alice).unwrap();
@@ -338,12 +344,12 @@ fn empty_pane_has_no_preview() {
 fn printed_conversation_is_complete_and_escaped() {
     let mut state = busy(160, 45);
     apply_events(&mut state, work::long_conversation());
-    let evil = EventKind::Said {
-        agent: Name::lead(),
+    let evil = AgentEvent::AnswerFinished {
         text: "a \u{1b}]0;title\u{7} b\u{9b}2J".into(),
         thinking: String::new(),
         thought_ms: 0,
-    };
+    }
+    .of(Name::lead());
     apply_events(&mut state, vec![evil]);
     let done = press(&mut state, "esc 1 s");
     let [Effect::Print(text)] = done.as_slice() else {
@@ -428,15 +434,15 @@ fn assumed_context_window_is_marked_in_usage() {
     for (assumed, header, row) in [(false, "ctx 41%", "ctx 41%"), (true, "ctx ~41%", "ctx~41%")] {
         let mut state = crate::ui::fixture::busy(160, 45);
         for agent in ["lead", "alice"] {
-            let used = EventKind::UsageChanged {
-                agent: name(agent),
+            let used = AgentEvent::UsageChanged {
                 total: crate::domain::usage::Usage::default(),
                 context: 82_000,
                 window: Some(200_000),
                 assumed,
                 cost: None,
                 calls: 1,
-            };
+            }
+            .of(name(agent));
             apply_events(&mut state, vec![used]);
         }
         let text = picture(&state);

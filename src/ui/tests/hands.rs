@@ -7,7 +7,7 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::UserAction;
-use crate::protocol::{Command, CommandRef, EventKind, TaskCommand};
+use crate::protocol::{BoardEvent, Command, CommandId, CrewEvent, EventKind, TaskCommand};
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, apply_events, board_event, hands, name, picture, press};
 use crate::ui::tests::merging::on as merging_on;
@@ -178,7 +178,10 @@ fn event_log_names_user() {
         let task = TaskId(task);
         apply_events(
             state,
-            vec![EventKind::PersonActed { task, act }, board_event(board)],
+            vec![
+                EventKind::Board(BoardEvent::UserActed { task, act }),
+                board_event(board),
+            ],
         );
     };
     board.claim(TaskId(6), &Claimer::user(), now).unwrap();
@@ -279,21 +282,27 @@ fn rejected_form_reopens_with_reason() {
     let mut state = at(160, 45, None, 4);
     press(&mut state, "a \"Draw\" enter");
     let why = "the disk is full".to_string();
-    let refused = |asked| EventKind::refused(asked, why.clone());
-    let edit = CommandRef::EditTask { task: TaskId(4) };
+    let refused = |command| EventKind::rejected(CommandId(command), why.clone());
+    let edit = TaskCommand::Edit {
+        task: TaskId(4),
+        edit: TaskEdit::default(),
+    };
     for other in [
-        CommandRef::Merge { task: TaskId(2) },
-        CommandRef::ListModels,
-        edit,
+        Command::Merge { task: TaskId(2) },
+        Command::ListModels,
+        Command::Task(Box::new(edit)),
     ] {
-        apply_events(&mut state, vec![refused(other)]);
+        let id = state.assign_id(other).id;
+        apply_events(&mut state, vec![EventKind::rejected(id, why.clone())]);
         assert!(state.popups.is_empty(), "it is not about the form");
     }
-    let of_old = EventKind::Refused {
-        asked: None,
+    let of_old = EventKind::Crew(CrewEvent::CommandRejected {
+        command: None,
         why: why.clone(),
-    };
-    apply_events(&mut state, vec![of_old, refused(CommandRef::AddTask)]);
+    });
+    apply_events(&mut state, vec![of_old]);
+    assert!(state.popups.is_empty(), "it is not about the form");
+    apply_events(&mut state, vec![refused(1)]);
     let shown = picture(&state);
     assert!(shown.contains("New task") && shown.contains("Draw") && shown.contains(&why));
     // An accepted form does not return; a rejection of something else changes nothing.
@@ -303,8 +312,8 @@ fn rejected_form_reopens_with_reason() {
     apply_events(
         &mut state,
         vec![
-            EventKind::PersonActed { task, act },
-            refused(CommandRef::AddTask),
+            EventKind::Board(BoardEvent::UserActed { task, act }),
+            refused(5),
         ],
     );
     assert!(state.popups.is_empty() && state.input.task_forms.is_clear());
@@ -318,6 +327,20 @@ fn rejected_form_reopens_with_reason() {
 }
 
 #[test]
+fn rejection_returns_the_form_that_it_names() {
+    let mut state = at(160, 45, None, 4);
+    press(&mut state, "a \"Draw\" enter a \"Paint\" enter");
+    // The second command did not fit into the queue in which the first one waits.
+    let full = EventKind::rejected(CommandId(2), "try again");
+    apply_events(&mut state, vec![full]);
+    let shown = picture(&state);
+    assert!(
+        shown.contains("Paint") && !shown.contains("Draw"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn rejected_form_stays_draft_while_user_is_busy() {
     for keys in ["i", "i \"half\"", "?"] {
         let mut state = at(160, 45, None, 4);
@@ -326,7 +349,7 @@ fn rejected_form_stays_draft_while_user_is_busy() {
         let popups = state.popups.len();
         apply_events(
             &mut state,
-            vec![EventKind::refused(CommandRef::AddTask, "the disk is full.")],
+            vec![EventKind::rejected(CommandId(1), "the disk is full.")],
         );
         assert_eq!(state.popups.len(), popups, "{keys}");
         let said = state.status.take().map(|f| f.text).unwrap_or_default();
@@ -353,7 +376,10 @@ fn unconfirmed_forms_are_bounded() {
     assert!(picture(&state).contains("the board has not confirmed"));
     let act = UserAction::Added;
     let task = TaskId(7);
-    apply_events(&mut state, vec![EventKind::PersonActed { task, act }]);
+    apply_events(
+        &mut state,
+        vec![EventKind::Board(BoardEvent::UserActed { task, act })],
+    );
     assert_eq!(press(&mut state, "enter").len(), 1);
 }
 
@@ -370,11 +396,11 @@ pub fn losses() -> Losses {
 
 /// The event with the result of a worktree check.
 pub fn judged(id: u64, losses: Losses) -> EventKind {
-    EventKind::WorktreeJudged {
+    EventKind::Board(BoardEvent::WorktreeInspected {
         task: TaskId(id),
         losses,
         size: "1.2 MiB".into(),
-    }
+    })
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Applies events to a transcript.
 
-use crate::domain::ids::{CallId, Name};
+use crate::domain::ids::CallId;
 use crate::domain::text::{head_and_tail, one_line};
-use crate::protocol::EventKind;
+use crate::protocol::AgentEvent;
 use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::ui::text::count;
 use crate::ui::transcript::Transcript;
@@ -17,46 +17,39 @@ const PROMPT_MAX: usize = 256 * 1024;
 const RUNNING_MAX: usize = 256;
 
 impl Transcript {
-    /// Applies an event. Events of other agents are ignored.
-    pub fn apply(&mut self, agent: &Name, event: &EventKind) {
-        if agent_of(event) != Some(agent) {
-            return;
-        }
+    /// Applies an event of the agent whose conversation this is.
+    pub fn apply(&mut self, event: &AgentEvent) {
         match event {
-            EventKind::Prompted { text, .. } => {
+            AgentEvent::Prompted { text } | AgentEvent::SubagentStarted { prompt: text, .. } => {
                 self.push(CellKind::Prompt(head_and_tail(text, PROMPT_MAX)));
             }
-            EventKind::Injected { what, text, .. } => {
+            AgentEvent::ContextAdded { what, text } => {
                 self.push(CellKind::Injected(Box::new(Entry::new(what, text))));
             }
-            EventKind::TurnStarted { .. } => self.close_answer(),
-            EventKind::TextDelta { text, .. } => self.stream(|answer| answer.push_text(text)),
-            EventKind::ThinkingDelta { text, .. } => {
-                self.stream(|answer| answer.push_thinking(text));
-            }
-            EventKind::StreamReset { .. } => {
+            AgentEvent::TurnStarted => self.close_answer(),
+            AgentEvent::TextDelta { text } => self.stream(|answer| answer.push_text(text)),
+            AgentEvent::ThinkingDelta { text } => self.stream(|answer| answer.push_thinking(text)),
+            AgentEvent::StreamReset => {
                 if let Some(open) = self.open.take() {
                     self.log.remove(open);
                 }
             }
-            EventKind::Said {
+            AgentEvent::AnswerFinished {
                 text,
                 thinking,
                 thought_ms,
-                ..
             } => {
                 let mut answer = Answer::complete(text, thinking);
                 answer.thought_ms = *thought_ms;
                 self.complete_answer(answer);
             }
-            EventKind::ToolStarted {
+            AgentEvent::ToolStarted {
                 call,
                 tool,
                 on,
                 input,
-                ..
             } => self.begin_run(call, ToolRun::started(tool, on, input, &self.zone())),
-            EventKind::ToolOutput { call, chunk, .. } => {
+            AgentEvent::ToolOutput { call, chunk } => {
                 if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
                     self.log.change(*number, |kind| {
                         if let CellKind::Tool(run) = kind {
@@ -65,56 +58,31 @@ impl Transcript {
                     });
                 }
             }
-            EventKind::ToolFinished {
+            AgentEvent::ToolFinished {
                 call,
                 tool,
                 outcome,
                 output,
                 diff,
                 took_ms,
-                ..
             } => {
                 let zone = self.zone();
                 self.end_run(call, tool, |run| {
                     run.end(*outcome, output, diff, *took_ms, &zone);
                 });
             }
-            EventKind::TurnEnded { end, .. } => {
+            AgentEvent::TurnEnded { end } => {
                 self.close_answer();
                 self.abandon_runs();
                 if let Some(kind) = CellKind::ended(end) {
                     self.push(kind);
                 }
             }
-            EventKind::Notice { level, text, .. } => self.push_notice(*level, text),
-            EventKind::Compacted { compaction, .. } => {
+            AgentEvent::Compacted { compaction } => {
                 let entry = Entry::new(&self::compaction(compaction), "");
                 self.push(CellKind::Injected(Box::new(entry)));
             }
-            EventKind::SubagentStarted { prompt, .. } => {
-                self.push(CellKind::Prompt(head_and_tail(prompt, PROMPT_MAX)));
-            }
-            EventKind::CrewReady(_)
-            | EventKind::ModelsListed { .. }
-            | EventKind::ActivityChanged { .. }
-            | EventKind::UsageChanged { .. }
-            | EventKind::TodoChanged { .. }
-            | EventKind::JobChanged { .. }
-            | EventKind::JobOutput { .. }
-            | EventKind::BranchesChanged { .. }
-            | EventKind::HeadChanged { .. }
-            | EventKind::DiffShown { .. }
-            | EventKind::WorktreeJudged { .. }
-            | EventKind::BoardChanged { .. }
-            | EventKind::PersonActed { .. }
-            | EventKind::TeamChanged { .. }
-            | EventKind::LetterMoved { .. }
-            | EventKind::RequestChanged { .. }
-            | EventKind::SkillsChanged(_)
-            | EventKind::LimitsChanged(_)
-            | EventKind::RulesChanged { .. }
-            | EventKind::Refused { .. }
-            | EventKind::CrewAtRest => {}
+            _ => {}
         }
     }
 
@@ -220,47 +188,6 @@ impl Transcript {
                 }
             });
         }
-    }
-}
-
-/// Returns the agent that an event belongs to, if any.
-fn agent_of(event: &EventKind) -> Option<&Name> {
-    match event {
-        EventKind::Prompted { agent, .. }
-        | EventKind::Injected { agent, .. }
-        | EventKind::TurnStarted { agent }
-        | EventKind::TextDelta { agent, .. }
-        | EventKind::ThinkingDelta { agent, .. }
-        | EventKind::StreamReset { agent }
-        | EventKind::Said { agent, .. }
-        | EventKind::ToolStarted { agent, .. }
-        | EventKind::ToolOutput { agent, .. }
-        | EventKind::ToolFinished { agent, .. }
-        | EventKind::TurnEnded { agent, .. }
-        | EventKind::ActivityChanged { agent, .. }
-        | EventKind::UsageChanged { agent, .. }
-        | EventKind::Compacted { agent, .. }
-        | EventKind::SubagentStarted { agent, .. }
-        | EventKind::TodoChanged { agent, .. } => Some(agent),
-        EventKind::Notice { agent, .. } => agent.as_ref(),
-        EventKind::CrewReady(_)
-        | EventKind::ModelsListed { .. }
-        | EventKind::JobChanged { .. }
-        | EventKind::JobOutput { .. }
-        | EventKind::BranchesChanged { .. }
-        | EventKind::HeadChanged { .. }
-        | EventKind::DiffShown { .. }
-        | EventKind::WorktreeJudged { .. }
-        | EventKind::BoardChanged { .. }
-        | EventKind::PersonActed { .. }
-        | EventKind::TeamChanged { .. }
-        | EventKind::LetterMoved { .. }
-        | EventKind::RequestChanged { .. }
-        | EventKind::SkillsChanged(_)
-        | EventKind::LimitsChanged(_)
-        | EventKind::RulesChanged { .. }
-        | EventKind::Refused { .. }
-        | EventKind::CrewAtRest => None,
     }
 }
 

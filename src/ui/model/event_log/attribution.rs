@@ -10,7 +10,7 @@ use crate::domain::ids::{CallId, Name, RequestId, TaskId};
 use crate::domain::request::{FollowUp, RequestKind, RequestStatus};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::UserAction;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 
 /// Maximum number of calls kept.
 const CALLS_MAX: usize = 128;
@@ -46,77 +46,86 @@ struct Call {
 pub struct Actors {
     calls: VecDeque<Call>,
     requests: BTreeMap<RequestId, RequestStatus>,
-    /// Agents with an approved shutdown that have neither declined nor left, with the time of the approval.
-    approved_shutdowns: BTreeMap<Name, Timestamp>,
-    /// The time of the first [`EventKind::CrewReady`].
+    /// Agents that should shut down and have not declined, with the time of the approval. At most as many as members.
+    parting: BTreeMap<Name, Timestamp>,
+    /// The time of the first `Ready` event.
     began: Option<Timestamp>,
 }
 
 impl Actors {
     /// Records an event, so that later board changes can be attributed.
     pub fn record(&mut self, event: &Event) {
-        if let EventKind::CrewReady(_) = &event.kind {
-            self.began.get_or_insert(event.at);
-        } else if let EventKind::ToolStarted {
-            agent,
-            call,
-            tool,
-            input,
-            ..
-        } = &event.kind
-        {
-            if let Some(deed) = deed(tool, input) {
-                self.record_call(Call {
-                    id: call.clone(),
-                    agent: agent.clone(),
+        match &event.kind {
+            EventKind::Agent { agent, event: what } => self.agent_event(agent, what, event.at),
+            EventKind::Board(BoardEvent::UserActed { task, act }) => {
+                let deed = match act {
+                    UserAction::Added => Deed::Write(*task),
+                    UserAction::Claimed
+                    | UserAction::Released { .. }
+                    | UserAction::Completed
+                    | UserAction::Edited => Deed::Change(Some(*task)),
+                };
+                self.did(Call {
+                    id: CallId(String::new()),
+                    agent: Name::user(),
                     deed,
-                    ended: None,
+                    ended: Some(event.at),
                 });
             }
-        } else if let EventKind::ToolFinished { agent, call, .. } = &event.kind {
-            let here = |c: &&mut Call| c.id == *call && c.agent == *agent;
-            if let Some(call) = self.calls.iter_mut().rev().find(here) {
-                call.ended = Some(event.at);
-            }
-        } else if let EventKind::PersonActed { task, act } = &event.kind {
-            let deed = match act {
-                UserAction::Added => Deed::Write(*task),
-                UserAction::Claimed
-                | UserAction::Released { .. }
-                | UserAction::Completed
-                | UserAction::Edited => Deed::Change(Some(*task)),
-            };
-            self.record_call(Call {
-                id: CallId(String::new()),
-                agent: Name::user(),
-                deed,
-                ended: Some(event.at),
-            });
-        } else if let EventKind::RequestChanged { request } = &event.kind {
-            let (kind, status) = (request.kind, request.status);
-            if kind == RequestKind::Shutdown
-                && status == RequestStatus::Approved
-                && request.followed == FollowUp::NotYet
-                && self.requests.get(&request.id) != Some(&status)
-            {
-                self.approved_shutdowns
+            EventKind::Team(TeamEvent::RequestChanged { request }) => {
+                let (kind, status) = (request.kind, request.status);
+                if kind == RequestKind::Shutdown
+                    && status == RequestStatus::Approved
+                    && request.followed == FollowUp::NotYet
+                    && self.requests.get(&request.id) != Some(&status)
+                {
+                    self.approved_shutdowns
                     .insert(request.target.clone(), event.at);
+                }
+                self.requests.insert(request.id.clone(), status);
+                if self.requests.len() > REQUESTS_MAX {
+                    self.requests.pop_first();
+                }
             }
-            self.requests.insert(request.id.clone(), status);
-            if self.requests.len() > REQUESTS_MAX {
-                self.requests.pop_first();
+            EventKind::Team(TeamEvent::RosterChanged { team }) => {
+                let is_here = |name: &Name| team.present().any(|m| m.name.same(name));
+                self.approved_shutdowns.retain(|name, _| is_here(name));
             }
-        } else if let EventKind::TeamChanged { team } = &event.kind {
-            let is_here = |name: &Name| team.present().any(|m| m.name.same(name));
-            self.approved_shutdowns.retain(|name, _| is_here(name));
-        } else if let EventKind::Notice {
-            agent: Some(agent),
-            text,
-            ..
-        } = &event.kind
-            && text.starts_with(&format!("{agent} does not shut down"))
-        {
-            self.approved_shutdowns.remove(agent);
+            EventKind::Crew(CrewEvent::Ready(_)) => {
+                self.began.get_or_insert(event.at);
+            }
+            EventKind::Crew(CrewEvent::Notice {
+                agent: Some(agent),
+                text,
+                ..
+            }) if text.starts_with(&format!("{agent} does not shut down")) => {
+                self.approved_shutdowns.remove(agent);
+            }
+            _ => {}
+        }
+    }
+
+    fn agent_event(&mut self, agent: &Name, event: &AgentEvent, at: Timestamp) {
+        match event {
+            AgentEvent::ToolStarted {
+                call, tool, input, ..
+            } => {
+                if let Some(deed) = deed(tool, input) {
+                    self.did(Call {
+                        id: call.clone(),
+                        agent: agent.clone(),
+                        deed,
+                        ended: None,
+                    });
+                }
+            }
+            AgentEvent::ToolFinished { call, .. } => {
+                let here = |c: &&mut Call| c.id == *call && c.agent == *agent;
+                if let Some(call) = self.calls.iter_mut().rev().find(here) {
+                    call.ended = Some(at);
+                }
+            }
+            _ => {}
         }
     }
 

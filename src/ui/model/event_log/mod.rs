@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use crate::domain::ids::{JobId, MessageId, Name, RequestId, TaskId};
 use crate::domain::text::{clip, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{CrewEvent, Event, EventKind};
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::attribution::Actors;
 use crate::ui::text::called;
@@ -284,9 +284,9 @@ impl CrewModel {
             self.event_log.begins_late();
         }
         let told = format::tell(self, event);
-        if let EventKind::Notice {
+        if let EventKind::Crew(CrewEvent::Notice {
             agent: Some(agent), ..
-        } = &event.kind
+        }) = &event.kind
         {
             self.event_log.say_better(&agents::gone(agent.as_str()));
         }

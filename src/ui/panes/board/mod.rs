@@ -18,7 +18,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{BoardEvent, CrewEvent, Event, EventKind};
 use crate::ui::app::App;
 use crate::ui::app::board_view::Keeps;
 use crate::ui::graph;
@@ -70,11 +70,11 @@ pub enum Shown {
 impl CrewModel {
     /// Updates the task history from an event. Must be called before the event is applied to the board.
     pub(in crate::ui) fn remember(&mut self, event: &Event) {
-        if let EventKind::BoardChanged { changed, removed } = &event.kind {
+        if let EventKind::Board(BoardEvent::BoardChanged { changed, removed }) = &event.kind {
             self.memo.outdated();
             self.history
                 .changed(&self.board, changed, removed, event.at);
-        } else if let EventKind::Notice { text, .. } = &event.kind {
+        } else if let EventKind::Crew(CrewEvent::Notice { text, .. }) = &event.kind {
             self.history.said(&self.board, text, event.at);
         }
     }

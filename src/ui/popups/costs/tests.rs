@@ -4,15 +4,14 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
-use crate::protocol::EventKind;
+use crate::protocol::{AgentEvent, EventKind};
 use crate::ui::fixture::{apply_events, busy, name};
 use crate::ui::model::agents::AgentView;
 use crate::ui::popups::costs::*;
 use crate::ui::text::width as columns_of;
 
 fn used(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {
-    EventKind::UsageChanged {
-        agent,
+    AgentEvent::UsageChanged {
         total: Usage {
             input: tokens,
             ..Usage::default()
@@ -23,6 +22,7 @@ fn used(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {
         cost,
         calls,
     }
+    .of(agent)
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The task form: opened for a new task or an edit, submitted, or closed with its draft kept.
 
 use crate::domain::ids::TaskId;
-use crate::protocol::Command;
 use crate::protocol::event::{NoticeLevel, UserAction};
+use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::Preferences;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Popup;
@@ -92,7 +92,7 @@ pub fn take(app: &mut App, out: &mut Vec<Effect>) {
         }
         Ok(Some(wish)) => {
             if let Some(Popup::Task(form)) = app.popups.pop() {
-                app.input.task_forms.add_sent(form);
+                app.input.task_forms.add_sent(form, wish.clone());
             }
             out.push(Effect::Command(Command::Task(Box::new(wish))));
         }
@@ -119,7 +119,7 @@ pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
         UserAction::Edited => (Some(task), format!("{task} updated.")),
         UserAction::Claimed | UserAction::Released { .. } | UserAction::Completed => return,
     };
-    if app.input.task_forms.take_answered(id).is_some() {
+    if app.input.task_forms.accept(id) {
         app.selected.task = Some(task);
         app.say(NoticeLevel::Info, words);
     }
@@ -127,10 +127,11 @@ pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
 
 /// Handles a rejected form, of a new task or of an edit: it reopens with the reason, or stays a draft if the user is
 /// busy elsewhere.
-pub fn refused(app: &mut App, id: Option<TaskId>, why: &str) {
-    let Some(mut form) = app.input.task_forms.take_answered(id) else {
+pub fn rejected(app: &mut App, command: &TaskCommand, why: &str) {
+    let Some(mut form) = app.input.task_forms.take_rejected(command) else {
         return;
     };
+    let id = form.id;
     form.error = why.into();
     if app.is_in_panes() && app.focus != Focus::Composer {
         popup::push(app, Popup::Task(form));

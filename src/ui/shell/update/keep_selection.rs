@@ -1,7 +1,7 @@
 //! Keeps the selected items selected when an event changes their list; items are compared by identity, not by row.
 
 use crate::domain::ids::JobId;
-use crate::protocol::EventKind;
+use crate::protocol::{BoardEvent, EventKind};
 use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, Popup, Text};
 use crate::ui::frame::pick::PickEffect;
@@ -45,7 +45,8 @@ pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
         todo: [app.selected.todo.and_then(todo), None],
         ..Selection::default()
     };
-    if let (EventKind::BoardChanged { .. }, Some(_)) = (event, app.selected.task) {
+    if let (EventKind::Board(BoardEvent::BoardChanged { .. }), Some(_)) = (event, app.selected.task)
+    {
         out.task_row = board::selected(app).map(|(row, _)| row);
     }
     match app.popups.last() {

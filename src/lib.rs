@@ -25,7 +25,7 @@
 //! | [`app`] | start, assembly, the main loops of the front ends | – |
 //!
 //! Beside the layers: [`config`] (settings), [`cli`] (command line), [`commands`] (subcommands on the state files),
-//! [`doctor`] (checks and repairs), [`fuzzing`] (invariants of every parser of outside bytes).
+//! [`doctor`] (checks and repairs), [`fuzzing`] (fuzz targets for the parsers of untrusted input).
 
 pub mod agent;
 pub mod app;

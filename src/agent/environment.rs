@@ -1,8 +1,8 @@
-//! The part of the system prompt that describes the machine and the project.
+//! Formats the part of the system prompt that describes the machine and the project.
 
 use crate::domain::environment::{Environment, FileTree, GitState};
 
-/// Returns the description; empty where nothing is known.
+/// Returns the description as text; empty if nothing is known.
 pub fn text(environment: &Environment) -> String {
     if environment.platform.is_empty() {
         return String::new();

@@ -1,20 +1,19 @@
-//! The model that agents call, and its context window.
+//! The configuration of the model that agents call, and its context window.
 
 use std::sync::{Arc, RwLock};
 
 use crate::domain::usage::Price;
 use crate::model::{Model, Window, providers};
 
-/// A model and its options. Replaced while agents run if the user selects another model.
+/// A model and its options. If the user selects another model, the configuration is replaced while agents run.
 #[derive(Clone)]
 pub struct ModelConfig {
     /// The client of the model server.
     pub model: Arc<dyn Model>,
-    /// The name of the model.
     pub name: String,
     /// The context window in tokens, if the settings or a script set it.
     pub window: Option<u64>,
-    /// The price of its tokens, if known.
+    /// The token price of the model, if known.
     pub price: Option<Price>,
     /// Maximum number of tokens in one answer.
     pub max_tokens: u32,
@@ -29,7 +28,7 @@ impl ModelConfig {
     }
 }
 
-/// The model in use, shared by the team.
+/// A model configuration that several agents share, so that a change applies to all of them.
 pub type SharedModelConfig = Arc<RwLock<ModelConfig>>;
 
 #[cfg(test)]

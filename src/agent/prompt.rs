@@ -8,23 +8,24 @@ use crate::domain::skill::{DESCRIPTION_MAX, Skill};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::text::{clip, head_and_tail};
 
-/// Most bytes of project memory (AGENTS.md or CLAUDE.md) in a prompt.
+/// Maximum size, in bytes, of the project's instruction file (AGENTS.md or CLAUDE.md) in a prompt.
 pub const MEMORY_MAX: usize = 16 * 1024;
 
-/// Most bytes of the list of skills in a prompt.
+/// Maximum size of the list of skills in a prompt, in bytes.
 pub const SKILL_LIST_MAX: usize = 8 * 1024;
-/// Limits in characters to which skill descriptions are cut, one after another, until the list fits.
+/// Maximum lengths of skill descriptions, in characters. If the list of skills is too long, the next shorter limit is
+/// tried.
 const DESCRIPTION_STEPS: [usize; 4] = [DESCRIPTION_MAX, 400, 200, SHORTEST_DESCRIPTION];
 const SHORTEST_DESCRIPTION: usize = 80;
 /// Name of the tool that loads a skill.
 pub const LOAD_SKILL: &str = "load_skill";
 
-/// The input of every system prompt.
+/// The data that a system prompt is built from.
 #[derive(Debug, Clone, Default)]
 pub struct PromptContext {
-    /// The work directory, as the user would write it.
+    /// The path of the work directory.
     pub workdir: String,
-    /// The repository's own instructions, if it has any: file name and text.
+    /// The name and text of the project's instruction file, if it has one.
     pub memory: Option<(String, String)>,
     /// The names of the agent's tools.
     pub tools: Vec<String>,
@@ -64,7 +65,7 @@ pub fn lead(place: &PromptContext) -> String {
     finish(out, place)
 }
 
-/// Returns the rules for work on code, with a heading: what to do before, during and after a change.
+/// Returns the section with the rules for work on code: what to do before, during and after a change.
 fn how_to_work(place: &PromptContext) -> Vec<String> {
     let mut out = vec![
         "How to work:",
@@ -133,12 +134,12 @@ pub fn identity(name: &Name, role: &str, team: &str) -> String {
     format!("You are '{name}', role: {role}, team: {team}. Continue your work.")
 }
 
-/// Text for an agent whose turn was cut off when crewdeck ended.
+/// The text for an agent whose turn was interrupted because crewdeck ended.
 pub const RESUMED_TURN: &str = "<crew>crewdeck stopped in the middle of this turn and was started again. Background \
 commands are gone; the board and the files are as they were left. Check the current state of your work, then \
 continue.</crew>";
 
-/// Text for a subagent that has one model call left.
+/// The text for a subagent that has only one model call left.
 pub const LAST_ROUND: &str = "<reminder>This is your last step: answer now with what you have, without tools, \
 and say what is still open.</reminder>";
 
@@ -207,7 +208,7 @@ pub fn previous_work(files: usize, commits: u64) -> String {
 /// Returns the text that asks the owner to merge `branch` into its worktree, because of conflicts in `files`.
 pub fn unmerged_branch(branch: &str, files: &[String]) -> String {
     format!(
-        "\n<worktree>{branch} is not merged into it because of conflicts in {}. Run `git merge {branch}` first, \
+        "\n<worktree>{branch} is not merged into your worktree because of conflicts in {}. Run `git merge {branch}` first, \
          resolve the conflicts and commit.</worktree>",
         files.join(", ")
     )
@@ -221,7 +222,8 @@ pub fn open_task_reminder(id: u64, subject: &str) -> String {
     )
 }
 
-/// Returns the list of skills, in the form of learn-claude-code. If it is too long, descriptions are cut first.
+/// Returns the list of skills, in the form of learn-claude-code. If the list is too long, shortens the descriptions
+/// first and then omits skills.
 fn skills(all: &[Skill]) -> String {
     let lines = |most: usize| -> Vec<String> {
         all.iter()

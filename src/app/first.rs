@@ -1,4 +1,4 @@
-//! The content of the first page, computed from the startup checks. Pure: facts in, page out.
+//! Builds the first page from the results of the startup checks. Pure.
 
 use super::model_setup::{ModelProblem, ModelUnavailable};
 use crate::config::{PROJECT_FILE, SensitiveSettings};
@@ -35,7 +35,7 @@ pub enum FirstCommit {
     NotAllowed(&'static str),
 }
 
-/// Returns the page for a start without a crew.
+/// Returns the page for a crew that could not start because no model is available.
 pub fn without_crew(missing: &ModelUnavailable) -> FirstPage {
     FirstPage {
         weight: Weight::Missing,
@@ -43,7 +43,7 @@ pub fn without_crew(missing: &ModelUnavailable) -> FirstPage {
     }
 }
 
-/// Returns the page for a running crew whose model is not expected to answer.
+/// Returns the page for a running crew whose model is unlikely to answer.
 pub fn with_crew(missing: &ModelUnavailable) -> FirstPage {
     let choose = Offer::new(Action::Models, "choose one of the server's models");
     let offers = match missing.problem {
@@ -89,8 +89,8 @@ fn model(missing: &ModelUnavailable, mut offers: Vec<Offer>) -> FirstPage {
     }
 }
 
-/// Returns the page for project settings that need approval. A list too long for the page has to be approved in a shell,
-/// where the user can read all of it.
+/// Returns the page for project settings that need approval. Settings that do not fit on the page have to be approved
+/// in a shell, where the user can read all of them.
 pub fn approval(found: &SensitiveSettings) -> FirstPage {
     let number = found.settings.len();
     let settings = if number == 1 { "setting" } else { "settings" };

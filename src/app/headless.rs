@@ -1,4 +1,4 @@
-//! `crewdeck run`: a crew without the dashboard. Prints text, or one JSON event per line.
+//! `crewdeck run`: runs a crew without the dashboard. Prints text, or one JSON event per line.
 
 use std::io::{IsTerminal, Write};
 
@@ -32,11 +32,11 @@ pub enum RunOutcome {
     Done,
     /// The lead has answered and the crew is idle, but tasks are open or teammates are stuck. The text names them.
     Open(String),
-    /// The reader of the output closed it.
+    /// The program that reads the output closed the pipe.
     OutputClosed,
     /// The lead could not answer. The text says why and what to do.
     Failed(String),
-    /// Ctrl-C, SIGTERM or SIGHUP.
+    /// Ctrl-C, SIGTERM or SIGHUP ended the run.
     Interrupted,
 }
 
@@ -46,10 +46,11 @@ pub fn has_user() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Sends `prompt` to the lead and prints events until the crew is idle. Without a prompt a resumed lead continues its turn.
+/// Sends `prompt` to the lead, and prints events until the crew is idle. Without a prompt, a resumed lead continues
+/// its unfinished turn.
 ///
 /// # Errors
-/// Fails if signal handlers cannot be installed, or if standard output fails for another reason than a closed pipe.
+/// Fails if signal handlers cannot be installed, or if standard output cannot be written. A closed pipe is no error.
 pub async fn run(
     crew: &Crew,
     inlet: &mut EventReceiver,
@@ -85,7 +86,7 @@ pub async fn run(
             _ = hangup.recv() => return Ok(RunOutcome::Interrupted),
             event = inlet.next() => match event {
                 Some(event) => event,
-                None => return Ok(RunOutcome::Failed("the crew ended".into())),
+                None => return Ok(RunOutcome::Failed("the crew ended unexpectedly".into())),
             },
         };
         if let Some(text) = journal.note(&event) {
@@ -254,7 +255,8 @@ pub(super) fn eprint_line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Asks the user at the terminal. Does nothing without one: `ask` has become `deny` then.
+/// Asks the user at the terminal to decide a request. Does nothing without a user, because `ask` has then become
+/// `deny`.
 async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: OutputFormat) {
     if !has_user() || form == OutputFormat::Json {
         return;
@@ -282,7 +284,7 @@ async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: Outpu
     }
 }
 
-/// Returns the prompt at the end of the question, with the choices.
+/// Returns the end of the question: the choices, if any, and the input prompt.
 fn how_to_answer(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan
@@ -300,7 +302,7 @@ fn how_to_answer(request: &Request) -> String {
     }
 }
 
-/// Parses a typed line into a verdict and a comment.
+/// Returns the decision and comment that the typed `line` means for `request`.
 fn parse_answer(request: &Request, line: &str) -> (Verdict, String) {
     match request.kind {
         RequestKind::Plan

@@ -1,4 +1,4 @@
-//! Detects model servers on this machine by their default ports. They need no key.
+//! Detects model servers on this machine by their default ports. Such servers need no key.
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub fn find() -> Option<(&'static ProviderSpec, &'static LocalServer)> {
     all.find(|(_, server)| address(server.base_url).is_some_and(answers))
 }
 
-/// Whether the address accepts a TCP connection.
+/// Returns whether the address accepts a TCP connection.
 pub fn answers(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, WITHIN).is_ok()
 }

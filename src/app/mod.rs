@@ -52,13 +52,13 @@ use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
 use headless::has_user;
 
-/// Exit code when there was nothing to do.
+/// Exit code if there was nothing to do.
 const NOTHING: u8 = 3;
 /// Exit code of a run that ended with open tasks or stuck teammates.
 const OPEN: u8 = 4;
-/// Maximum time that the exit waits for blocked threads.
+/// Maximum time that the exit waits for threads that are blocked.
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
-/// Lowest limit on open files that a crew can work with.
+/// Minimum limit on open files with which a crew can work.
 const OPEN_FILES_MIN: u64 = 32;
 /// Exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
@@ -66,7 +66,7 @@ const INTERRUPTED: u8 = 130;
 /// Runs the mode that the command line selects and returns the exit code.
 ///
 /// # Errors
-/// An error for the user, with the cause and what to do.
+/// Returns an error for the user, with the cause and what to do.
 pub fn main(cli: Cli) -> Result<u8> {
     let form = if cli.global.json {
         OutputFormat::Json
@@ -101,7 +101,7 @@ pub fn main(cli: Cli) -> Result<u8> {
     }
 }
 
-/// Prints a text to standard output unchanged.
+/// Prints `text` to standard output unchanged, and returns the exit code.
 fn print(text: &str) -> Result<u8> {
     use std::io::Write;
     match std::io::stdout().lock().write_all(text.as_bytes()) {
@@ -176,7 +176,8 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
     })
 }
 
-/// Moves the value of `run --resume TEXT` to the prompt if it cannot be a session id; the newest session is resumed then.
+/// Handles `run --resume TEXT` where TEXT cannot be a session id: TEXT becomes the prompt, and the newest session is
+/// resumed.
 fn split_resume_prompt(
     mut global: GlobalOptions,
     prompt: Option<String>,
@@ -193,7 +194,7 @@ fn split_resume_prompt(
     }
 }
 
-/// Returns an error and its causes on one line. System errors include what to do, where that is known.
+/// Returns an error and its causes on one line. For known system errors, the line also says what to do.
 pub fn describe_error(error: &anyhow::Error) -> String {
     let words = error.chain().map(|cause| match cause.downcast_ref() {
         Some(system) => os_errors::explain(system),
@@ -202,8 +203,8 @@ pub fn describe_error(error: &anyhow::Error) -> String {
     words.collect::<Vec<_>>().join(": ")
 }
 
-/// Handles SIGXFSZ, so that a write beyond `ulimit -f` fails with an error instead of killing this process. Child
-/// processes keep the default action.
+/// Handles SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) fails with an error instead of killing
+/// this process. Child processes keep the default action.
 fn survive_size_limits() {
     if open_files() < OPEN_FILES_MIN {
         // `check_open_files` reports this where it matters.
@@ -218,7 +219,7 @@ fn survive_size_limits() {
     }
 }
 
-/// Returns the limit on open files of this process.
+/// Returns this process's limit on open files.
 fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
@@ -234,7 +235,7 @@ fn check_open_files() -> Result<()> {
     Ok(())
 }
 
-/// Runs `work` on an async runtime with two threads; the work is mostly waiting for IO.
+/// Runs `work` on an async runtime with two threads, which are enough because the work mostly waits for IO.
 fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     check_open_files()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -248,7 +249,7 @@ fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     done
 }
 
-/// Waits until `wake`, or forever if it is `None`.
+/// Waits until `wake`; forever if it is `None`.
 async fn until(wake: Option<tokio::time::Instant>) {
     match wake {
         Some(at) => tokio::time::sleep_until(at).await,
@@ -256,7 +257,8 @@ async fn until(wake: Option<tokio::time::Instant>) {
     }
 }
 
-/// Returns the project root: the git top level of the directory, else the directory itself.
+/// Returns the project directory: the top level of the git repository that contains the chosen directory, or else the
+/// chosen directory itself.
 fn root(global: &GlobalOptions) -> Result<PathBuf> {
     let dir = match &global.dir {
         Some(dir) => dir.clone(),
@@ -287,8 +289,8 @@ pub fn jitter() -> f64 {
 }
 
 impl Blueprint {
-    /// Turns each `ask` into `deny`, for runs without a user at the terminal. The demo approves its own requests unless a
-    /// setting says otherwise. Returns a notice if anything changed.
+    /// Changes each approver `ask` to `deny`, for a run without a user at the terminal. In the demo, changes it to
+    /// `auto` unless a setting chose `ask`. Returns a notice if an approver that options can set was changed.
     fn decide_without_user(&mut self) -> Option<String> {
         let is_demo = self.choice == Some(ProviderChoice::Demo);
         let set = [
@@ -339,7 +341,7 @@ impl Blueprint {
     }
 }
 
-/// Loads the settings for `root`. Environment variables override files, options override both.
+/// Loads the settings for `root`. Environment variables override settings files, and options override both.
 fn settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
     let LoadedSettings {
         settings: files,

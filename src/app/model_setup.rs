@@ -1,4 +1,4 @@
-//! Model setup: selects provider, key and model name, for every front end.
+//! Model setup: selects provider, key and model name. Used by every front end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,21 +18,21 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::os_errors;
 
-/// No model is available: the reason and the steps to fix it, for the first page, `run` and `doctor`.
+/// The error if no model is available. The first page, `run` and `doctor` show the reason and the steps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}. {}", reason.trim_end_matches('.'), self.all_steps().join(" "))]
 pub struct ModelUnavailable {
     pub problem: ModelProblem,
     /// The reason, in a sentence.
     pub reason: String,
-    /// The steps to fix it, without the demo.
+    /// The steps to fix it, except trying the demo.
     pub steps: Vec<String>,
 }
 
 /// Why no model is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelProblem {
-    /// No setting, option or key selects one.
+    /// No setting, option or key selects a model.
     NotConfigured,
     /// The key for the server is missing.
     NoKey,
@@ -46,14 +46,13 @@ pub enum ModelProblem {
     UnknownModel,
     /// The server has no model.
     NoModels,
-    /// Any other problem.
     Other,
 }
 
 const DEMO: &str = "Or try the demo, which needs no key and no network: crewdeck --demo.";
 
 impl ModelUnavailable {
-    /// Returns the steps to fix it, with the demo for users who may have no key.
+    /// Returns the steps to fix it. For users who may have no key, this includes trying the demo.
     pub fn all_steps(&self) -> Vec<&str> {
         let demo = matches!(
             self.problem,
@@ -63,7 +62,7 @@ impl ModelUnavailable {
         self.steps.iter().map(String::as_str).chain(demo).collect()
     }
 
-    /// Creates the error for a server that refused to list its models.
+    /// Creates the error for a server that refused the request for its models.
     pub fn refused(error: &ModelError) -> ModelUnavailable {
         let problem = match error.kind {
             ErrorKind::NoKey => ModelProblem::NoKey,
@@ -101,7 +100,7 @@ impl ModelUnavailable {
     }
 }
 
-/// Joins the first five model names.
+/// Returns the first five model names as text.
 pub fn some(names: &[String]) -> String {
     let shown: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
     let more = if names.len() > shown.len() {
@@ -118,13 +117,13 @@ pub struct ModelConnection {
     /// The name of the provider, `script` or `demo`.
     pub provider: &'static str,
     pub scripted: bool,
-    /// The model's name, if a script defines it.
+    /// The model's name if a script defines it; otherwise `None`.
     pub name: Option<String>,
-    /// The context window in tokens, if a script defines it.
+    /// The context window in tokens if a script defines it; otherwise `None`.
     pub window: Option<u64>,
 }
 
-/// Connects to the provider that the blueprint selects.
+/// Creates the connection to the provider that the blueprint selects. If it selects none, looks for a local server.
 pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     let settings = &blueprint.settings;
     let script = |text: &str, shown: &str, provider| -> Result<ModelConnection> {
@@ -151,7 +150,7 @@ pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     }
 }
 
-/// Reads a model script.
+/// Returns the text of the model script in `file`.
 pub fn script_text(file: &str) -> Result<String> {
     std::fs::read_to_string(file).map_err(|e| {
         anyhow!(
@@ -170,8 +169,8 @@ pub fn choice(settings: &Settings) -> Result<Option<ProviderChoice>> {
     providers::choose(name, base_url, variable).map_err(anyhow::Error::msg)
 }
 
-/// Returns the base URL from the environment for the provider that `settings` select. It overrides settings files and is
-/// overridden by options.
+/// Returns the base URL in the environment variable of the provider that `settings` select. It overrides settings
+/// files and is overridden by options.
 pub fn address(settings: &Settings) -> Option<String> {
     // An unknown provider is reported when the connection is made.
     variable(selected(&choice(settings).ok()?)?.url_var)
@@ -198,7 +197,7 @@ fn connected(config: &ServerConfig) -> Result<ModelConnection> {
     })
 }
 
-/// Returns the error for a setup that selects no model.
+/// Returns the error for a configuration that selects no model.
 pub fn no_model() -> ModelUnavailable {
     let mut keys = PROVIDERS.iter().map(|spec| spec.key_var);
     let first = keys.next().unwrap_or_default();
@@ -219,15 +218,15 @@ pub fn no_model() -> ModelUnavailable {
     }
 }
 
-/// Returns the base URL of the configured server; `None` if there is none or the model is scripted.
+/// Returns the base URL of the configured server. `None` if no server is configured, or if the model is scripted.
 pub fn base_url(blueprint: &Blueprint) -> Option<String> {
     let spec = selected(&blueprint.choice)?;
     let config = server(spec, &blueprint.settings, None).ok()?;
     Some(config.base_url)
 }
 
-/// Returns the variable of a key that is sent to a server other than its vendor's, and that server's address; `None` if
-/// there is no key or it goes to its vendor.
+/// Returns the name of the environment variable with a key that would be sent to a server other than the vendor's,
+/// and the address of that server. `None` if there is no key or it goes to its vendor.
 pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
     let spec = selected(&blueprint.choice)?;
     let url = base_url(blueprint)?;
@@ -236,7 +235,7 @@ pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
     is_sent.then_some((spec.key_var, shown))
 }
 
-/// Returns an environment variable unless it is unset or blank.
+/// Returns the value of an environment variable; `None` if it is unset or blank.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name)
         .ok()
@@ -263,7 +262,8 @@ pub fn server(
     Ok(config)
 }
 
-/// Returns the key for a server; `None` for a local server without a key.
+/// Returns the key in environment variable `name`. `None` for a local server without a key; an error for any other
+/// server without one.
 fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     match variable(name) {
         Some(key) => Ok(Some(key.trim().to_string().into())),
@@ -279,8 +279,8 @@ fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     }
 }
 
-/// Returns the configured model name, else the first one that the server lists. No default name is built in, because model
-/// names become outdated.
+/// Returns the configured model name, or else the first one that the server lists. There is no built-in default name,
+/// because model names become outdated.
 pub async fn name_of_model(
     settings: &Settings,
     wire: &ModelConnection,
@@ -317,10 +317,10 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Timeout. A slower server is not reported here; the first prompt shows whether it works.
+    /// The timeout of the check. A slower server is not reported here; the first prompt then shows whether it works.
     const WITHIN: Duration = Duration::from_secs(10);
 
-    /// Creates a probe; `None` if the model is scripted, or if its name came from the server's own list.
+    /// Creates a probe. `None` if the model is scripted, or if its name came from the server's own list.
     pub fn of(settings: &Settings, wire: &ModelConnection) -> Option<Probe> {
         let name = settings.model.clone()?;
         (!wire.scripted).then(|| Probe {
@@ -329,10 +329,11 @@ impl Probe {
         })
     }
 
-    /// Requests the model list. A server without a list, or that hides it from this key, counts as working.
+    /// Requests the model list and looks for the model. A server that has no list, or hides it from this key, counts
+    /// as working.
     ///
     /// # Errors
-    /// The reason why the model is unlikely to answer.
+    /// Returns why the model is unlikely to answer.
     pub async fn ask(self) -> Result<(), ModelUnavailable> {
         let Ok(listed) = tokio::time::timeout(Self::WITHIN, self.model.list()).await else {
             return Ok(());
@@ -359,7 +360,8 @@ impl Probe {
     }
 }
 
-/// Whether a server lists the model. Ollama lists a name without a tag as `NAME:latest`.
+/// Returns whether a server's model list `names` contains the model. Ollama lists a name without a tag as
+/// `NAME:latest`.
 pub fn is_listed(name: &str, names: &[String]) -> bool {
     let latest = format!("{name}:latest");
     names.iter().any(|n| n == name || *n == latest)

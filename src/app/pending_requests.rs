@@ -1,4 +1,4 @@
-//! Reports requests that are still undecided when the crew of a headless run becomes idle.
+//! Reports requests that are still pending when the crew of a headless run becomes idle.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use crate::domain::ids::RequestId;
 use crate::domain::request::{Approver, Request, RequestKind};
 use crate::protocol::event::{EventKind, TeamEvent};
 
-/// The pending requests; their number is limited by the files on disk.
+/// The pending requests. Their number is limited by the files on disk.
 #[derive(Debug, Default)]
 pub struct PendingRequests {
     open: BTreeMap<RequestId, Request>,
 }
 
 impl PendingRequests {
-    /// Updates the pending requests from an event.
+    /// Adds or removes a request according to an event.
     pub fn update(&mut self, event: &EventKind) {
         if let EventKind::Team(TeamEvent::RequestChanged { request }) = event {
             if request.is_pending() {
@@ -25,7 +25,7 @@ impl PendingRequests {
         }
     }
 
-    /// Returns why the run cannot continue and what to do; `None` if no request is pending.
+    /// Returns one line that says why the run cannot continue and what to do; `None` if no request is pending.
     pub fn summary(&self) -> Option<String> {
         let first = self.open.values().next()?;
         let more = match self.open.len() - 1 {

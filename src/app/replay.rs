@@ -1,4 +1,4 @@
-//! `crewdeck replay`: a read-only dashboard over a recorded session.
+//! `crewdeck replay`: shows a recorded session in a read-only dashboard.
 
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
@@ -21,10 +21,11 @@ use crate::ui::{
     Effect, Motion, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update,
 };
 
-/// Replays `session` until the user leaves. `session` is an id or its beginning; `None` means the newest.
+/// Replays `session` until the user leaves. `session` is the id of the session or its beginning; `None` means the
+/// newest session.
 ///
 /// # Errors
-/// Fails if the session does not exist or has no recorded events, or without a terminal.
+/// Fails if the session does not exist or has no recorded events, or if there is no terminal.
 pub fn main(global: &GlobalOptions, session: Option<&str>) -> Result<u8> {
     let root = root(global)?;
     let session = resume::choose(&root, session.unwrap_or_default())?;
@@ -148,7 +149,7 @@ struct Signals {
     hangup: Signal,
 }
 
-/// Hands the terminal to an external program until it ends. Returns false if a signal ends the replay; the terminal is
+/// Hands the terminal to an external program and waits for its end. Returns false if a signal ends the replay; the terminal is
 /// then in the shell's mode.
 async fn run_program(
     screen: &mut Screen,
@@ -185,7 +186,7 @@ async fn run_program(
     Ok(true)
 }
 
-/// Converts a terminal input to a message; `None` for inputs without an effect.
+/// Converts a terminal input to a message. `None` for inputs without an effect.
 fn message(input: Input) -> Option<Msg> {
     match input {
         Input::Key(key) if key.kind == KeyEventKind::Release => None,

@@ -1,4 +1,4 @@
-//! Earlier sessions: selects one by id and shows its recorded events.
+//! Finds earlier sessions, and shows their recorded events.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use crate::protocol::Event;
 use crate::store::{self, Journal, StoreError};
 use crate::ui::{UiState, recall};
 
-/// Minimum length of an id prefix, in characters.
+/// Minimum length of the beginning of a session id, in characters.
 const PREFIX_MIN: usize = 4;
 
 /// Returns the session whose id starts with `id`, or the newest one if `id` is empty.
 ///
 /// # Errors
-/// Fails if no session matches or more than one does.
+/// Fails if no session matches or several sessions match.
 pub fn choose(root: &Path, id: &str) -> Result<String> {
     let all = match store::sessions(root) {
         Ok(all) => all,
@@ -50,12 +50,12 @@ pub fn choose(root: &Path, id: &str) -> Result<String> {
     }
 }
 
-/// Whether `text` has the form of a session id or of its beginning.
+/// Returns whether `text` has the form of a session id or of its beginning.
 pub fn is_id(text: &str) -> bool {
     (PREFIX_MIN..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Shows the recorded events of `session`, with all activity marked as ended.
+/// Shows the recorded events of `session` in `state`, and marks all activity as ended.
 ///
 /// # Errors
 /// Fails if the journal cannot be read.
@@ -74,8 +74,8 @@ pub fn recorded(root: &Path, session: &str) -> Result<Vec<Event>> {
     Ok(lines.iter().filter_map(|l| event(l)).collect())
 }
 
-/// Parses a journal line for replay. Returns `None` for lines that this version cannot parse, and for events that only
-/// answer the window that asked.
+/// Parses a journal line. Returns `None` for lines that this version cannot parse, and for events that only answer a
+/// command of one window.
 pub fn event(line: &str) -> Option<Event> {
     let event: Event = serde_json::from_str(line).ok()?;
     (!event.kind.is_command_reply()).then_some(event)

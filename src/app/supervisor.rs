@@ -1,4 +1,5 @@
-//! The supervisor of agent commands: its entry point, and its configuration from the root and the settings.
+//! Configures the supervisor of agent commands from the project directory and the settings, and contains its entry
+//! point.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store;
 
-/// Returns the supervisor for a crew's commands; `None` if this operating system has none.
+/// Returns the supervisor for a crew's commands; `None` if there is none for this operating system.
 pub fn supervisor(root: &Path, settings: &Settings) -> Option<Supervisor> {
     let program = Supervisor::program()?.to_path_buf();
     let confining = settings.confine.unwrap_or_default();
@@ -39,7 +40,7 @@ pub fn supervisor(root: &Path, settings: &Settings) -> Option<Supervisor> {
     })
 }
 
-/// Returns the resource limits of one command on this machine.
+/// Returns the resource limits for one command on this machine.
 fn limits(settings: &Settings) -> CommandLimits {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     CommandLimits::new(
@@ -70,13 +71,13 @@ pub(super) fn memory_mb(root: &Path) -> Option<u64> {
     Some((all / 1024).min(container.unwrap_or(u64::MAX)))
 }
 
-/// Probes which sandbox features work on this machine.
+/// Tests which sandbox features work on this machine.
 pub fn sandbox() -> SandboxReport {
     sandbox::probe(Supervisor::program())
 }
 
-/// Returns the sandbox setting of the demo. Where mount namespaces do not work, the demo's commands may write to its git
-/// history: the repository is temporary, so nothing of value is at risk.
+/// Returns the sandbox setting for the demo. Where mount namespaces do not work, the demo's commands may write its
+/// git history, because its repository is temporary and contains nothing of value.
 pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
     let is_view_missing = || matches!(sandbox().view, Availability::No { .. });
     match settings.confine.unwrap_or_default() {
@@ -87,7 +88,8 @@ pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
     }
 }
 
-/// Publishes a notice if a sandbox feature is missing. Probes in the background, so that the start is not delayed.
+/// Tests the sandbox features, and publishes a notice if one is missing. Runs in the background, so that the start is
+/// not delayed.
 pub fn warn_about_missing_sandbox(settings: &Settings, publisher: EventSender) {
     if settings.confine == Some(SandboxMode::Off) {
         return;
@@ -110,7 +112,7 @@ pub fn warn_about_missing_sandbox(settings: &Settings, publisher: EventSender) {
     });
 }
 
-/// Returns the system's folders for temporary files.
+/// Returns the system's directories for temporary files.
 fn temporary() -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = vec!["/tmp".into(), "/var/tmp".into()];
     let own = std::env::temp_dir();

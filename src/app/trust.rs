@@ -39,17 +39,17 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     let (question, done, decision) = match (options.ignore, options.forget) {
         (false, false) => (
             "Approve exactly these settings for this directory? [y/N] ",
-            "approved; a change of these settings asks again",
+            "Approved. If these settings change, crewdeck asks again.",
             Some(Decision::Approved),
         ),
         (true, false) => (
             "Run without them in this directory? [y/N] ",
-            "ignored; a change of these settings asks again",
+            "Ignored. If these settings change, crewdeck asks again.",
             Some(Decision::Ignored),
         ),
         (_, true) => (
             "Forget the decision about them? [y/N] ",
-            "forgotten; crewdeck asks again",
+            "Forgotten. crewdeck asks again at the next start.",
             None,
         ),
     };
@@ -75,10 +75,10 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     Ok(0)
 }
 
-/// Checks that the project's sensitive settings are decided, and prints a note if they are ignored.
+/// Checks that the user has decided on the project's sensitive settings. Prints a note if they are ignored.
 ///
 /// # Errors
-/// Fails if they are undecided; names the settings and the command to decide.
+/// Fails if there is no decision, and names the settings and the command to decide.
 pub fn check(project: &ProjectPolicy) -> Result<()> {
     match project {
         ProjectPolicy::Harmless | ProjectPolicy::Approved(_) => Ok(()),
@@ -93,7 +93,7 @@ pub fn check(project: &ProjectPolicy) -> Result<()> {
     }
 }
 
-/// Returns the notice that ignored settings do not apply.
+/// Returns the notice that the settings are ignored.
 pub fn without(found: &SensitiveSettings) -> String {
     format!(
         "{} of {PROJECT_FILE} ignored, as you decided (change it with crewdeck trust)",

@@ -93,7 +93,8 @@ fn add_hidden_options(verb: Command, hidden: &[Arg]) -> Command {
 /// The line about global options on the help page of a subcommand.
 const GLOBAL_HINT: &str = "Global options: see crewdeck --help";
 
-/// Returns the index of a `--resume` that directly precedes the subcommand: the subcommand's name is not a session id.
+/// Returns the index of `--resume` if the subcommand follows it directly, where the name of the subcommand must not be
+/// read as a session id.
 fn resume_without_id(args: &[OsString]) -> Option<usize> {
     let command = command();
     let is_verb = |arg: &OsString| command.get_subcommands().any(|c| arg == c.get_name());

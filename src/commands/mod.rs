@@ -21,20 +21,17 @@ use crate::store;
 pub struct CommandContext<'a> {
     /// The project root, which contains the state folders.
     pub root: &'a Path,
-    /// The output format.
     pub format: OutputFormat,
-    /// The current time.
     pub now: Timestamp,
     /// Generates a unique id.
     pub new_id: fn() -> String,
 }
 
-/// The output format.
+/// How a subcommand prints its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
     /// Human-readable text.
     Text,
-    /// JSON.
     Json,
 }
 
@@ -79,7 +76,7 @@ impl CommandContext<'_> {
         }
     }
 
-    /// Prints notices of the store on stderr: files that it could not read or moved aside.
+    /// Prints notices of the store on stderr, about files that it could not read or has renamed because of damage.
     fn warn(notices: &[String]) {
         for notice in notices {
             // A notice that cannot be printed does not fail the subcommand.

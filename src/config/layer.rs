@@ -1,4 +1,4 @@
-//! How a later settings file goes on top of an earlier one.
+//! How the settings in a later file override those in an earlier file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::themes;
 use crate::domain::budget::UsageBudgets;
 use crate::domain::custom_theme::CustomTheme;
 
-/// A value of which a later one covers an earlier one, wholly or in part.
+/// A setting that a later settings file can override, as a whole or in part.
 pub trait Layer: Sized {
     fn layer(self, later: Self) -> Self;
 }
@@ -18,7 +18,7 @@ impl<T> Layer for Option<T> {
     }
 }
 
-/// Entry by entry.
+/// A later file overrides single entries of the map.
 impl<V> Layer for BTreeMap<String, V> {
     fn layer(mut self, later: Self) -> Self {
         self.extend(later);
@@ -26,7 +26,7 @@ impl<V> Layer for BTreeMap<String, V> {
     }
 }
 
-/// Theme by theme.
+/// A later file overrides single themes, by their name.
 impl Layer for Vec<Arc<CustomTheme>> {
     fn layer(self, later: Self) -> Self {
         themes::merge(self, later)

@@ -1,4 +1,4 @@
-//! The tables of `docs/settings.md`, from the declaration of the settings.
+//! Generates the tables of `docs/settings.md` from the declaration of the settings.
 
 use super::settings::{InProject, SECTIONS, Setting};
 use crate::model::provider::ProviderSpec;

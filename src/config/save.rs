@@ -32,7 +32,7 @@ fn save_theme_in(path: &Path, name: &str) -> Result<()> {
     write_atomic(path, &text).with_context(|| format!("{shown} cannot be written"))
 }
 
-/// Returns the text of a settings file with the theme changed.
+/// Returns the text of a settings file in which `theme` is set to `name`.
 fn with_theme(text: &str, name: &str) -> Result<String, String> {
     let mut document: DocumentMut = text
         .parse()

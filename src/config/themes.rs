@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use super::Settings;
 use crate::domain::custom_theme::{CustomTheme, THEMES_MAX, ThemeChoice};
 
-/// Reads the table of themes.
+/// Deserializes the table `[themes]` into a list of themes, sorted by name.
 pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<CustomTheme>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
@@ -51,7 +51,7 @@ fn check_count(count: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Merges two lists of themes, sorted by name; for equal names the later theme wins.
+/// Merges two lists of themes into one, sorted by name. If both define a theme of the same name, the later one wins.
 pub fn merge(
     earlier: Vec<Arc<CustomTheme>>,
     later: Vec<Arc<CustomTheme>>,

@@ -1,4 +1,4 @@
-//! Who approves each kind of request.
+//! Determines who approves a request.
 
 use crate::domain::mail::MailKind;
 use crate::domain::request::{Approver, Request, RequestKind, Verdict};
@@ -12,9 +12,9 @@ pub struct Deciders {
     pub shutdown: Approver,
     /// Approves tool calls that need permission under the policy.
     pub tool: Approver,
-    /// Decides whether a budget is raised: `Ask` or `Deny`, since no agent may raise a budget.
+    /// Decides whether a budget is raised. Only `Ask` or `Deny`, since no agent may raise a budget.
     pub ceiling: Approver,
-    /// Answers questions to the user: `Ask` if a user is present, else `Deny`.
+    /// Answers questions to the user: `Ask` if a user is present, otherwise `Deny`.
     pub question: Approver,
 }
 
@@ -30,8 +30,8 @@ impl Deciders {
         }
     }
 
-    /// Returns the approver of `request`. The lead cannot decide its own requests; they go to the approver of questions,
-    /// the user.
+    /// Returns the approver of `request`. The lead cannot decide its own requests: they go to the user, or are denied
+    /// if no user is present.
     pub fn of_request(self, request: &Request) -> Approver {
         match self.of(request.kind) {
             Approver::Lead if request.from.is_lead() => self.question,
@@ -43,15 +43,15 @@ impl Deciders {
 /// Where a new request goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// To the user, on the screen.
+    /// The user decides it on the screen.
     User,
-    /// To the lead, as a message of this kind.
+    /// The lead decides it. It receives a message of this kind.
     Lead(MailKind),
-    /// To no approver: the settings decide it, with this comment.
+    /// The settings decide it at once, with this comment.
     Decided(Verdict, &'static str),
 }
 
-/// Returns where a request with a known approver goes.
+/// Returns where a new request goes, according to its approver.
 pub fn route(request: &Request) -> Route {
     match request.decider {
         Approver::Ask => Route::User,

@@ -7,29 +7,29 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::protocol::{Command, EventKind, SentCommand};
 
-/// Most commands that may be queued.
+/// Maximum number of queued commands.
 pub const COMMANDS_MAX: usize = 256;
-/// Most commands that run concurrently.
+/// Maximum number of commands that run concurrently.
 const CONCURRENT_MAX: usize = 16;
 
-/// The error if the limit is reached.
+/// The error for a command beyond [`CONCURRENT_MAX`].
 const FULL: &str = "Too many commands are running: try again when some have finished.";
 
 /// Executes commands.
 pub trait CommandHandler: Send + Sync + 'static {
-    /// Executes `command`. The error is a message for the user.
+    /// Executes `command`. Returns an error with a message for the user if it is refused.
     fn carry_out(
         self: &Arc<Self>,
         command: Command,
     ) -> impl Future<Output = Result<(), String>> + Send;
 
-    /// Publishes an event to the sender of the command.
+    /// Publishes an event, which the sender of the command receives.
     fn publish(&self, event: EventKind) -> impl Future<Output = ()> + Send;
 
     /// Runs `work` in the background.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static);
 
-    /// Completes when no more commands are accepted.
+    /// Waits until no more commands are accepted.
     fn stopped(&self) -> impl Future<Output = ()> + Send;
 }
 

@@ -1,4 +1,4 @@
-//! A running crew: starts its components, takes its commands, and stops it.
+//! Starts a crew, takes its commands, and stops it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::domain::ids::Name;
 use crate::protocol::SentCommand;
 use crate::store::{Board, StoreError};
 
-/// How long agents may take to end when the crew stops.
+/// Maximum time that agents may take to end when the crew stops.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
 
-/// A running crew.
+/// A running crew, which accepts commands until it is stopped.
 pub struct Crew {
     context: Arc<CrewContext>,
     recovery: Arc<Recovery>,
@@ -30,11 +30,11 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Starts the lead and the watcher. First closes the members and requests that an ended crew left behind, and puts
-    /// their tasks back on the board.
+    /// Starts the lead and the watcher. First recovers from an earlier crew that ended: withdraws its requests, marks
+    /// its members as gone and puts their tasks back on the board.
     ///
     /// # Errors
-    /// When the state folders cannot be read or written.
+    /// Fails if the state folders cannot be read or written.
     pub async fn start(parts: Parts) -> Result<Crew, StoreError> {
         let board = Board::open(&parts.root);
         // Git runs concurrently, since it takes longer than everything before the first screen.
@@ -58,8 +58,8 @@ impl Crew {
         launch(components, start).await
     }
 
-    /// Whether a turn, task or message was unfinished when the resumed session ended; the crew then continues without
-    /// input.
+    /// Returns whether a turn, task or message was unfinished when the resumed session ended. The crew then continues
+    /// without input.
     pub fn resumed(&self) -> TurnState {
         self.resumed
     }
@@ -77,7 +77,7 @@ impl Crew {
     /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board.
     ///
     /// # Errors
-    /// When the state folders cannot be written.
+    /// Fails if the state folders cannot be written.
     pub async fn stop(self) -> Result<(), StoreError> {
         self.context.stop.cancel();
         self.context.tracker.close();
@@ -87,7 +87,7 @@ impl Crew {
     }
 }
 
-/// Restores what the session brings back, and starts everything that acts by itself.
+/// Restores the agents of a resumed session, and starts all components that act on their own.
 async fn launch(components: Components, start: Start) -> Result<Crew, StoreError> {
     let Components {
         context,

@@ -1,11 +1,11 @@
-//! Wakes the components that wait for a change, and counts the crew's own work in progress.
+//! Signals changes to the components that wait for them, and counts the crew's own work in progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
-/// Wakes waiting components of the crew, and counts the work that keeps it busy.
+/// Signals changes within the crew, and counts the work that keeps it busy.
 #[derive(Debug, Default)]
 pub struct CrewSignals {
     /// Incremented when something on disk changes, so that idle agents check for work.
@@ -36,7 +36,7 @@ impl CrewSignals {
         self.activity.subscribe()
     }
 
-    /// Marks the crew as busy until the result is dropped. A busy crew is not idle.
+    /// Marks the crew as busy until the returned guard is dropped. A busy crew does not count as idle.
     pub fn busy(self: &Arc<Self>) -> BusyGuard {
         self.busy.fetch_add(1, Ordering::SeqCst);
         BusyGuard(Arc::clone(self))

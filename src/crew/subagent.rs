@@ -1,4 +1,4 @@
-//! Runs subagents: each starts with an empty conversation, works in one turn, returns its answer and ends.
+//! Runs subagents: each starts with an empty conversation, works in a single turn, returns its answer and ends.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::protocol::event::{AgentEvent, TurnEnd};
 use crate::tools::Caller;
 use crate::tools::host::{Host, SubagentSpec};
 
-/// Most model calls of a subagent, the same as in learn-claude-code.
+/// Maximum number of model calls of a subagent, the same as in learn-claude-code.
 const ROUNDS_MAX: u32 = 30;
 
 /// Runs the subagents of a crew.
@@ -143,7 +143,7 @@ impl Subagents {
     }
 }
 
-/// Returns the text of the last message if the subagent wrote it, else an empty string.
+/// Returns the text of the last message if the subagent wrote it; otherwise an empty string.
 fn last_words(messages: &[Message]) -> String {
     match messages.last() {
         Some(last) if last.role == Role::Assistant => last.text().trim().to_string(),

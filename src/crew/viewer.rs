@@ -1,5 +1,5 @@
-//! Handles commands in a viewer: executes them by changing the state files, which the crew in another process notices.
-//! Commands that need that process itself are refused.
+//! Executes the user's commands in a viewer, by changing the state files. The crew, which runs in another process,
+//! notices the changes. Commands that only the crew's process can execute are refused.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -34,21 +34,18 @@ use crate::store::{
 pub enum Runner {
     /// In another process, with its id if known.
     Process(Option<u32>),
-    /// Nowhere, so a decision would have no effect.
+    /// The crew does not run, so a decision would have no effect.
     Nobody,
 }
 
 /// The parameters of a viewer.
 pub struct ViewerParts {
-    /// The crew's directory. Its state folders must exist.
+    /// The project directory. Its state folders must exist.
     pub root: PathBuf,
-    /// Where the crew runs.
     pub runner: Runner,
-    /// Sends events within this process; the crew does not receive them.
+    /// Publishes events within this process. The crew does not receive them.
     pub publisher: EventSender,
-    /// Returns the current time.
     pub clock: fn() -> Timestamp,
-    /// Returns a new unique id.
     pub new_id: fn() -> String,
 }
 
@@ -59,7 +56,7 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// Starts to accept commands.
+    /// Starts the viewer, which then accepts commands.
     pub fn start(parts: ViewerParts) -> Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let files = Arc::new(Files {
@@ -79,12 +76,12 @@ impl Viewer {
         Viewer { commands, files }
     }
 
-    /// Updates where the crew runs.
+    /// Sets where the crew runs.
     pub fn set_runner(&self, runner: Runner) {
         *lock(&self.files.runner) = runner;
     }
 
-    /// Publishes the board, the team, the pending requests and the newest messages from the files.
+    /// Reads the state files, and publishes the board, the team, the pending requests and the newest messages.
     pub fn tell_of_files(&self) {
         let files = Arc::clone(&self.files);
         tokio::spawn(async move {
@@ -115,7 +112,7 @@ struct Files {
     requests: Requests,
     roster: Roster,
     worktrees: Worktrees,
-    /// Locked during merges and worktree removals, which run one at a time.
+    /// Locked during merges and worktree removals. They run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
     publisher: EventSender,
@@ -173,7 +170,7 @@ impl Files {
         }
     }
 
-    /// Fails if no crew runs that would react.
+    /// Fails if no crew is running.
     fn needs_crew(&self) -> Result<(), String> {
         match self.runner() {
             Runner::Process(_) => Ok(()),
@@ -181,7 +178,7 @@ impl Files {
         }
     }
 
-    /// Sends a message from the user, which the lead or teammate receives between two steps.
+    /// Sends a message from the user. The lead or teammate receives it between two steps.
     async fn write(&self, to: &Name, text: &str) -> Result<(), String> {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
@@ -211,7 +208,8 @@ impl Files {
         decided.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// Files a shutdown request of the user and approves it, since the user's own request needs no other approver.
+    /// Files a shutdown request of the user and approves it at once, since the user's own request needs no other
+    /// approver.
     async fn ask_shutdown(&self, member: &Name) -> Result<(), String> {
         self.needs_crew()?;
         let (roster, board, requests) = (
@@ -245,8 +243,8 @@ impl Files {
         done.await.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// Executes an action of the user on the board. A running crew notices the change of the files; without one, the
-    /// viewer publishes it.
+    /// Executes an action of the user on the board. A running crew notices the changed files and publishes the
+    /// change; without a crew, the viewer publishes it.
     async fn act(&self, wish: TaskCommand) -> Result<(), String> {
         let stores = ActionStores {
             root: self.root.clone(),
@@ -274,8 +272,8 @@ impl Files {
         }
     }
 
-    /// Merges branches one after another and stops at the first that cannot be merged. Waits for an earlier merge command
-    /// to finish.
+    /// Merges the branches of these tasks one after another, and stops at the first that cannot be merged. Waits for
+    /// an earlier merge command to finish.
     async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
         let mut progress = MergeProgress::new(tasks.len());
@@ -307,8 +305,8 @@ impl Files {
         self.publisher.publish(event).await;
     }
 
-    /// Publishes the merge status of all branches, and which worktrees of tasks no longer exist. Does nothing outside a
-    /// repository.
+    /// Publishes the merge status of all branches, and which tasks' worktrees no longer exist. Does nothing outside
+    /// of a git repository.
     async fn publish_branches(&self) {
         let mut known = Some(BranchSnapshot::default());
         while let Some(mut seen) = known.take() {
@@ -328,8 +326,9 @@ impl Files {
         }
     }
 
-    /// Merges the branch of a task as `crewdeck worktree merge` does. Returns the message and the target branch's commit
-    /// before the merge. A conflict changes nothing; only a crew can create a task for it.
+    /// Merges the branch of a task as `crewdeck worktree merge` does. Returns the message for the user, and the
+    /// target branch's commit before the merge. A conflict is an error and changes nothing; only a crew can create a
+    /// task for it.
     async fn merge(&self, id: TaskId) -> Result<(String, Option<String>), String> {
         let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
         let reading = blocking(move || board.read()).await;

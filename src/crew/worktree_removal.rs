@@ -1,4 +1,5 @@
-//! Removes a worktree for the user: reports what would be lost first, and removes it only if exactly that is lost.
+//! Removes a worktree for the user. First reports what would be lost; after the user's confirmation, removes the
+//! worktree only if nothing else would be lost.
 
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ pub fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, 
     }))
 }
 
-/// Removes the worktree if exactly the losses in `confirmed` would occur. Returns the message for the user.
+/// Removes the worktree if the losses are exactly those that the user confirmed. Returns the message for the user.
 pub fn remove(
     board: &Board,
     trees: &Worktrees,

@@ -23,19 +23,15 @@ pub use fix::Fix;
 /// The input of the checks.
 #[derive(Debug)]
 pub struct DoctorContext {
-    /// The root of the crew.
+    /// The project root.
     pub root: PathBuf,
-    /// The current time.
     pub now: Timestamp,
     /// Whether a crew is running in the root.
     pub crew: Crew,
-    /// The settings files.
     pub settings: SettingsFacts,
-    /// The model that would be used.
     pub model: ModelFacts,
-    /// The sandbox for commands of agents.
     pub sandbox: SandboxFacts,
-    /// The environment variables that commands of agents do not see.
+    /// The environment variables that look like secrets, hidden from commands or not.
     pub environment: EnvironmentFacts,
 }
 

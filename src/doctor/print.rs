@@ -1,4 +1,4 @@
-//! Formats the findings as a text report. Pure.
+//! Formats the findings as a text report. Does no I/O.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -6,17 +6,17 @@ use super::units::count;
 use super::{Finding, Level};
 use crate::domain::text::escape_control_chars;
 
-/// Width of the column with the check's name.
+/// Width of the column with the name of the check, in columns of the terminal.
 pub const NAME_WIDTH: usize = 9;
-/// Width before the text of a finding: symbol, level and name, each followed by a space.
+/// Width of everything before the text of a finding: symbol, level and name of the check, each followed by a space.
 const INDENT: usize = 2 + 5 + NAME_WIDTH + 1;
-/// Minimum width of the text column. On a narrower terminal text is not wrapped.
+/// Minimum width of the text of a finding, in columns. On a narrower terminal, lines are not wrapped.
 const ROOM_MIN: usize = 20;
 
 /// The output format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportFormat {
-    /// The width to wrap lines at. `None`: lines are not wrapped.
+    /// The number of columns at which lines are wrapped; `None` if lines are not wrapped.
     pub columns: Option<usize>,
     /// Whether to use colours.
     pub has_colours: bool,
@@ -122,7 +122,7 @@ fn summary(findings: &[Finding]) -> String {
     }
 }
 
-/// Returns the error message that names the failed checks. `None`: no check failed.
+/// Returns an error message that names the failed checks; `None` if no check failed.
 pub fn failure(findings: &[Finding]) -> Option<String> {
     let mut names: Vec<&str> = findings
         .iter()

@@ -8,16 +8,16 @@ pub struct Environment {
     pub platform: String,
     /// The day, such as `2026-11-22`.
     pub date: String,
-    /// `None`: there is no git repository, or git did not answer in time.
+    /// The state of the git repository; `None` if there is none, or git did not answer in time.
     pub git: Option<GitState>,
     /// Files and folders of the project, to two levels.
     pub tree: FileTree,
 }
 
-/// What git says about the project.
+/// The branch and the last commits of the project's git repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GitState {
-    /// The branch that is checked out; `None`: none is.
+    /// The checked-out branch; `None` if a commit is checked out instead of a branch.
     pub branch: Option<String>,
     /// The last commits, newest first: short hash and subject.
     pub commits: Vec<String>,
@@ -28,6 +28,6 @@ pub struct GitState {
 pub struct FileTree {
     /// The files of the root in one line, then one line per folder: `src/: main.rs, ui/`.
     pub lines: Vec<String>,
-    /// The number of entries that are not shown; at least that many in a large project.
+    /// The number of entries that are not shown; a lower bound for a large project.
     pub left_out: usize,
 }

@@ -33,8 +33,8 @@ pub fn escape_control_chars(text: &str) -> String {
     cut_long_clusters(out)
 }
 
-/// Like [`escape_control_chars`], but replaces each character by exactly one, so that positions stay valid. For text in an input
-/// field. Keeps newlines and long grapheme clusters.
+/// Like [`escape_control_chars`], but replaces each character by exactly one, so that positions in the text stay valid.
+/// Used for text in an input field. Keeps newlines and long grapheme clusters.
 pub fn escape_each_char(text: &str) -> Cow<'_, str> {
     if text
         .bytes()
@@ -79,7 +79,7 @@ fn cut_long_clusters(text: String) -> String {
     out
 }
 
-/// Returns the closest match for `word` among `known`, if any is similar enough. Used for "did you mean" hints.
+/// Returns the closest match for `word` among `known`; `None` if none is similar enough. Used for "did you mean" hints.
 pub fn closest_match<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()

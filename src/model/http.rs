@@ -19,10 +19,10 @@ use crate::domain::text::{clip, one_line};
 
 /// Maximum time to establish a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum size of an error or a response that is not streamed, in bytes.
+/// Maximum size, in bytes, of an error response or of a response that is not streamed.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
-/// Maximum size of the content of a streamed response, in bytes; about ten times the longest of today's models.
+/// Maximum size of the content of a streamed response, in bytes; about ten times the longest response of today's models.
 pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
 
 /// Bounds the size of a streamed response, in case the model loops or the server is hostile.
@@ -32,7 +32,7 @@ pub struct SizeLimit {
 }
 
 impl SizeLimit {
-    /// Adds the next part of the response.
+    /// Counts the next part of the response.
     ///
     /// # Errors
     /// Fails if the response exceeds [`RESPONSE_MAX`].
@@ -52,7 +52,7 @@ impl SizeLimit {
     }
 }
 
-/// The client of one server.
+/// The HTTP client for one model server.
 #[derive(Debug, Clone)]
 pub struct Http {
     client: Client,
@@ -280,13 +280,13 @@ impl Http {
 
 /// The body of a successful response.
 pub enum ResponseBody {
-    /// A stream of events.
+    /// The events of a streamed response. Each item holds the events that one chunk of bytes completed.
     Events(BoxStream<'static, Result<Vec<SseEvent>, ModelError>>),
     /// One JSON value, because the server did not stream.
     Json(Value),
 }
 
-/// Returns the deltas of a response, streamed or not; `parse` reads a response that is not streamed.
+/// Returns the deltas of a response. `decoder` decodes a streamed response, `parse` one that is not streamed.
 ///
 /// # Errors
 /// Fails if a response that is not streamed reports an error or violates the API format.
@@ -304,8 +304,8 @@ pub fn response_deltas(
     })
 }
 
-/// Returns the deltas of streamed events, then the complete reply. A stream that ends before its closing event is an
-/// error.
+/// Returns a stream of the deltas that `decoder` finds in `events`, with the complete reply as the last item. The stream
+/// ends with an error if the events end before the reply is complete.
 fn event_deltas(
     events: BoxStream<'static, Result<Vec<SseEvent>, ModelError>>,
     decoder: impl Decode,

@@ -50,7 +50,7 @@ pub fn status_error(
         return ModelError::new(
             ErrorKind::Auth,
             format!("the account has no credit left ({code}){detail}"),
-            format!("Check the plan and billing of the account of {key}."),
+            format!("Check the plan and the billing of the account to which {key} belongs."),
         );
     }
     let (fault, text, hint) = match code {
@@ -164,7 +164,7 @@ pub fn is_out_of_credit(lower: &str) -> bool {
         .any(|phrase| lower.contains(phrase))
 }
 
-/// Returns how long a server asks to wait: `retry-after-ms`, else `retry-after` in seconds or as a date.
+/// Returns how long a server asks to wait, from the header `retry-after-ms`, else from `retry-after` (seconds or a date).
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| {
         headers

@@ -1,4 +1,4 @@
-//! Decodes server-sent events from chunks of bytes. Own code, because the size of an event must be bounded.
+//! Decodes server-sent events from chunks of bytes. Uses no library, because the size of an event must be bounded.
 //!
 //! The format: <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>.
 
@@ -16,7 +16,7 @@ pub struct SseEvent {
     pub data: String,
 }
 
-/// Turns chunks of bytes into events.
+/// Decodes a stream of bytes, which arrives in chunks, into events.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
     line: Vec<u8>,

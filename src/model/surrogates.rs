@@ -1,9 +1,9 @@
 //! Joins surrogate pairs that a server splits over two events (`\ud83d` in one, `\ude00` in the next). Pure.
 //!
-//! JSON parsers for UTF-8 reject such lone surrogates. A Rust string cannot hold one either, so each is replaced by a
-//! placeholder: one of the last 2048 characters of the last private-use plane, as many as there are surrogates.
-//! [`Joiner`] then joins the placeholders; a surrogate that stays alone becomes `�`. Only texts of events in which a
-//! lone surrogate was found are searched for placeholders.
+//! JSON parsers for UTF-8 reject such lone surrogates, and a Rust string cannot hold them. So each lone surrogate is
+//! replaced by a placeholder. The placeholders are the last 2048 characters of the last private-use plane, one for each
+//! surrogate. [`Joiner`] then replaces two matching placeholders by the character; a surrogate that stays alone becomes
+//! `�`. Only the texts of events in which a lone surrogate was found are searched for placeholders.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ const LOW_SURROGATES: std::ops::RangeInclusive<u32> = 0xDC00..=0xDFFF;
 pub struct Parsed {
     /// The value, with placeholders for lone surrogates.
     pub value: Value,
-    /// Whether its texts contain placeholders.
+    /// Whether the texts in `value` contain placeholders.
     pub has_halves: bool,
 }
 
@@ -77,7 +77,7 @@ fn without_halves(value: Value) -> Value {
     }
 }
 
-/// Joins the surrogate pairs in a text with placeholders; each surrogate that stays alone becomes `�`.
+/// Replaces the placeholders in a text: a surrogate pair becomes its character, a lone surrogate becomes `�`.
 pub fn replace_halves(text: &str) -> String {
     let mut joiner = Joiner::default();
     let mut out = joiner.push(text, true).into_owned();
@@ -135,8 +135,8 @@ pub struct Joiner {
 }
 
 impl Joiner {
-    /// Returns the next part of the text with surrogate pairs joined. A high surrogate at its end is kept for the next
-    /// part.
+    /// Returns `part`, the next part of the text, with surrogate pairs joined. A high surrogate at the end of `part` is held
+    /// back until the next call.
     pub fn push<'a>(&mut self, part: &'a str, has_halves: bool) -> Cow<'a, str> {
         if part.is_empty() || (self.lead.is_none() && !has_halves) {
             return part.into();

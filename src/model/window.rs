@@ -9,7 +9,7 @@ use super::parse_tokens;
 
 /// Minimum plausible window, in tokens; smaller values are ignored (llama.cpp lists 0 before a model is loaded).
 pub const WINDOW_MIN: u64 = 256;
-/// Maximum number of models that are remembered.
+/// Maximum number of models whose windows are remembered. Further models of a list are ignored.
 const MODELS_MAX: usize = 500;
 
 /// The context window of a model.
@@ -48,7 +48,8 @@ const SERVED: [&str; 7] = [
     // llama.cpp, in `meta`.
     "n_ctx",
 ];
-/// The field in llama.cpp's `meta` with the window that a model was trained with; the server may run it with less.
+/// The field in llama.cpp's `meta` with the window that a model was trained with. The server may run the model with a
+/// smaller window.
 const TRAINED: &str = "n_ctx_train";
 
 /// Reads the window from an entry of a server's list of models.
@@ -79,7 +80,7 @@ struct WindowTable {
 }
 
 impl ListedWindows {
-    /// Replaces the table by a new list of names and entries.
+    /// Replaces the table with the windows in a new list of models, given as names and the server's entries.
     pub fn learn<'a>(&self, entries: impl Iterator<Item = (String, &'a Value)>) {
         let all: Vec<_> = entries.take(MODELS_MAX).collect();
         let only = match &all[..] {
@@ -94,7 +95,7 @@ impl ListedWindows {
         };
     }
 
-    /// Returns the window of a model. Also tries `NAME:latest`, as Ollama lists names without a tag.
+    /// Returns the window of a model. Also looks for `NAME:latest`, because Ollama lists models without a tag that way.
     pub fn get(&self, name: &str) -> Option<Window> {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let by_name = |name: &str| table.by_name.get(name).copied();

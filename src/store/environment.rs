@@ -1,4 +1,5 @@
-//! Looks at the machine and the project for the system prompt: bounded in size, and without files that git ignores.
+//! Describes the machine and the project for the system prompt. The description is bounded in size and names no files
+//! that git ignores.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,14 +19,15 @@ const ANSWER_MAX: usize = 256 * 1024;
 const ENTRIES_MAX: usize = 2000;
 /// Limits on the number of names per folder in the overview, tried in this order until the overview fits.
 const FOLDER_NAMES_MAX: [usize; 4] = [8, 4, 2, 0];
-/// Maximum number of names in the root directory.
+/// Maximum number of files of the root directory in the overview.
 const ROOT_NAMES_MAX: usize = 12;
 /// Maximum size of the overview, in bytes: it is part of every system prompt.
 const TREE_BYTES_MAX: usize = 800;
-/// Maximum length of a line, in characters.
+/// Maximum length of a file name or of a line from git, in characters.
 const WIDTH_MAX: usize = 60;
 
-/// Looks at the directory `root` on the day `date`. Blocks: git and the directory are read.
+/// Returns the description of this machine and of the project in `root`. `date` is today's date. Blocks: runs git and
+/// reads the directory.
 pub fn environment(root: &Path, date: String) -> Environment {
     Environment {
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
@@ -35,9 +37,9 @@ pub fn environment(root: &Path, date: String) -> Environment {
     }
 }
 
-/// Asks git for what it knows without a look at the files: `git status` runs the clean filters that the repository's settings name, and
-/// nothing of the repository may run before the user has approved it. For the same reason no signature is checked and no
-/// missing object is fetched.
+/// Returns the branch and the last commits. Does not run `git status`, because it starts the clean filters that the
+/// repository's settings name, and nothing from the repository may run before the user has approved it. For the same
+/// reason, no signature is checked and no missing object is fetched.
 fn git_state(root: &Path) -> Result<GitState, GitError> {
     let git = Git::at(root).without_fetching();
     let lines = |args: &[&str]| -> Result<Vec<String>, GitError> {
@@ -120,7 +122,8 @@ fn tree(root: &Path) -> FileTree {
     tree
 }
 
-/// Returns a line for the root's files and for each folder, with the number of entries that it names.
+/// Returns one line for the files of the root and one for each folder, each with the number of entries that the line
+/// names. A folder's line has at most `most` names.
 fn tree_lines(folders: &BTreeMap<String, Vec<String>>, most: usize) -> Vec<(String, usize)> {
     let line = |(folder, names): (&String, &Vec<String>)| {
         let (most, mut count) = if folder.is_empty() {

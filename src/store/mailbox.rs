@@ -1,4 +1,4 @@
-//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl` and how far each was acknowledged.
+//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl`, and up to where each inbox was acknowledged.
 //!
 //! crewdeck only appends to an inbox and never truncates it, because writers without the lock may be appending. The read
 //! position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an inbox at any time. Only the
@@ -17,12 +17,13 @@ use crate::domain::ids::Name;
 use crate::domain::mail::{DeliveryState, MAIL_MESSAGE_MAX, MailMessage};
 use crate::domain::timestamp::Timestamp;
 
-/// Bytes per read: more than the messages of one read can have, so that a line that is too long is detected.
+/// Number of bytes to read at once. It exceeds the maximum size of the messages of one read, so that a line that is too
+/// long is detected.
 const READ_MAX: u64 = (BYTES_MAX + 4 * MAIL_MESSAGE_MAX) as u64;
-/// Bytes at the end of each inbox that [`Mailbox::recent`] reads.
+/// Number of bytes that [`Mailbox::recent`] reads from the end of each inbox.
 const RECENT_MAX: u64 = 256 * 1024;
 
-/// Most bytes of a cursor file.
+/// Maximum size of a cursor file, in bytes.
 const CURSOR_MAX: u64 = 4096;
 
 /// The inboxes of a root. Cheap to clone; keeps no state in memory.
@@ -37,7 +38,7 @@ pub struct Mailbox {
 pub struct UnreadMessages {
     /// The messages, oldest first.
     pub letters: Vec<MailMessage>,
-    /// The argument for [`InboxReader::acknowledge`](super::InboxReader::acknowledge).
+    /// The position after the last message, to pass to [`InboxReader::acknowledge`](super::InboxReader::acknowledge).
     pub upto: Cursor,
     /// Number of lines that are not messages.
     pub bad: usize,
@@ -55,7 +56,7 @@ pub struct UnreadCount {
     pub name: Name,
     /// Number of messages that were not acknowledged.
     pub letters: usize,
-    /// When the oldest of them was sent; zero if unknown.
+    /// When the oldest unread message was sent; zero if unknown.
     pub oldest: Timestamp,
 }
 
@@ -72,8 +73,8 @@ pub struct RecentMessages {
 }
 
 impl UnreadMessages {
-    /// Returns whether an [`InboxReader`](super::InboxReader) is needed: there are messages to take or lines to set
-    /// aside, or the inbox was truncated and the cursor must be reset before the inbox grows past it.
+    /// Returns whether an [`InboxReader`](super::InboxReader) is needed: there are messages to take or damaged lines to
+    /// copy, or the inbox was truncated and the cursor must be reset before the inbox grows past it.
     pub fn needs_reader(&self) -> bool {
         !self.letters.is_empty() || self.bad > 0 || self.is_truncated
     }
@@ -87,7 +88,7 @@ impl UnreadMessages {
                 "{bad} damaged line(s) of {inbox} were copied to {inbox}.damaged-1; all other messages were read"
             )],
             (_, false) => vec![format!(
-                "{bad} damaged line(s) of {inbox} were skipped; crewdeck mail read sets them aside"
+                "{bad} damaged line(s) of {inbox} were skipped; crewdeck mail read copies them to {inbox}.damaged-1"
             )],
         }
     }
@@ -169,7 +170,7 @@ impl Mailbox {
         Lock::is_held(&self.reader_path(name))
     }
 
-    /// Returns the unread messages of an inbox and the lines between them that are not messages.
+    /// Returns the unread messages of the inbox of `name`, and the lines between them that are not messages.
     pub(super) fn unread(&self, name: &Name) -> Result<(UnreadMessages, Vec<String>), StoreError> {
         let known = self.cursor(name)?;
         let (lines, upto) = Self::lines(name, &self.path(name), known)?;
@@ -184,7 +185,7 @@ impl Mailbox {
         Ok((pending, lines.bad))
     }
 
-    /// Saves the read position of `name`.
+    /// Saves the read position in the inbox of `name`.
     pub(super) fn set_cursor(&self, name: &Name, cursor: Cursor) -> Result<(), StoreError> {
         let _lock = self.lock(name)?;
         let path = self.cursor_path(name);
@@ -195,7 +196,7 @@ impl Mailbox {
         atomic::write(&path, &serde_json::to_vec(&cursor)?)
     }
 
-    /// Returns the read position of `name`, or the start if the inbox was truncated.
+    /// Returns the read position in the inbox of `name`, or the start if the inbox was truncated.
     pub(super) fn valid_cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
         let cursor = self.cursor(name)?;
         let fits = cursor.matches_file(&self.path(name))?;
@@ -304,8 +305,8 @@ impl Mailbox {
             .collect())
     }
 
-    /// Returns the lines of an inbox after `after` and their end position. Starts at the beginning if the inbox was
-    /// truncated.
+    /// Parses the lines of an inbox from the position `after` on, and returns them with the position of their end. Starts at
+    /// the beginning if the inbox was truncated.
     fn lines(name: &Name, path: &Path, after: Cursor) -> Result<(ParsedLines, Cursor), StoreError> {
         let mut file = match regular_file::open(path) {
             Ok(file) => file,
@@ -375,7 +376,7 @@ impl Mailbox {
     }
 }
 
-/// Returns the start of the first complete line after `offset`.
+/// Returns the offset of the first line that starts at or after `offset`.
 fn line_start(path: &Path, offset: u64) -> Result<u64, StoreError> {
     if offset == 0 {
         return Ok(0);

@@ -28,7 +28,7 @@ pub struct QueuedPrompt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Waiting,
-    /// In a conversation that may not be on disk yet.
+    /// Added to a conversation that may not be on disk yet.
     Taken,
 }
 
@@ -39,12 +39,13 @@ pub struct PromptQueue {
     path: PathBuf,
     redactor: Redactor,
     entries: Mutex<Vec<(QueuedPrompt, Stage)>>,
-    /// Held during a write, so that the file never goes back to an older state.
+    /// Held during a write. It orders the writes, so that an older state never replaces a newer one.
     write_turn: Mutex<()>,
 }
 
 impl PromptQueue {
-    /// Opens the queue of `session`, empty in memory. `redactor` removes secrets from the file.
+    /// Opens the queue of `session` without reading the file: see [`PromptQueue::load`]. `redactor` removes secrets from
+    /// prompts before they are written to the file.
     pub fn open(root: &Path, session: &str, redactor: &Redactor) -> PromptQueue {
         let folder = root.join(".crewdeck").join("sessions").join(session);
         PromptQueue {
@@ -70,7 +71,7 @@ impl PromptQueue {
         let Ok(prompts) = serde_json::from_slice::<Vec<QueuedPrompt>>(&bytes) else {
             let aside = atomic::set_aside(&self.path)?;
             return Ok(Some(format!(
-                "The queued messages for the lead could not be read: see {}",
+                "The file with the queued prompts for the lead was damaged and is now {}",
                 aside.display()
             )));
         };

@@ -21,7 +21,7 @@ pub struct Requests {
 pub struct RequestsSnapshot {
     /// The requests, oldest first.
     pub requests: Vec<Request>,
-    /// Files that could not be read or were set aside, one line each.
+    /// Notices about files that could not be read or were renamed, one line each.
     pub notices: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Requests {
         Err(StoreError::File { path, why })
     }
 
-    /// Returns all requests and sets damaged files aside. A missing folder counts as empty.
+    /// Returns all requests, and renames damaged files. A missing folder counts as empty.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -141,7 +141,7 @@ impl Requests {
         Ok(request)
     }
 
-    /// Marks a decided request as finished: all consequences of the decision are carried out.
+    /// Marks a decided request as finished. Call this when all consequences of the decision are carried out.
     ///
     /// # Errors
     /// When the request does not exist or cannot be written.

@@ -31,7 +31,7 @@ impl Roster {
         std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the team. A damaged roster is set aside and replaced by an empty team.
+    /// Returns the team. If the roster file is damaged, renames it and returns an empty team.
     ///
     /// # Errors
     /// When the file cannot be read, or was written by another version and must not be overwritten.

@@ -12,10 +12,10 @@ use crate::domain::redact::Redactor;
 
 /// Folder of the logs, relative to the root.
 const FOLDER: &str = ".transcripts";
-/// Most archived logs of one agent. A further one replaces the last.
+/// Maximum number of archived logs of one agent. A further archive replaces the last one.
 const ARCHIVES_MAX: u32 = 10_000;
 
-/// Largest log that is loaded, in bytes: many times the context window of any model.
+/// Maximum size of a log that is loaded, in bytes: many times the context window of any model.
 const READ_MAX: u64 = 256 * 1024 * 1024;
 
 /// The log of an agent's conversation: `.transcripts/SESSION-NAME.jsonl`, one [`LogRecord`] per line.
@@ -39,7 +39,7 @@ pub enum LogState {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadedTranscript {
     pub conversation: Conversation,
-    /// Notices about lines that were set aside.
+    /// Notices about invalid lines, which were copied to a separate file.
     pub notices: Vec<String>,
 }
 
@@ -234,7 +234,7 @@ impl Transcript {
         records
     }
 
-    /// Returns the first unused path with the suffix `what` and a number.
+    /// Returns the log's path with the suffix `what-N`, with the first number `N` for which no file exists.
     fn unused_path(&self, what: &str) -> PathBuf {
         let name = |n: u32| self.path.with_extension(format!("{what}-{n}.jsonl"));
         (1..ARCHIVES_MAX)
@@ -244,7 +244,8 @@ impl Transcript {
     }
 }
 
-/// Returns the inbox offset, in bytes, up to which messages are in a log below `root`. Reads the log from the end.
+/// Returns the offset in the agent's inbox, in bytes, up to which the log file `log` below `root` contains the messages;
+/// `None` if it contains none. Reads the log from the end.
 pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
     if log.contains(['/', '\\']) {
         return None;

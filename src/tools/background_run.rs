@@ -11,7 +11,7 @@ use super::{Access, Audience, Tool, ToolContext, ToolOutput, bash, parse, schema
 
 /// Default time limit. The 300 seconds of learn-claude-code are too short for many builds.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// Longest time limit that a call may set.
+/// Maximum time limit that a call may set.
 const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub const TOOL: Tool = Tool {

@@ -11,7 +11,7 @@ use crate::domain::request::{Decision, Verdict};
 use crate::domain::text::{head_and_tail, one_line};
 use crate::store::Requests;
 
-/// Most bytes of a comment.
+/// Maximum size of a comment, in bytes. A longer comment is cut.
 const COMMENT_MAX: usize = 4 * 1024;
 
 pub const TOOL: Tool = Tool {
@@ -39,7 +39,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The request_id of the message.
+    /// The request_id in the message about the request.
     request_id: String,
     /// true: approve; false: reject.
     approve: bool,

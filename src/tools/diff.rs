@@ -4,9 +4,9 @@ use similar::TextDiff;
 
 use crate::domain::text::head_and_tail;
 
-/// Most bytes of a diff.
+/// Maximum size of a diff, in bytes. A longer diff is cut in the middle.
 const DIFF_MAX: usize = 32 * 1024;
-/// Most bytes of both texts together that are compared; comparing more takes too long.
+/// Maximum size of both texts together, in bytes, for which a diff is computed. Comparing more takes too long.
 const COMPARE_MAX: usize = 512 * 1024;
 
 /// Returns the unified diff of `path`, cut to about [`DIFF_MAX`] bytes.
@@ -14,7 +14,8 @@ pub fn unified(path: &str, before: &str, after: &str) -> String {
     bounded(path, before, after, DIFF_MAX).0
 }
 
-/// Returns the unified diff of `path`, cut to about `most` bytes; for large files only their sizes.
+/// Returns the unified diff of `path`, cut to about `most` bytes. If both texts exceed [`COMPARE_MAX`], returns only
+/// their sizes.
 /// Also returns whether it shows every change.
 pub fn bounded(path: &str, before: &str, after: &str, most: usize) -> (String, bool) {
     if before.len() + after.len() > COMPARE_MAX {

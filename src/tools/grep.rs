@@ -13,9 +13,9 @@ use super::{
 };
 use crate::domain::text::clip;
 
-/// Most lines of one result.
+/// Maximum number of lines in one result.
 const LINES_MAX: usize = 300;
-/// Most characters shown of a line.
+/// Maximum number of characters to show of a line.
 const LINE_MAX: usize = 300;
 
 pub const TOOL: Tool = Tool {

@@ -8,7 +8,7 @@ use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 use crate::domain::request::{NewRequest, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
 
-/// Most bytes of a plan.
+/// Maximum size of a plan, in bytes.
 const PLAN_MAX: usize = 32 * 1024;
 
 pub const TOOL: Tool = Tool {

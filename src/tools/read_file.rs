@@ -7,11 +7,12 @@ use serde_json::Value;
 use super::workspace::Workspace;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
 
-/// Most bytes of one result, as in learn-claude-code; a single longer line is cut after as many characters.
+/// Maximum size of one result, in bytes, as in learn-claude-code. A single longer line is cut after this many
+/// characters.
 const CHARS_MAX: usize = 50_000;
 /// Default number of lines in one result.
 const LINES: usize = 2000;
-/// Most bytes of a file that are read.
+/// Maximum number of bytes to read from a file.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 pub const TOOL: Tool = Tool {

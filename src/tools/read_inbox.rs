@@ -1,4 +1,4 @@
-//! `read_inbox`: returns how many messages wait. Messages are delivered without it.
+//! `read_inbox`: returns the number of waiting messages. The messages themselves are delivered without this tool.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -9,7 +9,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::request::Verdict;
 use crate::domain::text::{head_and_tail, one_line};
 
-/// Most bytes of a reason.
+/// Maximum size of a reason, in bytes. A longer reason is cut.
 const REASON_MAX: usize = 4 * 1024;
 
 pub const TOOL: Tool = Tool {
@@ -28,7 +28,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The request_id of the message.
+    /// The request_id in the message about the request.
     request_id: String,
     /// true: you shut down; false: you stay.
     approve: bool,

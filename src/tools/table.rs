@@ -6,10 +6,10 @@ pub use super::TABLE;
 use super::nearest::nearest;
 use super::{Caller, Tool};
 
-/// Name of the tool that submits a plan.
+/// The name of the tool with which an agent submits its plan.
 pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;
 
-/// Returns the tool of that name.
+/// Returns the tool named `name`.
 pub fn find(name: &str) -> Option<&'static Tool> {
     TABLE.iter().copied().find(|t| t.name == name)
 }
@@ -19,7 +19,8 @@ pub fn for_caller(caller: Caller) -> impl Iterator<Item = &'static Tool> {
     TABLE.iter().copied().filter(move |t| t.is_for(caller))
 }
 
-/// Returns the description of `tool` for an agent with the tools `given`, whose commands may run for `timeout`.
+/// Returns the description of `tool` for an agent that has the tools `given` and whose commands may run for
+/// `timeout`.
 pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
     if tool.name == super::bash::TOOL.name {
         let background = super::background_run::TOOL.name;
@@ -49,7 +50,8 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
     }
 }
 
-/// Returns the error for an unknown tool, with the closest known name or all of them.
+/// Returns the error for the unknown tool `name`. It names the closest tool in `there`, or all of them if none is
+/// close.
 pub fn unknown(name: &str, there: &[&str]) -> String {
     let shown = crate::domain::text::one_line(&crate::domain::text::clip(name, 80));
     match nearest(name, there) {

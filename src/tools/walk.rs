@@ -11,7 +11,7 @@ use crate::domain::folders::is_reserved;
 /// Maximum number of files to list.
 const FILES_MAX: usize = 100_000;
 
-/// A file that was found.
+/// A file found by [`files`].
 pub struct FoundFile {
     /// The absolute path.
     pub path: PathBuf,
@@ -21,7 +21,7 @@ pub struct FoundFile {
     pub shown: PathBuf,
 }
 
-/// The files that were found.
+/// The result of [`files`].
 pub struct FileList {
     /// The files, sorted by path.
     pub files: Vec<FoundFile>,
@@ -29,7 +29,7 @@ pub struct FileList {
     pub note: &'static str,
 }
 
-/// Lists the files below `path`, by default the work directory.
+/// Lists the files below `path`; `None` means the work directory.
 pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, ToolOutput> {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     let inside = space

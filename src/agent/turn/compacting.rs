@@ -1,4 +1,5 @@
-//! The length of a turn's conversation: measures it and shortens it before the next model call.
+//! Measures the length of a turn's conversation, and shortens the conversation before the next model call if
+//! necessary.
 
 use std::sync::Arc;
 
@@ -11,12 +12,12 @@ use crate::model::retry::FailedTries;
 use crate::model::{ErrorKind, ModelError, Reply};
 use crate::protocol::event::{Compaction, CompactionMethod, NoticeLevel, TurnEnd};
 
-/// The share of the available tokens, in percent, for a digest and for the rebuilt first message.
+/// The share of the available tokens, in percent, that a digest or the rebuilt first message may take.
 const ROOM: u64 = 50;
 /// Minimum number of tokens that the limit must leave for the conversation. With fewer, a summary would be due after
 /// each answer.
 const ROOM_MIN: u64 = 500;
-/// Estimated bytes per token.
+/// The assumed number of bytes per token.
 const TOKEN: u64 = 4;
 
 const CUT_OFF: &str =
@@ -43,7 +44,7 @@ pub(super) enum Requester {
     Agent,
 }
 
-/// A summary that is being made.
+/// A summary that the model is writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
     form: SummaryForm,
@@ -54,19 +55,17 @@ pub(super) struct Summary {
 /// How much of the model's window the conversation uses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Length {
-    /// The configured budget.
     set: Budget,
-    /// The window in tokens that the server's refusal showed, if it is smaller than the configured one.
+    /// The window, in tokens, learned from a request that the server refused as too long; `None` if there was none.
     learned: Option<u64>,
-    /// Tokens of system prompt and tools, which precede every conversation.
+    /// The number of tokens in system prompt and tools, which precede every conversation.
     front: u64,
-    /// Tokens that the server counted up to and including the last answer.
+    /// The number of tokens that the server counted up to and including the last answer.
     counted: Option<u64>,
-    /// Estimated tokens after that.
+    /// The estimated number of tokens after the last answer.
     since: u64,
-    /// Whether there was no answer since the last summary, so that another one would not help.
+    /// Whether no answer followed the last summary. Another summary would then not help.
     is_fresh: bool,
-    /// Whether the user was warned that the window is too small.
     was_warned: bool,
 }
 
@@ -79,7 +78,7 @@ impl Length {
         self.front = front;
     }
 
-    /// Records that `refused` tokens did not fit.
+    /// Records that the server refused a request of `refused` tokens as too long.
     fn learn(&mut self, refused: u64) {
         self.learned = Some(refused.saturating_mul(9) / 10);
     }
@@ -106,7 +105,7 @@ impl Length {
         }
     }
 
-    /// Returns the tokens that are left for the conversation.
+    /// Returns the number of tokens that the limit leaves for the conversation.
     fn left(&self) -> u64 {
         self.budget().limit().saturating_sub(self.front)
     }
@@ -114,9 +113,9 @@ impl Length {
     /// Returns the size, in tokens, of a conversation of `before` tokens after `old` is replaced by `new`; `None` if it
     /// is not smaller.
     ///
-    /// `before` may be the server's count, which knows more than an estimate (images) or less (a server that does not
-    /// count system prompt and tools). An estimate for `new` beside it could show growth where there is none: the count
-    /// is scaled instead.
+    /// `before` may be the server's count, which can be higher than an estimate (images) or lower (a server that does
+    /// not count system prompt and tools). Comparing it with an estimate of `new` could show growth where there is
+    /// none, so the count is scaled instead.
     fn shortened(&self, before: u64, old: &[Message], new: &[Message]) -> Option<u64> {
         let [old, new] = [old, new].map(chat::estimate_tokens);
         let old = old.max(before.saturating_sub(self.front));
@@ -128,7 +127,8 @@ impl Length {
         Some(u64::try_from(scaled).unwrap_or(before))
     }
 
-    /// Warns once that the window is too small to shorten the conversation.
+    /// Returns a warning that the window is too small to shorten the conversation. Empty if the warning was given
+    /// before.
     fn warn(&mut self) -> Vec<TurnEffect> {
         if std::mem::replace(&mut self.was_warned, true) {
             return vec![];
@@ -147,17 +147,17 @@ impl Length {
 }
 
 impl Turn {
-    /// Sets the budget of the conversation and the tokens of system prompt and tools.
+    /// Sets the token budget of the conversation. `front` is the number of tokens in system prompt and tools.
     pub fn set_budget(&mut self, budget: Budget, front: u64) {
         self.length.set(budget, front);
     }
 
-    /// Returns the tokens of the conversation, counted by the server or estimated.
+    /// Returns the number of tokens in the conversation, as counted by the server or estimated.
     pub fn context(&self) -> u64 {
         self.length.tokens(&self.messages)
     }
 
-    /// Processes a request for a summary.
+    /// Starts a summary if no turn is running; otherwise records the request.
     pub(super) fn request_compaction(
         &mut self,
         focus: String,
@@ -178,7 +178,7 @@ impl Turn {
         self.summarise(SummaryForm::Appended, focus, After::Rest)
     }
 
-    /// Ends the turn after its answer, or first makes the summary that was requested meanwhile.
+    /// Ends the turn after the last answer. If a summary was requested meanwhile, makes it first.
     pub(super) fn done(&mut self) -> Vec<TurnEffect> {
         match self.requested_compaction.take() {
             Some((focus, _)) => self.summarise(SummaryForm::Appended, focus, After::Rest),
@@ -186,7 +186,8 @@ impl Turn {
         }
     }
 
-    /// Returns the effects that shorten the conversation before the next call; `None` if it need not be shortened.
+    /// Returns the effects that shorten the conversation before the next model call; `None` if it need not be
+    /// shortened.
     pub(super) fn shorten(&mut self) -> Option<Vec<TurnEffect>> {
         if let Some((focus, asker)) = self.requested_compaction.take() {
             let after = match asker {
@@ -235,7 +236,7 @@ impl Turn {
         self.summarise(summary.form, summary.focus, summary.after)
     }
 
-    /// Processes the summary. If it is empty, requests it once more in the other form.
+    /// Processes the model's summary. If it is empty, requests it once more as a [`SummaryForm::Digest`].
     pub(super) fn summarised(&mut self, reply: &Reply) -> Vec<TurnEffect> {
         let Phase::Summarising(summary) = &self.phase else {
             return vec![];
@@ -253,7 +254,8 @@ impl Turn {
         vec![TurnEffect::Archive]
     }
 
-    /// Processes a failed summary. Returns `None` if the failure is handled like that of any other call.
+    /// Handles a summary that failed because the conversation is too long: requests it as a [`SummaryForm::Digest`].
+    /// Returns `None` for other failures, which are handled like those of any model call.
     pub(super) fn summary_failed(&mut self, error: &ModelError) -> Option<Vec<TurnEffect>> {
         let Phase::Summarising(summary) = &self.phase else {
             return None;
@@ -263,7 +265,7 @@ impl Turn {
             .then(|| self.summarise(SummaryForm::Digest, summary.focus, summary.after))
     }
 
-    /// Replaces the conversation with the summary.
+    /// Replaces the conversation, which was archived, with the summary and the state in `keep`.
     pub(super) fn archived(&mut self, keep: &KeptState) -> Vec<TurnEffect> {
         let Phase::Archiving { summary, after } = &self.phase else {
             return vec![];
@@ -325,7 +327,7 @@ impl Turn {
         })
     }
 
-    /// Summarises a conversation that the server refused as too long, unless it was just summarised.
+    /// Summarises a conversation that the server refused as too long. Ends the turn if a summary cannot help.
     pub(super) fn overflow(&mut self) -> Vec<TurnEffect> {
         if self.messages.len() < 2 && !self.length.is_fresh {
             return self.end(too_small());

@@ -1,4 +1,4 @@
-//! Failures of a turn: which are retried, and which end it.
+//! Handles failures of a turn: decides which are retried, and which end the turn.
 
 use super::{Phase, Retry, Turn, TurnEffect};
 use crate::domain::chat::Block;
@@ -7,7 +7,7 @@ use crate::protocol::event::TurnEnd;
 
 /// Maximum number of consecutive empty answers, including the first.
 const EMPTY_MAX: u32 = 3;
-/// The text for a model whose answer was empty.
+/// The text that tells the model that its answer was empty.
 const EMPTY: &str = "<crew>Your last answer was empty. Continue with the next step, or say in one sentence that you are done.</crew>";
 
 impl Turn {
@@ -73,7 +73,8 @@ impl Turn {
         }
     }
 
-    /// Ends a turn whose model call was not allowed. Text that arrived meanwhile goes into the conversation.
+    /// Ends a turn because a budget does not allow its next model call. Text that arrived meanwhile goes into the
+    /// conversation.
     pub(super) fn stopped(&mut self, why: String) -> Vec<TurnEffect> {
         match self.phase {
             Phase::Calling | Phase::Summarising(_) => {
@@ -114,7 +115,7 @@ pub(super) fn too_long() -> TurnEnd {
     }
 }
 
-/// Returns the end of a turn whose first message does not fit the model's window.
+/// Returns the failure of a turn whose first message does not fit the model's window.
 pub(super) fn too_small() -> TurnEnd {
     TurnEnd::Failed {
         error: "system prompt, tools and your message do not fit the model's window".into(),

@@ -21,7 +21,7 @@ pub enum Input {
     /// Answers [`TurnEffect::Call`]: the call failed.
     ModelFailed {
         error: ModelError,
-        /// A random number in 0..1 that spreads the retries of many agents.
+        /// A random number in 0..1, which spreads the retries of several agents.
         jitter: f64,
     },
     /// Answers [`TurnEffect::Wait`]: the wait is over.
@@ -29,19 +29,18 @@ pub enum Input {
     /// Answers one call of [`TurnEffect::Run`].
     ToolDone {
         call: CallId,
-        /// The result.
         content: String,
-        /// Success or error.
         outcome: Outcome,
     },
-    /// The agent replaced its todo list.
+    /// The agent replaced its todo list. The value says whether the list has open items.
     TodoSet(bool),
-    /// The user requests a summary: made at once between turns, else before the next call or after the last answer.
+    /// The user requests a summary. It is made at once between turns; in a turn, before the next call or after the
+    /// last answer.
     Compact {
         /// What the summary should cover in most detail; may be empty.
         focus: String,
     },
-    /// The agent requests a summary before the next call.
+    /// The agent requests a summary, to be made before its next call.
     OwnCompaction {
         /// What the summary should cover in most detail; may be empty.
         focus: String,
@@ -60,7 +59,7 @@ pub enum Input {
     },
     /// The user interrupts the turn.
     Interrupt {
-        /// The text of the answer so far.
+        /// The part of the model's answer that has arrived.
         partial: String,
     },
 }
@@ -68,23 +67,24 @@ pub enum Input {
 /// An effect that the driver executes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEffect {
-    /// Check the inbox, then give [`Input::Mail`].
+    /// Check the inbox. The driver answers with [`Input::Mail`].
     CheckMail,
     /// Write a conversation message to disk, and only then acknowledge the inbox messages in it.
     Save(Message),
-    /// Call the model with the conversation.
+    /// Call the model with the conversation. The driver answers with [`Input::Replied`], [`Input::ModelFailed`] or
+    /// [`Input::Stop`].
     Call,
-    /// Request a summary from the model; give [`Input::Replied`] or [`Input::ModelFailed`].
+    /// Request a summary from the model. The driver answers as for [`TurnEffect::Call`].
     Summarise(SummaryRequest),
-    /// Save the whole conversation in a separate file, then give [`Input::Archived`].
+    /// Save the whole conversation in a separate file. The driver answers with [`Input::Archived`] or
+    /// [`Input::ArchiveFailed`].
     Archive,
-    /// Rewrite the log, because the conversation was replaced.
+    /// Rewrite the log with these messages, which replaced the conversation.
     Replace(Arc<Vec<Message>>),
     /// Publish that the conversation was shortened.
     Compacted(Compaction),
-    /// Wait, show the countdown, then give [`Input::RetryDue`].
+    /// Wait and show the countdown. The driver answers with [`Input::RetryDue`].
     Wait {
-        /// The length of the wait.
         wait: Duration,
         /// The number of the retry, counted from 1.
         attempt: u32,
@@ -93,7 +93,7 @@ pub enum TurnEffect {
         /// The reason, in one line.
         cause: String,
     },
-    /// Run these calls in parallel; give [`Input::ToolDone`] for each.
+    /// Run these calls in parallel. The driver answers with one [`Input::ToolDone`] for each.
     Run(Vec<ToolCall>),
     /// Show a notice to the user.
     Notice(NoticeLevel, String),

@@ -1,4 +1,4 @@
-//! Effects of the dashboard outside its panes: notifications, clipboard, the saved theme, external programs.
+//! Executes effects outside of the dashboard's panes: notifications, clipboard, saving the theme, external programs.
 
 use anyhow::Result;
 use tokio_util::sync::CancellationToken;
@@ -36,8 +36,8 @@ impl Dashboard {
         }
     }
 
-    /// Hands the terminal to an external program until it ends. The crew keeps running. Returns a reason to leave if a
-    /// signal asked crewdeck to end.
+    /// Hands the terminal to an external program and waits for its end. The crew keeps running. If a signal asked
+    /// crewdeck to end, returns a reason to leave.
     pub(super) async fn run_program(
         &mut self,
         program: ExternalProgram,

@@ -35,9 +35,9 @@ use crate::ui::{
     update,
 };
 
-/// Most events handled between two frames.
+/// Maximum number of events to handle between two frames.
 const DRAIN_MAX: usize = 256;
-/// Most commands that are queued while the crew starts.
+/// Maximum number of commands that are queued while the crew starts.
 const EARLY_MAX: usize = 16;
 
 /// Why the dashboard was left.
@@ -45,7 +45,7 @@ enum ExitReason {
     Quit,
     /// The user chose the demo on the first page.
     StartDemo(Box<RestartState>),
-    /// A restart that repeats the startup checks.
+    /// The dashboard restarts and repeats the startup checks.
     Restart(Box<RestartState>),
 }
 
@@ -57,17 +57,16 @@ struct Dashboard {
     publisher: EventSender,
     inlet: EventReceiver,
     crew: CrewState,
-    /// The running startup checks.
     checks: StartupChecks,
-    /// Project settings that wait for approval.
+    /// The project settings for which the first page asks approval.
     asked: Option<SensitiveSettings>,
-    /// The running first commit.
+    /// The first commit, while git creates it.
     first_commit: Option<FirstCommitTask>,
     kept: RestartState,
     root: PathBuf,
     title: String,
     calling: NotifyMethod,
-    /// The reason for the next frame; `None` if the screen is up to date.
+    /// Why the screen must be drawn again; `None` if it is up to date.
     stale: Option<FrameCause>,
     limiter: FrameLimiter,
     opened: Instant,
@@ -252,7 +251,7 @@ impl Dashboard {
         }
     }
 
-    /// Returns when to wake up without input: for the next frame, a spinner or a countdown.
+    /// Returns when the main loop must wake up without input: for the next frame, a spinner or a countdown.
     fn next_wake(&self) -> Option<Instant> {
         let now = self.opened.elapsed();
         let frame = self
@@ -300,7 +299,7 @@ impl Dashboard {
         }
     }
 
-    /// Executes an effect of an event or a tick. Effects that only user input causes are ignored.
+    /// Executes an effect of an event or a tick. Ignores effects that only user input can cause.
     fn apply_effect(&mut self, effect: Effect) {
         match effect {
             // A failed bell or notification must not end the program.
@@ -387,7 +386,7 @@ impl Dashboard {
         Ok(IdleAction::Stay)
     }
 
-    /// Redraws everything after another program used the terminal, whose size may have changed.
+    /// Redraws everything after another program used the terminal, because its size may have changed.
     fn redraw_all(&mut self) -> Result<()> {
         let (width, height) = self.screen.size()?;
         update(&mut self.state, Msg::Resize(width, height));

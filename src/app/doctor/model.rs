@@ -1,4 +1,5 @@
-//! The model check: which model a crew would use here, and whether its server answers. The key is sent to that server only.
+//! The model check of `crewdeck doctor`: determines which model a crew would use here, and whether its server
+//! answers. The key is sent only to that server.
 
 use std::time::Duration;
 
@@ -14,10 +15,10 @@ use crate::model::provider::ServerConfig;
 use crate::model::providers::ProviderChoice;
 use crate::model::script::Script;
 
-/// Timeout of the request that lists the server's models.
+/// The timeout of the request for the server's models.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Determines the model and asks its server for the model list. Contacts no other server.
+/// Determines the model, and requests the model list from its server. Contacts no other server.
 pub async fn facts(global: &GlobalOptions, settings: Result<Settings>) -> ModelFacts {
     let Ok(settings) = settings else {
         return ModelFacts::Missing {

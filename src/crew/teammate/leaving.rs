@@ -1,4 +1,4 @@
-//! What happens when a teammate is stuck or shuts down: its task is released, and the lead and the user are informed.
+//! Handles a teammate that is stuck or shuts down: releases its task, and informs the lead and the user.
 
 use super::super::registry::AgentState;
 use super::Life;
@@ -12,9 +12,9 @@ use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel, Turn
 pub enum LeaveCause {
     /// A shutdown request was approved.
     Asked,
-    /// It was idle for longer than the idle timeout.
+    /// The teammate was idle for longer than the idle timeout.
     IdleTimeout,
-    /// The user stopped it by force.
+    /// The user stopped the teammate by force.
     Forced,
 }
 
@@ -42,7 +42,7 @@ impl Life {
             .report(format!("{} is stuck: it {why}", self.member.name));
     }
 
-    /// Puts its open task back on the board.
+    /// Puts the teammate's open task back on the board.
     pub(super) async fn release_task(&self) {
         if let Err(error) = self.crew.board.release_task_of(&self.member.name).await {
             self.agent
@@ -52,7 +52,8 @@ impl Life {
         }
     }
 
-    /// Restores an approved shutdown request that a resuming member had not answered. Returns whether there is one.
+    /// Restores an approved shutdown request that the teammate had not answered before a restart. Returns whether
+    /// there is one.
     pub(super) async fn remember_shutdown(&mut self) -> bool {
         let open = self.crew.shutdowns.open(&self.member.name).await;
         let Some(request) = open.last() else {
@@ -69,7 +70,7 @@ impl Life {
         true
     }
 
-    /// Handles the member's answer to a shutdown request after a turn.
+    /// Handles the teammate's answer to a shutdown request, after a turn.
     pub(super) fn handle_shutdown_answer(&mut self) {
         match self.agent.handle.mailbox.take_shutdown_answer() {
             Some(ShutdownAnswer::Refused) => {
@@ -85,7 +86,8 @@ impl Life {
         }
     }
 
-    /// Shuts the member down: releases its task, stops its jobs, answers the shutdown request and updates the roster.
+    /// Shuts the teammate down: releases its task, stops its jobs, confirms the shutdown request and updates the
+    /// roster.
     pub(super) async fn leave(&mut self, cause: LeaveCause) {
         let name = self.member.name.clone();
         // The crew does not count as idle until all of this is published.

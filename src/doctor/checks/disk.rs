@@ -4,9 +4,9 @@ use crate::doctor::units::size;
 use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "disk";
-/// Free bytes below which the disk may fill up soon, as worktrees and records grow.
+/// Free space below which the check warns, in bytes: growing worktrees and records may soon fill the disk.
 const LOW: u64 = 1024 * 1024 * 1024;
-/// Free bytes below which the next write may fail.
+/// Free space below which the check fails, in bytes: the next write may fail.
 const CRITICAL: u64 = 32 * 1024 * 1024;
 
 /// Checks the free space and the free inodes.

@@ -90,7 +90,10 @@ mod tests {
     #[test]
     fn fix_of_a_bisect_names_the_command_that_git_has() {
         let finding = super::repository(&repository(Some("main"), Some(GitOperation::Bisect)));
-        assert!(format!("{finding:?}").contains("git bisect reset"), "{finding:?}");
+        assert!(
+            format!("{finding:?}").contains("git bisect reset"),
+            "{finding:?}"
+        );
     }
 
     #[test]

@@ -42,8 +42,8 @@ pub const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
     records::run,
 ];
 
-/// Returns the findings of a check that is skipped, because the root has no crew state or because a running crew checks
-/// this itself. `None`: the check must run.
+/// Returns the findings of a check that does not run, because the root has no crew state or a running crew checks this
+/// itself. `None` if the check must run.
 fn skip_check(check: &'static str, context: &DoctorContext) -> Option<Vec<Finding>> {
     if !store::has_state(&context.root) {
         return Some(Vec::new());

@@ -6,25 +6,24 @@ use crate::doctor::{DoctorContext, Finding};
 const CHECK: &str = "model";
 const KEY: &str = "key";
 
-/// The model that would be used. Gathered by the caller.
+/// The model that a crew would use. Gathered by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelFacts {
     /// No model is set up, or the settings are invalid.
     Missing {
-        /// What is wrong.
+        /// Why there is no model.
         reason: String,
-        /// What to do.
         remedy: String,
     },
     /// A scripted model, which needs no server.
     Scripted {
-        /// Its description.
+        /// A description of the script.
         what: String,
     },
     Server(Offer),
 }
 
-/// A model server.
+/// The model server that a crew would use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// The name of the provider.
@@ -37,11 +36,11 @@ pub struct Offer {
     pub key: (&'static str, bool),
     /// The configured model, if any.
     pub wanted: Option<String>,
-    /// The result of the request for its models.
+    /// The result of asking the server for its models.
     pub listing: ModelListing,
 }
 
-/// The result of a request for a server's models.
+/// The result of asking a server for its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelListing {
     /// The names of the models that the server offers.
@@ -49,12 +48,7 @@ pub enum ModelListing {
     /// The server has no model list.
     NoList,
     /// The request failed.
-    Failed {
-        /// The error.
-        why: String,
-        /// What to do.
-        remedy: String,
-    },
+    Failed { why: String, remedy: String },
 }
 
 /// Checks the model and its key.
@@ -132,7 +126,7 @@ fn key(offer: &Offer) -> Finding {
     }
 }
 
-/// Lists the first five names.
+/// Returns the first five names, followed by `…` if there are more.
 fn first_names(all: &[String]) -> String {
     let shown: Vec<&str> = all.iter().take(5).map(String::as_str).collect();
     let more = if all.len() > shown.len() { ", …" } else { "" };

@@ -3,10 +3,10 @@
 use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "watches";
-/// The largest numbers of watches and instances that one crew needs.
+/// Maximum numbers of inotify watches and inotify instances that one crew needs.
 const NEEDED: (u64, u64) = (16, 4);
 
-/// Checks the limits of the kernel.
+/// Checks the kernel's inotify limits.
 pub fn run(_: &DoctorContext) -> Vec<Finding> {
     let limit = |name: &str| {
         let path = format!("/proc/sys/fs/inotify/{name}");

@@ -55,7 +55,7 @@ pub fn first_bytes() -> [bool; 256] {
     table
 }
 
-/// Matches the known formats at the start of `rest`. `before` is the byte in front of it.
+/// Matches all known formats at the start of `rest`. `before` is the byte in front of `rest`.
 pub fn match_at(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     let found = TOKENS
         .iter()
@@ -213,7 +213,8 @@ fn private_key(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     }
 }
 
-/// Returns how many bytes belong to the lines of a key. A single `-` is allowed, as in `Proc-Type`.
+/// Returns the number of bytes at the start of `bytes` that can belong to the lines of a key. A single `-` is allowed,
+/// as in `Proc-Type`.
 fn key_body_length(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {

@@ -28,7 +28,7 @@ const fn token(start: &'static str, label: &'static str, min: usize) -> TokenFor
     }
 }
 
-/// A longer prefix is listed before a shorter one that it begins with.
+/// The known token formats. A longer prefix comes before a shorter one that it begins with.
 pub const TOKENS: &[TokenFormat] = &[
     token("sk-ant-", "Anthropic key", 20),
     TokenFormat {

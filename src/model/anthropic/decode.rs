@@ -15,7 +15,7 @@ use crate::model::{
     Delta, ErrorKind, ModelError, Reply, StopReason, label, parse_input, parse_tokens,
 };
 
-/// Maximum number of blocks in one response.
+/// Maximum number of content blocks in one response. A response with more is rejected.
 const BLOCKS_MAX: usize = 1024;
 
 /// The state of a response that is being received.
@@ -320,7 +320,7 @@ fn stop_reason(text: &str) -> StopReason {
     }
 }
 
-/// Reads the token counts that are present; they replace earlier ones.
+/// Copies the token counts in `value` to `usage`. Counts that `value` lacks stay unchanged.
 fn read_usage(usage: &mut Usage, value: &Value) {
     for (key, slot) in [
         ("input_tokens", &mut usage.input),
@@ -334,7 +334,7 @@ fn read_usage(usage: &mut Usage, value: &Value) {
     }
 }
 
-/// Returns the error that an error event describes.
+/// Converts an error event of a stream into a [`ModelError`].
 fn stream_error(value: &Value) -> ModelError {
     let text = error_text(value);
     let lower = text.to_lowercase();

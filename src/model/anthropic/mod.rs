@@ -79,7 +79,7 @@ fn refusal_hints(code: u16, lower: &str) -> RefusalHints {
     }
 }
 
-/// A model behind the Messages API.
+/// A model on a server that offers the Messages API.
 #[derive(Debug, Clone)]
 pub struct Anthropic {
     http: Http,

@@ -15,7 +15,7 @@ use crate::model::{
     Delta, ErrorKind, ModelError, Reply, StopReason, label, parse_input, parse_tokens,
 };
 
-/// Maximum number of tool calls in one response.
+/// Maximum number of tool calls in one response. A response with more is rejected.
 const CALLS_MAX: usize = 256;
 
 /// The state of a response that is being received.
@@ -81,7 +81,8 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Handles the `[DONE]` marker. Some servers keep the connection open after it, some send no finish reason before.
+    /// Completes the reply at the `[DONE]` marker, because some servers keep the connection open after it. If the server has
+    /// sent no finish reason, derives one from the content.
     fn done(&mut self, out: &mut Vec<Delta>) {
         let guessed = if !self.calls.is_empty() {
             Some(StopReason::ToolUse)
@@ -135,8 +136,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Adds a part of a tool call. It belongs to the call with its index. If a server sends no index, a part with an id
-    /// or a name starts a new call.
+    /// Adds a part to the tool call with the same index. If a server sends no index, a part without id and name continues
+    /// the last call, a part with a known id continues that call, and any other part starts a new call.
     fn call(
         &mut self,
         part: &Value,
@@ -265,7 +266,7 @@ fn read_usage(usage: &mut Usage, value: &Value) {
     }
 }
 
-/// Returns the error that an error chunk describes.
+/// Converts an error chunk of a stream into a [`ModelError`].
 fn stream_error(value: &Value) -> ModelError {
     let text = error_text(value);
     let lower = text.to_lowercase();

@@ -79,7 +79,7 @@ fn refusal_hints(_code: u16, lower: &str) -> RefusalHints {
     }
 }
 
-/// A model behind the Chat Completions API.
+/// A model on a server that offers the Chat Completions API.
 #[derive(Debug, Clone)]
 pub struct OpenAi {
     http: Http,

@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 use super::folder::Folder;
 use super::{FOLDER, PrivateHistory, command_lock, lock};
 
-/// The folders that git writes to.
+/// The subfolders of a private folder that git writes to.
 const SEARCHED: &[&str] = &["refs", "logs", "objects"];
-/// Maximum nesting of searched folders.
+/// Maximum depth of folders that are searched. Deeper ones are ignored.
 const DEPTH_MAX: usize = 32;
 
-/// Removes all leftovers in a private folder and returns whether no command runs there. Removes nothing while one runs.
-/// The caller must hold the transfer lock.
+/// Removes all leftovers in a private folder, unless a command runs there. Returns whether no command ran. The caller
+/// must hold the transfer lock.
 pub fn remove_if_unused(dir: &Folder) -> io::Result<bool> {
     Ok(command_lock::if_unused(dir, || remove(dir))?.is_some())
 }
 
-/// Removes all leftovers and returns their paths below `dir`.
+/// Removes all leftovers in `dir`. Returns the paths of the removed files, relative to `dir`.
 fn remove(dir: &Folder) -> Vec<PathBuf> {
     let mut removed = Vec::new();
     visit(dir, &mut |folder, path| {
@@ -35,14 +35,14 @@ fn remove(dir: &Folder) -> Vec<PathBuf> {
     removed
 }
 
-/// Returns the paths of all leftovers below `dir`.
+/// Returns the paths of all leftovers in `dir`, relative to `dir`.
 fn find(dir: &Folder) -> Vec<PathBuf> {
     let mut found = Vec::new();
     visit(dir, &mut |_, path| found.push(path));
     found
 }
 
-/// Calls `then` for each leftover with its folder and its path below `dir`.
+/// Calls `then` for each leftover below `dir`, with the folder that contains it and its path relative to `dir`.
 fn visit(dir: &Folder, then: &mut dyn FnMut(&Folder, PathBuf)) {
     for name in SEARCHED {
         if let Ok(folder) = dir.sub(name) {
@@ -69,19 +69,20 @@ fn visit_folder(
     }
 }
 
-/// Returns whether git uses a file of this name as a lock. The name of a ref never ends so.
+/// Returns whether the name is that of a git lock file. Names of refs cannot end in `.lock`.
 pub fn is_lock(name: &OsStr) -> bool {
     Path::new(name).extension().is_some_and(|end| end == "lock")
 }
 
-/// Returns whether git uses the file as a temporary one: `.tmp-*` anywhere, `tmp_*` in `objects`.
+/// Returns whether the name is that of a temporary file of git: `.tmp-*` in any folder, `tmp_*` in `objects`.
 fn is_temporary(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     name.starts_with(b".tmp-") || name.starts_with(b"tmp_") && path.starts_with("objects")
 }
 
 impl PrivateHistory {
-    /// Runs `search` on the private folder and returns the lock files in its result, sorted. Empty while a command runs.
+    /// Runs `search` on the private folder and returns the paths of the lock files that it returns, sorted. Returns
+    /// nothing while a command runs.
     fn locks_in(&self, search: fn(&Folder) -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
         let dir = Folder::open(self.own())?.sub(FOLDER)?;
         if !command_lock::exists(&dir)? {
@@ -97,13 +98,13 @@ impl PrivateHistory {
     }
 }
 
-/// Returns the stale lock files in all private folders of a repository. Waits for running transfers.
+/// Returns the stale lock files in all private folders of a repository. Waits until running transfers end.
 pub fn stale_locks(root_git: &Path, common: &Path) -> Vec<PathBuf> {
     search_all(root_git, common, find)
 }
 
-/// Removes the leftovers in all private folders of a repository where no command runs. Returns the removed lock files.
-/// Waits for running transfers.
+/// Removes the leftovers in those private folders of a repository where no command runs. Returns the removed lock
+/// files. Waits until running transfers end.
 pub fn remove_stale_locks(root_git: &Path, common: &Path) -> Vec<PathBuf> {
     search_all(root_git, common, remove)
 }

@@ -9,13 +9,14 @@ use std::process::Stdio;
 use super::folder::Folder;
 use super::{git, leftovers};
 
-/// Fewer objects than this are stored loose, as git does for received objects (`fetch.unpackLimit`).
+/// Number of new objects from which on they are stored as a pack, as git does for received objects
+/// (`fetch.unpackLimit`). Fewer objects are stored loose.
 const UNPACK_LIMIT: usize = 100;
 
-/// Maximum copy attempts when some objects are damaged.
+/// Maximum number of attempts to copy parts of the objects when some of them are damaged.
 const SALVAGE_MAX: usize = 256;
 
-/// The folder for objects that cannot be copied, next to the private objects.
+/// The folder that receives objects which cannot be copied, in the private folder.
 const ASIDE: &str = "aside";
 
 /// Returns whether a private folder contains objects.
@@ -80,7 +81,8 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<bool> {
     Ok(is_complete)
 }
 
-/// Moves a file to the folder [`ASIDE`] under a free name. Returns its path below `dir`.
+/// Moves a file to the folder [`ASIDE`], under a name that is not in use there. Returns the new path, relative to
+/// `dir`.
 pub fn move_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Result<PathBuf> {
     let aside = dir.make(ASIDE)?;
     let mut free = to.to_string();
@@ -94,7 +96,7 @@ pub fn move_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Re
     Ok(Path::new(ASIDE).join(free))
 }
 
-/// Copies the readable objects by bisection. Returns whether the repository can be written to at all.
+/// Finds the readable objects by bisection and copies them. Returns whether the repository can be written to at all.
 fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
     let mut parts = vec![names];
     let mut tries = SALVAGE_MAX;
@@ -113,7 +115,7 @@ fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
 
 #[derive(Default)]
 struct PrivateObjects {
-    /// Loose objects as (folder name, file name).
+    /// Loose objects, as pairs of folder name and file name.
     loose: Vec<(String, String)>,
     folders: Vec<String>,
     packs: Vec<OsString>,
@@ -174,7 +176,7 @@ fn is_hex(text: &str, length: std::ops::RangeInclusive<usize>) -> bool {
     length.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Lists the names of all objects in a folder, including packs.
+/// Returns the names of all objects in an object folder, including those in packs.
 fn all_names(private: &Path, common: &Path) -> io::Result<Vec<String>> {
     let mut list = tempfile::tempfile()?;
     let child = git::command(common)

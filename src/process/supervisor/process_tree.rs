@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process};
 
-/// Interval at which exited children are reaped while waiting.
+/// Interval between two checks for exited children while waiting for them.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Maximum time to spend on processes that SIGKILL does not end: they hang in the kernel or belong to another user.
+/// Maximum time to wait for processes that SIGKILL does not end, because they hang in the kernel or belong to another
+/// user.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The same limit for a fork bomb, whose processes compete for the CPU.
+/// Like [`KILL_TIMEOUT`], but for a fork bomb, whose processes compete for the CPU.
 const BOMB_KILL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reaps exited children and calls `on_exit` for each. Returns whether there are children left; without any there are no
@@ -42,7 +43,7 @@ pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool
     }
 }
 
-/// Ends all descendants: sends SIGTERM, waits up to `grace`, then sends SIGKILL to the rest.
+/// Ends all descendants: sends SIGTERM, waits up to `grace`, then sends SIGKILL to those that remain.
 pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     for pid in descendants() {
         // Fails only if it has already exited.
@@ -109,13 +110,14 @@ fn all() -> impl Iterator<Item = (i32, i32)> {
     })
 }
 
-/// Returns the parent process id in a line of `/proc/PID/stat`. The program name is in parentheses and may contain some.
+/// Returns the parent process id in a line of `/proc/PID/stat`. The program name in the line is in parentheses and may
+/// itself contain parentheses.
 fn parent_in(stat: &str) -> Option<i32> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Kills every process whose environment contains `entry`. Used after a supervisor was killed.
+/// Kills every process whose environment contains `entry`. Used to find the processes of a supervisor that was killed.
 pub fn kill_marked(entry: &str) {
     for (pid, _) in all() {
         let is_marked = fs::read(format!("/proc/{pid}/environ"))

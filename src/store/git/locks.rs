@@ -21,11 +21,11 @@ use crate::store::watch::is_shared_file_system;
 const MIN_AGE: Duration = Duration::from_secs(2);
 /// The minimum age of a lock where processes that use the repository may not be visible.
 const MIN_AGE_INVISIBLE: Duration = Duration::from_secs(600);
-/// How long to wait for a lock to reach the minimum age or for a running git to end.
+/// Maximum wait for locks to reach the minimum age and for a running git to end.
 const WAIT_MAX: Duration = Duration::from_secs(4);
 /// The interval between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Most folders that are searched.
+/// Maximum number of folders to search for lock files.
 const FOLDERS_MAX: usize = 20_000;
 
 /// The folders in the common git folder in which git creates locks, and whether their subfolders are searched.
@@ -43,8 +43,8 @@ const SEARCHED: &[(&str, bool)] = &[
     ("worktrees", true),
 ];
 
-/// Returns the lock files below `common`, the git folder that all worktrees share. The folders of private histories have
-/// their own rule: see [`crate::process::history::stale_locks`].
+/// Returns the lock files below `common`, the git folder that all worktrees share. Skips the agents' private histories,
+/// for which [`crate::process::history::stale_locks`] has another rule.
 pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let searched = SEARCHED.iter();
@@ -77,7 +77,8 @@ pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether the path names a lock file. `packed-refs.new` counts: while it exists, no branch can be deleted.
+/// Returns whether `path` is the path of a lock file. `packed-refs.new` counts as one: while it exists, no branch can be
+/// deleted.
 fn is_lock(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "lock")
         || path
@@ -90,7 +91,7 @@ fn is_lock(path: &Path) -> bool {
 pub enum LockHolder {
     /// The git process with this id runs in the repository.
     Git(u32),
-    /// A process has the file open.
+    /// A process has the lock file open.
     Open,
     /// No process uses it, but the file is younger than two seconds.
     Young,
@@ -113,8 +114,9 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// Returns the lock files that no visible process holds. [`LockHolder::Invisible`] marks those that an invisible git may hold.
-/// `root` is the main worktree; `interrupted` holds the start times of interrupted operations.
+/// Returns the lock files that no visible process holds, each with [`LockHolder::Invisible`] if a git may hold it that is
+/// not visible to this process, else with `None`. `root` is the main worktree; `interrupted` holds the start times of
+/// crewdeck's interrupted operations.
 pub fn left_behind(
     root: &Path,
     common: &Path,
@@ -157,18 +159,19 @@ pub fn clear(
     }
 }
 
-/// Whether one of these locks may become removable within [`WAIT_MAX`]. [`LockHolder::Invisible`] can take minutes.
+/// Returns whether one of these locks may become removable within [`WAIT_MAX`]. For [`LockHolder::Invisible`], it can take
+/// minutes.
 fn may_be_removable_soon(stay: &[(PathBuf, LockHolder)]) -> bool {
     stay.iter().any(|(_, by)| *by != LockHolder::Invisible)
 }
 
-/// Identifies a file, so that a new file with the same name is not mistaken for it.
+/// Returns the inode and the modification time of a file, so that a new file with the same name is not mistaken for it.
 fn identity(path: &Path) -> Option<(u64, i64, i64)> {
     let meta = fs::symlink_metadata(path).ok()?;
     Some((meta.ino(), meta.mtime(), meta.mtime_nsec()))
 }
 
-/// Returns who holds a lock or may hold it; `None` if it was left behind.
+/// Returns the reason why a lock file cannot be removed yet; `None` if a killed git left it behind.
 fn holder(
     lock: &Path,
     root: &Path,
@@ -199,7 +202,7 @@ fn holder(
     }
 }
 
-/// Returns the minimum age of a lock.
+/// Returns the minimum age at which a lock that no visible process holds can be removed.
 fn min_age(gits: GitUse, is_from_interrupted: bool) -> Duration {
     match gits {
         GitUse::None => MIN_AGE,
@@ -209,7 +212,8 @@ fn min_age(gits: GitUse, is_from_interrupted: bool) -> Duration {
     }
 }
 
-/// Whether a file was created during an interrupted operation: between its start and the time limit of git.
+/// Returns whether a file with the modification time `made` was written during an interrupted operation: between the start
+/// of the operation and the time limit of git.
 fn is_from_interrupted(made: SystemTime, interrupted: &[Timestamp]) -> bool {
     let made = made.duration_since(SystemTime::UNIX_EPOCH);
     let made = Timestamp(made.unwrap_or_default().as_secs_f64());
@@ -218,7 +222,7 @@ fn is_from_interrupted(made: SystemTime, interrupted: &[Timestamp]) -> bool {
         .any(|begun| *begun <= made && made <= begun.after(TIMEOUT))
 }
 
-/// Whether another user owns the file or other machines share its file system.
+/// Returns whether another user owns the file or other machines share its file system.
 fn is_foreign(lock: &Path, meta: Option<&fs::Metadata>) -> bool {
     let own = rustix::process::geteuid().as_raw();
     meta.is_none_or(|meta| meta.uid() != own) || is_shared_file_system(lock)

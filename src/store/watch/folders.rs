@@ -14,7 +14,7 @@ use super::handle_event;
 use super::identity::{FolderId, identity};
 use super::poll_fallback::{self, EventCoverage};
 
-/// Most rounds of searching newly watched folders for further folders.
+/// Maximum number of rounds in which newly watched folders are searched for further folders.
 const ROUNDS_MAX: usize = 8;
 
 /// The folders watched by the operating system.
@@ -23,7 +23,8 @@ pub(super) struct WatchedFolders {
     skills: Option<Skills>,
     refs: Option<Refs>,
     watcher: RecommendedWatcher,
-    /// The folder that each watch belongs to, because a watch follows the folder and not its path. `None`: not watched.
+    /// The identity of the watched folder at each path, because a watch follows the folder and not its path. `None` if the
+    /// path cannot be watched.
     watched: BTreeMap<PathBuf, Option<FolderId>>,
     is_shared: bool,
     /// Whether there are more branch folders than can be watched.
@@ -31,7 +32,7 @@ pub(super) struct WatchedFolders {
 }
 
 impl WatchedFolders {
-    /// Starts to watch the folders below `base` and those of its skills.
+    /// Starts to watch the state folders below `base`, and the folders of its branches and skills.
     pub(super) fn native(
         base: PathBuf,
         skills: Option<Skills>,
@@ -70,7 +71,7 @@ impl WatchedFolders {
         Ok(folders)
     }
 
-    /// Updates the watches: recreated folders and the current folders of branches and skills.
+    /// Updates the watches: watches recreated folders again, and the current folders of branches and skills.
     pub(super) fn update(&mut self) {
         // Repeated, because a newly watched folder may already contain a new folder.
         for _ in 0..ROUNDS_MAX {

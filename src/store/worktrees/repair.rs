@@ -17,11 +17,11 @@ use crate::store::git::locks;
 use crate::store::git::{Git, busy_in, commit_of, is_hash};
 use crate::store::{StoreError, regular_file};
 
-/// Most files that are listed in a message.
+/// Maximum number of files that are listed in a message.
 const LISTED_MAX: usize = 5;
-/// Most bytes of a file in which git keeps the state of a merge.
+/// Maximum size of a file in which git keeps the state of a merge, in bytes.
 const STATE_MAX: u64 = 1024 * 1024;
-/// The temporary index with which an incomplete worktree is compared.
+/// The file name of the temporary index with which an incomplete worktree is compared.
 const COMPARE_INDEX: &str = "index.crewdeck";
 
 impl Worktrees {
@@ -69,7 +69,7 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
-    /// Repairs everything except interrupted removals, and returns the names of those.
+    /// Repairs everything except interrupted removals. Returns the worktrees whose removal was interrupted.
     fn repair(
         &mut self,
         paths: &RepoPaths,
@@ -142,13 +142,13 @@ impl OpenRegistry {
         let path = dir.to_string_lossy();
         self.repo.git.ok(&["worktree", "unlock", "--", &path])?;
         Ok(Some(format!(
-            "completed worktree {name}, which was incomplete and holds {}",
+            "completed worktree {name}: git was killed while creating it. These files in it were kept: {}",
             short_list(&files)
         )))
     }
 
-    /// Undoes the interrupted merge of a blocker's branch into a new worktree. The blockers' branches are merged again
-    /// when the task starts.
+    /// Undoes the interrupted merge of a blocker's branch into the new worktree `name`. The blockers' branches are merged
+    /// again when the task starts.
     fn undo_interrupted_start(
         &mut self,
         name: &WorktreeName,
@@ -188,12 +188,12 @@ impl OpenRegistry {
         Ok(is_undone.then(|| format!("undid an interrupted merge in worktree {name}")))
     }
 
-    /// Undoes an interrupted merge into the base, or records it if git had completed it. Keeps the user's changes, and
-    /// any merge that the user has started since.
+    /// Undoes an interrupted merge of a worktree's branch into the base, or records the merge if git had completed it. Keeps
+    /// the user's changes, and any merge that the user has started since.
     ///
-    /// The decision uses what git wrote rather than times, since a hook may run for minutes and the user may act within
-    /// a second. The merge is crewdeck's if `HEAD` is still the commit at which it started, and `MERGE_MSG` and
-    /// `MERGE_MODE` match crewdeck's command.
+    /// Whether a merge in progress is crewdeck's or the user's is decided by what git wrote and not by times, because a hook
+    /// may run for minutes and the user may act within a second. It is crewdeck's if `HEAD` is still the commit at which
+    /// crewdeck started, and `MERGE_MSG` and `MERGE_MODE` match crewdeck's command.
     pub(super) fn undo_interrupted_merge(
         &mut self,
         name: &WorktreeName,
@@ -260,7 +260,7 @@ impl OpenRegistry {
         Ok(Some(line))
     }
 
-    /// Whether crewdeck started the merge in progress in the main worktree.
+    /// Returns whether the merge in progress in the main worktree has the message and the mode of a merge by crewdeck.
     fn is_own_merge(&self, tree: &Worktree) -> bool {
         let text = |file: &str| {
             regular_file::read_text(&self.repo.git_dir().join(file), STATE_MAX).unwrap_or_default()
@@ -351,7 +351,7 @@ impl OpenRegistry {
     }
 }
 
-/// Removes git's entry of an incomplete worktree.
+/// Removes git's entry for the worktree `name` if the entry is incomplete.
 fn remove_git_entry(paths: &RepoPaths, name: &WorktreeName) -> Result<(), StoreError> {
     if paths.entries().get(name) != Some(&false) {
         return Ok(());

@@ -1,6 +1,6 @@
-//! Here-documents (`<<END`): finds where they end and whether they can start programs. Pure.
+//! Here-documents (`<<END`): finds where each ends, and whether its text can start programs. Pure.
 
-/// A here-document whose text follows the current line.
+/// A here-document. Its text begins on the next line of the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HereDocument {
     end: String,
@@ -26,7 +26,7 @@ impl HereDocument {
         })
     }
 
-    /// Moves `at` past the here-document.
+    /// Moves `at`, an index in `chars`, from the start of the here-document's text to the position after its end.
     ///
     /// # Errors
     /// If it does not end, if shells disagree where it ends, or if expanding it would start programs.

@@ -13,7 +13,7 @@ pub struct Case {
     pub new: &'static str,
     /// The text of `file` to replace and its replacement, which give the expected result.
     pub want: (&'static str, &'static str),
-    /// A part of the `ignored` label; empty if the match is exact.
+    /// A part of the expected text in [`Replaced::ignored`](super::Replaced::ignored); empty if the match is exact.
     pub ignored: &'static str,
 }
 

@@ -80,7 +80,7 @@ impl Actors {
                     && self.requests.get(&request.id) != Some(&status)
                 {
                     self.approved_shutdowns
-                    .insert(request.target.clone(), event.at);
+                        .insert(request.target.clone(), event.at);
                 }
                 self.requests.insert(request.id.clone(), status);
                 if self.requests.len() > REQUESTS_MAX {

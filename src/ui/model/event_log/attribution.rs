@@ -47,7 +47,7 @@ pub struct Actors {
     calls: VecDeque<Call>,
     requests: BTreeMap<RequestId, RequestStatus>,
     /// Agents that should shut down and have not declined, with the time of the approval. At most as many as members.
-    parting: BTreeMap<Name, Timestamp>,
+    approved_shutdowns: BTreeMap<Name, Timestamp>,
     /// The time of the first `Ready` event.
     began: Option<Timestamp>,
 }
@@ -65,7 +65,7 @@ impl Actors {
                     | UserAction::Completed
                     | UserAction::Edited => Deed::Change(Some(*task)),
                 };
-                self.did(Call {
+                self.record_call(Call {
                     id: CallId(String::new()),
                     agent: Name::user(),
                     deed,
@@ -111,7 +111,7 @@ impl Actors {
                 call, tool, input, ..
             } => {
                 if let Some(deed) = deed(tool, input) {
-                    self.did(Call {
+                    self.record_call(Call {
                         id: call.clone(),
                         agent: agent.clone(),
                         deed,

@@ -15,7 +15,7 @@ use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::AgentView;
-use crate::ui::model::board::index::PolicyContext;
+use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::{CrewModel, MODELS_MAX, Models, costs, sentence};
 use crate::ui::panes::needs;
 use crate::ui::panes::needs::answers;
@@ -138,7 +138,7 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
             // The crew is idle because a request is open, which has its own notification.
             return;
         }
-        let done = crate::ui::model::board::index(state).count(PolicyContext::Done);
+        let done = crate::ui::model::board::index(state).count(BoardStatus::Done);
         let words = match state.model.board.len() {
             0 => "the lead has answered".into(),
             all => format!("all idle, {done}/{all} done"),

@@ -143,7 +143,7 @@ pub async fn run(
                 });
             }
             EventKind::Crew(CrewEvent::CommandRejected { why, .. }) if last == TurnEnd::Done => {
-                eprint_line(&why)
+                eprint_line(&why);
             }
             _ => {}
         }

@@ -130,7 +130,7 @@ pub async fn run(
                 });
             }
             EventKind::Crew(CrewEvent::CommandRejected { why, .. }) if last == TurnEnd::Done => {
-                eprint_line(&why)
+                eprint_line(&why);
             }
             _ => {}
         }

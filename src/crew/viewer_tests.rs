@@ -286,8 +286,9 @@ async fn merge_all_stops_at_first_conflict_and_reports_status() {
     let mut stand = Vec::new();
     while said.len() < 3 {
         match place.inlet.next().await.unwrap().kind {
-            EventKind::Crew(CrewEvent::Notice { text, .. })
-            | EventKind::Crew(CrewEvent::CommandRejected { why: text, .. }) => {
+            EventKind::Crew(
+                CrewEvent::Notice { text, .. } | CrewEvent::CommandRejected { why: text, .. },
+            ) => {
                 said.push(text);
             }
             EventKind::Board(BoardEvent::BranchesChanged { branches }) => {

@@ -114,6 +114,7 @@ pub enum NoticeLevel {
 ///
 /// The JSON form is flat: the group does not appear in it, `type` names the event, and `agent` follows it.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant)] // as large as a request; the bus passes it on by value
 pub enum EventKind {
     /// In an agent.
     Agent { agent: Name, event: AgentEvent },

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use crate::protocol::{Command, CommandId, CommandIds, SentCommand};
 
-/// Maximum number of commands kept. More than the crew queues, so that it holds every command that waits there. The
-/// rejection of an older command shows its reason and restores nothing.
-const COMMANDS_MAX: usize = 512;
+/// Maximum number of commands kept: more than the crew queues and runs at once, so every rejected command is found. The
+/// rejection of an older one would show its reason and restore nothing.
+const COMMANDS_MAX: usize = 300;
 
 /// The last [`COMMANDS_MAX`] commands, oldest first. Success is not reported by id, so accepted ones stay until newer
 /// ones displace them.
@@ -31,5 +31,25 @@ impl SentCommands {
     pub fn take(&mut self, id: CommandId) -> Option<Command> {
         let at = self.commands.iter().position(|sent| sent.id == id)?;
         self.commands.remove(at).map(|sent| sent.command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn command_is_returned_once_and_the_oldest_is_dropped() {
+        let mut sent = SentCommands::default();
+        let mut ids = (0..=COMMANDS_MAX).map(|_| sent.assign_id(Command::ListModels).id);
+        let (first, second) = (ids.next(), ids.next());
+        let _ = ids.count();
+        let mut taken = |id: Option<CommandId>| id.and_then(|id| sent.take(id)).is_some();
+        assert_eq!(
+            [taken(first), taken(second), taken(second)],
+            [false, true, false]
+        );
     }
 }

@@ -79,11 +79,11 @@ impl AgentView {
     pub fn apply(&mut self, at: Timestamp, event: &AgentEvent) {
         self.transcript.apply(event);
         match event {
-            AgentEvent::ActivityChanged { activity } => {
-                if self.activity.as_ref() != Some(activity) {
-                    self.activity = Some(activity.clone());
-                    self.since = at;
-                }
+            AgentEvent::ActivityChanged { activity }
+                if self.activity.as_ref() != Some(activity) =>
+            {
+                self.activity = Some(activity.clone());
+                self.since = at;
             }
             AgentEvent::UsageChanged {
                 total,

@@ -27,11 +27,8 @@ fn spending() -> Vec<EventKind> {
 fn costs_from_journal_equal_live_costs() {
     let (mut live, mut read) = (blank(160, 45), blank(160, 45));
     for (seq, kind) in (1..).zip(spending()) {
-        let event = Event {
-            seq,
-            at: crate::domain::timestamp::Timestamp(1.0),
-            kind,
-        };
+        let at = crate::domain::timestamp::Timestamp(1.0);
+        let event = Event { seq, at, kind };
         let line = serde_json::to_string(&event).unwrap();
         update(&mut live, Msg::Event(event));
         let event: Event = serde_json::from_str(&line).unwrap();
@@ -149,10 +146,8 @@ fn peeked_plan(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let steps: Vec<String> = (1..=90).map(|n| format!("{n}. Step {n} ends.")).collect();
     let request = crate::ui::fixture::plan("r0", &steps.join("\n"));
-    apply_events(
-        &mut state,
-        vec![EventKind::Team(TeamEvent::RequestChanged { request })],
-    );
+    let asked = EventKind::Team(TeamEvent::RequestChanged { request });
+    apply_events(&mut state, vec![asked]);
     press(&mut state, "alt+w");
     while !picture(&state).contains("Step 1 ends") {
         press(&mut state, "n");
@@ -229,10 +224,8 @@ fn permission_read_to_end_in_preview_can_be_approved() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = crate::ui::fixture::started(width, height);
         let request = long_permission("r0");
-        apply_events(
-            &mut state,
-            vec![EventKind::Team(TeamEvent::RequestChanged { request })],
-        );
+        let asked = EventKind::Team(TeamEvent::RequestChanged { request });
+        apply_events(&mut state, vec![asked]);
         assert_eq!(press(&mut state, "alt+w space a"), [], "{width}");
         assert!(picture(&state).contains("Not all of it was visible"));
         assert_eq!(press(&mut state, "pgdn a"), [], "{width}");

@@ -327,20 +327,6 @@ fn rejected_form_reopens_with_reason() {
 }
 
 #[test]
-fn rejection_returns_the_form_that_it_names() {
-    let mut state = at(160, 45, None, 4);
-    press(&mut state, "a \"Draw\" enter a \"Paint\" enter");
-    // The second command did not fit into the queue in which the first one waits.
-    let full = EventKind::rejected(CommandId(2), "try again");
-    apply_events(&mut state, vec![full]);
-    let shown = picture(&state);
-    assert!(
-        shown.contains("Paint") && !shown.contains("Draw"),
-        "{shown}"
-    );
-}
-
-#[test]
 fn rejected_form_stays_draft_while_user_is_busy() {
     for keys in ["i", "i \"half\"", "?"] {
         let mut state = at(160, 45, None, 4);

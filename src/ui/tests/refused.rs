@@ -151,3 +151,17 @@ fn foreign_prompt_keeps_queued_messages() {
     apply_events(&mut state, vec![AgentEvent::Prompted { text }.of(agent)]);
     assert_eq!(state.model.queued.len(), 0);
 }
+
+#[test]
+fn rejection_returns_the_form_that_it_names() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 3 a \"Draw\" enter a \"Paint\" enter");
+    // The second command did not fit into the queue in which the first one waits.
+    apply_events(&mut state, vec![refused(2)]);
+    let shown = picture(&state);
+    assert!(
+        shown.contains("New task") && shown.contains("Paint"),
+        "{shown}"
+    );
+    assert!(!shown.contains("Draw"), "{shown}");
+}

@@ -27,10 +27,8 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
             answers::refused(app, &request, why);
         }
         Command::Task(command) => task_form::update::rejected(app, &command, why),
-        Command::ListModels => {
-            if app.model.models == Models::Asked {
-                app.model.models = Models::Listed(Vec::new());
-            }
+        Command::ListModels if app.model.models == Models::Asked => {
+            app.model.models = Models::Listed(Vec::new());
         }
         _ => {}
     }

@@ -1,5 +1,5 @@
-//! Decides when to notify the user: not while they use the window, not twice for one event, and at most every ten seconds.
-//! Pure.
+//! Decides when to notify the user: not while the user is present, and at most every ten seconds. Notifications that
+//! are pending together are combined into one. Pure.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::domain::timestamp::Timestamp;
 
 /// Minimum time between two notifications.
 pub const NOTIFY_INTERVAL: Duration = Duration::from_secs(10);
-/// How long after a key the user counts as present, if the terminal does not report focus.
+/// How long after a key press the user counts as present, if the terminal does not report its focus.
 pub const PRESENCE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum number of pending notifications. Further ones are dropped.
 const WAITING_MAX: usize = 64;
@@ -16,7 +16,7 @@ const WAITING_MAX: usize = 64;
 /// Whether the terminal window has the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Window {
-    /// The terminal has not reported it.
+    /// The terminal has not reported whether it has the focus.
     #[default]
     Unknown,
     Focused,
@@ -24,7 +24,7 @@ pub enum Window {
     Elsewhere,
 }
 
-/// The pending notifications and the state that decides about them.
+/// The pending notifications, and what is needed to decide when to show them.
 #[derive(Debug, Default)]
 pub struct Notifier {
     window: Window,
@@ -76,7 +76,7 @@ impl Notifier {
         self.waiting.push((kind, words));
     }
 
-    /// Returns the text of a notification that is due, with all pending ones combined.
+    /// Takes all pending notifications and returns their combined text, if a notification is due now.
     pub fn due(&mut self, now: Timestamp) -> Option<String> {
         if self.next_in(now)? > Duration::ZERO {
             return None;

@@ -25,26 +25,28 @@ use rustix::process::{Signal, getpid, kill_process};
 use crate::domain::text::{clip, one_line};
 use crate::ui::app::MouseOwner;
 
-/// Size of the output buffer in bytes: one frame fits, so it is written at once.
+/// Size of the output buffer in bytes. A whole frame fits into it, so that it is written at once.
 const OUT_BUFFER: usize = 128 * 1024;
 
 /// Maximum length of a text for the clipboard, in bytes. Terminals drop longer sequences.
-/// Shown if a text is longer than that.
-pub const COPY_TOO_LONG: &str = "The text is too long to copy through the terminal.";
 const COPY_MAX: usize = 100_000;
 
-/// Maximum length of a notification, in characters.
+/// The status message for a text that is longer than [`COPY_MAX`].
+pub const COPY_TOO_LONG: &str = "The text is too long to copy through the terminal.";
+
+/// Maximum length of a notification, in characters. A longer text is cut.
 const NOTIFY_MAX: usize = 200;
 
-/// Enables buttons, drags and the wheel with SGR coordinates (DEC modes 1000, 1002 and 1006). Mode 1003 is not used: it
-/// reports every mouse movement.
+/// Escape sequences that make the terminal report mouse buttons, drags and the wheel, with SGR coordinates (DEC modes
+/// 1000, 1002 and 1006). Mode 1003 is not used, because it reports every mouse movement.
 const TAKE_MOUSE: &str = "\u{1b}[?1000h\u{1b}[?1002h\u{1b}[?1006h";
 
-/// Push and pop the window title (xterm window operations 22 and 23). Terminals without a title stack ignore both.
+/// Escape sequences that save and restore the window title (xterm window operations 22 and 23). Terminals without a
+/// title stack ignore both.
 const SAVE_TITLE: &str = "\u{1b}[22;2t";
 const RESTORE_TITLE: &str = "\u{1b}[23;2t";
 
-/// The terminal in full-screen mode. A drop or a panic restores it.
+/// The terminal in full-screen mode. Dropping this value or a panic restores the terminal.
 #[derive(Debug)]
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
@@ -91,7 +93,7 @@ impl Screen {
         drawn
     }
 
-    /// Makes the next frame a complete redraw, after a resize. Needed even if the size is the same again.
+    /// Makes the next frame a complete redraw. Needed after every resize, even if the size is the same as before.
     pub fn invalidate(&mut self) {
         self.needs_full_redraw = true;
     }
@@ -105,7 +107,7 @@ impl Screen {
         Ok((size.width, size.height))
     }
 
-    /// Turns mouse capture on or off.
+    /// Sets who handles mouse events: crewdeck, with mouse capture, or the terminal, without it.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -121,7 +123,7 @@ impl Screen {
         }
     }
 
-    /// Sets the window title if it has changed.
+    /// Sets the window title, unless it is the current one.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -144,7 +146,7 @@ impl Screen {
         execute!(self.terminal.backend_mut(), Print(sequence))
     }
 
-    /// Rings the bell.
+    /// Rings the terminal's bell.
     ///
     /// # Errors
     /// Fails if the terminal is gone.

@@ -1,4 +1,4 @@
-//! The mouse targets on the screen.
+//! The parts of the screen that react to the mouse.
 
 use ratatui::layout::{Position, Rect};
 
@@ -17,9 +17,9 @@ pub enum Drag {
     Nothing,
     /// The border between two columns.
     Border,
-    /// The background of the task graph, from this cell.
+    /// The background of the task graph. Holds the cell of the last mouse event.
     Ground(Position),
-    /// The position bar of a replay, in this line.
+    /// The position bar of a replay, which occupies this area.
     Replay(Rect),
     Scrollbar(ScrollTarget, Scrollbar),
 }
@@ -27,7 +27,6 @@ pub enum Drag {
 /// What a scrollbar scrolls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScrollTarget {
-    /// A pane.
     Pane(Pane),
     /// The topmost popup.
     Popup,
@@ -38,7 +37,7 @@ pub enum ScrollTarget {
 pub struct Pointer {
     /// What is being dragged.
     pub drag: Drag,
-    /// The last clicked target, until a key is pressed. A second click on it opens it.
+    /// The last clicked target; a second click on it opens it. A key press clears it.
     pub clicked: Option<Hit>,
 }
 
@@ -52,7 +51,7 @@ pub enum Hit {
     Scrollbar(ScrollTarget, Scrollbar),
     /// The border between two columns.
     Border,
-    /// A tab, or a status line item that leads to a pane.
+    /// A tab, or an item of the status line that leads to a pane.
     Tab(Pane),
     /// A hint, button or label that triggers this action.
     Button(Action),
@@ -66,7 +65,7 @@ pub enum Hit {
     Ground,
     /// A row of the conversation, counted from the first one in view.
     Talk(usize),
-    /// A pane outside its rows.
+    /// A part of a pane that is not one of its rows.
     Pane(Pane),
     Composer,
     /// The text input of a comment.
@@ -77,22 +76,23 @@ pub enum Hit {
     Offer(usize),
     /// A row of a popup's list.
     PopupRow(usize),
-    /// A row of the help whose action works where the help was opened.
+    /// A row of the help with an action that is available where the help was opened.
     HelpRow(Action),
-    /// A line of a diff that leads to the file with this index.
+    /// A row of the diff page that leads to the file with this index.
     File(usize),
-    /// A popup outside its rows.
+    /// A part of a popup that is not one of its rows.
     Popup,
-    /// The screen outside a popup.
+    /// A part of the screen that no popup covers, while a popup is open.
     BesidePopup,
 }
 
-/// Whether the screen shows controls that only the mouse can use.
+/// Returns whether the screen shows controls that only the mouse can use, such as close buttons.
 pub fn has_mouse(prefs: &Preferences) -> bool {
     prefs.mouse == MouseOwner::Crewdeck
 }
 
-/// Returns the visible rows of a list with `len` rows from `first` on, each with its index.
+/// Returns the area and the index of each visible row of a list in the area `list`. The list has `len` rows; row
+/// `first` is the first visible one.
 pub fn listed(list: Rect, first: usize, len: usize) -> impl Iterator<Item = (Rect, usize)> {
     list.rows().zip(first..len)
 }

@@ -1,4 +1,4 @@
-//! A row of a picker and what it does.
+//! The rows of a picker, and the effects of choosing them.
 
 use crate::domain::custom_theme::ThemeChoice;
 use crate::domain::ids::Name;
@@ -9,13 +9,11 @@ use crate::ui::transcript::Portion;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PickerRow {
-    /// The label.
     pub words: String,
-    /// The indices of the characters in `words` that match the search, in order.
+    /// The indices, in ascending order, of the characters in `words` that match the search.
     pub marked: Vec<usize>,
-    /// The text on the right: a key or a mark.
+    /// The text at the right: a key, or a mark of the current choice.
     pub aside: String,
-    /// The effect of choosing the row.
     pub does: PickEffect,
 }
 
@@ -26,7 +24,7 @@ pub enum PickEffect {
     Action(Action),
     /// Focuses the pane and runs an action.
     In(Pane, Action),
-    /// Addresses a message to an agent.
+    /// Starts a message to an agent in the composer.
     Address(Name),
     /// Switches to a model.
     Model(String),

@@ -34,19 +34,19 @@ use crate::ui::model::jobs::JobBook;
 use crate::ui::model::messages::LetterLog;
 use crate::ui::model::requests::RequestBook;
 
-/// The provider's models.
+/// The list of the provider's models, which is requested when the user first opens the model picker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Models {
-    /// Not requested.
+    /// The list was not requested.
     #[default]
     Unknown,
-    /// Requested.
+    /// The list was requested and has not arrived.
     Asked,
-    /// Received.
+    /// The list has arrived.
     Listed(Vec<String>),
 }
 
-/// A message that its agent has not read yet.
+/// A message of the user that the recipient has not read yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
     /// The recipient.
@@ -54,13 +54,13 @@ pub struct Queued {
     pub text: String,
 }
 
-/// Maximum number of sent messages shown as queued.
+/// Maximum number of unread messages of the user that are shown.
 pub const QUEUED_MAX: usize = 50;
 
-/// Maximum number of listed models.
+/// Maximum number of models in the list.
 pub const MODELS_MAX: usize = 1000;
 
-/// What the crew has reported. Panes and popups read it; only events change it.
+/// The state of the crew as its events report it. Panes and popups read it; only events change it.
 #[derive(Debug)]
 pub struct CrewModel {
     pub(in crate::ui) setup: Option<SessionInfo>,
@@ -72,11 +72,11 @@ pub struct CrewModel {
     pub(in crate::ui) history: History,
     /// The usage of each task.
     pub(in crate::ui) costs: TaskBook,
-    /// The limit on concurrent model calls, and the budgets.
+    /// The limit on concurrent model calls, and the usage budgets.
     pub(in crate::ui) limits: Limits,
     /// The merge status of the task branches.
     pub(in crate::ui) branches: Branches,
-    /// What is checked out in the root; `None` until the crew has reported it.
+    /// What is checked out in the project's root directory; `None` until the crew has reported it.
     pub(in crate::ui) head: Option<CheckedOut>,
     pub(in crate::ui) team: Arc<Team>,
     pub(in crate::ui) letters: LetterLog,

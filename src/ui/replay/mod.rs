@@ -8,24 +8,25 @@ use std::time::Duration;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
 
-/// Maximum number of events to play. Of a longer recording, the newest are played.
+/// Maximum number of events to play. Of a longer recording, only the newest events are played.
 pub const EVENTS_MAX: usize = 200_000;
-/// Longer pauses between events are shortened to this.
+/// Maximum pause between two events. Longer pauses are shortened to it.
 pub const GAP_MAX: Duration = Duration::from_secs(3);
-/// Distance of a jump.
+/// How far [`Player::jump`] and [`Player::jump_back`] move the position.
 pub const JUMP: Duration = Duration::from_secs(10);
 /// The allowed speed factors.
 pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.1..=1000.0;
 
-/// A recording with a position. All times are relative to its start, with long pauses shortened to [`GAP_MAX`].
+/// A recording and the position of the replay in it. All times are relative to the start of the recording, with long
+/// pauses shortened to [`GAP_MAX`].
 #[derive(Debug)]
 pub struct Player {
     events: Vec<Event>,
-    /// The time of each event.
+    /// The time of each event since the start of the recording.
     times: Vec<Duration>,
     /// Number of events up to the position.
     happened: usize,
-    /// The position.
+    /// The position in the recording.
     time: Duration,
     speed: f64,
     is_playing: bool,
@@ -34,7 +35,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// Creates a playing player at the start of the recording.
+    /// Creates a player at the start of the recording, which plays at once.
     pub fn new(mut events: Vec<Event>, speed: f64) -> Player {
         let surplus = events.len().saturating_sub(EVENTS_MAX);
         events.drain(..surplus);
@@ -57,12 +58,10 @@ impl Player {
         }
     }
 
-    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// Whether the recording has no events.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
@@ -72,22 +71,22 @@ impl Player {
         self.happened
     }
 
-    /// Returns the position.
+    /// Returns the position in the recording.
     pub fn time(&self) -> Duration {
         self.time
     }
 
-    /// Returns the length at speed 1.
+    /// Returns the duration of the replay at speed 1.
     pub fn length(&self) -> Duration {
         self.times.last().copied().unwrap_or_default()
     }
 
-    /// Returns the speed factor.
+    /// Returns the speed factor; 1 is the recorded speed.
     pub fn speed(&self) -> f64 {
         self.speed
     }
 
-    /// Returns whether the replay runs; at the end it is always paused.
+    /// Returns whether the replay runs. At the end of the recording it never runs.
     pub fn is_playing(&self) -> bool {
         self.is_playing && self.happened < self.events.len()
     }
@@ -97,7 +96,7 @@ impl Player {
         self.events.get(..self.happened).unwrap_or_default()
     }
 
-    /// Returns the recorded wall- clock time at the position.
+    /// Returns the recorded wall-clock time at the position.
     pub fn clock(&self) -> Timestamp {
         let at = self.happened.saturating_sub(1);
         match (self.events.get(at), self.times.get(at)) {
@@ -125,7 +124,7 @@ impl Player {
         self.events.get(before..self.happened).unwrap_or_default()
     }
 
-    /// Toggles play and pause; at the end, plays from the start.
+    /// Switches between play and pause. At the end of the recording, plays it again from the start.
     pub fn pause_or_play(&mut self) -> Seek {
         if self.happened == self.events.len() && !self.is_empty() {
             self.is_playing = true;
@@ -157,17 +156,17 @@ impl Player {
         self.seek(self.time.saturating_sub(JUMP))
     }
 
-    /// Goes to `share` of the length, from 0 to 1.
+    /// Goes to a position given as a share of the duration, from 0 to 1.
     pub fn seek_share(&mut self, share: f64) -> Seek {
         self.seek(self.length().mul_f64(share.clamp(0.0, 1.0)))
     }
 
-    /// Doubles the speed.
+    /// Doubles the speed, up to the maximum of [`SPEEDS`].
     pub fn faster(&mut self) {
         self.speed = bounded(self.speed * 2.0);
     }
 
-    /// Halves the speed.
+    /// Halves the speed, down to the minimum of [`SPEEDS`].
     pub fn slower(&mut self) {
         self.speed = bounded(self.speed / 2.0);
     }
@@ -193,7 +192,7 @@ impl Player {
     }
 }
 
-/// How a screen that shows the previous position gets to the new one.
+/// How to update a screen that shows the previous position, so that it shows the new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seek {
     /// Forward: apply this many of the newest events of [`Player::past`].

@@ -11,9 +11,9 @@ use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::entry::Entry;
 use crate::ui::transcript::run::{Progress, ToolRun};
 
-/// Maximum length of a prompt, in bytes.
+/// Maximum length of a prompt, in bytes. A longer prompt is cut in the middle.
 const PROMPT_MAX: usize = 256 * 1024;
-/// Maximum number of running calls that are tracked.
+/// Maximum number of running calls that are tracked. Beyond it, the oldest is no longer updated by its result.
 const RUNNING_MAX: usize = 256;
 
 impl Transcript {
@@ -90,7 +90,8 @@ impl Transcript {
         self.log.push(kind)
     }
 
-    /// Adds to the answer that is being streamed, or starts one. Notices do not end it.
+    /// Changes the answer that is being streamed with `add`. Starts a new answer if none is open; a notice does not end
+    /// an answer.
     fn stream(&mut self, add: impl FnOnce(&mut Answer)) {
         let number = match self.open {
             Some(open) if self.log.index(open).is_some() => open,
@@ -179,7 +180,7 @@ impl Transcript {
         self.running.clear();
     }
 
-    /// Marks the running calls as abandoned: their turn is over, so their results are late or missing.
+    /// Marks the running calls as abandoned, because their turn has ended and their results are late or missing.
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {
@@ -191,7 +192,7 @@ impl Transcript {
     }
 }
 
-/// Describes a compaction.
+/// Returns a one-line description of a compaction, such as `3 old tool results pruned: 9k → 4k tokens`.
 pub fn compaction(compaction: &Compaction) -> String {
     let sizes = format!(
         "{} → {} tokens",

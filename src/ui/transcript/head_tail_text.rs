@@ -1,30 +1,31 @@
-//! Bounded text that grows: keeps the beginning and the end, and marks what was cut between them.
+//! A growing text of bounded size. Keeps the beginning and the end, with a mark about the cut part between them.
 
 /// Number of bytes kept from the beginning.
 const HEAD: usize = 128 * 1024;
 /// Minimum number of bytes kept from the end.
 const TAIL: usize = 96 * 1024;
-/// Number of bytes removed per cut. Between cuts, the end does not move, so its layout stays valid.
+/// Number of bytes that one cut removes. The end does not move between cuts, so its layout stays valid.
 const STEP: usize = 32 * 1024;
 
-/// Text of at most 256 KiB plus a mark. The result depends only on the whole text, not on how it was split into chunks.
+/// A text of at most 256 KiB plus a mark. Its content depends only on the whole text pushed, not on how the text was
+/// split into chunks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeadTailText {
     text: String,
-    /// Offset at which the end begins: after the head, or after the mark.
+    /// Byte offset at which the end begins: after the mark.
     tail: usize,
     cut: usize,
-    /// Number of cuts. Offsets into the text are valid while it does not change.
+    /// Number of cuts. A byte offset into the text is valid until this number changes.
     epoch: u32,
 }
 
 impl HeadTailText {
-    /// Returns the text, with the mark if it was cut.
+    /// Returns the text, including the mark if it was cut.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the number of cuts.
+    /// Returns the number of cuts so far. A byte offset into the text is valid until this number changes.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }

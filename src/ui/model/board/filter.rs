@@ -7,10 +7,10 @@ use crate::ui::model::board::index::BoardStatus;
 use crate::ui::text::called;
 use crate::ui::text::terms::{Polarity, Term as Word, terms};
 
-/// The supported keys, as listed in an error.
+/// The supported keys, for the error about an unknown key.
 const KEYS: &str = "owner: status: tag:";
 
-/// The values of `status:`. A prefix of a value is enough.
+/// The values of `status:` and the statuses that they match. The user may type only the beginning of a value.
 const STATUS: [(&str, &[BoardStatus]); 10] = [
     ("ready", &[BoardStatus::Ready]),
     ("blocked", &[BoardStatus::Blocked]),
@@ -39,7 +39,7 @@ const STATUS: [(&str, &[BoardStatus]); 10] = [
     ),
 ];
 
-/// A parsed filter. A task matches if all terms match.
+/// A parsed filter. A task matches the filter if it matches all terms.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Query {
     terms: Vec<Term>,
@@ -63,9 +63,9 @@ enum Looks {
 /// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// The key is unknown.
+    /// The key of this term is unknown.
     Key(String),
-    /// The value of `status:` is unknown.
+    /// This value of `status:` is unknown.
     Status(String),
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for Problem {
 }
 
 impl Query {
-    /// Parses `text`. A key without a value matches every task: the user is still typing.
+    /// Parses `text`. A key without a value matches every task, because the user is still typing.
     pub fn new(text: &str) -> Query {
         let mut out = Query::default();
         for Word { sign, key, value } in terms(text) {
@@ -95,12 +95,12 @@ impl Query {
         out
     }
 
-    /// The invalid terms.
+    /// Returns the invalid terms.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Whether `task`, with status `standing` on the board, matches the filter.
+    /// Returns whether `task`, which has the status `standing` on the board, matches the filter.
     pub fn matches(&self, task: &Task, standing: BoardStatus) -> bool {
         let mut hay = None;
         self.terms.iter().all(|term| {

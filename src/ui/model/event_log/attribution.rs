@@ -1,5 +1,5 @@
-//! Attribution of board changes: matches each change with a recent tool call or user action. A change without a match was
-//! made by another program. Pure.
+//! Finds out who changed the board or the team: matches each change with a recent tool call or user action. A change
+//! without a match was made by another program. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -12,22 +12,22 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::UserAction;
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 
-/// Maximum number of calls kept.
+/// Maximum number of tool calls and user actions in memory. Beyond it, the oldest is dropped.
 const CALLS_MAX: usize = 128;
-/// Maximum number of requests kept.
+/// Maximum number of requests in memory.
 const REQUESTS_MAX: usize = 1000;
-/// How long after its end a call may still explain a file change. The delay covers polling, where the system does not
-/// report every change.
+/// How long after its end a tool call may still be the cause of a file change. The delay covers file systems that are
+/// polled because they do not report every change.
 const EXPLAINS: Duration = Duration::from_secs(5);
 
-/// The visible effect of a call.
+/// The effect of a tool call or user action on the board or the team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
     /// Creates a task with this subject.
     Create(String),
     /// Creates the task with this number.
     Write(TaskId),
-    /// Changes a task; `None` if the call does not name it by its number.
+    /// Changes this task; `None` if the call does not give a task number.
     Change(Option<TaskId>),
     /// Spawns a teammate with this name.
     Spawn(String),
@@ -41,14 +41,15 @@ struct Call {
     ended: Option<Timestamp>,
 }
 
-/// Recent calls, requests and shutdowns, kept to attribute later events.
+/// Recent tool calls, user actions, requests and shutdowns, to which later changes are attributed.
 #[derive(Debug, Default)]
 pub struct Actors {
     calls: VecDeque<Call>,
     requests: BTreeMap<RequestId, RequestStatus>,
-    /// Agents that should shut down and have not declined, with the time of the approval. At most as many as members.
+    /// The agents whose shutdown was approved, with the time of the approval. An agent is removed when it leaves or
+    /// declines.
     approved_shutdowns: BTreeMap<Name, Timestamp>,
-    /// The time of the first `Ready` event.
+    /// The start of this crew: the time of the first `Ready` event.
     began: Option<Timestamp>,
 }
 
@@ -136,7 +137,7 @@ impl Actors {
         }
     }
 
-    /// Returns the agent whose latest matching call explains `deed` at that time, or `None`.
+    /// Returns the agent or user whose recent action explains `deed` at the time `at`; `None` if no action does.
     pub fn who(&self, deed: &Deed, at: Timestamp) -> Option<&Name> {
         let explains = |call: &&Call| {
             let fits = match (&call.deed, deed) {
@@ -162,7 +163,7 @@ impl Actors {
         self.approved_shutdowns.get(name).copied()
     }
 
-    /// Whether `at` is before the start of this crew. An unknown time is not.
+    /// Returns whether `at` is before the start of this crew. Returns false if `at` or the start is unknown.
     pub fn is_before(&self, at: Timestamp) -> bool {
         at.0 > 0.0 && self.began.is_some_and(|began| at < began)
     }

@@ -1,7 +1,7 @@
-//! Converts events to log lines; the only place that decides which event kinds are logged.
+//! Converts events to log lines. No other module decides which kinds of events are logged.
 //!
-//! Agent output and tool calls are in the conversations and are not logged. Events about tasks, messages, the team and
-//! model calls are.
+//! Agent output and tool calls are shown in the conversations and are not logged. Events about tasks, messages, the
+//! team and model calls are logged.
 
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{Name, TaskId};
@@ -44,7 +44,8 @@ pub(in crate::ui) fn tell(model: &CrewModel, event: &Event) -> Vec<Told> {
     }
 }
 
-/// Text, tool calls, usage and todo lists are shown in the conversation and the panes.
+/// Returns the log line for an event about an agent, or `None` if it is not logged. Text, tool calls, usage and todo
+/// lists are shown in the conversation and the panes instead.
 fn agent_event(model: &CrewModel, agent: &Name, event: &AgentEvent, at: Timestamp) -> Option<Told> {
     let told = |topic, words: String| Told::new(topic, words).of(agent);
     Some(match event {
@@ -314,7 +315,8 @@ fn notice(model: &CrewModel, level: NoticeLevel, agent: Option<&Name>, text: &st
     }
 }
 
-/// Returns the task that a notice is about: the one of the branch that it begins with, or the first one named as `#N`.
+/// Returns the task that a text is about: the task of the branch `wt/NAME` that the text begins with, or the first task
+/// on the board that the text names as `#N`.
 fn about_words(model: &CrewModel, text: &str) -> About {
     let branch = text
         .strip_prefix("wt/")

@@ -34,7 +34,7 @@ pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<R
 }
 
 /// Renders a piece of `text`, without the blank row above it. `before` is the state at the end of the previous piece.
-/// `shared` is the layout shared by all pieces of the table with which the piece begins, if any.
+/// If the piece begins with a part of a table, `shared` is the layout that all pieces of the table share.
 pub fn piece(
     text: &str,
     piece: &Piece,
@@ -72,7 +72,7 @@ fn build_page<'a>(mut page: PageBuilder<'a>, text: &str) -> PageBuilder<'a> {
     page
 }
 
-/// Returns whether the line above the end of `text` is blank. Quote markers count as blank.
+/// Returns whether the line before the last line of `text` is blank. Quote markers count as blank.
 fn is_after_blank(text: &str) -> bool {
     let above = text.rsplit('\n').nth(1);
     above.is_some_and(|line| line.trim_matches([' ', '\t', '>']).is_empty())
@@ -107,16 +107,17 @@ fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// Returns whether the last row of a table is still being written: it lacks the closing bar that the head has.
+/// Returns whether the last row of a table is still being written: the head ends with a vertical bar and the last row
+/// does not.
 fn is_open_row(table: &str) -> bool {
     let last = table.rsplit('\n').next().unwrap_or_default().trim_end();
     let head = table.lines().next().unwrap_or_default().trim_end();
     !last.is_empty() && !last.ends_with('|') && head.ends_with('|')
 }
 
-/// Returns what the parser reads, with the same lines. Escapes control characters, and link reference definitions
-/// (`[1]: address`): a definition draws nothing but would change earlier text that was already drawn, so definitions and
-/// references are shown as written.
+/// Returns the input for the parser, which has the same lines as `text`. Control characters are escaped, and so are
+/// link reference definitions (`[1]: address`), so that definitions and references are shown as written: a definition
+/// draws nothing, but it would change earlier text that was already drawn.
 fn parser_input(text: &str) -> String {
     let text = escape_control_chars(text);
     let parser = Parser::new_ext(&text, options());

@@ -13,32 +13,32 @@ use crate::ui::transcript::markdown::code::{Language, OpenToken};
 use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece};
 use crate::ui::transcript::markdown::table::{Table, TableLayout, TableMeasure};
 
-/// Maximum width of a thematic break, in columns.
+/// Maximum width of the line that draws a thematic break, in columns.
 const RULE_MAX: usize = 60;
 
-/// Rows under construction.
+/// Builds the rows of a Markdown text or piece.
 pub struct PageBuilder<'a> {
     columns: usize,
     theme: &'a Theme,
     rows: Vec<Row>,
     ink: usize,
     blocks: Blocks,
-    /// The text of the open block.
+    /// The text of the open block that was not drawn yet.
     spans: Vec<Span<'static>>,
     /// The stack of text styles; the last one applies.
     styles: Vec<Style>,
-    /// Whether the text is code.
+    /// Whether the open block is a code block.
     is_code: bool,
-    /// The targets of open links, and the index in `spans` where their text begins.
+    /// The open links, each with its target and the index in `spans` where its text begins.
     links: Vec<(String, usize)>,
     /// The language of the open code block, if it is known.
     language: Option<&'static Language>,
-    /// The token left open by the previous lines of code.
+    /// The token that the previous lines of code left open.
     inside: OpenToken,
-    /// Whether the first code block begins on the previous page, which shows its language.
+    /// Whether the first code block continues one of the previous piece, which has already shown the language.
     continues_code: bool,
     table: Option<Table>,
-    /// The shared layout of the first table, and whether its head is in an earlier piece.
+    /// The layout that the first table shares with other pieces, and whether its head is in an earlier piece.
     shared: (Option<TableLayout>, bool),
     /// Column measurements of the first table.
     measured: Option<TableMeasure>,
@@ -66,7 +66,8 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Sets the table layout for a text that begins with a piece of a table.
+    /// Sets the shared layout for a text that begins with a piece of a table. `is_head_above` says whether the head is
+    /// in an earlier piece.
     #[must_use]
     pub fn with_table(self, shared: Option<TableLayout>, is_head_above: bool) -> PageBuilder<'a> {
         PageBuilder {
@@ -75,7 +76,7 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Continues code from the previous page.
+    /// Makes the first code block a continuation of the previous piece. `inside` is the token that it left open.
     #[must_use]
     pub fn continuing_code(self, inside: OpenToken) -> PageBuilder<'a> {
         PageBuilder {
@@ -85,14 +86,14 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Continues the list at the end of the previous page.
+    /// Makes the first list a continuation of `list`, the list at the end of the previous piece.
     #[must_use]
     pub fn with_list(mut self, list: Option<ListState>) -> PageBuilder<'a> {
         self.blocks.continue_list(list);
         self
     }
 
-    /// Returns the finished rows.
+    /// Draws the remaining text. Returns the rows and the state for the next piece.
     pub fn finish(mut self) -> RenderedPiece {
         self.flush();
         RenderedPiece {
@@ -106,7 +107,7 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Marks the last row of the current table as incomplete.
+    /// Marks the last row of the current table as incomplete, so that it does not change the column widths.
     pub fn mark_last_row_incomplete(&mut self) {
         if let Some(table) = &mut self.table {
             table.leave_last_unmeasured();
@@ -114,6 +115,7 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// Handles a parser event. Texts are escaped again, because the parser decodes entities such as `&#27;`.
+    /// `is_after_blank` says whether a paragraph that begins follows a blank line.
     pub fn take(&mut self, event: Event<'_>, is_after_blank: bool) {
         match event {
             Event::Start(tag) => self.start(tag, is_after_blank),
@@ -311,7 +313,7 @@ impl<'a> PageBuilder<'a> {
         self.put(rest.to_string(), style);
     }
 
-    /// Adds the target after the text of a link, unless the text equals it.
+    /// Adds the target of a link after its text, unless both are the same.
     fn end_link(&mut self) {
         self.styles.pop();
         let Some((address, start)) = self.links.pop() else {
@@ -340,7 +342,7 @@ impl<'a> PageBuilder<'a> {
         self.begin_block(is_new_paragraph);
     }
 
-    /// Begins a block. `is_new_paragraph`: a paragraph after a blank line.
+    /// Begins a block. `is_new_paragraph` says whether it is a paragraph after a blank line.
     fn begin_block(&mut self, is_new_paragraph: bool) {
         self.flush();
         if self.blocks.begin(is_new_paragraph) {
@@ -353,7 +355,7 @@ impl<'a> PageBuilder<'a> {
         self.rows.push(Row::decoration(spans, self.ink));
     }
 
-    /// Draws the collected text.
+    /// Draws the text that was collected for the open block.
     fn flush(&mut self) {
         if self.spans.is_empty() {
             return;
@@ -388,7 +390,7 @@ impl<'a> PageBuilder<'a> {
     }
 }
 
-/// Drops newlines at the end.
+/// Removes the newlines at the end of `spans`.
 fn trim_end(spans: &mut Vec<Span<'static>>) {
     while let Some(mut last) = spans.pop() {
         let text_len = last.content.trim_end_matches('\n').len();

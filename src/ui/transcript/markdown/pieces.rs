@@ -1,14 +1,14 @@
-//! Splits a Markdown text that is being streamed into pieces, so that only the last ones must be laid out again.
+//! Splits a streamed Markdown text into pieces, so that only the last pieces must be laid out again when text arrives.
 //!
-//! A piece begins with each top-level block that the parser finds in the complete lines: the blocks before it are
-//! closed for good. Long blocks are cut as well, where later text cannot change what precedes the cut: fenced code
-//! between two lines, a list between two items, a table between two rows, and a paragraph between two lines if no inline
-//! markup may be open. Rendering passes state from one such piece to the next, such as an open block comment or the number
-//! of the next item; the pieces of a table share a layout ([`super::table`]). Blocks in quotes and in list items are not
-//! cut.
+//! A piece begins with each top-level block that the parser finds in the complete lines, because later text cannot
+//! change the blocks before it. Long blocks are cut as well, where later text cannot change what precedes the cut:
+//! fenced code between two lines, a list between two items, a table between two rows, and a paragraph between two lines
+//! if no inline markup may be open. Rendering passes state from one such piece to the next, for example an open block
+//! comment or the number of the next item; the pieces of a table share a layout ([`super::table`]). Blocks in quotes
+//! and in list items are not cut.
 //!
 //! The cuts depend only on the text, not on the chunks in which it arrived, so a streamed answer and a complete one are
-//! drawn alike. Each new line parses only the last piece again.
+//! drawn alike. For each new line, only the last piece is parsed again.
 
 use std::ops::Range;
 
@@ -16,36 +16,37 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
 use crate::ui::transcript::markdown::{options, parser_input};
 
-/// Minimum number of lines of code between two cuts.
+/// Minimum number of lines of a code block between two cuts.
 const CODE_LINES: usize = 64;
-/// Minimum number of lines of another block between two cuts.
+/// Minimum number of lines of a list, table or paragraph between two cuts.
 const LINES: usize = 12;
 
-/// How a piece is joined to the previous one.
+/// How a piece continues the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Joint {
-    /// It begins a new block, after a blank row.
+    /// The piece begins a new block, after a blank row.
     Apart,
-    /// It continues the code block whose fence is at this range.
+    /// The piece continues the code block whose opening fence is at this byte range of the text.
     Code(Range<usize>),
-    /// It continues the table whose head and delimiter row are at this range.
+    /// The piece continues the table whose head and delimiter row are at this byte range of the text.
     Table(Range<usize>),
-    /// It continues the list with another item.
+    /// The piece continues a list with another item.
     List,
-    /// It continues the paragraph with another line.
+    /// The piece continues a paragraph with another line.
     Paragraph,
 }
 
-/// A piece of a text.
+/// A piece of a Markdown text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Byte range in the text.
+    /// The byte range of the piece in the text.
     pub range: Range<usize>,
     pub joint: Joint,
 }
 
 impl Piece {
-    /// Returns the text to parse: the piece, after the lines that make it a continuation of its block.
+    /// Returns the Markdown source of the piece. If it continues code or a table, the fence or the table head comes
+    /// first.
     pub fn source(&self, text: &str) -> String {
         let words = &text[self.range.clone()];
         match &self.joint {
@@ -54,7 +55,8 @@ impl Piece {
         }
     }
 
-    /// Returns whether this continues a paragraph that has turned out to be a heading with an underline.
+    /// Returns whether this piece continues a paragraph that turned out to be a heading, because a line of `=` or `-`
+    /// follows.
     fn is_in_heading(&self, text: &str) -> bool {
         self.joint == Joint::Paragraph && !begins_paragraph(&parser_input(&self.source(text)))
     }
@@ -68,7 +70,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Reads the rest of `text`, which must begin with the text read before.
+    /// Splits the new complete lines of `text`, which must begin with the text of the previous call.
     pub fn read(&mut self, text: &str) {
         let read = self.pieces.last().map_or(0, |piece| piece.range.end);
         if let Some(more) = text[read..].rfind('\n') {
@@ -77,7 +79,8 @@ impl Pieces {
         }
     }
 
-    /// Returns the pieces of `text`, which must have been read. The incomplete last line is included as it is.
+    /// Returns the pieces of `text`, which must be the text of the last call of [`Pieces::read`]. The incomplete last
+    /// line belongs to the last piece.
     pub fn of(&self, text: &str) -> Vec<Piece> {
         let mut all = self.clone();
         let last = all.take_last(text, text.len());
@@ -85,7 +88,8 @@ impl Pieces {
         all.pieces
     }
 
-    /// Removes and returns the last piece, which now ends at `end`.
+    /// Removes the last piece and returns it, extended to `end`. If it continues a heading, it is joined with the
+    /// pieces before it.
     fn take_last(&mut self, text: &str, end: usize) -> Piece {
         let mut last = self.pieces.pop().unwrap_or(Piece {
             range: 0..end,
@@ -104,7 +108,7 @@ impl Pieces {
     }
 }
 
-/// Appends the pieces of `piece`, whose lines are complete, to `out`.
+/// Splits `piece`, whose lines are complete, and appends the resulting pieces to `out`.
 fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
     let end = piece.range.end;
     let source = parser_input(&piece.source(text));
@@ -194,7 +198,7 @@ fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
     out.push(piece);
 }
 
-/// Returns the offsets at which the lines of a text begin.
+/// Returns the byte offsets at which the lines of a text begin.
 fn line_starts(text: &str) -> Vec<usize> {
     let ends = text.match_indices('\n').map(|(at, _)| at + 1);
     std::iter::once(0)
@@ -206,14 +210,15 @@ fn begins_paragraph(source: &str) -> bool {
     Parser::new_ext(source, options()).next() == Some(Event::Start(Tag::Paragraph))
 }
 
-/// Returns whether a line of a paragraph is one as well if a text begins with it, whatever follows: it is not part of a
+/// Returns whether a text that begins with `line` begins with a paragraph, whatever follows: the line is not part of a
 /// table or of a link reference definition.
 fn is_plain(line: &str) -> bool {
     !line.contains('|') && !line.trim_start().starts_with('[') && begins_paragraph(line)
 }
 
-/// Characters of a paragraph that the parser reads as text, but that later text may turn into markup. In doubt they
-/// count as open up to the end of the paragraph: drawing it whole is slow, but cutting it at a wrong place is incorrect.
+/// Tracks characters of a paragraph that the parser reads as text so far, but that later text may turn into markup. In
+/// doubt, they count as open up to the end of the paragraph: drawing it whole is slow, but cutting it at a wrong place
+/// is incorrect.
 #[derive(Default)]
 struct OpenMarkup {
     brackets: usize,
@@ -225,7 +230,7 @@ impl OpenMarkup {
         self.brackets == 0 && !self.has_opener
     }
 
-    /// Reads a range of text in `source`.
+    /// Updates the state from the text at a byte range of `source`.
     fn read(&mut self, source: &str, range: Range<usize>) {
         for at in range {
             let before = || source[..at].chars().next_back().unwrap_or(' ');

@@ -3,12 +3,15 @@
 //! `cargo bench --bench board` prints medians. The times depend on the machine, so compare only ratios of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
+mod common;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use common::task_json;
 use crewdeck::domain::graph::Claimer;
 use crewdeck::domain::ids::{Name, TaskId};
 use crewdeck::domain::timestamp::Timestamp;
@@ -141,21 +144,9 @@ fn measure(size: u64) -> Row {
 
 /// Writes a task file in place and without the lock, as learn-claude-code does. Every third task is blocked by the previous.
 fn write(root: &Path, id: u64, subject: &str) {
-    let blocked_by: Vec<TaskId> = if id.is_multiple_of(3) {
-        vec![TaskId(id - 1)]
-    } else {
-        vec![]
-    };
-    let task = json!({
-        "id": id,
-        "subject": format!("{subject}: task {id} of many"),
-        "description": "What is to be done, in a few lines of text. ".repeat(5),
-        "status": "pending",
-        "blockedBy": blocked_by,
-        "owner": "",
-    });
-    let path: PathBuf = root.join(format!(".tasks/task_{id}.json"));
-    std::fs::write(path, serde_json::to_string_pretty(&task).unwrap()).unwrap();
+    let blocked_by = if id.is_multiple_of(3) { id - 1 } else { 0 };
+    let text = task_json(id, &format!("{subject}: task {id} of many"), blocked_by);
+    std::fs::write(root.join(format!(".tasks/task_{id}.json")), text).unwrap();
 }
 
 /// A crew whose lead responds very slowly, and its events as JSON lines.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::process::{self, cpu_ms};
 use common::pty::Screen;
-use common::{SIZE, crewdeck, median, ms, script, settle};
+use common::{SIZE, crewdeck, median, ms, script, settle, task_json};
 use serde_json::json;
 
 const SIZES: [u64; 2] = [100, 10_000];
@@ -76,15 +76,7 @@ fn board(size: u64) -> (tempfile::TempDir, PathBuf) {
     let root = dir.path().join("project");
     std::fs::create_dir_all(root.join(".tasks")).unwrap();
     for id in 1..=size {
-        let task = json!({
-            "id": id,
-            "subject": format!("Subject {id} of many"),
-            "description": "What is to be done, in a few lines of text. ".repeat(5),
-            "status": "pending",
-            "blockedBy": [],
-            "owner": "",
-        });
-        let text = serde_json::to_string_pretty(&task).unwrap();
+        let text = task_json(id, &format!("Subject {id} of many"), 0);
         std::fs::write(root.join(format!(".tasks/task_{id}.json")), text).unwrap();
     }
     std::thread::sleep(SETTLE);

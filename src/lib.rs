@@ -24,8 +24,8 @@
 //! | [`ui`] | state, update and view of the dashboard, all pure | everything but domain and protocol |
 //! | [`app`] | start, assembly, the main loops of the front ends | – |
 //!
-//! Beside the layers: [`config`] (settings), [`cli`] (command line), [`verbs`] (its commands on the state files),
-//! [`doctor`] (checks and repairs), [`fuzzing`] (invariants of every parser of outside bytes).
+//! Beside the layers: [`config`] (settings), [`cli`] (command line), [`commands`] (subcommands on the state files),
+//! [`doctor`] (checks and repairs), [`fuzzing`] (fuzz targets for the parsers of untrusted input).
 
 pub mod agent;
 pub mod app;

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints help, the version or a usage error, and returns its exit code. The text may repeat arguments, so control
-/// characters are escaped. Errors start with `crewdeck: ` like all others.
+/// characters are escaped. Usage errors start with `crewdeck: `, like all other errors.
 fn print_usage_error(error: &clap::Error) -> ExitCode {
     let text = crewdeck::domain::text::escape_control_chars(&error.render().to_string());
     let text = match text.strip_prefix("error: ") {

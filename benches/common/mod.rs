@@ -69,11 +69,15 @@ pub fn repository(dir: &Path, name: &str, tasks: u64) -> PathBuf {
 
 /// Writes a task to a temporary file and renames it, as other programs do. Every third task is blocked by the previous one.
 pub fn write_task(root: &Path, id: u64, subject: &str) {
-    let blocked_by: Vec<u64> = if id.is_multiple_of(3) {
-        vec![id - 1]
-    } else {
-        vec![]
-    };
+    let temporary = root.join(format!(".tasks/.tmp-{id}"));
+    let blocked_by = if id.is_multiple_of(3) { id - 1 } else { 0 };
+    std::fs::write(&temporary, task_json(id, subject, blocked_by)).unwrap();
+    std::fs::rename(temporary, root.join(format!(".tasks/task_{id}.json"))).unwrap();
+}
+
+/// Returns a task file. `blocked_by` 0: the task is ready.
+pub fn task_json(id: u64, subject: &str, blocked_by: u64) -> String {
+    let blocked_by: Vec<u64> = (blocked_by > 0).then_some(blocked_by).into_iter().collect();
     let task = json!({
         "id": id,
         "subject": subject,
@@ -82,10 +86,7 @@ pub fn write_task(root: &Path, id: u64, subject: &str) {
         "blockedBy": blocked_by,
         "owner": "",
     });
-    let text = serde_json::to_string_pretty(&task).unwrap();
-    let temporary = root.join(format!(".tasks/.tmp-{id}"));
-    std::fs::write(&temporary, text).unwrap();
-    std::fs::rename(temporary, root.join(format!(".tasks/task_{id}.json"))).unwrap();
+    serde_json::to_string_pretty(&task).unwrap()
 }
 
 /// Writes a script whose lead says `words` at `pace` tokens per second. Returns the provider name.

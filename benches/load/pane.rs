@@ -6,7 +6,7 @@ use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::ids::{CallId, Name};
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::protocol::event::SessionInfo;
-use crewdeck::protocol::{Event, EventKind};
+use crewdeck::protocol::{AgentEvent, CrewEvent, Event, EventKind};
 use crewdeck::ui::transcript::CELLS_MAX;
 use crewdeck::ui::{Motion, Msg, Theme, UiState, ViewCache, draw, keys, update};
 use jiff::tz::TimeZone;
@@ -220,7 +220,7 @@ impl Pane {
             terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),
             seq: 0,
         };
-        pane.apply(EventKind::CrewReady(SessionInfo {
+        pane.apply(EventKind::Crew(CrewEvent::Ready(SessionInfo {
             session: "s".into(),
             root: "~/project".into(),
             provider: "script".into(),
@@ -230,21 +230,13 @@ impl Pane {
             window: None,
             tools: vec![],
             earlier: false,
-        }));
+        })));
         for n in 0..cells as u64 {
             match n % 4 {
-                0 => pane.apply(EventKind::Prompted {
-                    agent: Name::lead(),
-                    text: format!("what about file {n}?"),
-                }),
-                1 => pane.apply(EventKind::Said {
-                    agent: Name::lead(),
-                    text: format!(
+                0 => pane.apply(AgentEvent::Prompted { text: format!("what about file {n}?") }.of(Name::lead())),
+                1 => pane.apply(AgentEvent::AnswerFinished { text: format!(
                         "I look at **file {n}**:\n\n- one\n- two\n\n```rust\nfn f() -> u64 {{ {n} }}\n```\n\nThat is all that there is to say of it."
-                    ),
-                    thinking: String::new(),
-                    thought_ms: 0,
-                }),
+                    ), thinking: String::new(), thought_ms: 0 }.of(Name::lead())),
                 _ => pane.call(n),
             }
         }
@@ -266,35 +258,39 @@ impl Pane {
         let end = if n % 12 == 11 { "\n\n" } else { " " };
         let text = format!("a few more words of a reply about file {n}{end}");
         let agent = Name::lead();
-        self.apply(EventKind::TextDelta { agent, text });
+        self.apply(AgentEvent::TextDelta { text }.of(agent));
     }
 
     fn grow(&mut self, kind: StreamKind, text: &str) {
         let (agent, text) = (Name::lead(), text.to_string());
         self.apply(match kind {
-            StreamKind::Text => EventKind::TextDelta { agent, text },
-            StreamKind::Thinking => EventKind::ThinkingDelta { agent, text },
+            StreamKind::Text => AgentEvent::TextDelta { text }.of(agent),
+            StreamKind::Thinking => AgentEvent::ThinkingDelta { text }.of(agent),
         });
     }
 
     fn call(&mut self, n: u64) {
         let (agent, call, tool) = (Name::lead(), CallId(n.to_string()), "read_file".to_string());
-        self.apply(EventKind::ToolStarted {
-            agent: agent.clone(),
-            call: call.clone(),
-            tool: tool.clone(),
-            on: format!("src/file-{n}.rs"),
-            input: serde_json::json!({ "path": format!("src/file-{n}.rs") }),
-        });
-        self.apply(EventKind::ToolFinished {
-            agent,
-            call,
-            tool,
-            outcome: Outcome::Ok,
-            output: "fn main() {}\n".repeat(20),
-            diff: String::new(),
-            took_ms: 3,
-        });
+        self.apply(
+            AgentEvent::ToolStarted {
+                call: call.clone(),
+                tool: tool.clone(),
+                on: format!("src/file-{n}.rs"),
+                input: serde_json::json!({ "path": format!("src/file-{n}.rs") }),
+            }
+            .of(agent.clone()),
+        );
+        self.apply(
+            AgentEvent::ToolFinished {
+                call,
+                tool,
+                outcome: Outcome::Ok,
+                output: "fn main() {}\n".repeat(20),
+                diff: String::new(),
+                took_ms: 3,
+            }
+            .of(agent),
+        );
     }
 
     fn key(&mut self, key: &str) {

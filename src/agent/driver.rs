@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::budget_gate::BudgetGate;
 pub use super::model_config::{ModelConfig, SharedModelConfig};
 use super::tool_runner::{PublishedCalls, ToolRunner};
-use super::turn::{Effect, Input, Turn};
+use super::turn::{Input, Turn, TurnEffect};
 use crate::domain::chat::{self, Block};
 use crate::domain::ids::{JobId, Name, PromptId};
 use crate::domain::mail::MailMessage;
@@ -20,105 +20,98 @@ use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::model::ToolSpec;
 use crate::protocol::EventSender;
-use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel, TurnEnd};
+use crate::protocol::event::{
+    AgentEvent, CrewEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent, TurnEnd,
+};
 use crate::store::{Board, Cursor, Mailbox, PromptQueue, QueuedPrompt, Requests, Transcript};
 
-/// Commands of the crew to an agent while it works.
+/// Commands that the crew sends to an agent.
 #[derive(Debug)]
 pub enum Control {
-    /// Adds text to its conversation.
+    /// Adds text to the agent's conversation.
     Say(Vec<Block>),
-    /// Interrupts the turn.
+    /// Interrupts the agent's turn.
     Interrupt,
-    /// Summarises the conversation, in most detail about this.
+    /// Summarises the conversation. The text says what to cover in most detail.
     Compact(String),
 }
 
-/// Everything that one agent works with.
+/// Runs one agent: its configuration, stores and state.
 pub struct Driver {
-    /// The agent's name.
     pub name: Name,
-    /// The system prompt.
     pub system: String,
-    /// The tools that are sent to the model.
+    /// The descriptions of the agent's tools, as sent to the model.
     pub specs: Arc<Vec<ToolSpec>>,
-    /// The model.
+    /// The model configuration, which the user may change between calls.
     pub model: SharedModelConfig,
-    /// Runs tool calls.
     pub tool_runner: ToolRunner,
-    /// Counts usage and enforces budgets.
     pub budget_gate: Arc<dyn BudgetGate>,
-    /// Publishes events.
     pub publisher: EventSender,
-    /// The message store; `None` for subagents.
+    /// The store of messages between agents; `None` for subagents.
     pub post: Option<Mailbox>,
-    /// The queue of prompts; only for the lead.
+    /// The queue of the user's prompts; `None` except for the lead.
     pub prompts: Option<Arc<PromptQueue>>,
-    /// The requests that messages refer to.
+    /// The approval requests, which messages refer to.
     pub requests: Requests,
-    /// The board with the agent's open task.
     pub board: Board,
-    /// Who the agent is, in words that are kept at a compaction; empty for the lead.
+    /// The agent's name, role and team as text, which a compaction keeps; empty for the lead.
     pub identity: String,
-    /// The share of the window, in percent, at which the conversation is summarised.
+    /// The share of the context window, in percent, at which the conversation is compacted.
     pub compact_at: u64,
-    /// The log of the conversation.
+    /// The conversation's log on disk.
     pub transcript: Transcript,
-    /// Returns the current time.
     pub clock: fn() -> Timestamp,
     /// Returns random numbers in 0..1, to spread retries.
     pub jitter: fn() -> f64,
-    /// State that is kept from turn to turn.
     pub state: State,
 }
 
-/// Whether an agent's log on disk holds its conversation.
+/// How completely the log on disk holds an agent's conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Log {
-    /// The conversation is empty.
+    /// Nothing is in the log, because the conversation is empty.
     Empty,
     /// The log holds the whole conversation.
     Whole,
-    /// A line could not be written, or the log was removed: it must be rewritten.
+    /// A line could not be written, or the log was removed. The log must be rewritten.
     Incomplete,
 }
 
-/// The state of a driver that is kept from turn to turn.
+/// The part of a driver that changes: the conversation, usage, and what is not yet saved or acknowledged.
 pub struct State {
-    /// The conversation.
+    /// The conversation and the state of the current turn.
     pub turn: Turn,
-    /// Total usage so far, in tokens.
+    /// Total token usage so far.
     pub usage: Usage,
-    /// Total cost so far, if the price is known.
+    /// Total cost so far in US dollars; `None` if the price is unknown.
     pub cost: Option<f64>,
     /// The number of model calls so far.
     pub calls: u64,
-    /// The todo list.
+    /// The agent's todo list, which its tool `todo` replaces.
     pub todo: TodoList,
     /// The approved shutdown request, if the agent has received one.
     pub approved_shutdown: Option<MailMessage>,
-    /// Whether the log on disk is complete.
     pub(super) log: Log,
     /// The inbox position after the messages in the conversation message that is being built.
     pub(super) pending_inbox: Option<Cursor>,
     /// The inbox position after messages that are not yet on disk or not yet acknowledged.
     pub(super) unacknowledged_inbox: Option<Cursor>,
-    /// The inbox messages up to that position.
+    /// The inbox messages that were taken but not yet acknowledged.
     pub(super) letters: Vec<MailMessage>,
-    /// Prompts in the conversation message that is being built.
+    /// The prompts in the conversation message that is being built.
     pub(super) prompts: Vec<QueuedPrompt>,
-    /// Prompts in the conversation that are still in the queue on disk.
+    /// Prompts that are in the conversation and still in the queue on disk.
     pub(super) unacknowledged_prompts: Vec<PromptId>,
-    /// Background jobs whose end is in the conversation message that is being built.
+    /// Background jobs whose result is in the conversation message that is being built.
     pub(super) pending_jobs: Vec<JobId>,
-    /// Background jobs whose end is in conversation messages that are not on disk yet.
+    /// Background jobs whose result is in the conversation, but not yet recorded as reported.
     pub(super) unacknowledged_jobs: Vec<JobId>,
     /// Inbox messages in the conversation that the model has not answered yet.
     pub(super) unanswered: Vec<MailMessage>,
     /// How long the model thought before its last answer, in milliseconds.
     pub(super) thought_ms: u64,
     pub(super) announced: PublishedCalls,
-    /// The start of the turn.
+    /// The time at which the current turn started.
     pub(super) began: Timestamp,
     /// The file errors that were reported in this turn, so that each is reported once.
     troubles: Mutex<BTreeSet<String>>,
@@ -152,12 +145,10 @@ impl State {
 }
 
 impl Driver {
-    /// Runs a turn that begins with `start`: new text (empty to read the inbox), or a compaction.
+    /// Runs a turn. `start` is new text (empty to read only the inbox) or a request for a compaction.
     pub async fn turn(&mut self, start: Input, control: &mut mpsc::Receiver<Control>) -> TurnEnd {
-        self.publish(EventKind::TurnStarted {
-            agent: self.name.clone(),
-        })
-        .await;
+        self.publish(AgentEvent::TurnStarted.of(self.name.clone()))
+            .await;
         self.budget_gate.begin(&self.name);
         self.state.began = (self.clock)();
         self.troubles().clear();
@@ -166,7 +157,7 @@ impl Driver {
         while let Some(input) = inputs.pop_front() {
             for effect in self.state.turn.step(input) {
                 match effect {
-                    Effect::CheckMail => {
+                    TurnEffect::CheckMail => {
                         self.set_budget();
                         self.repair_log().await;
                         // If the turn is already interrupted, messages taken now would stay unanswered.
@@ -178,23 +169,23 @@ impl Driver {
                         };
                         inputs.push_back(Input::Mail(blocks));
                     }
-                    Effect::Save(message) => self.save(message).await,
-                    Effect::Call => {
+                    TurnEffect::Save(message) => self.save(message).await,
+                    TurnEffect::Call => {
                         self.repair_log().await;
                         let answer = self.call(control, &mut inputs).await;
                         inputs.push_back(answer);
                     }
-                    Effect::Summarise(question) => {
+                    TurnEffect::Summarise(question) => {
                         let answer = self.summarise(question, control, &mut inputs).await;
                         inputs.push_back(answer);
                     }
-                    Effect::Archive => {
+                    TurnEffect::Archive => {
                         self.repair_log().await;
                         inputs.push_back(self.archive().await);
                     }
-                    Effect::Replace(_) => self.replace().await,
-                    Effect::Compacted(compaction) => self.compacted(compaction).await,
-                    Effect::Wait {
+                    TurnEffect::Replace(_) => self.replace().await,
+                    TurnEffect::Compacted(compaction) => self.compacted(compaction).await,
+                    TurnEffect::Wait {
                         wait,
                         attempt,
                         attempts_max,
@@ -208,15 +199,16 @@ impl Driver {
                         };
                         self.back_off(wait, activity, control, &mut inputs).await;
                     }
-                    Effect::Run(calls) => {
+                    TurnEffect::Run(calls) => {
                         self.repair_log().await;
                         self.run(calls, control, &mut inputs).await;
                     }
-                    Effect::Notice(level, text) => {
+                    TurnEffect::Notice(level, text) => {
                         let agent = Some(self.name.clone());
-                        self.publish(EventKind::Notice { level, agent, text }).await;
+                        self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
+                            .await;
                     }
-                    Effect::End(end) => ended = end,
+                    TurnEffect::End(end) => ended = end,
                 }
             }
         }
@@ -227,15 +219,12 @@ impl Driver {
         .await;
         self.record_turn_end().await;
         let end = ended.clone();
-        self.publish(EventKind::TurnEnded {
-            agent: self.name.clone(),
-            end,
-        })
-        .await;
+        self.publish(AgentEvent::TurnEnded { end }.of(self.name.clone()))
+            .await;
         ended
     }
 
-    /// Returns the model in use.
+    /// Returns a copy of the model configuration in use.
     pub(super) fn engine(&self) -> ModelConfig {
         self.model
             .read()
@@ -243,31 +232,26 @@ impl Driver {
             .clone()
     }
 
-    /// Publishes what the agent does now.
     pub async fn activity(&self, activity: Activity) {
-        self.publish(EventKind::ActivityChanged {
-            agent: self.name.clone(),
-            activity,
-        })
-        .await;
+        self.publish(AgentEvent::ActivityChanged { activity }.of(self.name.clone()))
+            .await;
     }
 
-    /// Publishes an event.
     pub async fn publish(&self, kind: EventKind) {
         self.publisher.publish(kind).await;
     }
 
-    /// Reports to the user that a state file could not be read or written, each error once per turn.
+    /// Reports to the user that a state file could not be read or written. Each error is reported once per turn.
     pub async fn report_file_error(&self, what: &str, error: &crate::store::StoreError) {
         let text = format!("{what}: {error}");
         if !self.troubles().insert(text.clone()) {
             return;
         }
-        self.publish(EventKind::Notice {
+        self.publish(EventKind::Crew(CrewEvent::Notice {
             level: NoticeLevel::Error,
             agent: Some(self.name.clone()),
             text,
-        })
+        }))
         .await;
     }
 
@@ -296,16 +280,15 @@ impl Driver {
                 self.count(&engine, &reply).await;
                 for letter in std::mem::take(&mut self.state.unanswered) {
                     let step = DeliveryState::ActedOn;
-                    self.publish(EventKind::LetterMoved { letter, step }).await;
+                    self.publish(EventKind::Team(TeamEvent::MessageMoved { letter, step }))
+                        .await;
                 }
                 Input::Replied(reply)
             }
             Some(Err(error)) => {
                 if !partial.is_empty() {
-                    self.publish(EventKind::StreamReset {
-                        agent: self.name.clone(),
-                    })
-                    .await;
+                    self.publish(AgentEvent::StreamReset.of(self.name.clone()))
+                        .await;
                 }
                 Input::ModelFailed {
                     error,
@@ -390,8 +373,8 @@ impl Driver {
     }
 }
 
-/// Runs `work` while receiving commands: new text is queued for the turn, and an interrupt drops the work and returns
-/// `None`.
+/// Runs `work` while receiving commands. New text and compaction requests are queued in `inputs`. An interrupt drops
+/// the work; the result is then `None`.
 pub(super) async fn until_interrupt<T>(
     control: &mut mpsc::Receiver<Control>,
     inputs: &mut VecDeque<Input>,
@@ -411,7 +394,7 @@ pub(super) async fn until_interrupt<T>(
     }
 }
 
-/// Runs file work on a thread for blocking work. A panic in it becomes an error.
+/// Runs file access on a thread for blocking work. A panic in it becomes an error.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, crate::store::StoreError> + Send + 'static,
 ) -> Result<T, crate::store::StoreError> {

@@ -1,29 +1,30 @@
-//! The idle cycle of a teammate as a pure state machine: messages first, then its own task, then a claim, else idle.
+//! The idle cycle of a teammate as a pure state machine. Messages come first, then its own open task, then a task to
+//! claim; otherwise it is idle.
 
 use std::time::Duration;
 
 use crate::domain::ids::TaskId;
 
-/// How often an agent that ended its turn with its task open is reminded of it.
+/// Maximum number of reminders to an agent that ended its turn with its task open.
 pub const NUDGES_MAX: u32 = 2;
 
-/// The situation of a teammate between two turns.
+/// What a teammate finds when it decides what to do between two turns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Situation {
-    /// Whether messages wait in its inbox.
+    /// Whether unread messages or results of background jobs wait for it.
     pub has_mail: bool,
-    /// The open task that it owns.
+    /// The teammate's own open task, if it has one.
     pub own: Option<TaskId>,
-    /// A task that it may claim.
+    /// A task that the teammate may claim, if there is one.
     pub claimable: Option<TaskId>,
-    /// Whether a request waits for the user. Such time does not count as idle.
+    /// Whether it waits for a decision or for a background job. Such time does not count as idle.
     pub awaits_user: bool,
-    /// The monotonic time since the crew started.
+    /// The time since the crew started, on the monotonic clock.
     pub now: Duration,
 }
 
 impl Situation {
-    /// Returns whether there is work to do.
+    /// Returns whether the teammate has something to do.
     pub fn has_work(&self) -> bool {
         self.has_mail || self.own.is_some() || self.claimable.is_some()
     }
@@ -32,42 +33,43 @@ impl Situation {
 /// What a teammate does next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum IdleAction {
-    /// Read its messages and work on them.
+    /// Start a turn that reads the messages.
     Read,
-    /// Continue its own task: it ended its turn without completing it.
+    /// Start a turn that continues its own task, which it left open at the end of its last turn.
     Resume(TaskId),
     /// Try to claim this task.
     Claim(TaskId),
-    /// Stay idle until something changes, or until this time.
+    /// Stay idle until something changes, or until this time since the crew started.
     StayIdle(Option<Duration>),
-    /// Wait for a message: its own task is still open after [`NUDGES_MAX`] reminders.
+    /// Wait for a message, because its own task is still open after [`NUDGES_MAX`] reminders.
     Stuck(TaskId),
-    /// Leave.
+    /// Leave the team.
     Leave(LeaveReason),
 }
 
-/// LeaveReason a teammate leaves.
+/// Why a teammate leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaveReason {
     /// A shutdown request was approved.
     ShutdownApproved,
-    /// It was idle for too long.
+    /// The teammate was idle for longer than its timeout.
     IdleTimeout,
 }
 
 /// The state of the idle cycle.
 #[derive(Debug, Clone, Default)]
 pub struct Idle {
-    /// How long the agent may be idle; `None` means forever.
+    /// How long the agent may be idle; `None` for no limit.
     timeout: Option<Duration>,
     since: Option<Duration>,
     nudged: Option<(TaskId, u32)>,
-    /// Whether a shutdown request was approved.
+    /// Whether a shutdown request was approved and the agent has not rejected it.
     is_leaving: bool,
 }
 
 impl Idle {
-    /// Creates the state of an agent that leaves after being idle for `timeout`; `None` means never.
+    /// Creates the state of an agent that leaves after being idle for `timeout`. With `None` it never leaves for
+    /// being idle.
     pub fn new(timeout: Option<Duration>) -> Idle {
         Idle {
             timeout,
@@ -85,7 +87,8 @@ impl Idle {
         self.is_leaving = false;
     }
 
-    /// Returns what to do next.
+    /// Returns the next action. Messages come first, then the agent's open task, then an approved shutdown, then a
+    /// task to claim.
     pub fn next(&mut self, situation: Situation) -> IdleAction {
         if situation.has_mail {
             self.since = None;

@@ -1,4 +1,4 @@
-//! The driver's inbox: takes messages before each model call and acknowledges them once they are on disk.
+//! Reads the inbox for the driver: takes messages before each model call and acknowledges them once they are on disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use super::mail;
 use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::domain::mail::{MailKind, MailMessage};
-use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel};
+use crate::protocol::event::{AgentEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::{InboxReader, Mailbox, StoreError, UnreadMessages};
 
-/// How long an agent waits for another program that is reading its inbox, much longer than `crewdeck mail read` takes.
-/// After that the messages are left for the next check.
+/// How long an agent waits for another program that is reading its inbox: much longer than `crewdeck mail read`
+/// takes. After that, the agent leaves the messages for its next check.
 const READER_WAIT: Duration = Duration::from_secs(1);
 
 impl Driver {
-    /// Takes the waiting prompts and messages. They are acknowledged when the conversation message that contains them is
-    /// saved.
+    /// Returns the waiting prompts, messages, notes and job results as text for the model. Prompts and messages are
+    /// acknowledged when the conversation message that contains them is saved.
     pub async fn gather_mail(&mut self) -> Vec<Block> {
         let prompts = self.prompts.as_ref().map(|queue| queue.take());
         let prompts = prompts.unwrap_or_default();
@@ -31,7 +31,7 @@ impl Driver {
             self.state.pending_jobs.extend(results.jobs);
             for (what, text) in results.lines {
                 let agent = self.name.clone();
-                self.publish(EventKind::Injected { agent, what, text })
+                self.publish(AgentEvent::ContextAdded { what, text }.of(agent))
                     .await;
             }
         }
@@ -82,7 +82,7 @@ impl Driver {
         Ok(pending)
     }
 
-    /// Returns the agent's inbox reader, or opens one.
+    /// Returns the inbox reader that is open, or opens one.
     async fn reader(&self, post: Mailbox) -> Result<Arc<InboxReader>, StoreError> {
         if let Some(reader) = self.tool_runner.mailbox.reader() {
             return Ok(reader);
@@ -91,7 +91,7 @@ impl Driver {
         blocking(move || post.reader(&name, READER_WAIT).map(Arc::new)).await
     }
 
-    /// Records, before the message with inbox contents is written, where they will be found.
+    /// Records in the inbox, before the conversation message with its contents is saved, which log will contain them.
     pub(super) async fn announce(&self) {
         let (Some(reader), Some(cursor)) =
             (self.tool_runner.mailbox.reader(), self.state.pending_inbox)
@@ -103,8 +103,8 @@ impl Driver {
         let _ = blocking(move || reader.announce(&log, &cursor)).await;
     }
 
-    /// Takes an approved shutdown request out of the inbox if nothing else waits there, because leaving needs no model call.
-    /// Returns whether it did.
+    /// Takes an approved shutdown request out of the inbox, because leaving needs no model call. Does so only if
+    /// nothing else waits there. Returns whether a request was taken.
     pub async fn take_shutdown(&mut self) -> bool {
         let Some(post) = self.post.clone() else {
             return false;
@@ -147,7 +147,7 @@ impl Driver {
         }
     }
 
-    /// Acknowledges inbox messages that are on disk. A failure is retried at the next step.
+    /// Acknowledges the inbox messages that the log on disk contains. A failure is retried at the next step.
     pub(super) async fn acknowledge(&mut self) {
         if self.state.log == Log::Incomplete {
             return;
@@ -171,10 +171,10 @@ impl Driver {
         for letter in self.state.letters.drain(..) {
             let step = DeliveryState::Delivered;
             self.publisher
-                .publish(EventKind::LetterMoved {
+                .publish(EventKind::Team(TeamEvent::MessageMoved {
                     letter: letter.clone(),
                     step,
-                })
+                }))
                 .await;
             self.publisher.publish(entry(&self.name, &letter)).await;
             self.state.unanswered.push(letter);
@@ -188,11 +188,11 @@ fn entry(agent: &Name, letter: &MailMessage) -> EventKind {
     let is_users = letter.from == Name::user().as_str() && letter.kind == MailKind::Message;
     // The user prompts the lead directly, so a message to the lead that claims to be the user's is shown as a message.
     if is_users && !agent.is_lead() {
-        return EventKind::Prompted { agent, text };
+        return AgentEvent::Prompted { text }.of(agent);
     }
     let what = match letter.kind {
         MailKind::Message => format!("message from {}", letter.from),
         _ => format!("message from {} ({})", letter.from, letter.kind),
     };
-    EventKind::Injected { agent, what, text }
+    AgentEvent::ContextAdded { what, text }.of(agent)
 }

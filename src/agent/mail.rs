@@ -1,4 +1,4 @@
-//! Messages on their way into a conversation: their form for the model, and which ones are shutdown requests.
+//! Formats messages for the model, and recognises approved shutdown requests.
 
 use serde_json::{Map, Value};
 
@@ -7,14 +7,14 @@ use crate::domain::ids::Name;
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 
-/// Returns the messages as one block: `<inbox>` with a JSON array, as in learn-claude-code.
+/// Returns the messages as one text block: `<inbox>` with a JSON array, as in learn-claude-code.
 pub fn block(letters: &[MailMessage]) -> Block {
     let list: Vec<Value> = letters.iter().map(plain).collect();
     let json = serde_json::to_string_pretty(&list).unwrap_or_default();
     Block::text(format!("<inbox>\n{json}\n</inbox>"))
 }
 
-/// Returns the fields of a message that the model needs, without the ids and dates of the file.
+/// Returns the fields of a message that the model needs: without the message's id and time.
 fn plain(letter: &MailMessage) -> Value {
     let mut out = Map::new();
     out.insert("from".into(), letter.from.clone().into());
@@ -28,8 +28,8 @@ fn plain(letter: &MailMessage) -> Value {
     Value::Object(out)
 }
 
-/// Returns whether `letter` asks `to` to shut down and the matching request is approved (promise 7). The message alone
-/// proves nothing, because any program can write one.
+/// Returns whether `letter` asks `to` to shut down and `request` is the matching approved request (promise 7). The
+/// message alone proves nothing, because any program can write one.
 pub fn is_approved_shutdown(letter: &MailMessage, to: &Name, request: Option<&Request>) -> bool {
     letter.kind == MailKind::ShutdownRequest
         && request.is_some_and(|r| {

@@ -10,20 +10,21 @@ use crate::domain::todo::TodoList;
 use crate::store::InboxReader;
 use crate::tools::policy::PlanGate;
 
-/// Most crew notes that wait for an agent's next call; older ones are dropped.
+/// Maximum number of crew notes that wait for an agent's next model call. Beyond it, the oldest are dropped.
 pub const NOTES_MAX: usize = 20;
 
-/// Most results of background jobs that wait for an agent's next call; older ones are dropped.
+/// Maximum number of background job results that wait for an agent's next model call. Beyond it, the oldest are
+/// dropped.
 pub const RESULTS_MAX: usize = 32;
 
-/// The results of background jobs that ended.
+/// The results of background jobs that have ended, for the model and the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
-    /// All results, in the form of learn-claude-code, for the model.
+    /// All results as one text for the model, in the form of learn-claude-code.
     pub block: Block,
-    /// Each result for the screen: its first line, and the whole text if it has more lines.
+    /// For the screen, the first line of each result, and its whole text if there are more lines.
     pub lines: Vec<(String, String)>,
-    /// The jobs.
+    /// The jobs to which the results belong.
     pub jobs: Vec<JobId>,
 }
 
@@ -34,27 +35,27 @@ pub struct AgentMailbox {
     gate: Mutex<PlanGate>,
     notes: Mutex<VecDeque<String>>,
     results: Mutex<VecDeque<(JobId, String)>>,
-    untold: Mutex<Vec<(JobId, String)>>,
-    place: Mutex<Option<PathBuf>>,
+    unreported_jobs: Mutex<Vec<(JobId, String)>>,
+    workdir: Mutex<Option<PathBuf>>,
     compaction: Mutex<Option<String>>,
-    parting: Mutex<Option<ShutdownAnswer>>,
-    /// Whether messages do not wake the agent.
+    shutdown_answer: Mutex<Option<ShutdownAnswer>>,
+    /// Whether new messages do not wake the agent.
     ignores_messages: Mutex<bool>,
-    lifted: Mutex<Option<TaskId>>,
+    revoked_task: Mutex<Option<TaskId>>,
     reader: Mutex<Option<Arc<InboxReader>>>,
 }
 
 /// An agent's answer to a shutdown request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShutdownAnswer {
-    /// It leaves once it has no open task.
+    /// The agent leaves once it has no open task.
     Agreed,
-    /// It stays.
+    /// The agent stays.
     Refused,
 }
 
 impl AgentMailbox {
-    /// Creates the state of an agent with this plan gate.
+    /// Creates an empty mailbox with this plan gate.
     pub fn new(gate: PlanGate) -> AgentMailbox {
         AgentMailbox {
             gate: Mutex::new(gate),
@@ -62,53 +63,51 @@ impl AgentMailbox {
         }
     }
 
-    /// Stores a new todo list for the driver.
+    /// Stores a new todo list, which the driver takes after the tool call.
     pub fn set_todo(&self, list: TodoList) {
         *lock(&self.todo) = Some(list);
     }
 
-    /// Takes the new todo list, if there is one.
+    /// Takes the todo list that [`AgentMailbox::set_todo`] stored, if there is one.
     pub fn take_todo(&self) -> Option<TodoList> {
         lock(&self.todo).take()
     }
 
-    /// Returns the agent's plan gate.
+    /// Returns the plan gate: while it is closed, the agent may only read.
     pub fn gate(&self) -> PlanGate {
         *lock(&self.gate)
     }
 
-    /// Opens the plan gate, because the plan was approved.
+    /// Opens the plan gate after the plan was approved.
     pub fn open_gate(&self) {
         *lock(&self.gate) = PlanGate::Open;
     }
 
-    /// Returns whether messages do not wake the agent, because the last ones could not be acknowledged: they
-    /// still wait and would wake it again and again.
+    /// Returns whether new messages do not wake the agent. This is so if the last messages could not be acknowledged:
+    /// they are still in the inbox and would wake it endlessly.
     pub fn ignores_messages(&self) -> bool {
         *lock(&self.ignores_messages)
     }
 
-    /// Sets whether messages do not wake the agent.
     pub fn set_ignores_messages(&self, ignores: bool) {
         *lock(&self.ignores_messages) = ignores;
     }
 
-    /// Stores the inbox reader until the messages that were taken are acknowledged.
+    /// Stores the inbox reader, which locks the inbox, until the messages that were taken are acknowledged.
     pub fn keep_reader(&self, reader: Arc<InboxReader>) {
         *lock(&self.reader) = Some(reader);
     }
 
-    /// Returns the stored inbox reader.
     pub fn reader(&self) -> Option<Arc<InboxReader>> {
         lock(&self.reader).clone()
     }
 
-    /// Drops the inbox reader, so that others may read the inbox.
+    /// Drops the inbox reader, so that other programs may read the inbox.
     pub fn drop_reader(&self) {
         *lock(&self.reader) = None;
     }
 
-    /// Adds a crew note for the agent's next call.
+    /// Adds a note of the crew to the agent's next model call.
     pub fn note(&self, line: String) {
         let mut notes = lock(&self.notes);
         if notes.len() == NOTES_MAX {
@@ -117,25 +116,25 @@ impl AgentMailbox {
         notes.push_back(line);
     }
 
-    /// Records that a background job started. It stays in the list until [`AgentMailbox::remove_reported_job`]. The list is bounded by the number
-    /// of jobs that may run and by [`RESULTS_MAX`].
+    /// Records that a background job started. The job stays in the list until [`AgentMailbox::remove_reported_job`].
+    /// The number of running jobs and [`RESULTS_MAX`] limit the length of the list.
     pub fn add_running_job(&self, job: JobId, command: String) {
-        lock(&self.untold).push((job, command));
+        lock(&self.unreported_jobs).push((job, command));
     }
 
-    /// Returns the background jobs whose end is not in the conversation on disk, with their commands.
+    /// Returns the background jobs whose result is not yet in the conversation on disk, with their commands.
     pub fn unreported_jobs(&self) -> Vec<(JobId, String)> {
-        lock(&self.untold).clone()
+        lock(&self.unreported_jobs).clone()
     }
 
-    /// Records that the end of a background job is in the conversation on disk. Returns its command.
+    /// Removes a background job whose result is in the conversation on disk. Returns its command.
     pub fn remove_reported_job(&self, job: &JobId) -> Option<String> {
-        let mut untold = lock(&self.untold);
+        let mut untold = lock(&self.unreported_jobs);
         let at = untold.iter().position(|(id, _)| id == job)?;
         Some(untold.remove(at).1)
     }
 
-    /// Stores the result of a background job for the agent's next call.
+    /// Stores the result of a background job for the agent's next model call.
     pub fn add_job_result(&self, job: JobId, line: String) {
         let dropped = {
             let mut results = lock(&self.results);
@@ -147,12 +146,12 @@ impl AgentMailbox {
         }
     }
 
-    /// Returns whether results of background jobs wait.
+    /// Returns whether results wait for the agent's next model call.
     pub fn has_job_results(&self) -> bool {
         !lock(&self.results).is_empty()
     }
 
-    /// Takes the waiting results of background jobs.
+    /// Takes all waiting results; `None` if there are none.
     pub fn take_results(&self) -> Option<Results> {
         let (jobs, all): (Vec<JobId>, Vec<String>) = lock(&self.results).drain(..).unzip();
         (!all.is_empty()).then(|| {
@@ -174,46 +173,47 @@ impl AgentMailbox {
 
     /// Stores the agent's answer to a shutdown request.
     pub fn set_shutdown_answer(&self, answer: ShutdownAnswer) {
-        *lock(&self.parting) = Some(answer);
+        *lock(&self.shutdown_answer) = Some(answer);
     }
 
-    /// Takes the answer to a shutdown request.
+    /// Takes the answer that [`AgentMailbox::set_shutdown_answer`] stored.
     pub fn take_shutdown_answer(&self) -> Option<ShutdownAnswer> {
-        lock(&self.parting).take()
+        lock(&self.shutdown_answer).take()
     }
 
-    /// Records that the agent is interrupted because this task was taken from it, so that it continues without waiting for
-    /// a message.
+    /// Records that the agent was interrupted because this task was taken from it. The agent then continues without
+    /// waiting for a message.
     pub fn set_revoked_task(&self, task: TaskId) {
-        *lock(&self.lifted) = Some(task);
+        *lock(&self.revoked_task) = Some(task);
     }
 
-    /// Takes the task of such an interrupt.
+    /// Takes the task that [`AgentMailbox::set_revoked_task`] recorded.
     pub fn take_revoked_task(&self) -> Option<TaskId> {
-        lock(&self.lifted).take()
+        lock(&self.revoked_task).take()
     }
 
-    /// Sets the agent's work directory from its next call on.
-    pub fn set_workdir(&self, place: PathBuf) {
-        *lock(&self.place) = Some(place);
+    /// Sets the work directory that the agent uses from its next tool call on.
+    pub fn set_workdir(&self, workdir: PathBuf) {
+        *lock(&self.workdir) = Some(workdir);
     }
 
-    /// Takes the new work directory, if there is one.
+    /// Takes the work directory that [`AgentMailbox::set_workdir`] stored, if there is one.
     pub fn take_workdir(&self) -> Option<PathBuf> {
-        lock(&self.place).take()
+        lock(&self.workdir).take()
     }
 
-    /// Requests a summary of the conversation before the next call, in most detail about `focus`.
+    /// Requests a summary of the conversation before the next model call. The summary should cover `focus` in most
+    /// detail.
     pub fn request_compaction(&self, focus: String) {
         *lock(&self.compaction) = Some(focus);
     }
 
-    /// Takes the requested summary's focus.
+    /// Takes the `focus` that [`AgentMailbox::request_compaction`] stored; `None` if no summary was requested.
     pub fn take_compaction(&self) -> Option<String> {
         lock(&self.compaction).take()
     }
 
-    /// Takes all crew notes, as one block for the model.
+    /// Takes all crew notes, as one text block for the model.
     pub fn take_notes(&self) -> Option<Block> {
         let lines: Vec<String> = lock(&self.notes).drain(..).collect();
         (!lines.is_empty()).then(|| Block::text(format!("<crew>{}</crew>", lines.join("; "))))

@@ -1,22 +1,21 @@
-//! The model that agents call, and its context window.
+//! The configuration of the model that agents call, and its context window.
 
 use std::sync::{Arc, RwLock};
 
 use crate::domain::usage::Price;
-use crate::model::{Model, Window, window};
+use crate::model::{Model, Window, providers};
 
-/// A model and its options. Replaced while agents run if the user selects another model.
+/// A model and its options. If the user selects another model, the configuration is replaced while agents run.
 #[derive(Clone)]
 pub struct ModelConfig {
     /// The client of the model server.
     pub model: Arc<dyn Model>,
-    /// The name of the model.
     pub name: String,
     /// The context window in tokens, if the settings or a script set it.
     pub window: Option<u64>,
-    /// The price of its tokens, if known.
+    /// The token price of the model, if known.
     pub price: Option<Price>,
-    /// Most tokens of one answer.
+    /// Maximum number of tokens in one answer.
     pub max_tokens: u32,
 }
 
@@ -25,11 +24,11 @@ impl ModelConfig {
     pub fn known_window(&self) -> Option<Window> {
         let set = self.window.map(Window::known);
         set.or_else(|| self.model.listed_window(&self.name))
-            .or_else(|| window::assumed(&self.name))
+            .or_else(|| providers::assumed_window(&self.name))
     }
 }
 
-/// The model in use, shared by the team.
+/// A model configuration that several agents share, so that a change applies to all of them.
 pub type SharedModelConfig = Arc<RwLock<ModelConfig>>;
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
-//! The text of a permission request. A short call comes first, with the reason below. For a long call the reason and the
-//! parts that need approval come first, because something may be hidden far below. Pure.
+//! Formats the text of a permission request. A short call comes first, with the reason below. For a long call, the
+//! reason and the parts that need approval come first, because the user might overlook them far below. Pure.
 
 use serde_json::Value;
 
 use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::tools::Tool;
 
-/// Most bytes of a call's input in an event.
+/// Maximum size of a call's input in an event, in bytes.
 pub(super) const SHOWN_MAX: usize = 16 * 1024;
-/// Most characters of a short command.
+/// Maximum length of a short command, in characters.
 const SHORT_CHARS: usize = 240;
-/// Most lines of a short command.
+/// Maximum number of lines of a short command.
 const SHORT_LINES: usize = 4;
-/// Most parts of a command that are quoted.
+/// Maximum number of parts of a command that are quoted.
 const PARTS_MAX: usize = 5;
-/// Most characters of a quoted part.
+/// Maximum length of a quoted part, in characters.
 const PART_MAX: usize = 400;
 
 /// Returns the body of the request: the tool, its input up to a limit, and why it needs approval.

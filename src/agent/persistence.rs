@@ -1,4 +1,4 @@
-//! The driver's persistence: conversation messages are on disk before anything that follows from them happens.
+//! Saves the driver's conversation: each message is on disk before anything that follows from it happens.
 
 use super::driver::{Driver, Log, ModelConfig, blocking};
 use super::turn::{Input, Turn};
@@ -7,7 +7,7 @@ use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, 
 use crate::domain::ids::{JobId, PromptId};
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Cursor, LogState, QueuedPrompt, StoreError, Transcript};
 use crate::tools::policy::PlanGate;
 
@@ -54,16 +54,18 @@ impl Driver {
         .await;
         for QueuedPrompt { text, .. } in prompts {
             let agent = self.name.clone();
-            self.publish(EventKind::Prompted { agent, text }).await;
+            self.publish(AgentEvent::Prompted { text }.of(agent)).await;
         }
         if let Some((text, thinking)) = said {
             let thought_ms = std::mem::take(&mut self.state.thought_ms);
-            self.publish(EventKind::Said {
-                agent: self.name.clone(),
-                text,
-                thinking,
-                thought_ms,
-            })
+            self.publish(
+                AgentEvent::AnswerFinished {
+                    text,
+                    thinking,
+                    thought_ms,
+                }
+                .of(self.name.clone()),
+            )
             .await;
         }
         if is_user {
@@ -76,7 +78,8 @@ impl Driver {
         }
     }
 
-    /// Acknowledges what the conversation on disk contains: inbox messages, prompts, and ends of background jobs.
+    /// Acknowledges everything that the conversation on disk contains: inbox messages, prompts, and results of
+    /// background jobs.
     async fn acknowledge_saved(&mut self) {
         if self.state.log == Log::Incomplete {
             return;
@@ -96,7 +99,7 @@ impl Driver {
         self.acknowledge().await;
     }
 
-    /// Removes prompts that the log contains from the queue. A failure is retried at the next step.
+    /// Removes those prompts from the queue that the log contains. A failure is retried at the next step.
     async fn acknowledge_prompts(&mut self) {
         let held = std::mem::take(&mut self.state.unacknowledged_prompts);
         let Some(queue) = self.prompts.clone().filter(|_| !held.is_empty()) else {
@@ -131,17 +134,17 @@ impl Driver {
         };
     }
 
-    /// Rewrites an incomplete log and acknowledges what it contains now. Call it only between messages: the whole
-    /// conversation must have passed [`Driver::save`].
+    /// Rewrites an incomplete log, and then acknowledges what it contains. Must only be called between messages, when
+    /// the whole conversation has passed [`Driver::save`].
     pub(super) async fn repair_log(&mut self) {
         if self.state.log == Log::Incomplete && self.rewrite_log().await.is_ok() {
             let text = "The conversation is saved again.".to_string();
             let agent = Some(self.name.clone());
-            self.publish(EventKind::Notice {
+            self.publish(EventKind::Crew(CrewEvent::Notice {
                 level: NoticeLevel::Info,
                 agent,
                 text,
-            })
+            }))
             .await;
         }
         self.acknowledge_saved().await;
@@ -181,14 +184,11 @@ impl Driver {
     pub(super) async fn save_todo(&mut self, list: TodoList) {
         self.state.todo = list.clone();
         self.keep(LogRecord::Todo { todo: list.clone() }).await;
-        self.publish(EventKind::TodoChanged {
-            agent: self.name.clone(),
-            list,
-        })
-        .await;
+        self.publish(AgentEvent::TodoChanged { list }.of(self.name.clone()))
+            .await;
     }
 
-    /// Records the end of the turn, so that it is not continued after a restart.
+    /// Records in the log that the turn has ended, so that a restart does not continue it.
     pub(super) async fn record_turn_end(&mut self) {
         self.repair_log().await;
         self.keep(LogRecord::Turn {
@@ -221,19 +221,21 @@ impl Driver {
         })
         .await;
         let window = engine.known_window();
-        self.publish(EventKind::UsageChanged {
-            agent: self.name.clone(),
-            total: self.state.usage,
-            context,
-            window: window.map(|window| window.tokens),
-            assumed: window.is_some_and(|window| window.is_assumed),
-            cost: self.state.cost,
-            calls: self.state.calls,
-        })
+        self.publish(
+            AgentEvent::UsageChanged {
+                total: self.state.usage,
+                context,
+                window: window.map(|window| window.tokens),
+                assumed: window.is_some_and(|window| window.is_assumed),
+                cost: self.state.cost,
+                calls: self.state.calls,
+            }
+            .of(self.name.clone()),
+        )
         .await;
     }
 
-    /// Restores an earlier conversation with its messages, todo list and usage.
+    /// Restores a saved conversation with its messages, todo list and usage.
     pub async fn resume(&mut self, from: Conversation) {
         let turn = std::mem::replace(
             &mut self.state.turn,
@@ -257,16 +259,14 @@ impl Driver {
         self.report_lost_jobs(from.unreported_jobs);
         let engine = self.engine();
         self.set_budget();
-        self.publish(EventKind::TodoChanged {
-            agent: self.name.clone(),
-            list: from.todo,
-        })
-        .await;
+        self.publish(AgentEvent::TodoChanged { list: from.todo }.of(self.name.clone()))
+            .await;
         let context = self.state.turn.context();
         self.publish_usage(&engine, context).await;
     }
 
-    /// Queues the prompts again that waited when crewdeck ended, except those already in the conversation.
+    /// Queues again the prompts that were waiting when crewdeck ended, except those already in the conversation
+    /// (`held`).
     async fn recall_prompts(&mut self, held: Vec<PromptId>) {
         let Some(queue) = self.prompts.clone() else {
             return;
@@ -284,7 +284,8 @@ impl Driver {
         }
     }
 
-    /// Acknowledges inbox messages that are already in the conversation, in case crewdeck ended before it could.
+    /// Acknowledges inbox messages that the conversation already contains, because crewdeck may have ended before it
+    /// acknowledged them.
     async fn acknowledge_restored(&mut self, inbox: Option<u64>) {
         if let Some(offset) = inbox {
             self.state.unacknowledged_inbox = Some(Cursor { offset, mark: None });
@@ -292,7 +293,7 @@ impl Driver {
         }
     }
 
-    /// Reports background jobs whose end is not in the conversation, with the next message.
+    /// Tells the model, with the next message, which background jobs ended without a result in the conversation.
     fn report_lost_jobs(&mut self, jobs: Vec<(JobId, String)>) {
         let mailbox = &self.tool_runner.mailbox;
         let named: Vec<String> = jobs.iter().map(|(id, c)| format!("{id} ({c})")).collect();

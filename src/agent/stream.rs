@@ -13,13 +13,14 @@ use super::turn::Input;
 use crate::domain::team::Activity;
 use crate::model::http::truncated_error;
 use crate::model::{CallWait, Delta, ModelError, ModelRequest, Reply};
-use crate::protocol::event::EventKind;
+use crate::protocol::event::AgentEvent;
 
-/// Deltas that arrive within this time are published as one.
+/// Deltas that arrive within this time are published as one event.
 const MERGE: Duration = Duration::from_millis(30);
 
 impl Driver {
-    /// Waits until the model may be called. Returns the input that ends the turn, if it may not.
+    /// Waits until the agent's budget allows a model call. Returns the input that ends the turn if it is not allowed
+    /// or the wait is interrupted.
     pub(super) async fn await_budget(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -40,7 +41,7 @@ impl Driver {
         }
     }
 
-    /// Publishes what a call waits for before it starts, and then the activity `doing`.
+    /// Publishes what a model call waits for before it starts. When the wait is over, publishes the activity `doing`.
     pub(super) async fn held(&self, held: CallWait, doing: Activity) {
         self.activity(match held {
             CallWait::Queued { place } => Activity::Queued { place },
@@ -55,8 +56,8 @@ impl Driver {
         .await;
     }
 
-    /// Calls the model. `partial` receives the text so far, even if the future is dropped, and `thought_ms` the time spent
-    /// thinking, in milliseconds.
+    /// Calls the model and publishes its answer as it arrives. `partial` receives the text so far, even if the future
+    /// is dropped. `thought_ms` receives the time spent thinking, in milliseconds.
     pub(super) async fn stream(
         &self,
         engine: &ModelConfig,
@@ -86,17 +87,13 @@ impl Driver {
         let flush = |text: &mut String, thinking: &mut String| {
             if !thinking.is_empty() {
                 let text = std::mem::take(thinking);
-                self.publisher.offer(EventKind::ThinkingDelta {
-                    agent: agent.clone(),
-                    text,
-                });
+                self.publisher
+                    .offer(AgentEvent::ThinkingDelta { text }.of(agent.clone()));
             }
             if !text.is_empty() {
                 let text = std::mem::take(text);
-                self.publisher.offer(EventKind::TextDelta {
-                    agent: agent.clone(),
-                    text,
-                });
+                self.publisher
+                    .offer(AgentEvent::TextDelta { text }.of(agent.clone()));
             }
         };
         loop {

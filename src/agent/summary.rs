@@ -1,4 +1,4 @@
-//! The driver's part of a compaction: requests the summary, archives the whole conversation, and replaces it.
+//! Executes a compaction for the driver: requests the summary, archives the whole conversation, and replaces it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::model::http::truncated_error;
 use crate::model::{Delta, ModelError, ModelRequest, Reply};
-use crate::protocol::event::{Compaction, EventKind, NoticeLevel};
+use crate::protocol::event::{AgentEvent, Compaction, EventKind, NoticeLevel};
 use crate::tools::Access;
 
-/// Most decisions that are kept.
+/// Maximum number of decisions that a compaction keeps.
 const DECISIONS_MAX: usize = 10;
-/// Most characters of a line about a decision.
+/// Maximum length of the line about a decision, in characters.
 const DECISION_MAX: usize = 400;
 
 impl Driver {
-    /// Sets the turn's limits from the current model, which may have changed.
+    /// Sets the turn's token limits for the current model, which may have changed.
     pub(super) fn set_budget(&mut self) {
         let known = self.engine().known_window();
         let window = known.map_or(WINDOW_ASSUMED, |window| window.tokens);
@@ -42,7 +42,7 @@ impl Driver {
         self.state.turn.set_budget(budget, (front / 4) as u64);
     }
 
-    /// Requests a summary from the model. The answer goes into the conversation and not to the screen.
+    /// Requests a summary from the model. The summary goes into the conversation and is not shown as an answer.
     pub(super) async fn summarise(
         &mut self,
         question: SummaryRequest,
@@ -97,12 +97,12 @@ impl Driver {
         Err(truncated_error())
     }
 
-    /// Archives the whole conversation and collects what is kept besides the summary.
+    /// Archives the whole conversation, and collects the state that is kept besides the summary.
     pub(super) async fn archive(&mut self) -> Input {
         self.repair_log().await;
         if self.state.log != Log::Whole {
             return Input::ArchiveFailed {
-                why: "its log cannot be written".into(),
+                why: "the log of the conversation cannot be written".into(),
             };
         }
         let transcript = self.transcript.clone();
@@ -146,8 +146,8 @@ impl Driver {
         }))
     }
 
-    /// Returns the fingerprint of what this agent can change; `None` for a subagent that only reads, whose rounds are
-    /// limited anyway.
+    /// Returns a fingerprint of everything that this agent can change. `None` for a subagent that only reads, because
+    /// the number of its model calls is limited anyway.
     async fn work_state(&self) -> Option<u64> {
         let mut tools = self.tool_runner.tools.iter();
         if self.name.parent().is_some() && tools.all(|t| t.access == Access::Read) {
@@ -162,7 +162,7 @@ impl Driver {
             .ok()
     }
 
-    /// Returns the last decisions about this agent's requests, oldest first.
+    /// Returns the last decisions about this agent's requests, oldest first, one line each.
     fn decisions(&self, requests: &[Request]) -> Vec<String> {
         let mine = |r: &&Request| r.from.same(&self.name) || r.target.same(&self.name);
         let decided = |r: &&Request| match r.status {
@@ -198,10 +198,7 @@ impl Driver {
     }
 
     pub(super) async fn compacted(&self, compaction: Compaction) {
-        self.publish(EventKind::Compacted {
-            agent: self.name.clone(),
-            compaction,
-        })
-        .await;
+        self.publish(AgentEvent::Compacted { compaction }.of(self.name.clone()))
+            .await;
     }
 }

@@ -16,7 +16,7 @@ use crate::domain::redact::Redactor;
 use crate::domain::request::{NewRequest, PendingCall, RequestKind, RequestStatus};
 use crate::domain::text::head_and_tail;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::EventKind;
+use crate::protocol::event::{AgentEvent, EventKind};
 use crate::store::{Board, Skills};
 use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
@@ -25,9 +25,9 @@ use crate::tools::{
     Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, reach, table,
 };
 
-/// Most bytes of one tool result in the conversation.
+/// Maximum size of one tool result in the conversation, in bytes.
 pub const RESULT_MAX: usize = 64 * 1024;
-/// Most bytes of an approver's comment that are added to a result.
+/// Maximum size of an approver's comment in a result, in bytes.
 const COMMENT_MAX: usize = 8 * 1024;
 
 /// The crew's permissions, shared by all agents; session permissions change while they work.
@@ -35,31 +35,26 @@ pub type SharedRules = Arc<RwLock<Rules>>;
 
 /// Runs the tool calls of one agent.
 pub struct ToolRunner {
-    /// The agent's tools.
     pub tools: Arc<Vec<&'static Tool>>,
-    /// The crew's permissions.
     pub rules: SharedRules,
-    /// State that the crew and the agent share.
+    /// The state that the crew and the agent share.
     pub mailbox: Arc<AgentMailbox>,
-    /// The skills that can be loaded.
     pub skills: Skills,
-    /// The crew.
+    /// Access to the crew's services.
     pub host: Arc<dyn Host>,
-    /// The crew's root directory.
+    /// The project's root directory.
     pub root: PathBuf,
-    /// The crew's board.
     pub board: Board,
     /// The agent's work directory.
     pub workdir: PathBuf,
-    /// Longest run time of a program.
+    /// Maximum run time of a program that a tool starts.
     pub timeout: Duration,
     /// Removes secrets from tool results, approval requests and texts for other agents.
     pub redactor: Redactor,
-    /// Supervises and confines programs; `None` runs them directly.
+    /// Supervises and sandboxes programs. With `None`, programs run directly.
     pub guard: Option<Arc<Supervisor>>,
     /// The files as the agent last saw them.
     pub snapshots: Arc<FileSnapshots>,
-    /// Returns the current time.
     pub clock: fn() -> Timestamp,
 }
 
@@ -116,8 +111,8 @@ impl ToolRunner {
         (output, took)
     }
 
-    /// Returns the input for a tool. Texts for others (messages, tasks, plans, questions) are redacted; commands and files
-    /// stay as the model wrote them.
+    /// Returns the input as the tool gets it. Secrets are redacted in texts for others (messages, tasks, plans,
+    /// questions). Commands and files stay as the model wrote them.
     fn input_for(&self, tool: &Tool, call: &ToolCall) -> Value {
         match tool.access {
             Access::Crew => self.redactor.data(call.input.clone()),
@@ -125,7 +120,7 @@ impl ToolRunner {
         }
     }
 
-    /// Adds the approval of the network to a ruling, if the settings require it.
+    /// Changes a ruling so that the call also needs approval of network access, if the settings require it.
     fn asking_for_network(
         &self,
         ruling: Ruling,
@@ -155,10 +150,10 @@ impl ToolRunner {
         })
     }
 
-    /// Requests approval of a call. Returns a note for the call's result.
+    /// Requests approval of a call. Returns a note with the approver's comment, to be added to the call's result.
     ///
     /// # Errors
-    /// The result of the call, if it was not approved.
+    /// Returns the error text of the call if it was not approved.
     async fn ask(
         &self,
         agent: &Name,
@@ -207,8 +202,9 @@ impl ToolRunner {
         }
     }
 
-    /// Returns the call for its request, so that identical calls can share one decision. `None` if the call is too long
-    /// to store whole or contains a secret: the stored form could then not tell calls apart.
+    /// Returns the call as stored in its approval request, so that identical calls can share one decision. `None` if
+    /// the call is too long to be stored whole or contains a secret, because different calls could then look
+    /// identical.
     fn asked_call(&self, tool: &Tool, input: &Value, why: &str) -> Option<PendingCall> {
         let command = input.get("command").and_then(Value::as_str);
         let shown = command.map_or_else(|| input.to_string(), str::to_string);
@@ -221,7 +217,7 @@ impl ToolRunner {
     }
 }
 
-/// Summarises a call in one line; for an unknown tool, its input.
+/// Summarises a call in one line. For an unknown tool, this is the start and end of its input.
 pub fn shown(call: &ToolCall) -> String {
     match table::find(&call.name) {
         Some(tool) => (tool.show)(&call.input),
@@ -229,7 +225,8 @@ pub fn shown(call: &ToolCall) -> String {
     }
 }
 
-/// The calls for which events were published, so that each starts once and finishes once.
+/// Tracks the calls for which events were published, so that each call is reported as started once and as finished
+/// once.
 #[derive(Debug, Default)]
 pub struct PublishedCalls {
     asked: HashMap<CallId, ToolCall>,
@@ -237,7 +234,7 @@ pub struct PublishedCalls {
 }
 
 impl PublishedCalls {
-    /// Returns the events for calls that start.
+    /// Records that `calls` start, and returns the events for it.
     pub fn started(&mut self, agent: &Name, calls: &[ToolCall]) -> Vec<EventKind> {
         calls
             .iter()
@@ -249,7 +246,7 @@ impl PublishedCalls {
             .collect()
     }
 
-    /// Returns the event for a call that finished.
+    /// Records that `call` finished, and returns the event for it.
     pub fn finished(
         &mut self,
         agent: &Name,
@@ -258,8 +255,7 @@ impl PublishedCalls {
         took: Duration,
     ) -> EventKind {
         self.running.remove(&call.id);
-        EventKind::ToolFinished {
-            agent: agent.clone(),
+        AgentEvent::ToolFinished {
             call: call.id.clone(),
             tool: call.name.clone(),
             outcome: output.outcome,
@@ -267,9 +263,11 @@ impl PublishedCalls {
             diff: output.diff.clone(),
             took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         }
+        .of(agent.clone())
     }
 
-    /// Returns the events for calls that got a result without running: refused, malformed or interrupted.
+    /// Returns the events for calls that `message` gives a result without having run: refused, malformed or
+    /// interrupted calls. Also records the calls that `message` requests.
     pub fn on_message(&mut self, agent: &Name, message: &Message) -> Vec<EventKind> {
         self.asked
             .extend(message.calls().map(|c| (c.id.clone(), c.clone())));
@@ -303,7 +301,8 @@ impl PublishedCalls {
     }
 }
 
-/// Shortens an input to about [`SHOWN_MAX`] bytes: cuts each long text, and if that is not enough, the whole JSON text.
+/// Returns the input shortened to about [`SHOWN_MAX`] bytes: first cuts each long text, then, if that is not enough,
+/// the whole JSON text.
 fn bounded(input: &Value) -> Value {
     let whole = input.to_string();
     if whole.len() <= SHOWN_MAX {
@@ -327,13 +326,13 @@ fn bounded(input: &Value) -> Value {
 }
 
 fn started_event(agent: &Name, call: &ToolCall) -> EventKind {
-    EventKind::ToolStarted {
-        agent: agent.clone(),
+    AgentEvent::ToolStarted {
         call: call.id.clone(),
         tool: call.name.clone(),
         on: shown(call),
         input: bounded(&call.input),
     }
+    .of(agent.clone())
 }
 
 #[cfg(test)]
@@ -353,13 +352,23 @@ mod tests {
 
     fn kinds(events: &[EventKind]) -> Vec<String> {
         let name = |e: &EventKind| match e {
-            EventKind::ToolStarted { call, .. } => format!("start {call}"),
-            EventKind::ToolFinished {
-                call,
-                outcome: Outcome::Ok,
+            EventKind::Agent {
+                event: AgentEvent::ToolStarted { call, .. },
+                ..
+            } => format!("start {call}"),
+            EventKind::Agent {
+                event:
+                    AgentEvent::ToolFinished {
+                        call,
+                        outcome: Outcome::Ok,
+                        ..
+                    },
                 ..
             } => format!("ok {call}"),
-            EventKind::ToolFinished { call, .. } => format!("error {call}"),
+            EventKind::Agent {
+                event: AgentEvent::ToolFinished { call, .. },
+                ..
+            } => format!("error {call}"),
             other => format!("{other:?}"),
         };
         events.iter().map(name).collect()

@@ -1,5 +1,5 @@
-//! A fingerprint of everything in which an agent's work shows: files, commits, board and messages. Computed only at
-//! compactions.
+//! Computes a fingerprint of everything that an agent's work can change: files, commits, board and messages. Computed
+//! only at compactions.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -10,9 +10,10 @@ use ignore::WalkBuilder;
 
 use crate::domain::folders::is_reserved;
 
-/// Most files that are included.
+/// Maximum number of files to include.
 const FILES_MAX: usize = 100_000;
-/// Most bytes of files that are read. Of further files only size and modification time are included.
+/// Maximum number of bytes to read from all files together. Of further files, only size and modification time are
+/// included.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Assumed resolution of file modification times.
 const COARSE: Duration = Duration::from_secs(2);
@@ -72,7 +73,7 @@ fn stamp(path: &Path) -> Option<(u64, Option<SystemTime>)> {
     Some((meta.len(), meta.modified().ok()))
 }
 
-/// Returns the records in a state directory, without locks and cursors.
+/// Returns the data files in a state directory (`.json`, `.jsonl`), without lock and cursor files.
 fn state_files(folder: &Path) -> Vec<PathBuf> {
     let is_record = |path: &Path| {
         let is_hidden = |name: &str| name.starts_with('.');
@@ -93,7 +94,7 @@ fn state_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the git directory of a work directory. In a worktree, a file names it.
+/// Returns the git directory of a work directory. In a worktree, the file `.git` contains its path.
 fn git_folder(workdir: &Path) -> io::Result<PathBuf> {
     let git = workdir.join(".git");
     if git.is_dir() {

@@ -1,4 +1,4 @@
-//! Assembles a crew from directory, settings, model and permissions, for every front end.
+//! Assembles a crew from directory, settings, model and permissions. Used by every front end.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,15 +7,16 @@ use anyhow::{Result, anyhow, bail};
 
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
-use super::model_setup::{Probe, connect_model, keys, name_of_model};
+use super::model_setup::{self, Probe, connect_model, name_of_model};
 use super::{demo, jitter, new_id, now, resume, root, settings, supervisor, team_size};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
-use crate::config::{self, LoadedSettings, MergePolicy, ProjectPolicy, ProviderChoice, Settings};
+use crate::config::{self, LoadedSettings, MergePolicy, ProjectPolicy, Settings};
 use crate::crew::{Crew, Deciders, MergeRule, ModelParts, Parts, Start, TeamLimits};
 use crate::domain::request::Approver;
 use crate::model::governor::{self, Governor};
+use crate::model::providers::ProviderChoice;
 use crate::process::environment;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
@@ -23,47 +24,47 @@ use crate::store::{self, Skills};
 use crate::tools::policy::Rules;
 use crate::tools::table;
 
-/// Files with the repository's own instructions. The first non-empty one is used.
+/// Names of instruction files in the project directory. The first non-empty one is used.
 const MEMORY_FILES: &[&str] = &["AGENTS.md", "CLAUDE.md"];
-/// Most bytes read of an instruction file.
+/// Maximum number of bytes to read from an instruction file.
 const MEMORY_READ_MAX: u64 = 256 * 1024;
 
-/// The configuration of a crew, complete before any process or network call starts.
+/// The configuration of a crew. Complete before any process or network call starts.
 pub struct Blueprint {
-    /// The crew's directory.
+    /// The project directory.
     pub root: PathBuf,
-    /// The settings, with environment and options applied.
+    /// The settings, after environment variables and options were applied.
     pub settings: Settings,
-    /// Whether the project's sensitive settings are approved.
+    /// Whether the user has decided on the project's sensitive settings, and how.
     pub project: ProjectPolicy,
-    /// The provider; `None` if no setting, option or key selects one.
+    /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,
-    /// Who decides each kind of request.
+    /// The approver of each kind of request.
     pub deciders: Deciders,
-    /// The session to resume.
+    /// The id of the session to resume; `None` starts a new session.
     pub resume: Option<String>,
-    /// Speed factor of a scripted model.
+    /// The speed factor of a scripted model.
     pub speed: f64,
-    /// Keeps the demo's temporary repository alive.
+    /// The demo's repository. A temporary one is deleted when this is dropped.
     demo: Option<demo::Repository>,
 }
 
-/// A running crew and the resources with the same lifetime.
+/// A running crew and the resources that live as long as the crew.
 pub struct Assembly {
     pub crew: Crew,
     /// Records the crew's events.
     pub journal: JournalWriter,
-    /// Prevents a second crew in the same directory.
+    /// Held to prevent a second crew in the same directory.
     pub lock: CrewLock,
-    /// Checks that the server offers the configured model; `None` if that is already known.
+    /// A check that the server offers the configured model; `None` if that is already known.
     pub probe: Option<Probe>,
 }
 
 impl Blueprint {
-    /// Reads options, settings and environment. Creates the demo's repository if the demo was requested.
+    /// Reads options, settings and environment. Creates the demo's repository if the user requested the demo.
     ///
     /// # Errors
-    /// Invalid or conflicting options and settings.
+    /// Fails if options or settings are invalid or conflict.
     pub fn read(global: &GlobalOptions) -> Result<Blueprint> {
         let wants_demo = global.demo || global.provider.as_deref() == Some("demo");
         if global.speed.is_some() && !wants_demo {
@@ -94,8 +95,7 @@ impl Blueprint {
         let choice = if wants_demo {
             Some(ProviderChoice::Demo)
         } else {
-            config::choose_provider(global.provider.as_deref(), &settings, keys())
-                .map_err(|why| anyhow!(why))?
+            model_setup::choice(&settings)?
         };
         let (plan, shutdown, tool) = settings.approvers();
         Ok(Blueprint {
@@ -116,7 +116,7 @@ impl Blueprint {
         })
     }
 
-    /// Returns the built-in prompt; only a new demo has one.
+    /// Returns the built-in prompt of the demo; `None` if this is no demo or a resumed one.
     pub fn prompt(&self) -> Option<String> {
         let demo = self.demo.as_ref().filter(|_| self.resume.is_none());
         demo.map(|_| demo::PROMPT.to_string())
@@ -132,18 +132,19 @@ fn usable(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
     Ok(settings)
 }
 
-/// The result of starting a crew.
+/// The result of trying to start a crew.
 pub enum Built {
     /// The crew runs in this process.
     Crew(Box<Assembly>),
-    /// Another process already runs a crew here.
+    /// Another process already runs a crew in this directory.
     RunsElsewhere(Holder),
 }
 
 /// Starts the crew unless another process runs one in the same directory.
 ///
 /// # Errors
-/// [`ModelUnavailable`](super::wire::ModelUnavailable) if no model is available, else the reason why the crew cannot start.
+/// [`ModelUnavailable`](super::model_setup::ModelUnavailable) if no model is available, else the reason why the crew
+/// cannot start.
 pub async fn build(blueprint: &Blueprint, publisher: EventSender) -> Result<Built> {
     let root = &blueprint.root;
     let notices = store::prepare(root)?;
@@ -163,7 +164,7 @@ pub async fn build(blueprint: &Blueprint, publisher: EventSender) -> Result<Buil
 /// Resumes `session` of a dead crew whose lock this process now holds.
 ///
 /// # Errors
-/// As [`build`]. The lock is released then.
+/// Fails as [`build`] does. The lock is then released.
 pub async fn take_over(
     blueprint: &Blueprint,
     freed: FreedLock,
@@ -174,7 +175,7 @@ pub async fn take_over(
     start_crew(blueprint, lock, session, Start::Resumed, publisher).await
 }
 
-/// Whether `root` has earlier sessions; false if that cannot be determined.
+/// Returns whether `root` has earlier sessions; false if that cannot be determined.
 fn has_earlier(root: &Path) -> bool {
     store::sessions(root).is_ok_and(|all| !all.is_empty())
 }
@@ -269,7 +270,7 @@ async fn publish_notices(publisher: &EventSender, notices: Vec<String>) {
     }
 }
 
-/// Returns the name and text of the repository's instruction file, at most [`MEMORY_READ_MAX`] bytes.
+/// Returns the name of the project's instruction file and at most [`MEMORY_READ_MAX`] bytes of its text.
 fn memory(root: &Path) -> Option<(String, String)> {
     use std::io::Read;
     MEMORY_FILES.iter().find_map(|name| {

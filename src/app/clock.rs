@@ -5,7 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::domain::timestamp::Timestamp;
 
-/// The process-wide clock state. Code that needs another clock takes one as a function.
+/// The last readings of the process-wide clock. Code that needs a different clock, such as a test, takes one as a
+/// function.
 static READINGS: Mutex<Option<(Instant, Readings)>> = Mutex::new(None);
 
 /// Returns the wall-clock time, but never less than a previous result. If the system clock is set back, time continues
@@ -18,12 +19,12 @@ pub fn now() -> Timestamp {
     last.next(wall, began.elapsed())
 }
 
-/// The last reading of both clocks.
+/// The last readings of the system clock and the monotonic clock.
 #[derive(Debug, Default)]
 struct Readings {
     /// The last returned time, in seconds since 1970.
     returned: f64,
-    /// The monotonic time since the first reading, at that moment.
+    /// The monotonic time of the last reading, since the first reading.
     elapsed: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The demo: a temporary git repository made from `assets/demo`, and the script of its model.
+//! The demo: a git repository made from `assets/demo`, and the script of its model.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,8 +25,8 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Git settings of the repository. Commits and merges must work whatever the user's own git settings are, and also
-/// without a configured user name.
+/// Git settings of the demo's repository. Commits and merges must work whatever the user's own git settings are, and
+/// also without a configured user name.
 const SETTINGS: &[(&str, &str)] = &[
     ("user.name", "crewdeck demo"),
     ("user.email", "demo@localhost"),
@@ -44,7 +44,8 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Creates the repository in `dir`, which must be new or empty and is kept, or else in a temporary folder.
+    /// Creates the repository in `dir`, which must be missing or empty and is kept. Without `dir`, creates it in a
+    /// temporary folder.
     ///
     /// # Errors
     /// Fails if the folder is not empty or cannot be written, or if git is missing.
@@ -125,7 +126,7 @@ impl Repository {
     }
 }
 
-/// Runs git in the repository.
+/// Runs git in the repository `dir`.
 fn git(dir: &Path, args: &[&str]) -> Result<()> {
     let out = Command::new("git")
         .args(args)

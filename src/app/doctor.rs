@@ -11,7 +11,7 @@ use super::{block_on, lock, now, root, secrets, settings, supervisor, theme};
 use crate::cli::GlobalOptions;
 use crate::commands::OutputFormat;
 use crate::config::{self, ProjectPolicy, SandboxMode};
-use crate::doctor::print::{self, ColourMode, ReportFormat};
+use crate::doctor::print::{self, ReportFormat};
 use crate::doctor::{
     self, Crew, DoctorContext, EnvironmentFacts, Finding, SandboxFacts, SettingsFacts,
 };
@@ -25,11 +25,11 @@ mod model;
 /// Which fixes to apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FixMode {
-    /// None: only report.
+    /// Only report the findings.
     Report,
-    /// Those that the user confirms.
+    /// Apply the fixes that the user confirms.
     Ask,
-    /// All.
+    /// Apply all fixes without asking.
     Fix,
 }
 
@@ -46,7 +46,7 @@ impl FixMode {
 /// Runs the command and returns the exit code.
 ///
 /// # Errors
-/// Names the failed checks, if any failed.
+/// Fails if a check failed, and names the failed checks.
 pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result<u8> {
     let root = root(global)?;
     let settings = settings(global, &root).map(|loaded| loaded.settings);
@@ -105,7 +105,8 @@ pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result
     }
 }
 
-/// Runs the checks and redacts secrets: an invalid settings file is quoted and may contain a URL with a password.
+/// Runs the checks. Redacts secrets in the findings, because these quote an invalid settings file, which may contain
+/// a URL with a password.
 fn examine(place: &DoctorContext) -> Vec<Finding> {
     let redactor = secrets::redactor();
     let clean = |text: String| redactor.text(&text).into_owned();
@@ -119,7 +120,7 @@ fn examine(place: &DoctorContext) -> Vec<Finding> {
         .collect()
 }
 
-/// Returns the applied fixes and then the findings, as one JSON array.
+/// Returns one JSON array: first the applied fixes, then the findings.
 fn to_json(fixed: &[String], findings: &[Finding]) -> Result<Value> {
     let done = |text: &String| json!({"check": "mend", "level": "ok", "text": text});
     let mut all: Vec<Value> = fixed.iter().map(done).collect();
@@ -129,7 +130,7 @@ fn to_json(fixed: &[String], findings: &[Finding]) -> Result<Value> {
     Ok(Value::Array(all))
 }
 
-/// Returns the width and colours of standard output.
+/// Returns the format of the report for standard output: width and colours of a terminal, else plain text.
 fn paper() -> ReportFormat {
     if !std::io::stdout().is_terminal() {
         return ReportFormat::PLAIN;
@@ -139,11 +140,7 @@ fn paper() -> ReportFormat {
         columns: crossterm::terminal::size()
             .ok()
             .map(|(columns, _)| columns.into()),
-        colours: match theme::color_depth() {
-            ColorDepth::None => ColourMode::Plain,
-            _ if is_dumb => ColourMode::Plain,
-            ColorDepth::Sixteen | ColorDepth::Indexed | ColorDepth::True => ColourMode::Colour,
-        },
+        has_colours: !is_dumb && theme::color_depth() != ColorDepth::None,
     }
 }
 
@@ -161,27 +158,30 @@ fn warn(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "crewdeck: {}", one_line(text));
 }
 
-/// Falls back to [`FixMode::Report`] while a crew runs, which repairs its own files, and where asking needs a terminal
-/// that is missing.
+/// Returns the mode that is possible, with a warning if it is not `mode`. Only [`FixMode::Report`] is possible while
+/// a crew runs, because the crew repairs its own files, and if asking needs a terminal that is missing.
 fn allowed(mode: FixMode, crew: &Crew, findings: &[Finding]) -> FixMode {
     let wants_fixes = mode != FixMode::Report;
     if wants_fixes && *crew != Crew::None {
-        warn("nothing is fixed while a crew runs here: stop it and try again");
+        warn("nothing was fixed: a crew is running in this directory. Stop it and try again");
         return FixMode::Report;
     }
     let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if mode == FixMode::Ask && !is_interactive && findings.iter().any(|f| f.mend.is_some()) {
-        warn("nothing is fixed without a terminal to ask on: add --yes to fix without asking");
+        warn(
+            "nothing was fixed: crewdeck needs a terminal to ask before each fix. Add --yes to fix without asking",
+        );
         return FixMode::Report;
     }
     mode
 }
 
-/// Applies the fixes and returns a line for each. Holds the crew lock, so no crew can start meanwhile.
+/// Applies the fixes, and returns a line for each applied fix. Holds the crew lock meanwhile, so that no crew can
+/// start.
 fn apply_fixes(place: &DoctorContext, findings: &[Finding], mode: FixMode) -> Result<Vec<String>> {
     store::prepare(&place.root)?;
     let LockAttempt::Acquired(_lock) = lock::take(&place.root, "")? else {
-        warn("a crew has just started here: nothing is fixed while it runs");
+        warn("nothing was fixed: a crew has just started in this directory. Stop it and try again");
         return Ok(Vec::new());
     };
     let mut fixed = Vec::new();
@@ -244,7 +244,7 @@ fn settings_facts(root: &Path) -> SettingsFacts {
     }
 }
 
-/// Returns the names of the environment variables that are withheld from commands of agents.
+/// Returns which environment variables are withheld from commands of agents.
 fn environment_facts(passed: Vec<String>) -> EnvironmentFacts {
     let all = environment::secret_names();
     let names = all.into_iter().map(|(name, _)| name);

@@ -1,4 +1,5 @@
-//! Runs what uses the terminal in place of the dashboard: `$EDITOR`, or the conversation printed to the scroll-back.
+//! Runs whatever uses the terminal instead of the dashboard: `$EDITOR`, or printing a conversation to the terminal's
+//! scroll-back.
 
 use std::io::Write;
 
@@ -12,7 +13,7 @@ use super::editor;
 /// The last line after the printed text.
 const GO_BACK: &str = "-- Press Enter to return to crewdeck --";
 
-/// A use of the terminal outside the dashboard. The terminal is in the shell's mode meanwhile.
+/// A use of the terminal outside of the dashboard. Meanwhile the terminal is in the mode that the shell left it in.
 pub enum ExternalProgram {
     /// Edit the text in `$EDITOR`.
     Edit(String),
@@ -23,7 +24,7 @@ pub enum ExternalProgram {
 }
 
 impl ExternalProgram {
-    /// Whether Ctrl+c ends it. An editor handles that key itself.
+    /// Returns whether Ctrl+c ends it. An editor handles that key itself.
     pub fn ends_by_interrupt(&self) -> bool {
         match self {
             ExternalProgram::Print(_) => true,
@@ -31,7 +32,7 @@ impl ExternalProgram {
         }
     }
 
-    /// Runs until it is done or `stop` is cancelled. Returns the edited text, if any.
+    /// Runs the program until it ends or `stop` is cancelled. Returns the edited text, if any.
     ///
     /// # Errors
     /// Fails if the editor is missing or fails, or if the terminal is gone.

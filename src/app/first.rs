@@ -1,4 +1,4 @@
-//! The content of the first page, computed from the startup checks. Pure: facts in, page out.
+//! Builds the first page from the results of the startup checks. Pure.
 
 use super::model_setup::{ModelProblem, ModelUnavailable};
 use crate::config::{PROJECT_FILE, SensitiveSettings};
@@ -6,14 +6,15 @@ use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
 use crate::ui::keymap::Action;
 use crate::ui::{FirstPage, Offer, Weight};
 
-/// Most settings that can be approved on the page, and the longest of them in bytes.
+/// Maximum number of settings that can be approved on the page.
 const APPROVE_MAX: usize = 24;
+/// Maximum length of a setting that can be approved on the page, in bytes.
 const APPROVE_LINE_MAX: usize = 1500;
 
 /// Whether tasks can have git worktrees in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitStatus {
-    /// They can, or the obstacle is not one that this page can fix.
+    /// Worktrees can be used, or the page cannot remove the obstacle.
     Ready,
     /// Git is missing or too old, with the reason.
     NoGit(String),
@@ -26,15 +27,15 @@ pub enum GitStatus {
 /// What a first commit would contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FirstCommit {
-    /// This number of files, possibly 0.
+    /// All files; their number may be 0.
     Files(usize),
-    /// The user should choose the files, for this reason.
+    /// Not known: the user should choose the files, for this reason.
     ChooseFiles(&'static str),
     /// No repository should be created here, for this reason.
     NotAllowed(&'static str),
 }
 
-/// Returns the page for a start without a crew.
+/// Returns the page for a crew that could not start because no model is available.
 pub fn without_crew(missing: &ModelUnavailable) -> FirstPage {
     FirstPage {
         weight: Weight::Missing,
@@ -42,7 +43,7 @@ pub fn without_crew(missing: &ModelUnavailable) -> FirstPage {
     }
 }
 
-/// Returns the page for a running crew whose model is not expected to answer.
+/// Returns the page for a running crew whose model is unlikely to answer.
 pub fn with_crew(missing: &ModelUnavailable) -> FirstPage {
     let choose = Offer::new(Action::Models, "choose one of the server's models");
     let offers = match missing.problem {
@@ -88,8 +89,8 @@ fn model(missing: &ModelUnavailable, mut offers: Vec<Offer>) -> FirstPage {
     }
 }
 
-/// Returns the page for project settings that need approval. A list too long for the page has to be approved in a shell,
-/// where the user can read all of it.
+/// Returns the page for project settings that need approval. Settings that do not fit on the page have to be approved
+/// in a shell, where the user can read all of them.
 pub fn approval(found: &SensitiveSettings) -> FirstPage {
     let number = found.settings.len();
     let settings = if number == 1 { "setting" } else { "settings" };

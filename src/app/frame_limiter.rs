@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-/// Frames per second in the long run.
+/// Maximum number of frames per second over a longer time.
 const FRAMES: f64 = 30.0;
-/// Frames that may be drawn at once after an idle time.
+/// Number of frames that may be drawn at once after an idle time.
 const BURST: f64 = 3.0;
-/// Frames that may be drawn at once at the start, for the empty panes, the team and the board, which arrive within
-/// milliseconds.
+/// Number of frames that may be drawn at once at the start: for the empty panes, the team and the board, which arrive
+/// within milliseconds.
 const START: f64 = BURST + 3.0;
-/// Shortest time between two frames for events. It leaves a third of all frames to keys, so that typed text appears at
-/// once while replies stream in.
+/// Minimum time between two frames for events. It leaves a third of all frames to keys, so that typed text appears at
+/// once while answers stream in.
 const STREAM: Duration = Duration::from_millis(50);
 
-/// Frames that event frames leave for keys. A key waits only if keys alone come faster than the frame rate.
+/// Number of frames that are reserved for keys. So a key waits only if keys alone come faster than the frame rate.
 const RESERVE: f64 = 1.0;
 
-/// What a frame is drawn for. The order is the priority.
+/// Why a frame is drawn. A later variant has higher priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FrameCause {
     /// An event of the crew or a tick.
@@ -25,10 +25,10 @@ pub enum FrameCause {
     Key,
 }
 
-/// A token bucket for frames. All times count from one fixed point.
+/// A token bucket for frames. All times are measured from one fixed point.
 #[derive(Debug)]
 pub struct FrameLimiter {
-    /// Frames that may be drawn now.
+    /// Number of frames that could be drawn at once at the time `last`.
     left: f64,
     last: Option<Duration>,
 }
@@ -43,7 +43,7 @@ impl Default for FrameLimiter {
 }
 
 impl FrameLimiter {
-    /// Returns the earliest time for a frame with this cause. A result up to `now` means at once.
+    /// Returns the earliest time at which a frame with this cause may be drawn. A result up to `now` means at once.
     pub fn due(&self, cause: FrameCause, now: Duration) -> Duration {
         let Some(last) = self.last else { return now };
         let needed = match cause {
@@ -63,7 +63,7 @@ impl FrameLimiter {
         }
     }
 
-    /// Records that a frame was drawn.
+    /// Records that a frame was drawn at the time `now`.
     pub fn drawn(&mut self, now: Duration) {
         self.left = (self.left_at(now) - 1.0).max(0.0);
         self.last = Some(now);

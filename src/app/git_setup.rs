@@ -1,4 +1,5 @@
-//! Checks whether a directory can have worktrees, lists what a first commit would contain, and creates it.
+//! Checks whether tasks can have git worktrees in a directory, determines what a first commit would contain, and
+//! creates it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,13 +11,13 @@ use super::first::{FirstCommit, GitStatus};
 use crate::domain::folders;
 use crate::store::{self, GitError};
 
-/// Most files that the first commit takes without the user choosing them.
+/// Maximum number of files in a first commit. With more, the user has to choose the files.
 const FILES_MAX: usize = 1000;
-/// Most files and folders that are visited.
+/// Maximum number of files and directories to visit.
 const ENTRIES_MAX: usize = 10_000;
-/// Most bytes that the first commit takes without the user choosing the files.
+/// Maximum total size of the files in a first commit, in bytes. With more, the user has to choose the files.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// The reason to choose when a limit is exceeded.
+/// The reason to choose the files if a limit is exceeded.
 const A_LOT: &str = "there are many or large files here";
 
 /// Prefixes and suffixes of file names that often contain secrets.
@@ -30,12 +31,12 @@ const SECRET_STARTS: &[&str] = &[
 ];
 const SECRET_ENDS: &[&str] = &[".pem", ".key", ".p12", ".pfx", ".kdbx"];
 
-/// Checks `root` without changing it.
+/// Returns whether tasks can have worktrees in `root`. Changes nothing.
 pub fn look(root: &Path) -> GitStatus {
     judge(root, files)
 }
 
-/// Whether [`look`] returns [`GitStatus::Ready`]. Does not visit the user's files.
+/// Returns whether [`look`] would return [`GitStatus::Ready`], without visiting the user's files.
 pub fn is_fine(root: &Path) -> bool {
     judge(root, |_| FirstCommit::Files(0)) == GitStatus::Ready
 }
@@ -50,10 +51,10 @@ fn judge(root: &Path, files: fn(&Path) -> FirstCommit) -> GitStatus {
     }
 }
 
-/// Creates a repository with a first commit in `root`, unless `stop` becomes true first.
+/// Creates a repository with a first commit in `root`. Stops git if `stop` becomes true.
 ///
 /// # Errors
-/// The error of git.
+/// Fails if git fails or was stopped.
 pub fn make(root: &Path, stop: Arc<AtomicBool>) -> Result<(), GitError> {
     store::begin_repository(root, stop, || {
         // The next start reports state folders that could not be excluded.
@@ -73,7 +74,7 @@ fn files(root: &Path) -> FirstCommit {
     count_files(root, ENTRIES_MAX)
 }
 
-/// Counts the files below `root`, visiting at most `limit` entries.
+/// Counts the files below `root` that git does not ignore. Visits at most `limit` entries.
 fn count_files(root: &Path, limit: usize) -> FirstCommit {
     let walk = WalkBuilder::new(root)
         .hidden(false)

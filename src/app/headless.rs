@@ -1,4 +1,4 @@
-//! `crewdeck run`: a crew without the dashboard. Prints text, or one JSON event per line.
+//! `crewdeck run`: runs a crew without the dashboard. Prints text, or one JSON event per line.
 
 use std::io::{IsTerminal, Write};
 
@@ -17,12 +17,12 @@ use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::{EventKind, NoticeLevel, TurnEnd};
-use crate::protocol::{Command, Event, EventReceiver};
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel, TeamEvent, TurnEnd};
+use crate::protocol::{Command, CommandIds, Event, EventReceiver};
 use crate::store::Board;
 use crate::ui::transcript;
 
-/// Most characters of a progress line.
+/// Maximum length of a progress line, in characters.
 const LINE_MAX: usize = 2000;
 
 /// How a run ended.
@@ -30,40 +30,27 @@ const LINE_MAX: usize = 2000;
 pub enum RunOutcome {
     /// The lead has answered, the crew is idle and no task is open.
     Done,
-    /// The same, but with open tasks or stuck teammates, which the text names.
+    /// The lead has answered and the crew is idle, but tasks are open or teammates are stuck. The text names them.
     Open(String),
-    /// The reader of the output closed it.
+    /// The program that reads the output closed the pipe.
     OutputClosed,
     /// The lead could not answer. The text says why and what to do.
     Failed(String),
-    /// Ctrl-C, SIGTERM or SIGHUP.
+    /// Ctrl-C, SIGTERM or SIGHUP ended the run.
     Interrupted,
 }
 
-/// Whether a user at the terminal can answer questions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UserPresence {
-    /// Standard input and standard error are a terminal.
-    Present,
-    /// A script or a pipe: `ask` means `deny`.
-    Absent,
+/// Returns whether standard input and standard error are a terminal, so that a user can answer questions. With a script
+/// or a pipe, `ask` means `deny`.
+pub fn has_user() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-impl UserPresence {
-    /// Checks standard input and standard error.
-    pub fn detect() -> UserPresence {
-        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-            UserPresence::Present
-        } else {
-            UserPresence::Absent
-        }
-    }
-}
-
-/// Sends `prompt` to the lead and prints events until the crew is idle. Without a prompt a resumed lead continues its turn.
+/// Sends `prompt` to the lead, and prints events until the crew is idle. Without a prompt, a resumed lead continues
+/// its unfinished turn.
 ///
 /// # Errors
-/// Fails if signal handlers cannot be installed, or if standard output fails for another reason than a closed pipe.
+/// Fails if signal handlers cannot be installed, or if standard output cannot be written. A closed pipe is no error.
 pub async fn run(
     crew: &Crew,
     inlet: &mut EventReceiver,
@@ -72,9 +59,11 @@ pub async fn run(
     prompt: Option<String>,
     form: OutputFormat,
 ) -> Result<RunOutcome> {
+    let mut ids = CommandIds::default();
     if let Some(text) = prompt {
         let to = Name::lead();
-        if crew.submit(Command::Prompt { to, text }).is_err() {
+        let sent = ids.assign(Command::Prompt { to, text });
+        if crew.submit(sent).is_err() {
             return Ok(RunOutcome::Failed(
                 "the crew did not accept the prompt".into(),
             ));
@@ -97,7 +86,7 @@ pub async fn run(
             _ = hangup.recv() => return Ok(RunOutcome::Interrupted),
             event = inlet.next() => match event {
                 Some(event) => event,
-                None => return Ok(RunOutcome::Failed("the crew ended".into())),
+                None => return Ok(RunOutcome::Failed("the crew ended unexpectedly".into())),
             },
         };
         if let Some(text) = journal.note(&event) {
@@ -117,13 +106,16 @@ pub async fn run(
         pending.update(&event.kind);
         unfinished.update(&event.kind);
         match event.kind {
-            EventKind::TurnEnded { agent, end } if agent.is_lead() => last = end,
-            EventKind::RequestChanged { request }
+            EventKind::Agent {
+                agent,
+                event: AgentEvent::TurnEnded { end },
+            } if agent.is_lead() => last = end,
+            EventKind::Team(TeamEvent::RequestChanged { request })
                 if request.is_pending() && request.decider == Approver::Ask =>
             {
-                decide(crew, request, form).await;
+                decide(crew, &mut ids, request, form).await;
             }
-            EventKind::CrewAtRest => {
+            EventKind::Crew(CrewEvent::AllIdle) => {
                 return Ok(match last {
                     TurnEnd::Failed { error, hint } => {
                         RunOutcome::Failed(format!("{error}. {hint}").trim().to_string())
@@ -137,7 +129,9 @@ pub async fn run(
                     },
                 });
             }
-            EventKind::Refused { why, .. } if last == TurnEnd::Done => eprint_line(&why),
+            EventKind::Crew(CrewEvent::CommandRejected { why, .. }) if last == TurnEnd::Done => {
+                eprint_line(&why);
+            }
             _ => {}
         }
     }
@@ -151,7 +145,10 @@ fn json_line(event: &Event) -> std::io::Result<()> {
 /// Prints an event as text: the lead's answers on standard output, progress on standard error.
 fn say(event: &Event, began: Timestamp) -> std::io::Result<()> {
     match &event.kind {
-        EventKind::Said { agent, text, .. } if agent.is_lead() && !text.trim().is_empty() => {
+        EventKind::Agent {
+            agent,
+            event: AgentEvent::AnswerFinished { text, .. },
+        } if agent.is_lead() && !text.trim().is_empty() => {
             writeln!(
                 std::io::stdout().lock(),
                 "{}",
@@ -161,55 +158,73 @@ fn say(event: &Event, began: Timestamp) -> std::io::Result<()> {
                 eprint_line(&format!("warning: {}", transcript::CALL_AS_TEXT_WARNING));
             }
         }
-        EventKind::CrewReady(setup) => {
+        EventKind::Agent { agent, event: what } => {
+            if let Some(text) = agent_progress(agent, what, event.at) {
+                eprint_line(&format!("{agent} · {text}"));
+            }
+        }
+        // Decisions of earlier runs are read from disk at the start and are not progress.
+        EventKind::Team(TeamEvent::RequestChanged { request })
+            if !request.is_pending() && request.decided_at.0 >= began.0 =>
+        {
+            eprint_line(&format!(
+                "{} of {} {} by {}",
+                request.kind, request.target, request.status, request.decided_by
+            ));
+        }
+        EventKind::Crew(CrewEvent::Ready(setup)) => {
             let scripted = if setup.scripted { " (scripted)" } else { "" };
             eprint_line(&format!(
                 "crewdeck · {} · {}{scripted}",
                 setup.provider, setup.model
             ));
         }
-        EventKind::ToolStarted {
-            agent, tool, on, ..
-        } => {
-            eprint_line(&format!("{agent} · {tool} {}", clip(on, 100)));
+        EventKind::Crew(CrewEvent::JobChanged { job }) => {
+            let (agent, title, status) = (&job.agent, job.title(), job.status());
+            eprint_line(&format!("{agent} · background job {status}: {title}"));
         }
-        EventKind::ToolFinished {
-            agent,
+        EventKind::Crew(CrewEvent::Notice { level, text, .. }) => {
+            let mark = match level {
+                NoticeLevel::Info => "",
+                NoticeLevel::Warn => "warning: ",
+                NoticeLevel::Error => "crewdeck: ",
+            };
+            eprint_line(&format!("{mark}{text}"));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Returns the progress line of an agent, without its name.
+fn agent_progress(agent: &Name, event: &AgentEvent, at: Timestamp) -> Option<String> {
+    Some(match event {
+        AgentEvent::ToolStarted { tool, on, .. } => format!("{tool} {}", clip(on, 100)),
+        AgentEvent::ToolFinished {
             tool,
             outcome: Outcome::Error,
             output,
             ..
-        } => {
-            eprint_line(&format!("{agent} · {tool} failed: {}", clip(output, 160)));
-        }
-        EventKind::Prompted { agent, .. } if !agent.is_lead() => {
-            eprint_line(&format!("{agent} · message from user"));
-        }
-        EventKind::Injected { agent, what, .. } => eprint_line(&format!("{agent} · {what}")),
-        EventKind::Compacted { agent, compaction } => {
+        } => format!("{tool} failed: {}", clip(output, 160)),
+        AgentEvent::Prompted { .. } if !agent.is_lead() => "message from user".into(),
+        AgentEvent::ContextAdded { what, .. } => what.clone(),
+        AgentEvent::Compacted { compaction } => {
             let (before, after) = (compaction.before, compaction.after);
             // A short conversation may grow by its summary.
-            eprint_line(&if after < before {
-                format!("{agent} · conversation compacted from {before} to {after} tokens")
+            if after < before {
+                format!("conversation compacted from {before} to {after} tokens")
             } else {
-                format!("{agent} · conversation summarised, {after} tokens now")
-            });
+                format!("conversation summarised, {after} tokens now")
+            }
         }
-        EventKind::JobChanged { job } => {
-            let (agent, title, status) = (&job.agent, job.title(), job.status());
-            eprint_line(&format!("{agent} · background job {status}: {title}"));
+        AgentEvent::SubagentStarted { kind, .. } => {
+            let kind = match kind {
+                SubagentKind::Explore => "explore",
+                SubagentKind::General => "general",
+            };
+            format!("started ({kind} subagent)")
         }
-        EventKind::SubagentStarted { agent, kind, .. } => {
-            eprint_line(&format!(
-                "{agent} · started ({} subagent)",
-                match kind {
-                    SubagentKind::Explore => "explore",
-                    SubagentKind::General => "general",
-                }
-            ));
-        }
-        EventKind::ActivityChanged {
-            agent,
+        AgentEvent::ActivityChanged {
             activity:
                 Activity::Backoff {
                     cause,
@@ -218,41 +233,20 @@ fn say(event: &Event, began: Timestamp) -> std::io::Result<()> {
                     attempts_max,
                 },
         } => {
-            let seconds = until.since(event.at).as_secs_f64();
-            eprint_line(&match attempt {
-                0 => format!("{agent} · {cause}; paused with the team for {seconds:.1} s"),
+            let seconds = until.since(at).as_secs_f64();
+            match attempt {
+                0 => format!("{cause}; paused with the team for {seconds:.1} s"),
                 _ => {
                     let next = attempt.saturating_add(1);
-                    format!("{agent} · {cause}; attempt {next} of {attempts_max} in {seconds:.1} s")
+                    format!("{cause}; attempt {next} of {attempts_max} in {seconds:.1} s")
                 }
-            });
+            }
         }
-        EventKind::Notice { level, text, .. } => {
-            let mark = match level {
-                NoticeLevel::Info => "",
-                NoticeLevel::Warn => "warning: ",
-                NoticeLevel::Error => "crewdeck: ",
-            };
-            eprint_line(&format!("{mark}{text}"));
-        }
-        // Decisions of earlier runs are read from disk at the start and are not progress.
-        EventKind::RequestChanged { request }
-            if !request.is_pending() && request.decided_at.0 >= began.0 =>
-        {
-            eprint_line(&format!(
-                "{} of {} {} by {}",
-                request.kind, request.target, request.status, request.decided_by
-            ));
-        }
-        EventKind::TurnEnded {
-            agent,
+        AgentEvent::TurnEnded {
             end: TurnEnd::Failed { error, hint },
-        } if !agent.is_lead() => {
-            eprint_line(&format!("{agent} · {error}. {hint}"));
-        }
-        _ => {}
-    }
-    Ok(())
+        } if !agent.is_lead() => format!("{error}. {hint}"),
+        _ => return None,
+    })
 }
 
 /// Prints a progress line to standard error. Write errors are ignored.
@@ -261,9 +255,10 @@ pub(super) fn eprint_line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Asks the user at the terminal. Does nothing without one: `ask` has become `deny` then.
-async fn decide(crew: &Crew, request: Request, form: OutputFormat) {
-    if UserPresence::detect() == UserPresence::Absent || form == OutputFormat::Json {
+/// Asks the user at the terminal to decide a request. Does nothing without a user, because `ask` has then become
+/// `deny`.
+async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: OutputFormat) {
+    if !has_user() || form == OutputFormat::Json {
         return;
     }
     let question = format!(
@@ -284,12 +279,12 @@ async fn decide(crew: &Crew, request: Request, form: OutputFormat) {
     let answer = answer.ok().and_then(Result::ok).unwrap_or_default();
     let (verdict, comment) = parse_answer(&request, &answer);
     let decision = Decision::on(&request, verdict, Name::user(), comment);
-    if crew.submit(Command::Decide(decision)).is_err() {
+    if crew.submit(ids.assign(Command::Decide(decision))).is_err() {
         eprint_line("the crew did not accept the decision");
     }
 }
 
-/// Returns the prompt at the end of the question, with the choices.
+/// Returns the end of the question: the choices, if any, and the input prompt.
 fn how_to_answer(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan
@@ -307,7 +302,7 @@ fn how_to_answer(request: &Request) -> String {
     }
 }
 
-/// Parses a typed line into a verdict and a comment.
+/// Returns the decision and comment that the typed `line` means for `request`.
 fn parse_answer(request: &Request, line: &str) -> (Verdict, String) {
     match request.kind {
         RequestKind::Plan

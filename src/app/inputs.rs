@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use crossterm::event::{self, Event, MouseEvent, MouseEventKind};
 
-/// Most inputs in one batch; the rest follows after a frame.
+/// Maximum number of inputs in one batch. Further inputs are handled after a frame.
 const INPUTS_MAX: usize = 1024;
-/// Most consecutive wheel events in one direction that count in one batch.
+/// Maximum number of consecutive wheel events in one direction that take effect in one batch.
 const NOTCHES_MAX: usize = 16;
 
-/// Timeout of the poll for pending input. With a timeout of zero crossterm does not poll at all.
+/// The timeout of a poll for pending input. With a timeout of zero, crossterm would not poll at all.
 const AT_ONCE: Duration = Duration::from_micros(100);
 
-/// Returns `first` and all pending inputs, without redundant ones. crossterm must use `poll` (its feature `use-dev-tty`):
-/// with `epoll` it blocks while unread input is left in the terminal, and no key arrives any more.
+/// Returns `first` and all pending inputs, without redundant ones. Requires that crossterm uses `poll` (its feature
+/// `use-dev-tty`). With `epoll`, it blocks while unread input is left in the terminal, and no further key arrives.
 ///
 /// # Errors
 /// Fails if the terminal cannot be read.
@@ -26,7 +26,8 @@ pub fn with(first: Event) -> io::Result<Vec<Event>> {
     Ok(without_redundant(inputs))
 }
 
-/// Whether the second of two consecutive mouse events makes the first redundant: moves and drags only.
+/// Returns whether mouse event `after` makes the previous event `before` redundant. Only moves and drags can be
+/// redundant.
 fn replaces(before: MouseEvent, after: MouseEvent) -> bool {
     let is_motion = matches!(after.kind, MouseEventKind::Moved | MouseEventKind::Drag(_));
     is_motion && before.kind == after.kind
@@ -42,8 +43,8 @@ fn is_wheel(event: MouseEvent) -> bool {
     )
 }
 
-/// Removes redundant mouse events: keeps the last position of a movement and the first [`NOTCHES_MAX`] events of a wheel
-/// turn. All keys and pastes are kept, and the order is unchanged.
+/// Removes redundant mouse events: keeps only the last position of a movement, and the first [`NOTCHES_MAX`] events
+/// of a wheel turn. Keeps all keys and pastes, and the order.
 fn without_redundant(inputs: Vec<Event>) -> Vec<Event> {
     let mut out: Vec<Event> = Vec::new();
     let mut notches = 0;

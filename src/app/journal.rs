@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use crate::protocol::Event;
 use crate::store::{Journal as File, StoreError};
 
-/// Most lines that are queued for the writer thread.
+/// Maximum number of lines that are queued for the writer thread.
 const LINES_MAX: usize = 1024;
 
 /// A handle to the journal's writer thread.
@@ -39,8 +39,8 @@ impl JournalWriter {
         }
     }
 
-    /// Queues an event for writing. Never blocks: if the queue of [`LINES_MAX`] lines is full, the event is counted as
-    /// missed. Returns a warning for the user, once, when writing stops or works again.
+    /// Queues an event for writing. Never blocks: if [`LINES_MAX`] lines are queued already, the event is dropped and
+    /// counted as missed. Returns a warning for the user when writing starts to fail and when it works again.
     pub fn note(&mut self, event: &Event) -> Option<String> {
         if let (false, Some(lines), Ok(line)) = (
             event.kind.is_delta(),
@@ -55,7 +55,7 @@ impl JournalWriter {
         self.warnings.try_recv().ok()
     }
 
-    /// Returns the number of events that the full queue dropped.
+    /// Returns the number of events that were dropped because the queue was full.
     pub fn missed(&self) -> u64 {
         self.missed
     }
@@ -71,14 +71,14 @@ impl Drop for JournalWriter {
     }
 }
 
-/// The state of the writer thread. After an error it tries again with each line.
+/// The state of the writer thread. After a write error, each further line is a new attempt.
 struct Writer {
     root: PathBuf,
     session: String,
     file: Option<File>,
-    /// Lines lost since the last successful write.
+    /// The number of lines lost since the last successful write.
     missed: u64,
-    /// Receives one text when writing stops, and one when it works again.
+    /// Sends one text to the user when writing starts to fail, and one when it works again.
     warn: Sender<String>,
 }
 
@@ -121,7 +121,7 @@ impl Writer {
 mod tests {
     use super::*;
     use crate::domain::timestamp::Timestamp;
-    use crate::protocol::event::EventKind;
+    use crate::protocol::event::{CrewEvent, EventKind};
     use pretty_assertions::assert_eq;
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
         let event = Event {
             seq: 1,
             at: Timestamp(1.0),
-            kind: EventKind::CrewAtRest,
+            kind: EventKind::Crew(CrewEvent::AllIdle),
         };
         assert_eq!((journal.note(&event), journal.missed()), (None, 0));
         drop(journal);

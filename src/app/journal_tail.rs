@@ -1,4 +1,5 @@
-//! Follows a crew in another process, on a separate thread: watches the holder of the crew lock and tails the journal.
+//! Follows a crew that another process runs, on a separate thread: watches which process holds the crew lock, and
+//! reads new events from the journal.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,19 +14,19 @@ use tokio::sync::mpsc;
 
 use super::lock::{self, Holder};
 use super::resume;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{CrewEvent, Event, EventKind};
 use crate::store::watch::{FolderId, identity, is_shared_file_system};
 use crate::store::{Journal, JournalStart, JournalTail, TailRead};
 
-/// Most updates that are queued for the receiver.
+/// Maximum number of updates that are queued for the receiver.
 const NEWS_MAX: usize = 4;
-/// Changes within this time are read together.
+/// Changes of the files within this time are read together.
 const MERGE: Duration = Duration::from_millis(20);
-/// Poll interval on a local file system with change notifications, as for the state files.
+/// The poll interval on a local file system with change notifications, the same as for the state files.
 const SELDOM: Duration = Duration::from_secs(30);
-/// Poll interval on a shared file system, where other machines may write.
+/// The poll interval on a shared file system, where other machines may write without a notification.
 const OFTEN: Duration = Duration::from_secs(5);
-/// Poll interval without change notifications, and while a folder is missing.
+/// The poll interval without change notifications, and while a watched folder is missing.
 const POLL: Duration = Duration::from_secs(1);
 
 /// An update from the lock file or the journal.
@@ -33,13 +34,13 @@ const POLL: Duration = Duration::from_secs(1);
 pub enum JournalUpdate {
     /// The lock's holder became known or changed.
     Holder(Holder),
-    /// A journal from its start, or its newest part. Replaces all earlier events.
+    /// The events of a journal from its start, or its newest part. They replace all earlier events.
     Restarted(Vec<Event>, JournalStart),
     /// Events that were appended to the journal.
     Appended(Vec<Event>),
 }
 
-/// A handle to the follower thread, which ends when this is dropped.
+/// A handle to the thread that follows a crew. The thread ends when the handle is dropped.
 pub struct Follower {
     heard: mpsc::Receiver<JournalUpdate>,
     hint: SyncSender<()>,
@@ -47,7 +48,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Starts following the crew of `root`, whose folder `.crewdeck` must exist.
+    /// Starts to follow the crew in `root`. The folder `.crewdeck` must exist there.
     ///
     /// # Errors
     /// Fails if the thread cannot be started.
@@ -73,12 +74,12 @@ impl Follower {
         })
     }
 
-    /// Waits for the next update; `None` once everything was read after [`Follower::finish`].
+    /// Waits for the next update. Returns `None` once everything was read after [`Follower::finish`].
     pub async fn next(&mut self) -> Option<JournalUpdate> {
         self.heard.recv().await
     }
 
-    /// Makes the thread read the rest of the journal and end. Called after the crew's process has ended.
+    /// Makes the thread read the rest of the journal and end. Call it after the crew's process has ended.
     pub fn finish(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         // A full channel is fine: the pending hint wakes the thread.
@@ -92,7 +93,7 @@ impl Drop for Follower {
     }
 }
 
-/// The receiver of the updates was dropped.
+/// The error if the receiver of the updates was dropped.
 struct ReceiverDropped;
 
 struct FollowThread {
@@ -155,7 +156,7 @@ impl FollowThread {
         self.read()
     }
 
-    /// Reads the journal to its end.
+    /// Reads the journal to its end and sends the new events.
     fn read(&mut self) -> Result<(), ReceiverDropped> {
         loop {
             let Some((_, tail)) = &mut self.tail else {
@@ -179,14 +180,15 @@ impl FollowThread {
         }
     }
 
-    /// Returns the crew's setup event from the head of a journal of which only the end was read.
+    /// Returns the crew's setup event, read from the head of the journal, if only the end of the journal was read;
+    /// otherwise an empty list.
     fn setup(&self, beginning: JournalStart) -> Vec<Event> {
         let (JournalStart::Cut, Some((session, _))) = (beginning, &self.tail) else {
             return Vec::new();
         };
         let head = Journal::head(&self.root, session).unwrap_or_default();
         let mut events = events(&head);
-        events.retain(|e| matches!(e.kind, EventKind::CrewReady(_)));
+        events.retain(|e| matches!(e.kind, EventKind::Crew(CrewEvent::Ready(_))));
         events.truncate(1);
         events
     }
@@ -200,10 +202,10 @@ fn events(lines: &[String]) -> Vec<Event> {
     lines.iter().filter_map(|l| resume::event(l)).collect()
 }
 
-/// Watches the folders of the lock and the journal for changes.
+/// Watches the folders that contain the lock and the journal for changes.
 struct FolderWatch {
     watcher: Option<RecommendedWatcher>,
-    /// The watched folders with their identity: a watch belongs to the folder, not to its path.
+    /// The watched folders with their identities: a watch belongs to the folder itself and not to its path.
     watched: BTreeMap<PathBuf, FolderId>,
 }
 
@@ -221,7 +223,7 @@ impl FolderWatch {
         }
     }
 
-    /// Watches exactly these folders. Returns the poll interval for them.
+    /// Changes the watch to exactly these folders. Returns the poll interval that they need.
     fn watch_folders(&mut self, lock: &Path, journal: Option<&Path>) -> Duration {
         let Some(watcher) = &mut self.watcher else {
             return POLL;

@@ -1,24 +1,24 @@
-//! Detects model servers on this machine by their default ports. They need no key.
+//! Detects model servers on this machine by their default ports. Such servers need no key.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Default ports of local servers with the Chat Completions API.
-const SERVERS: &[(&str, u16)] = &[("Ollama", 11434), ("llama.cpp", 8080), ("LM Studio", 1234)];
+use crate::model::provider::{LocalServer, ProviderSpec};
+use crate::model::providers::PROVIDERS;
 
 /// Timeout for a connection to a local port.
 const WITHIN: Duration = Duration::from_millis(200);
 
-/// Returns the name and base URL of the first local server that listens. Another program may use the port; the request for
-/// its models shows that later.
-pub fn find() -> Option<(&'static str, String)> {
-    SERVERS.iter().find_map(|(name, port)| {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
-        answers(address).then(|| (*name, format!("http://127.0.0.1:{port}/v1")))
-    })
+/// Returns the first local server that listens, with its provider. Another program may use the port; the request for its
+/// models shows that later.
+pub fn find() -> Option<(&'static ProviderSpec, &'static LocalServer)> {
+    let mut all = PROVIDERS
+        .iter()
+        .flat_map(|spec| spec.local_servers.iter().map(|server| (*spec, server)));
+    all.find(|(_, server)| address(server.base_url).is_some_and(answers))
 }
 
-/// Whether the address accepts a TCP connection.
+/// Returns whether the address accepts a TCP connection.
 pub fn answers(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, WITHIN).is_ok()
 }

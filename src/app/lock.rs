@@ -1,4 +1,5 @@
-//! The crew lock: at most one crew per directory. The kernel releases it when the process ends for any reason.
+//! The crew lock, which allows at most one crew per directory. The kernel releases it when the process ends for any
+//! reason.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -13,20 +14,21 @@ use rustix::process::{Pid, test_kill_process};
 use super::resume;
 use crate::store::{os_errors, regular_file};
 
-/// Longest wait for the lock of a dead crew.
+/// Maximum time to wait for the lock of a crew whose process has ended.
 const DEAD_HOLDS_MAX: Duration = Duration::from_secs(2);
-/// Interval between attempts during that wait.
+/// The interval between attempts to take that lock.
 const AGAIN: Duration = Duration::from_millis(10);
-/// Most bytes read of the lock file.
+/// Maximum number of bytes to read from the lock file.
 const READ_MAX: u64 = 256;
 
-/// The acquired lock; released on drop.
+/// The crew lock, held by this process. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct CrewLock {
     _file: File,
 }
 
-/// The holder of the lock as written in the lock file. Just after a change it may still name the previous holder.
+/// The process that holds the lock, as written in the lock file. Just after a change, the file may still name the
+/// previous holder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holder {
     /// The process id; `None` if not written yet.
@@ -52,8 +54,8 @@ pub enum LockAttempt {
     Held(Holder),
 }
 
-/// Takes the lock of `root` for `session` if it is free. A child process that a dead crew was just starting may hold a
-/// copy of the lock for a moment; this waits for it.
+/// Takes the lock of `root` for `session` if it is free. If a crew died while it was starting a child process, the
+/// child may hold a copy of the lock for a moment; this function waits for it.
 ///
 /// # Errors
 /// Fails if the lock file cannot be opened, locked or written.
@@ -81,19 +83,19 @@ pub fn take(root: &Path, session: &str) -> Result<LockAttempt> {
     }
 }
 
-/// Whether no process with this id exists.
+/// Returns whether no process with this id exists.
 fn is_dead(process: u32) -> bool {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
-/// Returns the holder that the lock file names, whether or not it still holds the lock.
+/// Returns the process that the lock file names, whether or not it still holds the lock.
 pub fn holder(root: &Path) -> Holder {
     regular_file::open(&path(root)).map_or_else(|_| Holder::default(), |mut file| read(&mut file))
 }
 
-/// Returns the process that runs a crew in `root`; `None` if there is none or the lock file cannot be read. Creates no
-/// file, and holds a shared lock only during the check.
+/// Returns the process that runs a crew in `root`. `None` if there is none, or if the lock file cannot be read.
+/// Creates no file, and holds a shared lock only during the check.
 pub fn running(root: &Path) -> Option<Holder> {
     let mut file = regular_file::open(&path(root)).ok()?;
     match file.try_lock_shared() {
@@ -102,7 +104,8 @@ pub fn running(root: &Path) -> Option<Holder> {
     }
 }
 
-/// The lock after a wait, before this process is written into the file. Dropping it passes the lock to the next waiter.
+/// The lock that [`wait`] acquired, before this process is written into the lock file. Dropping it passes the lock to
+/// the next waiting process.
 #[derive(Debug)]
 pub struct FreedLock {
     file: File,
@@ -134,7 +137,7 @@ pub fn wait(root: &Path) -> Result<FreedLock> {
 }
 
 impl FreedLock {
-    /// Takes the lock for `session`.
+    /// Writes this process and `session` into the lock file, and returns the lock.
     ///
     /// # Errors
     /// Fails if the lock file cannot be written.
@@ -162,7 +165,7 @@ fn open(root: &Path) -> Result<(File, PathBuf)> {
     Ok((file, path))
 }
 
-/// Writes this process and `session` into the lock file. The line is written before the rest is truncated, so that a
+/// Writes this process and `session` into the lock file. Writes the line before it truncates the rest, so that a
 /// concurrent reader sees either the old or the new holder.
 fn sign(file: &mut File, session: &str) -> Result<()> {
     let line = format!("{} {session}\n", std::process::id());
@@ -180,7 +183,7 @@ fn read(file: &mut File) -> Holder {
     parse(&text)
 }
 
-/// Parses `PROCESS SESSION`. Older versions wrote the process only.
+/// Parses the content of the lock file, `PROCESS SESSION`. Older versions wrote only the process.
 fn parse(text: &str) -> Holder {
     let mut words = text.lines().next().unwrap_or_default().split_whitespace();
     Holder {

@@ -42,22 +42,23 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Cli, GlobalOptions, Verb, manual};
 use crate::commands::{self, CommandContext, OutputFormat};
-use crate::config::{self, LoadedSettings, ProviderChoice, Settings};
+use crate::config::{self, LoadedSettings, Settings};
 use crate::domain::conversation::TurnState;
 use crate::domain::request::Approver;
+use crate::model::providers::ProviderChoice;
 use crate::protocol::bus;
 use crate::store::{self, Board, os_errors};
 use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
-use headless::UserPresence;
+use headless::has_user;
 
-/// Exit code when there was nothing to do.
+/// Exit code if there was nothing to do.
 const NOTHING: u8 = 3;
 /// Exit code of a run that ended with open tasks or stuck teammates.
 const OPEN: u8 = 4;
-/// Longest time that the exit waits for blocked threads.
+/// Maximum time that the exit waits for threads that are blocked.
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
-/// Lowest limit on open files that a crew can work with.
+/// Minimum limit on open files with which a crew can work.
 const OPEN_FILES_MIN: u64 = 32;
 /// Exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
@@ -65,7 +66,7 @@ const INTERRUPTED: u8 = 130;
 /// Runs the mode that the command line selects and returns the exit code.
 ///
 /// # Errors
-/// An error for the user, with the cause and what to do.
+/// Returns an error for the user, with the cause and what to do.
 pub fn main(cli: Cli) -> Result<u8> {
     let form = if cli.global.json {
         OutputFormat::Json
@@ -84,7 +85,7 @@ pub fn main(cli: Cli) -> Result<u8> {
         Some(Verb::Replay { session }) => replay::main(&cli.global, session.as_deref()),
         Some(Verb::Completions { shell }) => print(&manual::completions(shell)),
         Some(Verb::Man) => print(&manual::page()?),
-        Some(verb) => {
+        Some(Verb::Files(verb)) => {
             let root = root(&cli.global)?;
             let desk = CommandContext {
                 root: &root,
@@ -100,7 +101,7 @@ pub fn main(cli: Cli) -> Result<u8> {
     }
 }
 
-/// Prints a text to standard output unchanged.
+/// Prints `text` to standard output unchanged, and returns the exit code.
 fn print(text: &str) -> Result<u8> {
     use std::io::Write;
     match std::io::stdout().lock().write_all(text.as_bytes()) {
@@ -115,7 +116,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
     let mut blueprint = Blueprint::read(&global)?;
     trust::check(&blueprint.project)?;
     let mut notice = None;
-    if UserPresence::detect() == UserPresence::Absent || form == OutputFormat::Json {
+    if !has_user() || form == OutputFormat::Json {
         notice = blueprint.decide_without_user();
     }
     let prompt = prompt.or_else(|| blueprint.prompt());
@@ -175,7 +176,8 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
     })
 }
 
-/// Moves the value of `run --resume TEXT` to the prompt if it cannot be a session id; the newest session is resumed then.
+/// Handles `run --resume TEXT` where TEXT cannot be a session id: TEXT becomes the prompt, and the newest session is
+/// resumed.
 fn split_resume_prompt(
     mut global: GlobalOptions,
     prompt: Option<String>,
@@ -192,7 +194,7 @@ fn split_resume_prompt(
     }
 }
 
-/// Returns an error and its causes on one line. System errors include what to do, where that is known.
+/// Returns an error and its causes on one line. For known system errors, the line also says what to do.
 pub fn describe_error(error: &anyhow::Error) -> String {
     let words = error.chain().map(|cause| match cause.downcast_ref() {
         Some(system) => os_errors::explain(system),
@@ -201,8 +203,8 @@ pub fn describe_error(error: &anyhow::Error) -> String {
     words.collect::<Vec<_>>().join(": ")
 }
 
-/// Handles SIGXFSZ, so that a write beyond `ulimit -f` fails with an error instead of killing this process. Child
-/// processes keep the default action.
+/// Handles SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) fails with an error instead of killing
+/// this process. Child processes keep the default action.
 fn survive_size_limits() {
     if open_files() < OPEN_FILES_MIN {
         // `check_open_files` reports this where it matters.
@@ -217,7 +219,7 @@ fn survive_size_limits() {
     }
 }
 
-/// Returns the limit on open files of this process.
+/// Returns this process's limit on open files.
 fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
@@ -233,7 +235,7 @@ fn check_open_files() -> Result<()> {
     Ok(())
 }
 
-/// Runs `work` on an async runtime with two threads; the work is mostly waiting for IO.
+/// Runs `work` on an async runtime with two threads, which are enough because the work mostly waits for IO.
 fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     check_open_files()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -247,7 +249,7 @@ fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     done
 }
 
-/// Waits until `wake`, or forever if it is `None`.
+/// Waits until `wake`; forever if it is `None`.
 async fn until(wake: Option<tokio::time::Instant>) {
     match wake {
         Some(at) => tokio::time::sleep_until(at).await,
@@ -255,7 +257,8 @@ async fn until(wake: Option<tokio::time::Instant>) {
     }
 }
 
-/// Returns the project root: the git top level of the directory, else the directory itself.
+/// Returns the project directory: the top level of the git repository that contains the chosen directory, or else the
+/// chosen directory itself.
 fn root(global: &GlobalOptions) -> Result<PathBuf> {
     let dir = match &global.dir {
         Some(dir) => dir.clone(),
@@ -286,8 +289,8 @@ pub fn jitter() -> f64 {
 }
 
 impl Blueprint {
-    /// Turns each `ask` into `deny`, for runs without a user at the terminal. The demo approves its own requests unless a
-    /// setting says otherwise. Returns a notice if anything changed.
+    /// Changes each approver `ask` to `deny`, for a run without a user at the terminal. In the demo, changes it to
+    /// `auto` unless a setting chose `ask`. Returns a notice if an approver that options can set was changed.
     fn decide_without_user(&mut self) -> Option<String> {
         let is_demo = self.choice == Some(ProviderChoice::Demo);
         let set = [
@@ -338,7 +341,7 @@ impl Blueprint {
     }
 }
 
-/// Loads the settings for `root`. Environment variables override files, options override both.
+/// Loads the settings for `root`. Environment variables override settings files, and options override both.
 fn settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
     let LoadedSettings {
         settings: files,

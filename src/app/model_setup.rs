@@ -1,45 +1,38 @@
-//! Model setup: selects provider, key and model name, for every front end.
+//! Model setup: selects provider, key and model name. Used by every front end.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use secrecy::SecretString;
 
 use super::assemble::Blueprint;
 use super::{demo, local_server};
-use crate::config::{self, EnvVar, ProviderChoice, ProviderEnv, Settings};
+use crate::config::Settings;
 use crate::domain::redact::Redactor;
-use crate::model::anthropic::{AnthropicConfig, KeyHeader};
-use crate::model::openai::{MaxTokensField, OpenAiConfig};
-use crate::model::provider::{self, ProviderConfig};
+use crate::model::provider::{ProviderSpec, ServerConfig};
+use crate::model::providers::{self, COMPATIBLE, PROVIDERS, ProviderChoice};
+use crate::model::script::Script;
 use crate::model::{ErrorKind, Model, ModelError, origin};
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::os_errors;
 
-/// Environment variables for the keys.
-pub(super) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
-pub(super) const OPENAI_KEY: &str = "OPENAI_API_KEY";
-/// Environment variables for the base URLs.
-const ANTHROPIC_URL: &str = "ANTHROPIC_BASE_URL";
-const OPENAI_URL: &str = "OPENAI_BASE_URL";
-
-/// No model is available: the reason and the steps to fix it, for the first page, `run` and `doctor`.
+/// The error if no model is available. The first page, `run` and `doctor` show the reason and the steps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}. {}", reason.trim_end_matches('.'), self.all_steps().join(" "))]
 pub struct ModelUnavailable {
     pub problem: ModelProblem,
     /// The reason, in a sentence.
     pub reason: String,
-    /// The steps to fix it, without the demo.
+    /// The steps to fix it, except trying the demo.
     pub steps: Vec<String>,
 }
 
 /// Why no model is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelProblem {
-    /// No setting, option or key selects one.
+    /// No setting, option or key selects a model.
     NotConfigured,
     /// The key for the server is missing.
     NoKey,
@@ -53,14 +46,13 @@ pub enum ModelProblem {
     UnknownModel,
     /// The server has no model.
     NoModels,
-    /// Any other problem.
     Other,
 }
 
 const DEMO: &str = "Or try the demo, which needs no key and no network: crewdeck --demo.";
 
 impl ModelUnavailable {
-    /// Returns the steps to fix it, with the demo for users who may have no key.
+    /// Returns the steps to fix it. For users who may have no key, this includes trying the demo.
     pub fn all_steps(&self) -> Vec<&str> {
         let demo = matches!(
             self.problem,
@@ -70,7 +62,7 @@ impl ModelUnavailable {
         self.steps.iter().map(String::as_str).chain(demo).collect()
     }
 
-    /// Creates the error for a server that refused to list its models.
+    /// Creates the error for a server that refused the request for its models.
     pub fn refused(error: &ModelError) -> ModelUnavailable {
         let problem = match error.kind {
             ErrorKind::NoKey => ModelProblem::NoKey,
@@ -108,7 +100,7 @@ impl ModelUnavailable {
     }
 }
 
-/// Joins the first five model names.
+/// Returns the first five model names as text.
 pub fn some(names: &[String]) -> String {
     let shown: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
     let more = if names.len() > shown.len() {
@@ -122,21 +114,20 @@ pub fn some(names: &[String]) -> String {
 /// A connection to a model provider.
 pub struct ModelConnection {
     pub model: Arc<dyn Model>,
-    /// `anthropic`, `openai`, `script` or `demo`.
+    /// The name of the provider, `script` or `demo`.
     pub provider: &'static str,
     pub scripted: bool,
-    /// The model's name, if a script defines it.
+    /// The model's name if a script defines it; otherwise `None`.
     pub name: Option<String>,
-    /// The context window in tokens, if a script defines it.
+    /// The context window in tokens if a script defines it; otherwise `None`.
     pub window: Option<u64>,
 }
 
-/// Connects to the provider that the blueprint selects.
+/// Creates the connection to the provider that the blueprint selects. If it selects none, looks for a local server.
 pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     let settings = &blueprint.settings;
     let script = |text: &str, shown: &str, provider| -> Result<ModelConnection> {
-        let script =
-            provider::script(text, blueprint.speed).map_err(|e| anyhow!("{shown}: {e}"))?;
+        let script = Script::parse(text, blueprint.speed).map_err(|e| anyhow!("{shown}: {e}"))?;
         Ok(ModelConnection {
             name: Some(script.name().to_string()),
             window: script.window(),
@@ -148,19 +139,18 @@ pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     match &blueprint.choice {
         Some(ProviderChoice::Demo) => script(demo::SCRIPT, "the demo's script", "demo"),
         Some(ProviderChoice::Script(file)) => script(&script_text(file)?, file, "script"),
-        Some(ProviderChoice::Anthropic) => connected(&anthropic(settings)?, "anthropic"),
-        Some(ProviderChoice::OpenAi) => connected(&openai(settings, None)?, "openai"),
+        Some(ProviderChoice::Server(spec)) => connected(&server(spec, settings, None)?),
         None => {
             let found = tokio::task::spawn_blocking(local_server::find).await?;
             match found {
-                Some((_, url)) => connected(&openai(settings, Some(url))?, "openai"),
+                Some((spec, found)) => connected(&server(spec, settings, Some(found.base_url))?),
                 None => Err(no_model().into()),
             }
         }
     }
 }
 
-/// Reads a model script.
+/// Returns the text of the model script in `file`.
 pub fn script_text(file: &str) -> Result<String> {
     std::fs::read_to_string(file).map_err(|e| {
         anyhow!(
@@ -170,135 +160,110 @@ pub fn script_text(file: &str) -> Result<String> {
     })
 }
 
-/// Returns which keys and base URLs the environment has.
-pub fn keys() -> ProviderEnv {
-    let there = |name: &str| match variable(name) {
-        Some(_) => EnvVar::Set,
-        None => EnvVar::Missing,
-    };
-    ProviderEnv {
-        anthropic_key: there(ANTHROPIC_KEY),
-        openai_key: there(OPENAI_KEY),
-        anthropic_url: there(ANTHROPIC_URL),
-        openai_url: there(OPENAI_URL),
-    }
+/// Selects the provider of `settings` in this process's environment; `None` if nothing selects one.
+///
+/// # Errors
+/// Fails if the provider name is unknown.
+pub fn choice(settings: &Settings) -> Result<Option<ProviderChoice>> {
+    let (name, base_url) = (settings.provider.as_deref(), settings.base_url.as_deref());
+    providers::choose(name, base_url, variable).map_err(anyhow::Error::msg)
 }
 
-/// Returns the base URL from the environment for the provider that `settings` select. It overrides settings files and is
-/// overridden by options.
+/// Returns the base URL in the environment variable of the provider that `settings` select. It overrides settings
+/// files and is overridden by options.
 pub fn address(settings: &Settings) -> Option<String> {
-    match config::choose_provider(None, settings, keys()) {
-        Ok(Some(ProviderChoice::Anthropic)) => variable(ANTHROPIC_URL),
-        Ok(Some(ProviderChoice::OpenAi)) => variable(OPENAI_URL),
-        // An unknown provider is reported when the connection is made.
-        Ok(Some(ProviderChoice::Demo | ProviderChoice::Script(_)) | None) | Err(_) => None,
+    // An unknown provider is reported when the connection is made.
+    variable(selected(&choice(settings).ok()?)?.url_var)
+}
+
+/// Returns the selected provider; `None` if there is none or the model is scripted.
+fn selected(choice: &Option<ProviderChoice>) -> Option<&'static ProviderSpec> {
+    match choice {
+        Some(ProviderChoice::Server(spec)) => Some(spec),
+        Some(ProviderChoice::Demo | ProviderChoice::Script(_)) | None => None,
     }
 }
 
-fn connected(config: &ProviderConfig, provider: &'static str) -> Result<ModelConnection> {
-    let model = provider::connect(config).map_err(|e| ModelUnavailable::refused(&e))?;
+fn connected(config: &ServerConfig) -> Result<ModelConnection> {
+    let model = config
+        .connect()
+        .map_err(|e| ModelUnavailable::refused(&e))?;
     Ok(ModelConnection {
         model,
-        provider,
+        provider: config.spec.name,
         scripted: false,
         name: None,
         window: None,
     })
 }
 
-/// Returns the error for a setup that selects no model.
+/// Returns the error for a configuration that selects no model.
 pub fn no_model() -> ModelUnavailable {
+    let mut keys = PROVIDERS.iter().map(|spec| spec.key_var);
+    let first = keys.next().unwrap_or_default();
+    let others: Vec<String> = keys.map(|key| format!("or {key}=…")).collect();
+    let others = others.join(", ");
     ModelUnavailable {
         problem: ModelProblem::NotConfigured,
         reason: "No model is configured: there is no API key and no local server.".into(),
         steps: vec![
-            "Set a key and restart crewdeck: export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY=…)."
-                .into(),
+            format!("Set a key and restart crewdeck: export {first}=… ({others})."),
             "Or start Ollama, llama.cpp or LM Studio on this machine: it is detected automatically."
                 .into(),
-            "Or use any compatible server: crewdeck --provider openai --base-url URL --model NAME."
-                .into(),
+            format!(
+                "Or use any compatible server: crewdeck --provider {} --base-url URL --model NAME.",
+                COMPATIBLE.name
+            ),
         ],
     }
 }
 
-/// Returns the base URL of the configured server; `None` if there is none or the model is scripted.
+/// Returns the base URL of the configured server. `None` if no server is configured, or if the model is scripted.
 pub fn base_url(blueprint: &Blueprint) -> Option<String> {
-    let settings = &blueprint.settings;
-    let config = match &blueprint.choice {
-        Some(ProviderChoice::Anthropic) => anthropic(settings),
-        Some(ProviderChoice::OpenAi) => openai(settings, None),
-        Some(ProviderChoice::Demo | ProviderChoice::Script(_)) | None => return None,
-    };
-    Some(match config.ok()? {
-        ProviderConfig::Anthropic(config) => config.base_url,
-        ProviderConfig::OpenAi(config) => config.base_url,
-    })
+    let spec = selected(&blueprint.choice)?;
+    let config = server(spec, &blueprint.settings, None).ok()?;
+    Some(config.base_url)
 }
 
-/// Returns the variable of a key that is sent to a server other than its vendor's, and that server's address; `None` if
-/// there is no key or it goes to its vendor.
+/// Returns the name of the environment variable with a key that would be sent to a server other than the vendor's,
+/// and the address of that server. `None` if there is no key or it goes to its vendor.
 pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
+    let spec = selected(&blueprint.choice)?;
     let url = base_url(blueprint)?;
-    let (key, vendor) = match &blueprint.choice {
-        Some(ProviderChoice::Anthropic) => (ANTHROPIC_KEY, AnthropicConfig::default().base_url),
-        Some(ProviderChoice::OpenAi) => (OPENAI_KEY, OpenAiConfig::default().base_url),
-        Some(ProviderChoice::Demo | ProviderChoice::Script(_)) | None => return None,
-    };
-    let is_sent = variable(key).is_some() && origin(&url) != origin(&vendor);
+    let is_sent = variable(spec.key_var).is_some() && origin(&url) != origin(spec.vendor_url);
     let shown = Redactor::default().text(&url).into_owned();
-    is_sent.then_some((key, shown))
+    is_sent.then_some((spec.key_var, shown))
 }
 
-/// Returns an environment variable unless it is unset or blank.
+/// Returns the value of an environment variable; `None` if it is unset or blank.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name)
         .ok()
         .filter(|text| !text.trim().is_empty())
 }
 
-/// Returns the configuration of the Anthropic provider.
-pub fn anthropic(settings: &Settings) -> Result<ProviderConfig> {
-    let mut config = AnthropicConfig::default();
-    if let Some(url) = &settings.base_url {
-        config.base_url.clone_from(url);
+/// Returns the configuration of the provider's server. `local` is the URL of a detected local server.
+///
+/// # Errors
+/// Fails if a key is required and missing, or if a setting of the provider is invalid.
+pub fn server(
+    spec: &'static ProviderSpec,
+    settings: &Settings,
+    local: Option<&str>,
+) -> Result<ServerConfig> {
+    let mut config = ServerConfig::new(spec);
+    if let Some(url) = settings.base_url.as_deref().or(local) {
+        config.base_url = url.into();
     }
-    config.key = key(ANTHROPIC_KEY, &config.base_url)?;
+    config.key = key(spec.key_var, &config.base_url)?;
     config.read_timeout = settings.model_timeout().unwrap_or(config.read_timeout);
-    if let Some(header) = &settings.anthropic.key_header {
-        config.key_header = match header.as_str() {
-            "x-api-key" => KeyHeader::XApiKey,
-            "bearer" => KeyHeader::Bearer,
-            other => bail!("anthropic.key_header is '{other}': use x-api-key or bearer"),
-        };
-    }
-    if let Some(version) = &settings.anthropic.version {
-        config.version.clone_from(version);
-    }
-    Ok(ProviderConfig::Anthropic(config))
+    config.options = settings.provider_options(spec.name);
+    config.check_options().map_err(anyhow::Error::msg)?;
+    Ok(config)
 }
 
-/// Returns the configuration of the Chat Completions provider. `local` is the URL of a detected local server.
-pub fn openai(settings: &Settings, local: Option<String>) -> Result<ProviderConfig> {
-    let mut config = OpenAiConfig::default();
-    if let Some(url) = settings.base_url.clone().or(local) {
-        config.base_url = url;
-    }
-    config.key = key(OPENAI_KEY, &config.base_url)?;
-    config.read_timeout = settings.model_timeout().unwrap_or(config.read_timeout);
-    if let Some(field) = &settings.openai.max_tokens_field {
-        config.max_tokens_field = match field.as_str() {
-            "max_tokens" => MaxTokensField::MaxTokens,
-            "max_completion_tokens" => MaxTokensField::MaxCompletionTokens,
-            other => bail!(
-                "openai.max_tokens_field is '{other}': use max_tokens or max_completion_tokens"
-            ),
-        };
-    }
-    Ok(ProviderConfig::OpenAi(config))
-}
-
-/// Returns the key for a server; `None` for a local server without a key.
+/// Returns the key in environment variable `name`. `None` for a local server without a key; an error for any other
+/// server without one.
 fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     match variable(name) {
         Some(key) => Ok(Some(key.trim().to_string().into())),
@@ -314,8 +279,8 @@ fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     }
 }
 
-/// Returns the configured model name, else the first one that the server lists. No default name is built in, because model
-/// names become outdated.
+/// Returns the configured model name, or else the first one that the server lists. There is no built-in default name,
+/// because model names become outdated.
 pub async fn name_of_model(
     settings: &Settings,
     wire: &ModelConnection,
@@ -352,10 +317,10 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Timeout. A slower server is not reported here; the first prompt shows whether it works.
+    /// The timeout of the check. A slower server is not reported here; the first prompt then shows whether it works.
     const WITHIN: Duration = Duration::from_secs(10);
 
-    /// Creates a probe; `None` if the model is scripted, or if its name came from the server's own list.
+    /// Creates a probe. `None` if the model is scripted, or if its name came from the server's own list.
     pub fn of(settings: &Settings, wire: &ModelConnection) -> Option<Probe> {
         let name = settings.model.clone()?;
         (!wire.scripted).then(|| Probe {
@@ -364,10 +329,11 @@ impl Probe {
         })
     }
 
-    /// Requests the model list. A server without a list, or that hides it from this key, counts as working.
+    /// Requests the model list and looks for the model. A server that has no list, or hides it from this key, counts
+    /// as working.
     ///
     /// # Errors
-    /// The reason why the model is unlikely to answer.
+    /// Returns why the model is unlikely to answer.
     pub async fn ask(self) -> Result<(), ModelUnavailable> {
         let Ok(listed) = tokio::time::timeout(Self::WITHIN, self.model.list()).await else {
             return Ok(());
@@ -394,7 +360,8 @@ impl Probe {
     }
 }
 
-/// Whether a server lists the model. Ollama lists a name without a tag as `NAME:latest`.
+/// Returns whether a server's model list `names` contains the model. Ollama lists a name without a tag as
+/// `NAME:latest`.
 pub fn is_listed(name: &str, names: &[String]) -> bool {
     let latest = format!("{name}:latest");
     names.iter().any(|n| n == name || *n == latest)
@@ -410,4 +377,44 @@ fn no_list(error: &ModelError) -> anyhow::Error {
         steps: vec!["Choose one: --model NAME, or model = \"NAME\" in the settings.".into()],
     };
     missing.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+    use crate::domain::secret_env::{self, Reason};
+
+    #[test]
+    fn every_provider_option_is_a_setting() {
+        let settings: Vec<_> = config::SECTIONS.iter().flat_map(|s| s.settings).collect();
+        for spec in PROVIDERS {
+            let declared: Vec<&str> = spec.options.iter().map(|option| option.name).collect();
+            let table = settings.iter().find(|setting| setting.name == spec.name);
+            let keys = table.map_or(&[][..], |setting| setting.keys);
+            assert_eq!(keys, declared, "src/config/settings.rs: {}", spec.name);
+            for option in declared {
+                let text = format!("[{}]\n{option} = 'x'", spec.name);
+                let settings = Settings::parse(&text, std::path::Path::new("config.toml")).unwrap();
+                assert_eq!(settings.provider_options(spec.name)[option], "x");
+            }
+        }
+    }
+
+    #[test]
+    fn key_of_every_provider_is_a_secret() {
+        for spec in PROVIDERS {
+            let reason = secret_env::reason(spec.key_var, "value");
+            assert_eq!(reason, Some(Reason::Name), "{}", spec.key_var);
+        }
+    }
+
+    #[test]
+    fn advice_without_a_model_names_the_key_of_every_provider() {
+        let advice = no_model().to_string();
+        assert!(advice.contains("export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY=…)."));
+        for spec in PROVIDERS {
+            assert!(advice.contains(spec.key_var), "{advice}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Mouse capture when the screen opens.
+//! Sets up mouse capture when the screen opens.
 
 use anyhow::Result;
 
@@ -6,7 +6,7 @@ use crate::config::Settings;
 use crate::ui::terminal::Screen;
 use crate::ui::{MouseOwner, UiState};
 
-/// Sets mouse capture to the user's choice in this window, else to the setting.
+/// Sets mouse capture to the user's choice in this window, or else to the configured value.
 ///
 /// # Errors
 /// Fails if the terminal is gone.

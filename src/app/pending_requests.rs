@@ -1,22 +1,22 @@
-//! Reports requests that are still undecided when the crew of a headless run becomes idle.
+//! Reports requests that are still pending when the crew of a headless run becomes idle.
 
 use std::collections::BTreeMap;
 
 use crate::crew::REMINDERS_MAX;
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Approver, Request, RequestKind};
-use crate::protocol::event::EventKind;
+use crate::protocol::event::{EventKind, TeamEvent};
 
-/// The pending requests; their number is limited by the files on disk.
+/// The pending requests. Their number is limited by the files on disk.
 #[derive(Debug, Default)]
 pub struct PendingRequests {
     open: BTreeMap<RequestId, Request>,
 }
 
 impl PendingRequests {
-    /// Updates the pending requests from an event.
+    /// Adds or removes a request according to an event.
     pub fn update(&mut self, event: &EventKind) {
-        if let EventKind::RequestChanged { request } = event {
+        if let EventKind::Team(TeamEvent::RequestChanged { request }) = event {
             if request.is_pending() {
                 self.open.insert(request.id.clone(), request.clone());
             } else {
@@ -25,7 +25,7 @@ impl PendingRequests {
         }
     }
 
-    /// Returns why the run cannot continue and what to do; `None` if no request is pending.
+    /// Returns one line that says why the run cannot continue and what to do; `None` if no request is pending.
     pub fn summary(&self) -> Option<String> {
         let first = self.open.values().next()?;
         let more = match self.open.len() - 1 {
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(pending.summary(), None);
         let plan = request("a", RequestKind::Plan);
         for request in [plan.clone(), request("b", RequestKind::Permission)] {
-            pending.update(&EventKind::RequestChanged { request });
+            pending.update(&EventKind::Team(TeamEvent::RequestChanged { request }));
         }
         assert_eq!(
             pending.summary().unwrap(),
@@ -94,7 +94,9 @@ mod tests {
             status: RequestStatus::Approved,
             ..plan
         };
-        pending.update(&EventKind::RequestChanged { request: decided });
+        pending.update(&EventKind::Team(TeamEvent::RequestChanged {
+            request: decided,
+        }));
         let words = pending.summary().unwrap();
         assert!(
             words.starts_with("a permission for bob on task #3 is undecided: "),

@@ -1,4 +1,4 @@
-//! `crewdeck replay`: a read-only dashboard over a recorded session.
+//! `crewdeck replay`: shows a recorded session in a read-only dashboard.
 
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
@@ -16,15 +16,16 @@ use crate::cli::GlobalOptions;
 use crate::config::Settings;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::replay::Player;
-use crate::ui::terminal::{CopyResult, Screen};
+use crate::ui::terminal::{COPY_TOO_LONG, Screen};
 use crate::ui::{
     Effect, Motion, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update,
 };
 
-/// Replays `session` until the user leaves. `session` is an id or its beginning; `None` means the newest.
+/// Replays `session` until the user leaves. `session` is the id of the session or its beginning; `None` means the
+/// newest session.
 ///
 /// # Errors
-/// Fails if the session does not exist or has no recorded events, or without a terminal.
+/// Fails if the session does not exist or has no recorded events, or if there is no terminal.
 pub fn main(global: &GlobalOptions, session: Option<&str>) -> Result<u8> {
     let root = root(global)?;
     let session = resume::choose(&root, session.unwrap_or_default())?;
@@ -104,9 +105,11 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 }
                 Effect::Print(text) => program = Some(ExternalProgram::Print(text)),
                 Effect::OpenInEditor(text) => program = Some(ExternalProgram::View(text)),
-                Effect::Copy(text) => match screen.copy(&text)? {
-                    CopyResult::Sent | CopyResult::TooLong => {}
-                },
+                Effect::Copy(text) => {
+                    if !screen.copy(&text)? {
+                        state.say(NoticeLevel::Warn, COPY_TOO_LONG);
+                    }
+                }
                 Effect::Mouse(owner) => screen.set_mouse(owner)?,
                 Effect::SaveTheme(chosen) => {
                     if let Some(message) = theme::save(&chosen, depth) {
@@ -128,9 +131,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         if let Some(program) = program {
             // Otherwise this reader would take keys from the external program.
             drop(keys);
-            if run_program(&mut screen, &mut state, program, &mut signals).await?
-                == ProgramEnd::Stopped
-            {
+            if !run_program(&mut screen, &mut state, program, &mut signals).await? {
                 return Ok(());
             }
             keys = EventStream::new();
@@ -148,22 +149,14 @@ struct Signals {
     hangup: Signal,
 }
 
-/// How the use of an external program ended.
-#[derive(PartialEq, Eq)]
-enum ProgramEnd {
-    /// The screen is restored.
-    Restored,
-    /// A signal ends the replay; the terminal is in the shell's mode.
-    Stopped,
-}
-
-/// Hands the terminal to an external program until it ends.
+/// Hands the terminal to an external program and waits for its end. Returns false if a signal ends the replay; the terminal is
+/// then in the shell's mode.
 async fn run_program(
     screen: &mut Screen,
     state: &mut UiState,
     program: ExternalProgram,
     signals: &mut Signals,
-) -> Result<ProgramEnd> {
+) -> Result<bool> {
     screen.restore_terminal()?;
     let stop = CancellationToken::new();
     let is_over_by_interrupt = program.ends_by_interrupt();
@@ -182,7 +175,7 @@ async fn run_program(
         }
     };
     if stop.is_cancelled() {
-        return Ok(ProgramEnd::Stopped);
+        return Ok(false);
     }
     screen.set_up()?;
     let (width, height) = screen.size()?;
@@ -190,10 +183,10 @@ async fn run_program(
     if let Err(error) = done {
         state.say(NoticeLevel::Warn, describe_error(&error));
     }
-    Ok(ProgramEnd::Restored)
+    Ok(true)
 }
 
-/// Converts a terminal input to a message; `None` for inputs without an effect.
+/// Converts a terminal input to a message. `None` for inputs without an effect.
 fn message(input: Input) -> Option<Msg> {
     match input {
         Input::Key(key) if key.kind == KeyEventKind::Release => None,

@@ -1,4 +1,4 @@
-//! Earlier sessions: selects one by id and shows its recorded events.
+//! Finds earlier sessions, and shows their recorded events.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use crate::protocol::Event;
 use crate::store::{self, Journal, StoreError};
 use crate::ui::{UiState, recall};
 
-/// Fewest characters of an id prefix.
+/// Minimum length of the beginning of a session id, in characters.
 const PREFIX_MIN: usize = 4;
 
 /// Returns the session whose id starts with `id`, or the newest one if `id` is empty.
 ///
 /// # Errors
-/// Fails if no session matches or more than one does.
+/// Fails if no session matches or several sessions match.
 pub fn choose(root: &Path, id: &str) -> Result<String> {
     let all = match store::sessions(root) {
         Ok(all) => all,
@@ -50,12 +50,12 @@ pub fn choose(root: &Path, id: &str) -> Result<String> {
     }
 }
 
-/// Whether `text` has the form of a session id or of its beginning.
+/// Returns whether `text` has the form of a session id or of its beginning.
 pub fn is_id(text: &str) -> bool {
     (PREFIX_MIN..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Shows the recorded events of `session`, with all activity marked as ended.
+/// Shows the recorded events of `session` in `state`, and marks all activity as ended.
 ///
 /// # Errors
 /// Fails if the journal cannot be read.
@@ -74,8 +74,8 @@ pub fn recorded(root: &Path, session: &str) -> Result<Vec<Event>> {
     Ok(lines.iter().filter_map(|l| event(l)).collect())
 }
 
-/// Parses a journal line for replay. Returns `None` for lines that this version cannot parse, and for events that only
-/// answer the window that asked.
+/// Parses a journal line. Returns `None` for lines that this version cannot parse, and for events that only answer a
+/// command of one window.
 pub fn event(line: &str) -> Option<Event> {
     let event: Event = serde_json::from_str(line).ok()?;
     (!event.kind.is_command_reply()).then_some(event)
@@ -86,9 +86,10 @@ mod tests {
     use super::*;
     use crate::domain::ids::TaskId;
     use crate::protocol::event::{NoticeLevel, SessionInfo};
-    use crate::protocol::{CommandRef, EventKind};
-    use crate::ui::Motion;
+    use crate::protocol::{BoardEvent, CommandId, CrewEvent, EventKind};
     use crate::ui::keymap::Context;
+    use crate::ui::{Effect, Motion, Msg, update};
+    use crossterm::event::KeyCode;
     use jiff::tz::TimeZone;
     use pretty_assertions::assert_eq;
 
@@ -98,13 +99,13 @@ mod tests {
         let mut journal = Journal::open(dir.path(), "0190aaaa").unwrap();
         for kind in [
             EventKind::notice(NoticeLevel::Info, "a notice"),
-            EventKind::DiffShown {
+            EventKind::Board(BoardEvent::DiffShown {
                 task: TaskId(1),
                 stat: "a.rs | 1 +".into(),
                 text: "+x".into(),
                 untracked: Vec::new(),
-            },
-            EventKind::refused(CommandRef::ListModels, "no"),
+            }),
+            EventKind::rejected(CommandId(1), "no"),
         ] {
             let (seq, at) = (1, Timestamp(1.0));
             let event = Event { seq, at, kind };
@@ -115,6 +116,25 @@ mod tests {
         let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
         show(dir.path(), "0190aaaa", Timestamp(2.0), &mut state).unwrap();
         assert_eq!(state.contexts(), [Context::Composer, Context::Everywhere]);
+    }
+
+    #[test]
+    fn rejection_in_a_journal_is_not_taken_for_an_own_one() {
+        let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
+        let at = Timestamp(1.0);
+        update(&mut state, Msg::Paste("hello".into()));
+        let enter = Msg::Key(KeyCode::Enter.into(), at);
+        let Some(Effect::Command(command)) = update(&mut state, enter).pop() else {
+            panic!("nothing was sent");
+        };
+        let id = state.assign_id(command).id;
+        let (seq, kind) = (1, EventKind::rejected(id, "no"));
+        let own = Event { seq, at, kind };
+        // The crew's own window has sent a command with the same id.
+        assert_eq!(event(&serde_json::to_string(&own).unwrap()), None);
+        assert_eq!(state.composer_text(), "");
+        update(&mut state, Msg::Event(own));
+        assert_eq!(state.composer_text(), "hello");
     }
 
     #[test]
@@ -132,7 +152,7 @@ mod tests {
             tools: Vec::new(),
             earlier: false,
         };
-        let (seq, at, kind) = (1, Timestamp(1.0), EventKind::CrewReady(setup));
+        let (seq, at, kind) = (1, Timestamp(1.0), EventKind::Crew(CrewEvent::Ready(setup)));
         let event = Event { seq, at, kind };
         journal
             .append(&serde_json::to_string(&event).unwrap())

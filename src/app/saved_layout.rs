@@ -5,9 +5,9 @@ use std::path::Path;
 use crate::domain::screen::ScreenSettings;
 use crate::store::{atomic, os_errors, regular_file};
 
-/// The layout file, relative to the project root.
+/// The path of the layout file, relative to the project directory.
 const FILE: &str = ".crewdeck/screen.toml";
-/// Largest accepted file, in bytes.
+/// Maximum size of the layout file, in bytes.
 const FILE_MAX: u64 = 4096;
 
 /// Loads the layout. If the file cannot be read, returns the default layout and a warning.

@@ -1,4 +1,5 @@
-//! The signals that end the dashboard. A restart takes over the listeners, so that no signal in between is lost.
+//! Listens for the signals that end the dashboard. A restart takes over the listeners, so that no signal in between
+//! is lost.
 
 use std::io;
 
@@ -7,17 +8,17 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// The meaning of a received signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signalled {
-    /// SIGINT, sent by Ctrl+c. While an external program has the terminal, it is meant for that program.
+    /// SIGINT, sent by Ctrl+c. While an external program uses the terminal, the signal is meant for that program.
     Interrupt,
-    /// SIGTERM or SIGHUP: crewdeck has to end.
+    /// SIGTERM or SIGHUP. crewdeck has to end.
     End,
 }
 
-/// The listeners.
+/// Listens for the signals that end the dashboard.
 pub struct Signals {
     terminate: Signal,
-    /// While the screen is up, Ctrl+c arrives as a key. During the shutdown after it, another Ctrl+c must not end the
-    /// process before all state is saved.
+    /// SIGINT. While the dashboard is shown, Ctrl+c arrives as a key. During the shutdown after it, this listener
+    /// prevents a further Ctrl+c from ending the process before all state is saved.
     interrupt: Signal,
     hangup: Signal,
 }

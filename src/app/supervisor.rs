@@ -1,4 +1,5 @@
-//! The supervisor of agent commands: its entry point, and its configuration from the root and the settings.
+//! Configures the supervisor of agent commands from the project directory and the settings, and contains its entry
+//! point.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store;
 
-/// Returns the supervisor for a crew's commands; `None` if this operating system has none.
+/// Returns the supervisor for a crew's commands; `None` if there is none for this operating system.
 pub fn supervisor(root: &Path, settings: &Settings) -> Option<Supervisor> {
     let program = Supervisor::program()?.to_path_buf();
     let confining = settings.confine.unwrap_or_default();
@@ -39,48 +40,44 @@ pub fn supervisor(root: &Path, settings: &Settings) -> Option<Supervisor> {
     })
 }
 
-/// Returns the resource limits of one command on this machine.
+/// Returns the resource limits for one command on this machine.
 fn limits(settings: &Settings) -> CommandLimits {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     CommandLimits::new(
         settings.processes_max,
         settings.memory_max_mb,
         cores,
-        memory_mb(),
+        memory_mb(Path::new("/")),
     )
 }
 
-/// Returns the memory of this machine, or of the container if that is less, in MiB.
-fn memory_mb() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+/// Returns the memory of this machine, or of the container if that is less, in MiB; `None` if it is unknown. `root` is
+/// the root of the file system.
+pub(super) fn memory_mb(root: &Path) -> Option<u64> {
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
+    let text = read("proc/meminfo")?;
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:"))?;
     let all: u64 = line.split_whitespace().next()?.parse().ok()?;
     let container = [
-        "/sys/fs/cgroup/memory.max",
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "sys/fs/cgroup/memory.max",
+        "sys/fs/cgroup/memory/memory.limit_in_bytes",
     ]
     .iter()
-    .filter_map(|path| {
-        std::fs::read_to_string(path)
-            .ok()?
-            .trim()
-            .parse::<u64>()
-            .ok()
-    })
+    .filter_map(|path| read(path)?.trim().parse::<u64>().ok())
     .map(|bytes| bytes / 1024 / 1024)
     .min();
     Some((all / 1024).min(container.unwrap_or(u64::MAX)))
 }
 
-/// Probes which sandbox features work on this machine.
+/// Tests which sandbox features work on this machine.
 pub fn sandbox() -> SandboxReport {
     sandbox::probe(Supervisor::program())
 }
 
-/// Returns the sandbox setting of the demo. Where mount namespaces do not work, the demo's commands may write to its git
-/// history: the repository is temporary, so nothing of value is at risk.
+/// Returns the sandbox setting for the demo. Where mount namespaces do not work, the demo's commands may write its
+/// git history, because its repository is temporary and contains nothing of value.
 pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
     let is_view_missing = || matches!(sandbox().view, Availability::No { .. });
     match settings.confine.unwrap_or_default() {
@@ -91,7 +88,8 @@ pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
     }
 }
 
-/// Publishes a notice if a sandbox feature is missing. Probes in the background, so that the start is not delayed.
+/// Tests the sandbox features, and publishes a notice if one is missing. Runs in the background, so that the start is
+/// not delayed.
 pub fn warn_about_missing_sandbox(settings: &Settings, publisher: EventSender) {
     if settings.confine == Some(SandboxMode::Off) {
         return;
@@ -114,7 +112,7 @@ pub fn warn_about_missing_sandbox(settings: &Settings, publisher: EventSender) {
     });
 }
 
-/// Returns the system's folders for temporary files.
+/// Returns the system's directories for temporary files.
 fn temporary() -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = vec!["/tmp".into(), "/var/tmp".into()];
     let own = std::env::temp_dir();
@@ -122,4 +120,26 @@ fn temporary() -> Vec<PathBuf> {
         all.push(own);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_limit_of_the_container_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        assert_eq!(memory_mb(root.path()), None);
+        write("proc/meminfo", "MemFree: 7 kB\nMemTotal:    16777216 kB\n");
+        assert_eq!(memory_mb(root.path()), Some(16_384));
+        write("sys/fs/cgroup/memory.max", "max\n");
+        assert_eq!(memory_mb(root.path()), Some(16_384));
+        write("sys/fs/cgroup/memory.max", "2147483648\n");
+        assert_eq!(memory_mb(root.path()), Some(2048));
+    }
 }

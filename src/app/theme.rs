@@ -4,14 +4,14 @@ use crate::config::{self, Settings};
 use crate::protocol::event::NoticeLevel;
 use crate::ui::{ColorDepth, Theme, ThemeChoice, UiState};
 
-/// Returns the colour depth from `NO_COLOR`, `COLORTERM` and `TERM`.
+/// Returns the terminal's colour depth according to `NO_COLOR`, `COLORTERM` and `TERM`.
 pub fn color_depth() -> ColorDepth {
     let var = |name: &str| std::env::var(name).ok();
     let (no_color, colorterm, term) = (var("NO_COLOR"), var("COLORTERM"), var("TERM"));
     ColorDepth::of(no_color.as_deref(), colorterm.as_deref(), term.as_deref())
 }
 
-/// Applies the custom themes and the chosen theme from the settings.
+/// Applies the custom themes and the selected theme from the settings.
 pub fn apply(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
     // The name was validated when the settings were read.
     let chosen = settings.chosen_theme().unwrap_or_default();
@@ -22,7 +22,7 @@ pub fn apply(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
     state.set_theme(chosen);
 }
 
-/// Returns a warning if colours of a theme are unreadable at this depth and were replaced.
+/// Returns a warning if colours of a theme were replaced because they are unreadable at this depth.
 pub fn contrast_warning(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
     let hidden = Theme::unreadable(theme, depth);
     let words: Vec<&str> = hidden.iter().map(|meaning| meaning.word()).collect();
@@ -35,8 +35,8 @@ pub fn contrast_warning(theme: &ThemeChoice, depth: ColorDepth) -> Option<String
     })
 }
 
-/// Saves the theme in the user's settings. Returns a message for the user, if there is one; a failed write is only
-/// reported.
+/// Saves the theme in the user's settings. Returns a message for the user if it could not be saved or has no visible
+/// effect.
 pub fn save(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
     match (config::save_theme(theme.word()), depth) {
         (Err(error), _) => Some(format!("The theme was not saved: {error:#}.")),

@@ -8,11 +8,11 @@ use crate::store::regular_file;
 
 /// The system's time zone file.
 const LOCAL: &str = "/etc/localtime";
-/// Most bytes read of it; the largest files have a few thousand.
+/// Maximum number of bytes to read from that file. The largest time zone files have a few thousand.
 const LOCAL_MAX: u64 = 64 * 1024;
 
-/// Returns the local time zone. A lookup by name reads the whole zone folder, which takes a third of the time to the first
-/// frame, so it is done only if `TZ` is set or the file is missing.
+/// Returns the local time zone. Looks it up by name only if `TZ` is set or the file is missing: a lookup reads the
+/// whole zone folder, which takes a third of the time to the first frame.
 pub fn local() -> TimeZone {
     let named = std::env::var_os("TZ").is_some();
     if named {

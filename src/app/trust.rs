@@ -13,7 +13,8 @@ use crate::config::{self, Decision, PROJECT_FILE, ProjectPolicy, SensitiveSettin
 /// Runs the command and returns the exit code.
 ///
 /// # Errors
-/// Fails if the settings are invalid, if there is no terminal to ask on, or if the decision cannot be saved.
+/// Fails if the settings are invalid, if standard input is not a terminal and `--yes` is missing, or if the decision
+/// cannot be saved.
 pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     let (found, now) = match config::load(&root(global)?)?.project {
         ProjectPolicy::Harmless => {
@@ -38,24 +39,24 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     let (question, done, decision) = match (options.ignore, options.forget) {
         (false, false) => (
             "Approve exactly these settings for this directory? [y/N] ",
-            "approved; a change of these settings asks again",
+            "Approved. If these settings change, crewdeck asks again.",
             Some(Decision::Approved),
         ),
         (true, false) => (
             "Run without them in this directory? [y/N] ",
-            "ignored; a change of these settings asks again",
+            "Ignored. If these settings change, crewdeck asks again.",
             Some(Decision::Ignored),
         ),
         (_, true) => (
             "Forget the decision about them? [y/N] ",
-            "forgotten; crewdeck asks again",
+            "Forgotten. crewdeck asks again at the next start.",
             None,
         ),
     };
     if !options.yes {
         if !std::io::stdin().is_terminal() {
             bail!(
-                "there is no terminal to ask on: read the settings above, then run crewdeck trust --yes"
+                "standard input is not a terminal, so crewdeck cannot ask: review the settings above, then run crewdeck trust --yes"
             );
         }
         write!(out, "{question}")?;
@@ -74,10 +75,10 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     Ok(0)
 }
 
-/// Checks that the project's sensitive settings are decided, and prints a note if they are ignored.
+/// Checks that the user has decided on the project's sensitive settings. Prints a note if they are ignored.
 ///
 /// # Errors
-/// Fails if they are undecided; names the settings and the command to decide.
+/// Fails if there is no decision, and names the settings and the command to decide.
 pub fn check(project: &ProjectPolicy) -> Result<()> {
     match project {
         ProjectPolicy::Harmless | ProjectPolicy::Approved(_) => Ok(()),
@@ -92,7 +93,7 @@ pub fn check(project: &ProjectPolicy) -> Result<()> {
     }
 }
 
-/// Returns the notice that ignored settings do not apply.
+/// Returns the notice that the settings are ignored.
 pub fn without(found: &SensitiveSettings) -> String {
     format!(
         "{} of {PROJECT_FILE} ignored, as you decided (change it with crewdeck trust)",

@@ -7,11 +7,11 @@ use crate::domain::ids::Name;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::{EventKind, TurnEnd};
+use crate::protocol::event::{AgentEvent, EventKind, TurnEnd};
 
-/// Most tasks and most teammates that the report names.
+/// Maximum number of tasks, and of teammates, that the report names.
 const NAMED_MAX: usize = 5;
-/// Most characters of a subject or a reason.
+/// Maximum length of a subject or a reason, in characters.
 const WORDS_MAX: usize = 120;
 
 /// The stuck teammates, each with the reason.
@@ -21,15 +21,18 @@ pub struct UnfinishedWork {
 }
 
 impl UnfinishedWork {
-    /// Updates the stuck teammates from an event.
+    /// Adds or removes a stuck teammate according to an event.
     pub fn update(&mut self, event: &EventKind) {
+        let EventKind::Agent { agent, event } = event else {
+            return;
+        };
         match event {
-            EventKind::TurnEnded { agent, end } => match end {
+            AgentEvent::TurnEnded { end } => match end {
                 TurnEnd::Failed { error, .. } => self.record(agent, error),
                 TurnEnd::Stopped { why } => self.record(agent, why),
                 TurnEnd::Done | TurnEnd::Interrupted => self.clear(agent),
             },
-            EventKind::ActivityChanged { agent, activity } => match activity {
+            AgentEvent::ActivityChanged { activity } => match activity {
                 Activity::Stuck { why } | Activity::Failed { why } => self.record(agent, why),
                 Activity::Thinking
                 | Activity::Compacting
@@ -44,7 +47,8 @@ impl UnfinishedWork {
         }
     }
 
-    /// Records a stuck teammate. The lead is reported separately, and a subagent reports to its parent.
+    /// Records a stuck teammate. Ignores the lead, which is reported separately, and subagents, which report to their
+    /// parent.
     fn record(&mut self, agent: &Name, why: &str) {
         if !agent.is_lead() && agent.parent().is_none() {
             let why = clip(&one_line(why), WORDS_MAX);
@@ -56,7 +60,7 @@ impl UnfinishedWork {
         self.stuck.remove(agent);
     }
 
-    /// Returns one line with the open tasks and stuck teammates; `None` if there are none.
+    /// Returns one line that names the open tasks and stuck teammates; `None` if there are none.
     pub fn summary(&self, board: &TaskGraph) -> Option<String> {
         let open: Vec<&Task> = board
             .tasks()
@@ -100,7 +104,7 @@ fn task(task: &Task) -> String {
     }
 }
 
-/// Joins the first [`NAMED_MAX`] items and adds how many more there are.
+/// Returns the first [`NAMED_MAX`] items as text, with the number of further items.
 fn named(all: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = all.collect();
     let more = names.len().saturating_sub(NAMED_MAX);
@@ -124,10 +128,7 @@ mod tests {
     }
 
     fn ended(agent: &str, end: TurnEnd) -> EventKind {
-        EventKind::TurnEnded {
-            agent: name(agent),
-            end,
-        }
+        AgentEvent::TurnEnded { end }.of(name(agent))
     }
 
     fn failed() -> TurnEnd {

@@ -1,4 +1,5 @@
-//! The viewer: follows a crew that another process runs, acts on its files, and waits to take over.
+//! The viewer: follows a crew that another process runs, acts on its files, and takes over the crew when that process
+//! ends.
 
 use std::path::{Path, PathBuf};
 
@@ -9,51 +10,51 @@ use super::journal_tail::{Follower, JournalUpdate};
 use super::lock::{self, FreedLock, Holder};
 use super::{new_id, now};
 use crate::crew::{Runner, Viewer, ViewerParts};
-use crate::protocol::{Command, Event, EventKind, EventSender};
+use crate::protocol::{CrewEvent, Event, EventKind, EventSender, SentCommand};
 use crate::store::JournalStart;
 use crate::ui::SessionRole;
 
-/// The view of a crew that another process runs or ran.
+/// The view of a crew that runs in another process, or ran there.
 pub struct ViewerSession {
     root: PathBuf,
     viewer: Viewer,
     follower: Follower,
     holder: Holder,
-    /// The session that this process tried to take over and could not start.
+    /// The session that this process tried to take over but could not start.
     failed_session: Option<String>,
-    /// Delivers the lock when it is free; `None` if no thread waits for it.
+    /// Receives the lock when it is free; `None` if no thread waits for it.
     waiting: Option<oneshot::Receiver<Result<FreedLock>>>,
-    /// The acquired lock, while the rest of the journal is read.
+    /// The lock that was acquired, kept until the rest of the journal was read.
     freed: Option<FreedLock>,
-    /// The sequence number of the last event.
+    /// The sequence number of the last event that was received.
     seq: u64,
     expected: Run,
 }
 
-/// Which run of the crew the next setup event belongs to.
+/// Whether the next setup event starts a new run of the crew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Run {
     Same,
-    /// A new run, since the lock's holder changed.
+    /// It starts a new run, because the lock's holder has changed.
     Another,
 }
 
-/// An update of the followed crew.
+/// An update of the crew that the viewer follows.
 pub enum ViewerUpdate {
     /// The lock's holder became known or changed.
     Holder,
-    /// The session from its start. Replaces everything shown so far.
+    /// The events of the session, which replace everything shown so far.
     Restarted(Vec<Event>, JournalStart),
     /// New events.
     Appended(Vec<Event>),
-    /// The crew's process has ended, and this process has the lock.
+    /// The crew's process has ended, and this process now holds the lock.
     LockFree(FreedLock),
     /// Waiting for the lock failed.
     LockFailed(anyhow::Error),
 }
 
 impl ViewerSession {
-    /// Follows the crew of `holder` and waits for its lock.
+    /// Starts to follow the crew of `holder` and to wait for its lock.
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
@@ -64,7 +65,7 @@ impl ViewerSession {
         Ok(viewing)
     }
 
-    /// Shows a session that no process runs, because this process could not resume it.
+    /// Starts to show a session that no process runs, because this process could not resume it.
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
@@ -154,14 +155,14 @@ impl ViewerSession {
         }
     }
 
-    /// Updates the runner and the wait for the lock. A session that this process could not resume counts as running again
-    /// once another process has really started it. A mere attempt does not count; otherwise two processes that both
-    /// cannot start it would take turns forever.
+    /// Updates which process runs the crew, and waits for its lock if necessary. A session that this process could
+    /// not resume counts as running again only when another process has really started it. A mere attempt does not
+    /// count; otherwise two processes that both cannot start it would take turns forever.
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
     pub fn note(&mut self, news: &ViewerUpdate) -> Result<()> {
-        let is_ready = |e: &Event| matches!(e.kind, EventKind::CrewReady(_));
+        let is_ready = |e: &Event| matches!(e.kind, EventKind::Crew(CrewEvent::Ready(_)));
         let runs = match news {
             ViewerUpdate::Restarted(events, _) | ViewerUpdate::Appended(events) => {
                 events.iter().any(is_ready)
@@ -178,12 +179,12 @@ impl ViewerSession {
         Ok(())
     }
 
-    /// Returns the known holder of the crew lock.
+    /// Returns the process that is known to hold the crew lock.
     pub fn holder(&self) -> &Holder {
         &self.holder
     }
 
-    /// Publishes the current state files, for a journal of which only the end was read.
+    /// Reads the state files and publishes their content. Needed if only the end of the journal was read.
     pub fn tell_of_files(&self) {
         self.viewer.tell_of_files();
     }
@@ -192,16 +193,16 @@ impl ViewerSession {
     ///
     /// # Errors
     /// Returns the command if the queue is full.
-    pub fn submit(&self, command: Command) -> Result<(), Command> {
+    pub fn submit(&self, command: SentCommand) -> Result<(), SentCommand> {
         self.viewer.submit(command)
     }
 
-    /// Whether a new run of the crew begins with this event: the sequence number restarts, or a new process publishes its
-    /// setup.
+    /// Returns whether a new run of the crew begins with this event: the sequence number restarts, or a new process
+    /// publishes its setup. Records the event's sequence number.
     pub fn begins(&mut self, event: &Event) -> bool {
         let before = std::mem::replace(&mut self.seq, event.seq);
-        let is_first =
-            self.expected == Run::Another && matches!(event.kind, EventKind::CrewReady(_));
+        let is_first = self.expected == Run::Another
+            && matches!(event.kind, EventKind::Crew(CrewEvent::Ready(_)));
         if is_first {
             self.expected = Run::Same;
         }
@@ -209,7 +210,7 @@ impl ViewerSession {
     }
 }
 
-/// Waits for the lock; forever if no thread waits for it.
+/// Waits for the lock. Waits forever if no thread waits for it.
 async fn wait_for_lock(
     waiting: &mut Option<oneshot::Receiver<Result<FreedLock>>>,
 ) -> Result<FreedLock> {

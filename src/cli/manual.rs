@@ -6,9 +6,12 @@ use clap::{Arg, Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::Cli;
+use crate::model::provider::ProviderSpec;
+use crate::model::providers;
 
-/// Sections of the manual page that clap does not know: files, environment, exit status.
-const EXTRA_SECTIONS: &str = r".SH FILES
+/// Sections of the manual page that clap does not know: files, environment, exit status. The variables of the model
+/// providers are inserted between the two parts.
+const FILES_AND_ENVIRONMENT: &str = r".SH FILES
 .TP
 \fI.tasks/\fR
 the task board, one file per task
@@ -28,13 +31,8 @@ project settings and user settings
 \fI.crewdeck/sessions/\fR
 the event log of each session
 .SH ENVIRONMENT
-.TP
-\fBANTHROPIC_API_KEY\fR, \fBANTHROPIC_BASE_URL\fR
-API key and address of a server with the Anthropic Messages API
-.TP
-\fBOPENAI_API_KEY\fR, \fBOPENAI_BASE_URL\fR
-API key and address of a server with the Chat Completions API
-.TP
+";
+const ENVIRONMENT_AND_EXIT_STATUS: &str = r".TP
 \fBNO_COLOR\fR
 if set to any value, the dashboard uses no colors
 .TP
@@ -60,6 +58,13 @@ run ended with open tasks or stuck agents; one line names them
 \fB130\fR
 interrupted
 ";
+
+fn provider_variables(spec: &ProviderSpec) -> String {
+    format!(
+        ".TP\n\\fB{}\\fR, \\fB{}\\fR\nAPI key and address of a server with the {} API\n",
+        spec.key_var, spec.url_var, spec.api
+    )
+}
 
 /// Returns the completion script for `shell`.
 pub fn completions(shell: Shell) -> String {
@@ -87,7 +92,9 @@ pub fn page() -> std::io::Result<String> {
     for verb in visible_subcommands(&root) {
         command(&mut text, "crewdeck", verb);
     }
-    text.push_str(EXTRA_SECTIONS);
+    text.push_str(FILES_AND_ENVIRONMENT);
+    text.push_str(&providers::list(provider_variables, ""));
+    text.push_str(ENVIRONMENT_AND_EXIT_STATUS);
     if let Some(examples) = root.get_after_help() {
         let examples = examples.to_string();
         let lines = examples.trim_start_matches("Examples:\n");

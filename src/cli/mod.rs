@@ -1,8 +1,11 @@
 //! The command line, defined with clap. Doc comments on options and subcommands are the help texts.
 
-mod examples;
+mod mail;
 pub mod manual;
+mod task;
+mod team;
 pub mod trust;
+mod worktree;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,12 +13,21 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use self::examples::{
-    COMPLETION_EXAMPLES, DOCTOR_EXAMPLES, EXAMPLES, MAIL_EXAMPLES, MANUAL_EXAMPLES,
-    REPLAY_EXAMPLES, RUN_EXAMPLES, TASK_EXAMPLES, TEAM_EXAMPLES, WORKTREE_EXAMPLES,
-};
-use crate::domain::ids::TaskRef;
 use crate::domain::request::Approver;
+use crate::model::providers::{self, COMPATIBLE};
+pub use mail::MailVerb;
+pub use task::TaskVerb;
+pub use team::TeamVerb;
+pub use worktree::WorktreeVerb;
+
+/// The examples below the help page of `crewdeck`.
+const EXAMPLES: &str = "Examples:
+  crewdeck --demo                              watch a scripted team work: no key, no network
+  crewdeck                                     the dashboard in this directory
+  crewdeck run \"Fix the failing test\"          the same team without the dashboard
+  crewdeck --resume                            continue the last session
+  crewdeck --provider openai --base-url http://127.0.0.1:11434/v1 --model qwen3:8b
+  crewdeck task add \"Write the parser\" && crewdeck task list";
 
 /// A team of coding agents in your terminal.
 #[derive(Debug, Parser)]
@@ -81,17 +93,30 @@ fn add_hidden_options(verb: Command, hidden: &[Arg]) -> Command {
 /// The line about global options on the help page of a subcommand.
 const GLOBAL_HINT: &str = "Global options: see crewdeck --help";
 
-/// Returns the index of a `--resume` that directly precedes the subcommand: the subcommand's name is not a session id.
+/// Returns the index of `--resume` if the subcommand follows it directly, where the name of the subcommand must not be
+/// read as a session id.
 fn resume_without_id(args: &[OsString]) -> Option<usize> {
     let command = command();
-    // The position counts from the first argument, so it is the index of the argument before the subcommand.
-    let before = args
-        .iter()
-        .skip(1)
-        .position(|arg| command.get_subcommands().any(|c| arg == c.get_name()))?;
-    args.get(before)
-        .is_some_and(|arg| arg == "--resume")
-        .then_some(before)
+    let is_verb = |arg: &OsString| command.get_subcommands().any(|c| arg == c.get_name());
+    let needs_value = |arg: &OsString| {
+        let name = arg.to_str().and_then(|arg| arg.strip_prefix("--"));
+        let mut options = command.get_arguments();
+        name.is_some_and(|name| {
+            options.any(|o| {
+                o.get_long() == Some(name)
+                    && o.get_id() != "resume"
+                    && o.get_action().takes_values()
+            })
+        })
+    };
+    let mut at = 1;
+    while let Some(arg) = args.get(at).filter(|arg| !is_verb(arg)) {
+        if arg == "--resume" && args.get(at + 1).is_some_and(is_verb) {
+            return Some(at);
+        }
+        at += 1 + usize::from(needs_value(arg));
+    }
+    None
 }
 
 /// The help heading of the options that every command takes.
@@ -104,8 +129,8 @@ pub struct GlobalOptions {
     /// Work in this directory instead of the current one
     #[arg(long, global = true, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Model provider: anthropic, openai (or a compatible server), demo, or script:FILE
-    #[arg(long, global = true, value_name = "NAME")]
+    /// Model provider
+    #[arg(long, global = true, value_name = "NAME", help = provider_help())]
     pub provider: Option<String>,
     /// Name of the model
     #[arg(long, global = true, value_name = "NAME")]
@@ -137,6 +162,17 @@ pub struct GlobalOptions {
     /// Speed factor of the demo or a replay (0.1 to 1000)
     #[arg(long, global = true, value_name = "N", value_parser = parse_speed)]
     pub speed: Option<f64>,
+}
+
+fn provider_help() -> String {
+    let names = providers::list(
+        |spec| match spec == COMPATIBLE {
+            true => format!("{} (or a compatible server)", spec.name),
+            false => spec.name.into(),
+        },
+        ", ",
+    );
+    format!("Model provider: {names}, demo, or script:FILE")
 }
 
 fn parse_speed(text: &str) -> Result<f64, String> {
@@ -174,25 +210,23 @@ impl From<ApproverArg> for Approver {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Run the team without the dashboard; ends when the lead has answered and all agents are idle
-    #[command(after_help = RUN_EXAMPLES)]
+    #[command(after_help = "Examples:
+  crewdeck run \"Fix the failing test\"           text; progress goes to stderr
+  crewdeck run --json \"Fix it\" | jq .type       one event per line
+  crewdeck run --tool lead \"Update the docs\"    the lead approves tool calls
+  crewdeck run --resume \"And now the docs\"      continue the last session")]
     Run {
         /// What you want done (optional with --demo, or with --resume if work was in progress)
         prompt: Option<String>,
     },
-    /// List and change tasks on the board
-    #[command(subcommand, after_help = TASK_EXAMPLES)]
-    Task(TaskVerb),
-    /// Send and read messages between agents
-    #[command(subcommand, after_help = MAIL_EXAMPLES)]
-    Mail(MailVerb),
-    /// Show the team
-    #[command(subcommand, after_help = TEAM_EXAMPLES)]
-    Team(TeamVerb),
-    /// Show, merge and remove the git worktrees of tasks
-    #[command(subcommand, after_help = WORKTREE_EXAMPLES)]
-    Worktree(WorktreeVerb),
+    /// A subcommand on the state files.
+    #[command(flatten)]
+    Files(FileVerb),
     /// Check settings, model, git, terminal, sandbox, and leftovers of earlier sessions
-    #[command(after_help = DOCTOR_EXAMPLES)]
+    #[command(after_help = "Examples:
+  crewdeck doctor
+  crewdeck doctor --mend                       fix problems; asks before each fix
+  crewdeck doctor --json --base-url http://127.0.0.1:9000")]
     Doctor {
         /// Fix what can be fixed without losing data; asks before each fix
         #[arg(long)]
@@ -205,170 +239,45 @@ pub enum Verb {
     #[command(after_help = trust::EXAMPLES)]
     Trust(trust::Trust),
     /// Replay a recorded session: pause, step, seek; --speed sets the speed
-    #[command(after_help = REPLAY_EXAMPLES)]
+    #[command(after_help = "Examples:
+  crewdeck replay                              the newest session
+  crewdeck replay --speed 8
+  crewdeck replay 01993c5e                     the session whose id starts with this")]
     Replay {
         /// Start of the session's id; default: the newest session
         session: Option<String>,
     },
     /// Print a shell completion script
-    #[command(after_help = COMPLETION_EXAMPLES)]
+    #[command(after_help = "Examples:
+  source <(crewdeck completions bash)          permanent: put this line in ~/.bashrc
+  source <(crewdeck completions zsh)           permanent: in ~/.zshrc, after compinit
+  crewdeck completions fish | source           permanent: in ~/.config/fish/config.fish")]
     Completions {
         /// The shell to complete for
         shell: clap_complete::Shell,
     },
     /// Print the manual page
-    #[command(after_help = MANUAL_EXAMPLES)]
+    #[command(after_help = "Examples:
+  crewdeck man | man -l -
+  mkdir -p ~/.local/share/man/man1 && crewdeck man > ~/.local/share/man/man1/crewdeck.1")]
     Man,
 }
 
-/// The subcommands of `crewdeck task`.
+/// The subcommands that read and write the state files.
 #[derive(Debug, Subcommand)]
-pub enum TaskVerb {
-    /// Add a task to the board
-    Add {
-        /// One line that says what to do
-        subject: String,
-        /// Details for the agent that works on the task
-        #[arg(long, default_value = "", hide_default_value = true)]
-        description: String,
-        /// Tasks that must be completed first: 1,2
-        #[arg(long, alias = "block-on", value_delimiter = ',', value_name = "IDS")]
-        blocked_by: Vec<TaskRef>,
-        /// Tag a teammate must have to claim the task (repeatable)
-        #[arg(long = "tag", value_name = "TAG")]
-        tags: Vec<String>,
-    },
-    /// List the tasks
-    List {
-        /// Only tasks that can be claimed now
-        #[arg(long)]
-        ready: bool,
-    },
-    /// Show all details of a task
-    Show {
-        /// Number of the task
-        id: TaskRef,
-    },
-    /// Claim a task; without ID, the first ready task (exit status 3 if none is ready)
-    Claim {
-        /// Number of the task
-        id: Option<TaskRef>,
-        /// Who claims it
-        #[arg(long = "as", value_name = "NAME")]
-        name: String,
-    },
-    /// Start a task
-    Start {
-        /// Number of the task
-        id: TaskRef,
-        /// Who starts it
-        #[arg(long = "as", value_name = "NAME")]
-        name: String,
-    },
-    /// Complete a task
-    Done {
-        /// Number of the task
-        id: TaskRef,
-        /// Who completes it
-        #[arg(long = "as", value_name = "NAME")]
-        name: String,
-    },
-    /// Release a claimed task so that others can claim it
-    Release {
-        /// Number of the task
-        id: TaskRef,
-        /// Who owns it
-        #[arg(long = "as", value_name = "NAME")]
-        name: String,
-        /// With --as user: take the task from its owner, who is stopped and notified
-        #[arg(long)]
-        force: bool,
-    },
-    /// Change a task
-    Edit {
-        /// Number of the task
-        id: TaskRef,
-        /// New subject
-        #[arg(long)]
-        subject: Option<String>,
-        /// New description
-        #[arg(long)]
-        description: Option<String>,
-        /// New tag, replaces all old tags (repeatable); "" removes all tags
-        #[arg(long = "tag", value_name = "TAG")]
-        tags: Vec<String>,
-        /// More tasks that must be completed first: 1,2
-        #[arg(long, alias = "block-on", value_delimiter = ',', value_name = "IDS")]
-        blocked_by: Vec<TaskRef>,
-        /// Tasks that no longer block it: 1,2
-        #[arg(long, value_delimiter = ',', value_name = "IDS")]
-        unblock: Vec<TaskRef>,
-    },
-    /// Remove a task from the board
-    Rm {
-        /// Number of the task
-        id: TaskRef,
-    },
-}
-
-/// The subcommands of `crewdeck mail`.
-#[derive(Debug, Subcommand)]
-pub enum MailVerb {
-    /// Send a message
-    Send {
-        /// Recipient: lead, user, or the name of a teammate
-        to: String,
-        /// Text of the message
-        text: String,
-        /// Sender
-        #[arg(long, value_name = "NAME", default_value = "user")]
-        from: String,
-        /// Type of the message
-        #[arg(long = "type", value_name = "TYPE", default_value = "message")]
-        kind: String,
-    },
-    /// Print the messages of an inbox and mark them read
-    Read {
-        /// Owner of the inbox: lead, user, or the name of a teammate
-        name: String,
-    },
-    /// Print the messages of an inbox without marking them read; without NAME, count them per inbox
-    List {
-        /// Owner of the inbox; default: all inboxes
-        name: Option<String>,
-    },
-}
-
-/// The subcommands of `crewdeck team`.
-#[derive(Debug, Subcommand)]
-pub enum TeamVerb {
-    /// List the teammates
-    List,
-}
-
-/// The subcommands of `crewdeck worktree`.
-#[derive(Debug, Subcommand)]
-pub enum WorktreeVerb {
-    /// List the worktrees with uncommitted files, unmerged commits and size
-    List,
-    /// Show the changes in a worktree
-    Diff {
-        /// Name of the worktree, or number of its task
-        name: String,
-    },
-    /// Merge a worktree's branch into its base branch; a conflict changes nothing (exit status 1)
-    Merge {
-        /// Name of the worktree, or number of its task
-        name: String,
-    },
-    /// Remove a worktree; refused if it has unmerged work, which is listed (exit status 1)
-    Remove {
-        /// Name of the worktree, or number of its task
-        name: String,
-        /// Remove it even if uncommitted files are lost; commits stay on its branch
-        #[arg(long)]
-        force: bool,
-    },
+pub enum FileVerb {
+    /// List and change tasks on the board
+    #[command(subcommand, after_help = task::EXAMPLES)]
+    Task(TaskVerb),
+    /// Send and read messages between agents
+    #[command(subcommand, after_help = mail::EXAMPLES)]
+    Mail(MailVerb),
+    /// Show the team
+    #[command(subcommand, after_help = team::EXAMPLES)]
+    Team(TeamVerb),
+    /// Show, merge and remove the git worktrees of tasks
+    #[command(subcommand, after_help = worktree::EXAMPLES)]
+    Worktree(WorktreeVerb),
 }
 
 #[cfg(test)]

@@ -69,9 +69,9 @@ fn blocked_by_accepts_hidden_alias_block_on() {
     for option in ["--blocked-by", "--block-on"] {
         for verb in ["add x", "edit 3"] {
             let cli = read(&format!("crewdeck task {verb} {option} 1,2")).unwrap();
-            let Some(Verb::Task(
+            let Some(Verb::Files(FileVerb::Task(
                 TaskVerb::Add { blocked_by, .. } | TaskVerb::Edit { blocked_by, .. },
-            )) = cli.verb
+            ))) = cli.verb
             else {
                 panic!("unexpected subcommand");
             };
@@ -99,6 +99,9 @@ fn resume_does_not_take_a_subcommand_as_id() {
         ("crewdeck --resume 0190aaaa run more", "0190aaaa"),
         ("crewdeck run --resume 0190aaaa more", "0190aaaa"),
         ("crewdeck --resume", ""),
+        ("crewdeck --model run --resume task list", ""),
+        ("crewdeck --model=run --resume task list", ""),
+        ("crewdeck --resume --model task run more", ""),
     ] {
         let cli = read(line).unwrap();
         assert_eq!(cli.global.resume.as_deref(), Some(id), "{line}");

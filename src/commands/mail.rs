@@ -12,7 +12,7 @@ use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{Mailbox, Roster};
 
-/// How long to wait for another reader of the inbox; a running reader needs only a fraction of it.
+/// Maximum time to wait for another reader of the inbox. A reader usually needs only a fraction of it.
 const READER_WAIT: Duration = Duration::from_secs(5);
 
 /// Runs a `mail` subcommand.

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::Verb;
+use crate::cli::FileVerb;
 use crate::domain::ids::Name;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
@@ -21,27 +21,24 @@ use crate::store;
 pub struct CommandContext<'a> {
     /// The project root, which contains the state folders.
     pub root: &'a Path,
-    /// The output format.
     pub format: OutputFormat,
-    /// The current time.
     pub now: Timestamp,
     /// Generates a unique id.
     pub new_id: fn() -> String,
 }
 
-/// The output format.
+/// How a subcommand prints its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
     /// Human-readable text.
     Text,
-    /// JSON.
     Json,
 }
 
 /// The result of a subcommand that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandOutcome {
-    /// It did what was asked (exit status 0).
+    /// The command succeeded (exit status 0).
     Done,
     /// There was nothing to do (exit status 3).
     Nothing,
@@ -51,20 +48,14 @@ pub enum CommandOutcome {
 ///
 /// # Errors
 /// Returns a one-line error that says what failed and what to do.
-pub fn run(verb: &Verb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     // The notices are dropped here; the dashboard and `run` show them.
     store::prepare(context.root)?;
     match verb {
-        Verb::Run { .. }
-        | Verb::Replay { .. }
-        | Verb::Doctor { .. }
-        | Verb::Completions { .. }
-        | Verb::Man
-        | Verb::Trust(_) => Ok(CommandOutcome::Nothing),
-        Verb::Task(verb) => task::run(verb, context),
-        Verb::Mail(verb) => mail::run(verb, context),
-        Verb::Team(verb) => team::run(verb, context),
-        Verb::Worktree(verb) => worktree::run(verb, context),
+        FileVerb::Task(verb) => task::run(verb, context),
+        FileVerb::Mail(verb) => mail::run(verb, context),
+        FileVerb::Team(verb) => team::run(verb, context),
+        FileVerb::Worktree(verb) => worktree::run(verb, context),
     }
 }
 
@@ -85,7 +76,7 @@ impl CommandContext<'_> {
         }
     }
 
-    /// Prints notices of the store on stderr: files that it could not read or moved aside.
+    /// Prints notices of the store on stderr, about files that it could not read or has renamed because of damage.
     fn warn(notices: &[String]) {
         for notice in notices {
             // A notice that cannot be printed does not fail the subcommand.

@@ -19,12 +19,7 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
     let board = Board::open(context.root);
     let task = match verb {
         TaskVerb::List { ready } => {
-            let filter = if *ready {
-                ListFilter::Ready
-            } else {
-                ListFilter::All
-            };
-            return list(&board, filter, context);
+            return list(&board, *ready, context);
         }
         TaskVerb::Show { id } => {
             let task = board.get(board.resolve(id)?)?;
@@ -154,26 +149,22 @@ fn claimer(name: &str, context: &CommandContext<'_>) -> Result<Claimer> {
     Ok(Claimer { name, tags })
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ListFilter {
-    All,
-    Ready,
-}
-
-fn list(board: &Board, filter: ListFilter, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+fn list(board: &Board, only_ready: bool, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     let reading = board.read_and_repair()?;
     CommandContext::warn(&reading.notices);
     let graph = &reading.graph;
     let tasks: Vec<&Task> = graph
         .tasks()
-        .filter(|t| filter == ListFilter::All || graph.is_ready(t))
+        .filter(|t| !only_ready || graph.is_ready(t))
         .collect();
     context.print(&tasks, || {
         if tasks.is_empty() {
-            return match filter {
-                ListFilter::Ready => "No task is ready.".into(),
-                ListFilter::All => "No tasks.".into(),
+            let none = if only_ready {
+                "No task is ready."
+            } else {
+                "No tasks."
             };
+            return none.into();
         }
         let branches = branches(&tasks, context);
         let lines: Vec<String> = tasks

@@ -18,7 +18,7 @@ use crate::store::regular_file;
 const FILE_MAX: u64 = 1024 * 1024;
 /// Maximum number of stored decisions; the oldest are dropped first.
 const DECISIONS_MAX: usize = 1000;
-/// How long to wait for another session that writes the file.
+/// Maximum time to wait for another session that writes the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The user's decision about the settings of a project.
@@ -33,9 +33,9 @@ pub enum Decision {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredDecision {
-    /// The hash of the project directory and the settings file, see [`digest`].
+    /// The hash of the project directory and its settings file, see [`digest`].
     sha256: String,
-    /// The project directory, only informative.
+    /// The project directory, for a user who reads the file. crewdeck does not use it.
     directory: String,
     decision: Decision,
 }
@@ -69,8 +69,8 @@ pub fn digest(root: &Path, bytes: &[u8]) -> String {
     })
 }
 
-/// Returns the user's decision about the content with this digest. A decisions file that other users can write is
-/// ignored.
+/// Returns the user's decision about the content with this digest; `None` if there is none. Ignores a decisions file
+/// that other users can write.
 pub fn decision(digest: &str) -> Option<Decision> {
     let file = read(&file()?);
     let mut entries = file.decisions.iter().rev();

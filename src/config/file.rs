@@ -1,4 +1,4 @@
-//! Reads the text of a settings file, with clear errors for what does not fit.
+//! Parses settings files, and explains what is wrong with an invalid one.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use super::settings::{self, Settings};
 use crate::domain::text::closest_match;
 
 impl Settings {
-    /// Reads the text of a settings file.
+    /// Parses the text of a settings file. Error messages name `path`.
     ///
     /// # Errors
-    /// Says where and what is wrong; for an unknown setting it names the nearest known one.
+    /// Returns an error that names the file and the problem; for an unknown setting also the closest known one.
     pub fn parse(text: &str, path: &Path) -> Result<Settings> {
         let shown = path.display();
         let table: toml::Table =
@@ -26,7 +26,7 @@ impl Settings {
     }
 }
 
-/// Names the first unknown setting, with the nearest known one.
+/// Returns a message about the first unknown setting, with the closest known one; `None` if all settings are known.
 fn unknown(table: &toml::Table) -> Option<String> {
     table.iter().find_map(|(name, value)| {
         let Some(setting) = settings::find(name) else {

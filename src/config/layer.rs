@@ -1,14 +1,13 @@
-//! How a later settings file goes on top of an earlier one.
+//! How the settings in a later file override those in an earlier file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::themes;
-use super::values::{Anthropic, OpenAi};
 use crate::domain::budget::UsageBudgets;
 use crate::domain::custom_theme::CustomTheme;
 
-/// A value of which a later one covers an earlier one, wholly or in part.
+/// A setting that a later settings file can override, as a whole or in part.
 pub trait Layer: Sized {
     fn layer(self, later: Self) -> Self;
 }
@@ -19,7 +18,7 @@ impl<T> Layer for Option<T> {
     }
 }
 
-/// Entry by entry.
+/// A later file overrides single entries of the map.
 impl<V> Layer for BTreeMap<String, V> {
     fn layer(mut self, later: Self) -> Self {
         self.extend(later);
@@ -27,7 +26,7 @@ impl<V> Layer for BTreeMap<String, V> {
     }
 }
 
-/// Theme by theme.
+/// A later file overrides single themes, by their name.
 impl Layer for Vec<Arc<CustomTheme>> {
     fn layer(self, later: Self) -> Self {
         themes::merge(self, later)
@@ -37,22 +36,5 @@ impl Layer for Vec<Arc<CustomTheme>> {
 impl Layer for UsageBudgets {
     fn layer(self, later: Self) -> Self {
         self.merged_with(later)
-    }
-}
-
-impl Layer for Anthropic {
-    fn layer(self, later: Self) -> Self {
-        Anthropic {
-            key_header: later.key_header.or(self.key_header),
-            version: later.version.or(self.version),
-        }
-    }
-}
-
-impl Layer for OpenAi {
-    fn layer(self, later: Self) -> Self {
-        OpenAi {
-            max_tokens_field: later.max_tokens_field.or(self.max_tokens_field),
-        }
     }
 }

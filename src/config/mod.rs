@@ -4,7 +4,6 @@ mod approvals;
 mod file;
 mod layer;
 mod project_policy;
-mod provider;
 #[cfg(test)]
 mod reference;
 mod save;
@@ -21,7 +20,6 @@ use crate::domain::request::Approver;
 use crate::store::{os_errors, regular_file};
 pub use approvals::Decision;
 pub use project_policy::{ProjectPolicy, SensitiveSettings};
-pub use provider::{EnvVar, ProviderChoice, ProviderEnv, choose_provider};
 pub use save::save_theme;
 pub use settings::{InProject, SECTIONS, Section, Setting, Settings};
 pub use values::{MergePolicy, SandboxMode};
@@ -90,7 +88,7 @@ fn reject_user_only(table: &toml::Table, path: &Path) -> Result<()> {
             && table.contains_key(setting.name)
         {
             bail!(
-                "{}: a project cannot {why}: move {} to {}",
+                "{}: a project cannot {why}. Move the setting {} to {}",
                 path.display(),
                 setting.name,
                 user_file().unwrap_or_default().display()

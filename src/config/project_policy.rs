@@ -11,13 +11,13 @@ use super::approvals::{self, Decision};
 use super::settings::{self, InProject, Setting};
 use crate::domain::text::{escape_control_chars, one_line};
 
-/// What a setting can do that this version does not know or that only the user's file may contain.
+/// The effect that is shown for settings that this version does not know, or that only the user's file may contain.
 const ONLY_USER: &str = "only you may set this";
 
 /// A setting that needs approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SensitiveSetting {
-    /// The dotted name.
+    /// The dotted name, such as `network.lead`.
     pub key: String,
     /// The setting in TOML, on one line and without control characters.
     pub text: String,
@@ -32,7 +32,7 @@ pub struct SensitiveSettings {
     pub root: PathBuf,
     /// The settings, the most dangerous first; never empty.
     pub settings: Vec<SensitiveSetting>,
-    /// The hash of the project directory and the whole file.
+    /// The hash of the project directory and the whole settings file.
     pub digest: String,
 }
 
@@ -71,16 +71,16 @@ pub enum ProjectPolicy {
     /// The project has no sensitive settings.
     #[default]
     Harmless,
-    /// They apply: the user approved exactly this content.
+    /// The sensitive settings apply, because the user approved exactly this content.
     Approved(SensitiveSettings),
-    /// They do not apply: the user chose to ignore exactly this content.
+    /// The sensitive settings do not apply, because the user chose to ignore exactly this content.
     Ignored(SensitiveSettings),
-    /// They do not apply yet: the user has not decided.
+    /// The sensitive settings do not apply until the user has decided about them.
     Waiting(SensitiveSettings),
 }
 
-/// Looks up the decision about the settings file of the project in `root`. `bytes` is the file, `table` the same file
-/// parsed. Removes settings that do not apply from `table`.
+/// Looks up the user's decision about the settings file of the project in `root`, and removes the settings that do not
+/// apply from `table`. `bytes` is the content of the file, and `table` is that content parsed.
 pub fn apply_decision(root: &Path, bytes: &[u8], table: &mut Table) -> ProjectPolicy {
     let lines = sensitive_settings(table);
     if lines.is_empty() {

@@ -1,6 +1,8 @@
-//! The tables of `docs/settings.md`, from the declaration of the settings.
+//! Generates the tables of `docs/settings.md` from the declaration of the settings.
 
 use super::settings::{InProject, SECTIONS, Setting};
+use crate::model::provider::ProviderSpec;
+use crate::model::providers::{COMPATIBLE, list};
 
 /// Returns the settings as Markdown: a table for each section.
 pub fn markdown() -> String {
@@ -26,12 +28,16 @@ fn row(setting: &Setting) -> String {
         InProject::NeedsApproval { .. } => "needs approval",
         InProject::Refused { .. } => "refused",
     };
+    let provider = |spec: &ProviderSpec| match spec == COMPATIBLE {
+        true => format!("`{}` ({}, also of other servers)", spec.name, spec.api),
+        false => format!("`{}` ({})", spec.name, spec.api),
+    };
+    let meaning = meaning
+        .join(" ")
+        .replace("{providers}", &list(provider, " or "));
     format!(
-        "| `{}` | {} | {} | `{}` | {in_project} |\n",
-        setting.name,
-        meaning.join(" "),
-        setting.default,
-        setting.example
+        "| `{}` | {meaning} | {} | `{}` | {in_project} |\n",
+        setting.name, setting.default, setting.example
     )
 }
 

@@ -32,7 +32,7 @@ fn save_theme_in(path: &Path, name: &str) -> Result<()> {
     write_atomic(path, &text).with_context(|| format!("{shown} cannot be written"))
 }
 
-/// Returns the text of a settings file with the theme changed.
+/// Returns the text of a settings file in which `theme` is set to `name`.
 fn with_theme(text: &str, name: &str) -> Result<String, String> {
     let mut document: DocumentMut = text
         .parse()
@@ -41,7 +41,7 @@ fn with_theme(text: &str, name: &str) -> Result<String, String> {
     let own = document.get("themes").and_then(|themes| themes.get(name));
     if own.is_none() && ThemeName::parse(name).is_err() {
         return Err(format!(
-            "has no [themes.{name}], which only this project defines: copy it there"
+            "does not define the theme {name}: copy [themes.{name}] there from the project's settings"
         ));
     }
     match document
@@ -108,7 +108,7 @@ mod tests {
         );
         assert_eq!(
             with_theme(own, "dawn").unwrap_err(),
-            "has no [themes.dawn], which only this project defines: copy it there"
+            "does not define the theme dawn: copy [themes.dawn] there from the project's settings"
         );
         let error = with_theme("model = ", "dark").unwrap_err();
         assert!(error.starts_with("is not valid TOML"), "{error}");

@@ -1,7 +1,8 @@
-//! Every setting, declared once: name, type, default, example, documentation, range, and what a project's file may do with it. The
-//! parser, the layering, the hint on unknown names, the approval of project settings and `docs/settings.md` follow from this
-//! declaration. A new setting is one entry here and its use.
+//! Every setting, declared once: name, type, default, example, documentation, range, and what a project's file may do
+//! with it. The parser, the layering, the hint on unknown names, the approval of project settings and
+//! `docs/settings.md` follow from this declaration. A new setting is one entry here and its use.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use toml::Value;
 
 use super::layer::Layer;
-use super::values::{self, Anthropic, MergePolicy, OpenAi, SandboxMode};
+use super::values::{self, MergePolicy, ProviderOptions, SandboxMode};
 use crate::domain::budget::UsageBudgets;
 use crate::domain::custom_theme::CustomTheme;
 use crate::domain::notification::{NotifyKind, NotifyMethod};
@@ -18,44 +19,45 @@ use crate::domain::sandbox::{NetworkRules, SocketGroup};
 use crate::domain::team::AGENTS_MAX;
 use crate::domain::usage::Price;
 
-/// Most tokens of an answer, and longest run of a command in seconds, that a project may set without approval.
+/// Maximum number of tokens in an answer that a project may set without approval.
 const PROJECT_TOKENS_MAX: i64 = 32_768;
+/// Maximum run time of a command, in seconds, that a project may set without approval.
 const PROJECT_TOOL_TIMEOUT_MAX: i64 = 3600;
 
-/// What a setting may do in the settings file of a project.
+/// Whether a value in a project's settings file takes effect.
 #[derive(Debug, Clone, Copy)]
 pub enum InProject {
-    /// It applies.
+    /// Takes effect without approval.
     Applies,
-    /// It applies with these values; others need approval.
+    /// Takes effect without approval if `is_harmless` returns true for the value; other values need approval.
     AppliesIf {
         is_harmless: fn(&Value) -> bool,
         effect: &'static str,
     },
-    /// It applies once the user has approved exactly this content. `effect` says what it can do.
+    /// Takes effect once the user has approved exactly this content. `effect` says what the setting can do.
     NeedsApproval { effect: &'static str },
-    /// It is refused; `why` completes "a project cannot …".
+    /// Rejected with an error. `why` completes the sentence "a project cannot …".
     Refused { why: &'static str },
 }
 
-/// What is known of a setting besides its type.
+/// The declaration of a setting, except its type.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     pub name: &'static str,
-    /// A former name that is still read.
+    /// A former name of the setting that settings files may still use.
     pub alias: Option<&'static str>,
-    /// The lines of its documentation.
+    /// The lines of its documentation. `{providers}` stands for the list of model providers.
     pub doc: &'static [&'static str],
-    /// What applies where it is not set.
+    /// The default, as text for the documentation.
     pub default: &'static str,
-    /// A value as it is written in TOML.
+    /// An example value in TOML syntax.
     pub example: &'static str,
     pub in_project: InProject,
-    /// The names inside of a table with fixed names; empty for everything else.
+    /// The accepted keys of a setting that is a table with fixed keys; empty for all other settings.
     pub keys: &'static [&'static str],
 }
 
-/// Settings that belong together, for `docs/settings.md`.
+/// A group of settings, which is a section of `docs/settings.md`.
 #[derive(Debug, Clone, Copy)]
 pub struct Section {
     pub title: &'static str,
@@ -80,7 +82,7 @@ macro_rules! settings {
             $(,)?
         }
     )+ } )+) => {
-        /// All settings; `None` and empty: not set.
+        /// The values of all settings. `None` or an empty collection means that the setting is not set.
         #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct Settings {
@@ -93,23 +95,31 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// Returns these settings with those of `later` on top.
+            /// Returns these settings, overridden by those that are set in `later`.
             #[must_use]
             pub fn overlaid(self, later: Settings) -> Settings {
                 Settings { $($( $name: Layer::layer(self.$name, later.$name), )+)+ }
             }
 
-            /// Checks what the types do not say.
+            /// Checks what the types do not ensure, such as the range of a number.
             ///
             /// # Errors
-            /// Names the setting, its value and what is allowed.
+            /// Returns a message that names the setting, its value and the accepted values.
             pub(super) fn check(&self) -> Result<(), String> {
                 $($( $( ($check)(&self.$name).map_err(|why: String| format!("{}{why}", stringify!($name)))?; )? )+)+
                 Ok(())
             }
+
+            /// Returns the setting that is the table of the model provider `name`; empty if it has no settings.
+            pub fn provider_options(&self, name: &str) -> ProviderOptions {
+                let fields: &[(&str, &dyn Any)] = &[$($( (stringify!($name), &self.$name), )+)+];
+                let field = fields.iter().find(|(field, _)| *field == name);
+                field.and_then(|(_, value)| value.downcast_ref()).cloned().unwrap_or_default()
+            }
         }
 
-        /// All settings by section, those that can do most harm first within the table of effects.
+        /// All settings by section. Settings that need approval are shown in this order, so the most dangerous sections
+        /// come first.
         pub const SECTIONS: &[Section] = &[
             $( Section {
                 title: $title,
@@ -127,7 +137,7 @@ macro_rules! settings {
     };
 }
 
-/// Returns a check that a number is in the range.
+/// Expands to a check that the number in a setting is between `$low` and `$high`.
 macro_rules! number {
     ($low:expr, $high:expr, $what:literal) => {
         |value: &Option<_>| match value {
@@ -142,44 +152,44 @@ macro_rules! number {
 
 settings! {
     "Model and server" {
-        /// The address of the server.
+        /// The address of the model server.
         base_url: Option<String> {
             default: "the vendor's address",
             example: "\"http://127.0.0.1:11434/v1\"",
             in_project: InProject::NeedsApproval { effect: "your API key and all that agents read go to this address" },
         }
-        /// The wire format: `anthropic` (Messages) or `openai` (Chat Completions, also of other servers).
+        /// The wire format: {providers}.
         provider: Option<String> {
-            default: "by the key that is set, else a server found on this machine",
+            default: "chosen by the API key that is set, else a server found on this machine",
             example: "\"openai\"",
             in_project: InProject::NeedsApproval { effect: "selects the provider that receives your key and prompts, or a script that replaces the model" },
         }
-        /// The model's name.
+        /// The name of the model.
         model: Option<String> {
             default: "the first that the server lists",
             example: "\"qwen3:8b\"",
             in_project: InProject::Applies,
         }
-        /// Tokens that fit into the model's window.
+        /// Size of the model's context window, in tokens.
         window: Option<u64> {
             default: "as the server lists it, else by the model's name (shown as `ctx ~41%`), else 100,000",
             example: "32768",
             in_project: InProject::Applies,
         }
-        /// Share of the window, in percent, at which a conversation is shortened.
+        /// Share of the context window, in percent, from which on a conversation is summarised.
         compact_at: Option<u64> {
             default: "80",
             example: "70",
             in_project: InProject::Applies,
             check: number!(10, 95, "a percentage"),
         }
-        /// Seconds without any data after which a call of the model fails.
+        /// Seconds without data from the model server after which a model call fails.
         model_timeout_s: Option<u64> {
             default: "300",
             example: "600",
             in_project: InProject::Applies,
         }
-        /// Model calls that may run at the same time, for the whole team (1 to 64).
+        /// Maximum number of concurrent model calls of the whole team (1 to 64).
         calls_max: Option<usize> {
             default: "4",
             example: "2",
@@ -187,14 +197,14 @@ settings! {
             check: number!(1, 64, "a number"),
         }
         /// Special cases of the Anthropic wire: `key_header` (`x-api-key` or `bearer`), `version`.
-        anthropic: Anthropic {
+        anthropic: ProviderOptions {
             default: "as the vendor documents",
             example: "{ key_header = \"bearer\" }",
             in_project: InProject::Applies,
             keys: &["key_header", "version"],
         }
         /// Special cases of the OpenAI wire: `max_tokens_field` (`max_tokens` or `max_completion_tokens`).
-        openai: OpenAi {
+        openai: ProviderOptions {
             default: "as the vendor documents",
             example: "{ max_tokens_field = \"max_tokens\" }",
             in_project: InProject::Applies,
@@ -202,14 +212,14 @@ settings! {
         }
     }
     "Sandbox of commands" {
-        /// `on`: commands are sandboxed. `files`: they are, but the git history is not protected from them. `off`: commands
-        /// may write wherever you may.
+        /// `on`: commands are sandboxed. `files`: commands are sandboxed, but the git history is not protected. `off`:
+        /// commands may write wherever you may.
         confine: Option<SandboxMode> {
             default: "on",
             example: "\"files\"",
             in_project: InProject::NeedsApproval { effect: "decides whether agents' commands are sandboxed" },
         }
-        /// Commands that run without asking, by their first words.
+        /// Commands that run without asking you, given by their first words.
         allow: Option<Vec<String>> {
             default: "none",
             example: "[\"docker compose\"]",
@@ -237,25 +247,26 @@ settings! {
             example: "[\"ssh\"]",
             in_project: InProject::NeedsApproval { effect: "agents' commands may use these services as you" },
         }
-        /// Environment variables that commands see although they look like secrets (`crewdeck doctor` names those).
+        /// Environment variables that commands see although they look like secrets (`crewdeck doctor` lists such
+        /// variables).
         pass_env: Option<Vec<String>> {
             default: "none",
             example: "[\"PIP_INDEX_URL\"]",
             in_project: InProject::Refused { why: "choose which environment variables commands see" },
         }
-        /// Processes that one command may have; 0: no limit.
+        /// Maximum number of processes of one command; 0: no limit.
         processes_max: Option<u32> {
-            default: "256 for each core (512 to 4096)",
+            default: "256 per CPU core (512 to 4096)",
             example: "512",
             in_project: InProject::NeedsApproval { effect: "changes how many processes a command may have" },
         }
-        /// Memory that one command may use, in MiB; 0: no limit.
+        /// Maximum memory of one command, in MiB; 0: no limit.
         memory_max_mb: Option<u64> {
-            default: "half of the machine's",
+            default: "half of the machine's memory",
             example: "8192",
             in_project: InProject::NeedsApproval { effect: "changes how much memory a command may use" },
         }
-        /// Seconds that a command may run.
+        /// Maximum run time of a command, in seconds.
         tool_timeout_s: Option<u64> {
             default: "120",
             example: "600",
@@ -266,19 +277,20 @@ settings! {
         }
     }
     "Approvals" {
-        /// Who decides about tool calls that need approval: `ask` (you), `lead`, `auto` (always yes), `deny` (always no).
+        /// Who approves tool calls that need permission: `ask` (you), `lead`, `auto` (always approve), `deny` (always
+        /// deny).
         tool: Option<Approver> {
             default: "ask",
             example: "\"ask\"",
             in_project: InProject::NeedsApproval { effect: "decides who approves tool calls" },
         }
-        /// Who decides about plans.
+        /// Who approves plans: `ask` (you), `lead`, `auto` (always approve), `deny` (always deny).
         plan: Option<Approver> {
             default: "ask",
             example: "\"lead\"",
             in_project: InProject::NeedsApproval { effect: "decides who approves plans" },
         }
-        /// Who decides about shutdowns.
+        /// Who approves shutdowns: `ask` (you), `lead`, `auto` (always approve), `deny` (always deny).
         shutdown: Option<Approver> {
             default: "ask",
             example: "\"auto\"",
@@ -292,7 +304,7 @@ settings! {
             example: "\"auto\"",
             in_project: InProject::NeedsApproval { effect: "decides who merges" },
         }
-        /// The tools that agents have.
+        /// Names of the tools that agents can use.
         tools: Option<Vec<String>> {
             default: "all",
             example: "[\"bash\", \"read_file\", \"write_file\", \"edit_file\"]",
@@ -307,9 +319,9 @@ settings! {
                 effect: "decides whether each task has its own worktree or all share this directory",
             },
         }
-        /// Teammates at the same time (1 to 500).
+        /// Maximum number of teammates at the same time (1 to 500).
         agents_max: Option<usize> {
-            default: "8 for each core, and one for each 512 MiB",
+            default: "8 per CPU core, but at most one per 512 MiB of memory",
             example: "100",
             in_project: InProject::NeedsApproval { effect: "decides how many agents run at the same time" },
             check: number!(1, AGENTS_MAX, "a number"),
@@ -322,8 +334,9 @@ settings! {
         }
     }
     "Limits and prices" {
-        /// An agent that reaches a limit pauses before its next call and asks you: `team_tokens`, `team_cost` (all agents),
-        /// `agent_tokens`, `agent_cost` (one agent with its subagents). Costs are US dollars and need the model's price.
+        /// Budgets: `team_tokens`, `team_cost` (all agents), `agent_tokens`, `agent_cost` (one agent with its
+        /// subagents). An agent that reaches a budget pauses before its next model call and asks you. Costs are in US
+        /// dollars and need the price of the model.
         ceilings: UsageBudgets {
             default: "no limits",
             example: "{ team_tokens = 5000000, agent_cost = 5.0 }",
@@ -331,13 +344,14 @@ settings! {
             keys: &["team_tokens", "agent_tokens", "team_cost", "agent_cost"],
             check: values::check_ceilings,
         }
-        /// US dollars for a million tokens, by the model's name: `input`, `output`.
+        /// Prices in US dollars per million tokens, by the name of the model: `input`, `output`, and optionally
+        /// `cache_read`, `cache_write`.
         prices: BTreeMap<String, Price> {
             default: "unknown, and no cost is shown",
             example: "{ some-model = { input = 3.0, output = 15.0 } }",
             in_project: InProject::NeedsApproval { effect: "sets the prices used for cost estimates" },
         }
-        /// Tokens that one answer may have.
+        /// Maximum number of tokens in one answer of the model.
         max_tokens: Option<u32> {
             default: "8192",
             example: "16384",
@@ -348,7 +362,7 @@ settings! {
         }
     }
     "Screen" {
-        /// How you are called when another window has the keyboard: `bell`, `desktop` (OSC 9) or `off`.
+        /// How you are notified while another window has the focus: `bell`, `desktop` (OSC 9) or `off`.
         notify: Option<NotifyMethod> {
             default: "bell",
             example: "\"desktop\"",
@@ -357,33 +371,37 @@ settings! {
                 effect: "decides whether you are notified",
             },
         }
-        /// What you are called for: `needs`, `trouble`, `done`.
+        /// What you are notified about: `needs` (requests that wait for you), `trouble` (failed or stuck agents),
+        /// `done` (all work is done).
         notify_about: Option<Vec<NotifyKind>> {
-            default: "all of it",
+            default: "all",
             example: "[\"needs\"]",
             in_project: InProject::NeedsApproval { effect: "decides what you are notified about" },
         }
-        /// The theme: `terminal`, `dark`, `light`, `mono` or the name of your own. `T` in the dashboard chooses it; `NO_COLOR` wins.
+        /// The theme: `terminal`, `dark`, `light`, `mono` or the name of your own. `T` in the dashboard changes it. The
+        /// environment variable `NO_COLOR` overrides it.
         theme: Option<String> {
             default: "terminal",
             example: "\"dark\"",
             in_project: InProject::Applies,
         }
-        /// Your own themes by name: `base` (a built-in theme), then colours by their meaning, as `"#rrggbb"`, a name such as
-        /// `"light-blue"`, or a number from 0 to 255.
+        /// Your own themes by name. Each has a `base` (a built-in theme) and colours by role, given as `"#rrggbb"`, a
+        /// name such as `"light-blue"`, or a number from 0 to 255.
         #[serde(deserialize_with = "super::themes::read")]
         themes: Vec<Arc<CustomTheme>> {
             default: "none",
             example: "{ dusk = { base = \"dark\", title = \"#ffcc00\", selection = 24 } }",
             in_project: InProject::Applies,
         }
-        /// Whether the mouse clicks and scrolls in the dashboard; `false` leaves it to the terminal. `M` switches.
+        /// Whether the dashboard handles mouse clicks and scrolling; `false` leaves the mouse to the terminal. `M`
+        /// switches.
         mouse: Option<bool> {
             default: "true",
             example: "false",
             in_project: InProject::Applies,
         }
-        /// Your own keys by action (`approve`) or by context and action (`"board.merge"`): one key, a list, or `[]` for none.
+        /// Your own key bindings, by action (`approve`) or by context and action (`"board.merge"`): one key, a list, or
+        /// `[]` for none.
         #[serde(deserialize_with = "values::keys")]
         keys: BTreeMap<String, Vec<String>> {
             default: "see [keys](keys.md)",
@@ -393,12 +411,12 @@ settings! {
     }
 }
 
-/// All settings, in the order of their declaration.
+/// Returns all settings, in the order of their declaration.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
     SECTIONS.iter().flat_map(|section| section.settings)
 }
 
-/// The setting of that name or former name.
+/// Returns the setting with that name or former name.
 pub fn find(name: &str) -> Option<&'static Setting> {
     all().find(|setting| setting.name == name || setting.alias == Some(name))
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use super::Settings;
 use crate::domain::custom_theme::{CustomTheme, THEMES_MAX, ThemeChoice};
 
-/// Reads the table of themes.
+/// Deserializes the table `[themes]` into a list of themes, sorted by name.
 pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<CustomTheme>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
@@ -23,13 +23,7 @@ pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<CustomTheme>>,
         Number(i64),
     }
     let table = BTreeMap::<String, BTreeMap<String, Paint>>::deserialize(from)?;
-    if table.len() > THEMES_MAX {
-        let why = format!(
-            "{} themes are defined, at most {THEMES_MAX} are allowed",
-            table.len()
-        );
-        return Err(D::Error::custom(why));
-    }
+    check_count(table.len()).map_err(D::Error::custom)?;
     let mut out = Vec::new();
     for (name, entries) in table {
         let colors: Vec<(String, String)> = entries
@@ -48,7 +42,16 @@ pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<CustomTheme>>,
     Ok(out)
 }
 
-/// Merges two lists of themes, sorted by name; for equal names the later theme wins.
+fn check_count(count: usize) -> Result<(), String> {
+    if count > THEMES_MAX {
+        return Err(format!(
+            "{count} themes are defined, at most {THEMES_MAX} are allowed"
+        ));
+    }
+    Ok(())
+}
+
+/// Merges two lists of themes into one, sorted by name. If both define a theme of the same name, the later one wins.
 pub fn merge(
     earlier: Vec<Arc<CustomTheme>>,
     later: Vec<Arc<CustomTheme>>,
@@ -56,17 +59,17 @@ pub fn merge(
     let all = earlier.into_iter().chain(later);
     let named: BTreeMap<String, Arc<CustomTheme>> =
         all.map(|theme| (theme.name.clone(), theme)).collect();
-    named.into_values().take(THEMES_MAX).collect()
+    named.into_values().collect()
 }
 
-/// Checks that the selected theme exists. `path` is the settings file that was read last.
+/// Checks the number of themes in all files, and that the selected theme exists. `path` is the settings file that was
+/// read last.
 ///
 /// # Errors
 /// Returns an error that names the file and the closest match.
 pub fn check(settings: &Settings, path: &Path) -> Result<()> {
-    settings
-        .chosen_theme()
-        .map(drop)
+    check_count(settings.themes.len())
+        .and_then(|()| settings.chosen_theme().map(drop))
         .map_err(|why| anyhow!("{}: {why}", path.display()))
 }
 
@@ -103,6 +106,20 @@ mod tests {
         let chosen = both.chosen_theme().unwrap();
         assert_eq!(chosen.about(), "your own, based on mono");
         assert!(check(&both, Path::new("c.toml")).is_ok());
+    }
+
+    #[test]
+    fn too_many_themes_in_both_files_are_an_error() {
+        let defined = |first: usize| {
+            let themes = (first..first + THEMES_MAX).map(|n| format!("[themes.t{n}]\n"));
+            parse(&themes.collect::<String>())
+        };
+        let path = Path::new("c.toml");
+        let same = defined(0).overlaid(defined(0));
+        assert!(check(&same, path).is_ok());
+        let both = defined(0).overlaid(defined(1));
+        let why = check(&both, path).unwrap_err().to_string();
+        assert!(why.starts_with("c.toml: 33 themes are defined"), "{why}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The values of settings that are more than a word or a number: their types, how they are read, and what is checked.
+//! Types of settings that are more than a word or a number, with the functions that read and check them.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::domain::sandbox::{Network, NetworkRules};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergePolicy {
-    /// The user or the lead, one by one.
+    /// The user or the lead merges tasks one by one.
     #[default]
     Asked,
-    /// The crew, as soon as a task is completed.
+    /// The crew merges each task as soon as it is completed.
     Auto,
 }
 
@@ -22,33 +22,18 @@ pub enum MergePolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxMode {
-    /// As far as the system can.
+    /// Commands are sandboxed, as far as this system supports it.
     #[default]
     On,
-    /// As far as the system can, without protection of the repository's history.
+    /// Like `On`, but without protection of the git history.
     Files,
     Off,
 }
 
-/// Special cases of the Anthropic wire.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Anthropic {
-    /// `x-api-key` or `bearer`.
-    pub key_header: Option<String>,
-    /// The `anthropic-version` header.
-    pub version: Option<String>,
-}
+/// The settings of one model provider by name; the provider checks the values.
+pub type ProviderOptions = BTreeMap<String, String>;
 
-/// Special cases of the `OpenAI` wire.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OpenAi {
-    /// `max_tokens` or `max_completion_tokens`.
-    pub max_tokens_field: Option<String>,
-}
-
-/// Reads one word for all roles, or a table of them.
+/// Deserializes the setting `network`: one word for all roles, or a table with a word for each role.
 pub fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkRules>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
@@ -65,12 +50,13 @@ pub fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkRules
     }))
 }
 
-/// Reads the keys of each action, one or a list. A table below a context means the same as a name with a dot.
+/// Deserializes the setting `keys`: one key or a list of keys per action. The name of an action may be dotted
+/// (`"board.merge"`) or be in a table of its context (`[keys.board]`).
 pub fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(
         untagged,
-        expecting = "keys are a text such as \"ctrl+m\", or a list of such texts"
+        expecting = "keys must be a text such as \"ctrl+m\", or a list of such texts"
     )]
     enum Keys {
         One(String),
@@ -95,7 +81,7 @@ pub fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<S
     Ok(out)
 }
 
-/// Checks that folders are given with their whole path, and that none is the root of the file system.
+/// Checks that each folder is an absolute path or begins with `~/`, and is not the root of the file system.
 #[allow(clippy::ref_option)] // the type of the setting
 pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
     for folder in folders.iter().flatten() {
@@ -108,7 +94,7 @@ pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that each limit is above 0.
+/// Checks that each budget is above 0.
 pub fn check_ceilings(ceilings: &UsageBudgets) -> Result<(), String> {
     for ceiling in UsageBudget::ALL {
         if let Some(least) = ceilings

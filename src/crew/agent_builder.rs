@@ -34,8 +34,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Runs one turn. When the crew stops, the turn is interrupted, so that the conversation on disk is complete, and the
-    /// result is `None`.
+    /// Runs one turn. If the crew stops, interrupts the turn, so that the conversation on disk is complete, and
+    /// returns `None`.
     pub async fn run_turn(&mut self, start: Input, stop: &CancellationToken) -> Option<TurnEnd> {
         let Agent {
             driver,
@@ -57,41 +57,41 @@ impl Agent {
     }
 }
 
-/// The specification of an agent.
+/// What distinguishes one agent from others, as input for [`AgentBuilder::build`].
 pub struct AgentSpec<'a> {
     pub name: Name,
     pub caller: Caller,
     pub limits: Limits,
     pub gate: PlanGate,
     pub tags: Vec<String>,
-    /// A description of its role that is repeated after a compaction; empty for the lead.
+    /// The agent's name, role and team as text, which is repeated after a compaction; empty for the lead.
     pub identity: String,
-    /// The model's name; empty for the lead's model, including later changes of it.
+    /// The name of the agent's own model. If empty, the agent uses the lead's model and follows changes of it.
     pub model: String,
-    /// Creates the system prompt.
+    /// Returns the system prompt for a context.
     pub system: &'a (dyn Fn(&PromptContext) -> String + Sync),
 }
 
 /// The settings that all agents share.
 pub struct AgentSettings {
-    /// The names of the allowed tools; `None` for all.
+    /// The names of the allowed tools; `None` allows all.
     pub tools: Option<Vec<String>>,
-    /// The time limit of a program that an agent runs.
+    /// Maximum run time of a program that an agent starts.
     pub tool_timeout: Duration,
-    /// The supervisor of the agents' programs; `None` to run them directly.
+    /// The supervisor of the agents' programs. With `None`, programs run directly.
     pub guard: Option<Arc<Supervisor>>,
     pub rules: SharedRules,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
-    /// The repository's own instructions: file name and text.
+    /// The name and text of the project's instruction file.
     pub memory: Option<(String, String)>,
-    /// The machine and the project, as they were at the start.
+    /// Facts about the machine and the project at the start of the crew.
     pub environment: Environment,
-    /// Returns a random number in 0..1.
+    /// Returns a random number in 0..1, which spreads retries.
     pub jitter: fn() -> f64,
 }
 
-/// The stores that agents use.
+/// The stores that all agents share.
 pub struct AgentStores {
     pub board: Board,
     pub post: Mailbox,
@@ -100,7 +100,7 @@ pub struct AgentStores {
     pub prompts: Arc<PromptQueue>,
 }
 
-/// Builds the agents of a crew.
+/// Builds the lead, the teammates and the subagents.
 pub struct AgentBuilder {
     context: Arc<CrewContext>,
     models: Arc<ModelSwitch>,
@@ -129,7 +129,7 @@ impl AgentBuilder {
         }
     }
 
-    /// Returns the tools of an agent, in the order of the tool table.
+    /// Returns the tools of an agent of this kind, in the order of the tool table.
     fn tools_for(&self, caller: Caller) -> Vec<&'static Tool> {
         table::for_caller(caller)
             .filter(|t| {
@@ -141,7 +141,7 @@ impl AgentBuilder {
             .collect()
     }
 
-    /// Builds an agent from its specification. Its tools reach the crew through `host`.
+    /// Builds an agent. Its tools call the crew through `host`.
     pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
         let mut tools = self.tools_for(spec.caller);
         // An agent that needs an approved plan must be able to submit one, even if the settings exclude the tool.

@@ -1,4 +1,4 @@
-//! Who approves each kind of request.
+//! Determines who approves a request.
 
 use crate::domain::mail::MailKind;
 use crate::domain::request::{Approver, Request, RequestKind, Verdict};
@@ -6,15 +6,15 @@ use crate::domain::request::{Approver, Request, RequestKind, Verdict};
 /// The approver of each kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deciders {
-    /// Decides plan approvals.
+    /// Approves plans.
     pub plan: Approver,
-    /// Decides shutdowns.
+    /// Approves shutdowns.
     pub shutdown: Approver,
-    /// Decides tool calls for which the policy requires permission.
+    /// Approves tool calls that need permission under the policy.
     pub tool: Approver,
-    /// Decides whether a budget is raised: the user or no one (`Deny`), since no agent may raise its own budget.
+    /// Decides whether a budget is raised. Only `Ask` or `Deny`, since no agent may raise a budget.
     pub ceiling: Approver,
-    /// Answers questions to the user: `Ask` if a user is present, else `Deny`.
+    /// Answers questions to the user: `Ask` if a user is present, otherwise `Deny`.
     pub question: Approver,
 }
 
@@ -30,8 +30,8 @@ impl Deciders {
         }
     }
 
-    /// Returns the approver of `request`. The lead cannot decide its own requests; they go to the approver of questions,
-    /// the user.
+    /// Returns the approver of `request`. The lead cannot decide its own requests: they go to the user, or are denied
+    /// if no user is present.
     pub fn of_request(self, request: &Request) -> Approver {
         match self.of(request.kind) {
             Approver::Lead if request.from.is_lead() => self.question,
@@ -43,15 +43,15 @@ impl Deciders {
 /// Where a new request goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// The user sees it on the screen.
+    /// The user decides it on the screen.
     User,
-    /// The lead gets a message of this kind.
+    /// The lead decides it. It receives a message of this kind.
     Lead(MailKind),
-    /// The settings decide it, with this comment.
+    /// The settings decide it at once, with this comment.
     Decided(Verdict, &'static str),
 }
 
-/// Returns where a request with a known approver goes.
+/// Returns where a new request goes, according to its approver.
 pub fn route(request: &Request) -> Route {
     match request.decider {
         Approver::Ask => Route::User,

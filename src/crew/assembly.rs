@@ -1,4 +1,4 @@
-//! Wires the components of a crew: creates each after those that it needs.
+//! Wires the components of a crew: creates each component after those that it needs.
 
 use std::sync::{Arc, RwLock, Weak};
 
@@ -44,17 +44,17 @@ use crate::domain::graph::TaskGraph;
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
 use crate::tools::host::Host;
 
-/// What the first steps of a start have found.
+/// The results of the first steps of a start, which the components need.
 pub struct StartChecks {
     pub board: Board,
-    /// The board as it was published.
+    /// The board as it was first published.
     pub graph: TaskGraph,
-    /// The worktrees, and when their branches are merged; `None` if all agents work in the root.
+    /// The worktree store, and what triggers merges. `None` if all agents work in the project directory.
     pub worktrees: Option<(Worktrees, MergeRule)>,
     pub environment: Environment,
 }
 
-/// The components that act by themselves or when the crew starts. The others are reached through them.
+/// The components that act on their own or are needed at the start. They hold the other components.
 pub struct Components {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -71,7 +71,7 @@ pub struct Components {
     pub commands: Commands,
 }
 
-/// The components that need no other group.
+/// The components that need no component of another group.
 struct Base {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
@@ -117,8 +117,8 @@ impl Base {
         }
     }
 
-    /// Creates the board with all that responds to its changes. The board reports them to the follow-up, which needs the
-    /// board.
+    /// Creates the board view and the components that respond to its changes. The board view reports changes to
+    /// [`BoardFollowup`], which in turn needs the board view.
     fn board(
         &self,
         board: Board,

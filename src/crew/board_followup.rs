@@ -1,5 +1,5 @@
-//! Responds to changes of the board, whichever process made them: reports progress to the lead, merges completed work,
-//! interrupts a teammate whose task was taken, and creates worktrees for the user's tasks.
+//! Responds to changes of the board, whichever process made them: reports progress to the lead, merges completed
+//! work, interrupts a teammate whose task was taken, and creates worktrees for tasks that the user claimed.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,8 @@ pub struct BoardFollowup {
     pub board: Arc<BoardView>,
     pub worktrees: Arc<TaskWorktrees>,
     pub merges: Arc<MergeService>,
-    /// The user's tasks whose worktree is being created, or could not be created since the crew started.
+    /// Tasks that the user claimed and whose worktree is being created, or could not be created since the crew
+    /// started.
     handled: Mutex<BTreeSet<TaskId>>,
 }
 
@@ -60,7 +61,7 @@ impl BoardFollowup {
         }
     }
 
-    /// Notes for the lead's next call which tasks other agents have completed; this costs no model call.
+    /// Adds to the lead's next model call which tasks other agents have completed. This causes no extra model call.
     fn report_progress(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed
             .iter()
@@ -91,7 +92,7 @@ impl BoardFollowup {
     }
 
     /// Responds to the user's changes of the board, whichever process made them: interrupts a teammate whose task was
-    /// taken, adds a note to the lead's next call, and creates worktrees for the user's tasks.
+    /// taken, adds a note to the lead's next model call, and creates worktrees for tasks that the user claimed.
     fn follow_user(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed {
             let before = known.get(task.id);
@@ -122,7 +123,7 @@ impl BoardFollowup {
         }
     }
 
-    /// Creates the missing worktrees of the tasks that the user works on.
+    /// Creates the missing worktrees of those `tasks` that the user has claimed.
     pub fn create_user_worktrees<'a>(self: &Arc<Self>, tasks: impl Iterator<Item = &'a Task>) {
         if !self.worktrees.are_used() {
             return;
@@ -143,14 +144,14 @@ impl BoardFollowup {
         }
     }
 
-    /// Whether the user works on this task and it has no worktree.
+    /// Returns whether the user has claimed this task and it has no worktree.
     fn lacks_worktree(&self, task: &Task) -> bool {
         task.status == TaskStatus::InProgress
             && task.is_open_for(Name::user().as_str())
             && self.worktrees.dir_of(task).is_none()
     }
 
-    /// Returns the current task if the user still works on it.
+    /// Returns the task as it is now, if the user still works on it.
     async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
         let board = self.board.store().clone();
         let task = blocking(move || board.get(id)).await.ok()?;
@@ -159,7 +160,8 @@ impl BoardFollowup {
         is_theirs.then_some(task)
     }
 
-    /// Creates the worktree of a task of the user and announces it. Returns false if it could not be created.
+    /// Creates the worktree of a task that the user claimed, and announces it. Returns false if it could not be
+    /// created.
     async fn create_user_worktree(self: &Arc<Self>, id: TaskId) -> bool {
         // The published board may be outdated: the worktree may exist by now, or the task may have been released.
         let Some(task) = self

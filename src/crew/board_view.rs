@@ -1,4 +1,5 @@
-//! The board as the crew last published it: reads it again after changes, and tells an observer what has changed.
+//! The board as the crew last published it. Reads it again after changes, and informs an observer of what has
+//! changed.
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
@@ -9,7 +10,7 @@ use crate::agent::driver::blocking;
 use crate::domain::graph::{ATTEMPTS_MAX, Delta, TaskGraph};
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet};
 
 /// Reacts to changes of the board.
@@ -18,20 +19,19 @@ pub trait BoardObserver: Send + Sync {
     fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]);
 }
 
-/// The published board.
 pub struct BoardView {
     context: Arc<CrewContext>,
     errors: Arc<FileErrors>,
     signals: Arc<CrewSignals>,
     board: Board,
     published: RwLock<Arc<TaskGraph>>,
-    /// Locked while the board is read and published.
+    /// Locked while the board is read and published, so that this happens once at a time.
     reading: tokio::sync::Mutex<()>,
     observer: Weak<dyn BoardObserver>,
 }
 
 impl BoardView {
-    /// Creates a view of `board`, of which `published` was published already.
+    /// Creates a view of `board`. `published` is its state that was already published.
     pub fn new(
         context: Arc<CrewContext>,
         errors: Arc<FileErrors>,
@@ -55,7 +55,7 @@ impl BoardView {
         &self.board
     }
 
-    /// Returns the published board.
+    /// Returns the board as it was last published.
     pub fn graph(&self) -> Arc<TaskGraph> {
         Arc::clone(
             &self
@@ -65,7 +65,8 @@ impl BoardView {
         )
     }
 
-    /// Reads tasks again and publishes what has changed. Returns the published board; `None` if it cannot be read.
+    /// Reads these tasks again and publishes those that have changed. Returns the published board; `None` if the
+    /// board cannot be read.
     pub async fn read(&self, which: TaskSet) -> Option<Arc<TaskGraph>> {
         // One at a time, so that changes are published in the order in which they were read.
         let _reading = self.reading.lock().await;
@@ -90,14 +91,17 @@ impl BoardView {
         }
         for Delta { changed, removed } in news.delta.pieces() {
             self.context
-                .publish(EventKind::BoardChanged { changed, removed })
+                .publish(EventKind::Board(BoardEvent::BoardChanged {
+                    changed,
+                    removed,
+                }))
                 .await;
         }
         self.signals.files_changed();
         Some(self.graph())
     }
 
-    /// Runs a change of the board and publishes the event that it returns before any task that it changes.
+    /// Runs `change`, which changes the board and returns an event. Publishes this event before the changed tasks.
     pub async fn change<T>(
         &self,
         change: impl Future<Output = Result<T, String>>,
@@ -112,7 +116,7 @@ impl BoardView {
     /// Puts the open task of `owner` back on the board.
     ///
     /// # Errors
-    /// When the board cannot be read or written.
+    /// Fails if the board cannot be read or written.
     pub async fn release_task_of(&self, owner: &Name) -> Result<(), StoreError> {
         let (board, name, now) = (self.board.clone(), owner.clone(), self.context.now());
         let released = blocking(move || {
@@ -129,7 +133,7 @@ impl BoardView {
                 format!("Task {id} ({subject}) of {owner} is offered again: {owner} left it open.")
             } else {
                 format!(
-                    "Task {id} ({subject}) was given up {} times, so teammates no longer claim it automatically. Edit the task, or assign it: crewdeck task claim {} --as NAME.",
+                    "Task {id} ({subject}) was claimed {} times without being completed, so teammates no longer claim it automatically. Edit the task, or assign it: crewdeck task claim {} --as NAME.",
                     task.attempts, id.0
                 )
             };

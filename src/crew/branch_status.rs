@@ -1,4 +1,4 @@
-//! Publishes what is checked out, and the merge status of the tasks' branches.
+//! Publishes which commit is checked out in the project directory, and the merge status of the tasks' branches.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use crate::agent::driver::blocking;
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::Task;
 use crate::domain::worktree::{self, Branch, CheckedOut, WorktreeName};
-use crate::protocol::event::{BRANCHES_MAX, EventKind};
+use crate::protocol::event::{BRANCHES_MAX, BoardEvent, EventKind};
 use crate::store::{BranchSnapshot, ScanMode, Worktrees, checked_out};
 
-/// The status of the branches.
+/// Reads the merge status of the task branches and publishes what has changed.
 pub struct BranchStatus {
     context: Arc<CrewContext>,
     errors: Arc<FileErrors>,
     board: Arc<BoardView>,
-    /// `None` if all agents work in the root.
+    /// `None` if worktrees are not in use.
     worktrees: Option<Worktrees>,
-    /// The branch status that was last published. Locked during a scan.
+    /// The branch status that was last published. Locked during a scan, so that changes are published in order.
     published: tokio::sync::Mutex<BranchSnapshot>,
     /// The checked-out commit that was last published. Locked while it is read and published.
     head: tokio::sync::Mutex<Option<CheckedOut>>,
@@ -42,7 +42,7 @@ impl BranchStatus {
         }
     }
 
-    /// Reads what is checked out in the root and publishes it if it has changed.
+    /// Reads which commit is checked out in the project directory, and publishes it if it has changed.
     pub async fn read_head(&self) {
         let root = self.context.root.clone();
         let mut published = self.head.lock().await;
@@ -52,7 +52,7 @@ impl BranchStatus {
         if published.as_ref() != Some(&now) {
             *published = Some(now.clone());
             self.context
-                .publish(EventKind::HeadChanged { head: now })
+                .publish(EventKind::Board(BoardEvent::HeadChanged { head: now }))
                 .await;
         }
     }
@@ -88,7 +88,7 @@ impl BranchStatus {
         }
     }
 
-    /// Returns the unmerged branches of completed tasks, for the lead. Scans the branches first.
+    /// Scans the branches, and returns those of completed tasks that are not merged, as text for the lead.
     pub async fn unmerged(&self) -> Vec<String> {
         if self.worktrees.is_none() {
             return Vec::new();
@@ -107,10 +107,12 @@ pub fn worktrees_of_tasks(graph: &TaskGraph) -> Vec<WorktreeName> {
     names.flatten().collect()
 }
 
-/// Splits branches into events of a bounded size.
+/// Returns events with the status of `branches`. Each event holds a limited number of branches.
 pub fn branch_events(branches: &[Branch]) -> impl Iterator<Item = EventKind> {
-    let event = |piece: &[Branch]| EventKind::BranchesChanged {
-        branches: piece.to_vec(),
+    let event = |piece: &[Branch]| {
+        EventKind::Board(BoardEvent::BranchesChanged {
+            branches: piece.to_vec(),
+        })
     };
     branches.chunks(BRANCHES_MAX).map(event)
 }

@@ -1,4 +1,5 @@
-//! Budgets of the crew: an agent that reaches one pauses before its next model call, and the user is asked to raise it.
+//! The crew's budgets. An agent that reaches a budget pauses before its next model call, and the user is asked to
+//! raise the budget.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,33 +19,33 @@ use crate::domain::limits::Limits;
 use crate::domain::request::{Approver, NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::usage::Usage;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
-/// What the agents have used, and the pending requests to raise a budget.
+/// The usage of the agents, and the pending requests to raise a budget.
 pub struct TeamBudget {
     context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
     models: Arc<ModelSwitch>,
-    /// Most model calls in flight; only reported here.
+    /// Maximum number of concurrent model calls. Not enforced here, only published.
     calls: usize,
     ledger: Mutex<Ledger>,
-    /// At most one request per budget at a time.
+    /// The pending requests, at most one for each budget.
     questions: Mutex<BTreeMap<BudgetKey, Arc<Question>>>,
-    /// Agents that may make no further call in this turn, with the reason.
+    /// Agents that may not call their model again in this turn, with the reason.
     denied: Mutex<BTreeMap<Name, String>>,
 }
 
-/// A request that several agents may wait for.
+/// A request to raise a budget, for which several agents may wait.
 #[derive(Default)]
 struct Question {
-    /// How often it was denied.
+    /// The number of denials so far. Agents that waited compare it with an earlier reading.
     denials: AtomicU64,
-    /// Locked by the agent that asks. Holds the reason of the last denial.
+    /// Locked by the agent that files the request, while it waits. Holds the reason of the last denial.
     asking: tokio::sync::Mutex<String>,
 }
 
 impl TeamBudget {
-    /// Creates an empty account. `calls` is the limit of model calls in flight.
+    /// Creates a budget with no usage. `calls` is the maximum number of concurrent model calls.
     pub fn new(
         context: Arc<CrewContext>,
         broker: Arc<RequestBroker>,
@@ -63,7 +64,7 @@ impl TeamBudget {
         }
     }
 
-    /// Returns the current limits for publication.
+    /// Returns the current budgets and usage, to be published.
     fn limits(&self) -> Limits {
         let ledger = lock(&self.ledger);
         Limits {
@@ -73,7 +74,7 @@ impl TeamBudget {
         }
     }
 
-    /// Whether a budget keeps `agent` from calling its model.
+    /// Returns whether a used-up budget keeps `agent` from calling its model.
     pub fn is_over(&self, agent: &Name) -> bool {
         self.reached(agent).is_some()
     }
@@ -110,8 +111,8 @@ impl BudgetGate for TeamBudget {
 }
 
 impl TeamBudget {
-    /// Waits until no budget keeps `agent` from its next call. All agents that wait for the same budget share one request.
-    /// The error is the reason of a denial.
+    /// Waits until no budget keeps `agent` from its next model call. All agents that wait for the same budget share
+    /// one request. If the user denies it, returns an error with the reason.
     async fn wait_for_budget(&self, agent: &Name) -> Result<(), String> {
         loop {
             let Some(reached) = self.reached(agent) else {
@@ -123,10 +124,12 @@ impl TeamBudget {
             if self.broker.approvers().of(RequestKind::Ceiling) == Approver::Ask {
                 let request = RequestKind::Ceiling;
                 self.context
-                    .publish(EventKind::ActivityChanged {
-                        agent: agent.clone(),
-                        activity: Activity::NeedsYou { request },
-                    })
+                    .publish(
+                        AgentEvent::ActivityChanged {
+                            activity: Activity::NeedsYou { request },
+                        }
+                        .of(agent.clone()),
+                    )
                     .await;
             }
             let question = self.question(&reached.key);
@@ -157,14 +160,13 @@ impl TeamBudget {
         }
     }
 
-    /// Publishes the current limits.
     pub async fn publish_limits(&self) {
         self.context
-            .publish(EventKind::LimitsChanged(self.limits()))
+            .publish(EventKind::Crew(CrewEvent::LimitsChanged(self.limits())))
             .await;
     }
 
-    /// Warns if a budget in US dollars cannot be enforced, because the price of the model is unknown.
+    /// Warns the user if a budget in US dollars cannot be enforced because the price of the model is unknown.
     pub async fn warn_unknown_price(&self) {
         let ceilings = lock(&self.ledger).ceilings();
         let engine = self.models.current();

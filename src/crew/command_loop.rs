@@ -1,100 +1,67 @@
-//! The command loop of the crew and of viewers: runs commands one after another, except slow ones (git, model server),
-//! which run concurrently.
+//! The command loop of the crew and of viewers: runs commands one after another, except slow ones, which run
+//! concurrently.
 
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::protocol::{Command, EventKind, TaskCommand};
+use crate::protocol::{Command, EventKind, SentCommand};
 
-/// Most commands that may be queued.
+/// Maximum number of queued commands.
 pub const COMMANDS_MAX: usize = 256;
-/// Most commands that run concurrently.
+/// Maximum number of commands that run concurrently.
 const CONCURRENT_MAX: usize = 16;
 
-/// The error if the limit is reached.
+/// The error for a command beyond [`CONCURRENT_MAX`].
 const FULL: &str = "Too many commands are running: try again when some have finished.";
 
 /// Executes commands.
 pub trait CommandHandler: Send + Sync + 'static {
-    /// Executes `command`. The error is a message for the user.
+    /// Executes `command`. Returns an error with a message for the user if it is refused.
     fn carry_out(
         self: &Arc<Self>,
         command: Command,
     ) -> impl Future<Output = Result<(), String>> + Send;
 
-    /// Publishes an event to the sender of the command.
+    /// Publishes an event, which the sender of the command receives.
     fn publish(&self, event: EventKind) -> impl Future<Output = ()> + Send;
 
     /// Runs `work` in the background.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static);
 
-    /// Completes when no more commands are accepted.
+    /// Waits until no more commands are accepted.
     fn stopped(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// Whether the next command does not wait for this one. True for commands that use git or the model server: git may be
-/// slow, runs the user's hooks and serializes merges, and a server may not answer.
-fn is_concurrent(command: &Command) -> bool {
-    match command {
-        Command::Merge { .. }
-        | Command::MergeAll { .. }
-        | Command::ShowDiff { .. }
-        | Command::JudgeWorktree { .. }
-        | Command::RemoveWorktree { .. }
-        | Command::ListModels => true,
-        Command::Task(wish) => match **wish {
-            // Commits the worktree's uncommitted files first.
-            TaskCommand::Complete { .. } => true,
-            TaskCommand::Claim { .. }
-            | TaskCommand::Release { .. }
-            | TaskCommand::Add { .. }
-            | TaskCommand::Edit { .. } => false,
-        },
-        Command::Prompt { .. }
-        | Command::Interrupt { .. }
-        | Command::Compact { .. }
-        | Command::KillJob { .. }
-        | Command::Decide(_)
-        | Command::Allow { .. }
-        | Command::TakeBack { .. }
-        | Command::AskShutdown { .. }
-        | Command::Force { .. }
-        | Command::Nudge { .. }
-        | Command::UseModel { .. } => false,
-    }
-}
-
-/// Executes commands until all senders are gone or `crew` has stopped. A refused command is reported with its error.
-pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Command>) {
+/// Executes commands until all senders are gone or `crew` has stopped. A rejected command is reported
+/// with its id and error.
+pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<SentCommand>) {
     let room = Arc::new(Semaphore::new(CONCURRENT_MAX));
     loop {
-        let command = tokio::select! {
+        let sent = tokio::select! {
             () = crew.stopped() => return,
-            command = inbox.recv() => match command {
-                Some(command) => command,
+            sent = inbox.recv() => match sent {
+                Some(sent) => sent,
                 None => return,
             },
         };
-        if !is_concurrent(&command) {
-            answer(&crew, command).await;
+        if !sent.command.is_slow() {
+            answer(&crew, sent).await;
         } else if let Ok(place) = Arc::clone(&room).try_acquire_owned() {
             let own = Arc::clone(&crew);
             crew.spawn(async move {
-                answer(&own, command).await;
+                answer(&own, sent).await;
                 drop(place);
             });
         } else {
-            crew.publish(EventKind::refused(command.to_ref(), FULL))
-                .await;
+            crew.publish(EventKind::rejected(sent.id, FULL)).await;
         }
     }
 }
 
-async fn answer<C: CommandHandler>(crew: &Arc<C>, command: Command) {
-    let asked = command.to_ref();
-    if let Err(why) = crew.carry_out(command).await {
-        crew.publish(EventKind::refused(asked, why)).await;
+async fn answer<C: CommandHandler>(crew: &Arc<C>, sent: SentCommand) {
+    if let Err(why) = crew.carry_out(sent.command).await {
+        crew.publish(EventKind::rejected(sent.id, why)).await;
     }
 }
 
@@ -108,7 +75,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::{Name, TaskId};
     use crate::domain::worktree::Losses;
-    use crate::protocol::CommandRef;
+    use crate::protocol::{CommandIds, TaskCommand};
 
     /// Refuses all commands; concurrent ones wait for a signal first.
     struct Slow {
@@ -118,7 +85,7 @@ mod tests {
 
     impl CommandHandler for Slow {
         async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
-            if is_concurrent(&command) {
+            if command.is_slow() {
                 self.go.notified().await;
             }
             Err("no".into())
@@ -165,24 +132,26 @@ mod tests {
             to: Name::lead(),
             text: "hello".into(),
         };
-        let to = Name::lead();
-        let text = "hello".into();
-        let refused = EventKind::refused(CommandRef::Prompt { to, text }, "no");
+        let mut ids = CommandIds::default();
+        let mut send = async |command| {
+            let sent = ids.assign(command);
+            let id = sent.id;
+            commands.send(sent).await.unwrap();
+            id
+        };
+        let mut first = None;
         for command in slow_ones {
-            commands.send(command).await.unwrap();
-            commands.send(prompt()).await.unwrap();
+            first.get_or_insert(send(command).await);
+            let refused = EventKind::rejected(send(prompt()).await, "no");
             assert_eq!(next(&mut published).await, refused);
         }
         for _ in 7..CONCURRENT_MAX {
-            commands.send(Command::ListModels).await.unwrap();
+            send(Command::ListModels).await;
         }
-        commands.send(Command::ShowDiff { task }).await.unwrap();
-        let full = EventKind::refused(CommandRef::ShowDiff { task }, FULL);
+        let full = EventKind::rejected(send(Command::ShowDiff { task }).await, FULL);
         assert_eq!(next(&mut published).await, full);
         slow.go.notify_one();
-        assert!(matches!(
-            next(&mut published).await,
-            EventKind::Refused { .. }
-        ));
+        let first = EventKind::rejected(first.unwrap(), "no");
+        assert_eq!(next(&mut published).await, first);
     }
 }

@@ -1,4 +1,4 @@
-//! Handles commands in the process that runs the crew.
+//! Executes the user's commands in the process that runs the crew.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::protocol::Command;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{PROMPTS_MAX, QueuedPrompt};
 
-/// Executes commands with these components.
+/// Executes the user's commands, with the components that they affect.
 pub struct Commands {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,

@@ -27,7 +27,7 @@ use crate::domain::task::Task;
 use crate::domain::team::{Member, MemberStatus};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::TaskCommand;
-use crate::protocol::event::{EventKind, UserAction};
+use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, TeamEvent, UserAction};
 use crate::store::{Mailbox, TaskSet};
 use crate::tools::host::JobSpec;
 
@@ -72,7 +72,7 @@ async fn observer_gets_each_change_of_the_board_once() {
     let published = crew.published();
     let changes = published
         .iter()
-        .filter(|e| matches!(e, EventKind::BoardChanged { .. }));
+        .filter(|e| matches!(e, EventKind::Board(BoardEvent::BoardChanged { .. })));
     assert_eq!(changes.count(), 2);
 }
 
@@ -202,7 +202,7 @@ async fn end_of_a_job_waits_for_its_agent() {
             .contains("already ended")
     );
     let ended = crew.published().into_iter().rev().find_map(|e| match e {
-        EventKind::JobChanged { job } => Some(job),
+        EventKind::Crew(CrewEvent::JobChanged { job }) => Some(job),
         _ => None,
     });
     assert!(!ended.unwrap().is_running());
@@ -246,7 +246,7 @@ async fn roster_is_published_once_per_change() {
     let published = crew.published();
     let teams = published
         .iter()
-        .filter(|e| matches!(e, EventKind::TeamChanged { .. }));
+        .filter(|e| matches!(e, EventKind::Team(TeamEvent::RosterChanged { .. })));
     assert_eq!(teams.count(), 2);
 }
 
@@ -273,8 +273,12 @@ async fn other_model_is_used_from_the_next_call_on() {
     assert_eq!(models.current().window, None);
     models.list().await.unwrap();
     let events = crew.published();
-    assert!(matches!(&events[0], EventKind::CrewReady(setup) if setup.model == "loud"));
-    assert!(matches!(&events[1], EventKind::ModelsListed { names } if names.len() == 2));
+    assert!(
+        matches!(&events[0], EventKind::Crew(CrewEvent::Ready(setup)) if setup.model == "loud")
+    );
+    assert!(
+        matches!(&events[1], EventKind::Crew(CrewEvent::ModelsListed { names }) if names.len() == 2)
+    );
 }
 
 #[tokio::test]
@@ -307,7 +311,7 @@ async fn crew_is_idle_when_work_has_ended() {
     crew.registry.set_state(&lead, AgentState::Idle);
     drop(busy);
     let event = crew.events.next().await.unwrap();
-    assert_eq!(event.kind, EventKind::CrewAtRest);
+    assert_eq!(event.kind, EventKind::Crew(CrewEvent::AllIdle));
     crew.context.stop.cancel();
     crew.tasks_end().await;
 }
@@ -362,16 +366,19 @@ async fn action_of_the_user_is_published_before_its_change_of_the_board() {
     let acted = |e: &EventKind| {
         matches!(
             e,
-            EventKind::PersonActed {
+            EventKind::Board(BoardEvent::UserActed {
                 act: UserAction::Added,
                 ..
-            }
+            })
         )
     };
     assert!(acted(&events[0]), "{events:?}");
-    assert!(matches!(events[1], EventKind::BoardChanged { .. }));
+    assert!(matches!(
+        events[1],
+        EventKind::Board(BoardEvent::BoardChanged { .. })
+    ));
     let place = "#1 is yours: work on it in the project directory.";
-    let is_place = |e: &EventKind| matches!(e, EventKind::Notice { text, .. } if text == place);
+    let is_place = |e: &EventKind| matches!(e, EventKind::Crew(CrewEvent::Notice { text, .. }) if text == place);
     assert!(events.iter().any(is_place), "{events:?}");
     assert!(
         actions

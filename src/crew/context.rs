@@ -1,4 +1,4 @@
-//! What every component of a crew shares: where it runs, how it reports, and when it stops.
+//! The context that all components of a crew share: where it runs, how it reports, and when it stops.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,21 +13,18 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::Transcript;
 
-/// The environment of a crew's components.
+/// The context that all components of a crew share.
 pub struct CrewContext {
-    /// The project directory.
     pub root: PathBuf,
-    /// The id of the session.
     pub session: String,
     pub publisher: EventSender,
     pub clock: fn() -> Timestamp,
-    /// Returns a new unique id.
     pub new_id: fn() -> String,
-    /// The start of the crew on the monotonic clock, for measuring waits.
+    /// The start time of the crew on the monotonic clock, for measuring waits.
     pub started: tokio::time::Instant,
-    /// The background tasks of the crew.
+    /// Tracks the crew's background futures, so that [`super::Crew::stop`] can wait for them.
     pub tracker: TaskTracker,
-    /// Cancelled when the crew stops.
+    /// Cancelled when the crew has to stop.
     pub stop: CancellationToken,
 }
 
@@ -53,7 +50,7 @@ impl CrewContext {
         self.started.elapsed()
     }
 
-    /// Runs `work` in the background. [`super::Crew::stop`] waits for it.
+    /// Runs `work` in the background. [`super::Crew::stop`] waits for its end.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tracker.spawn(work);
     }
@@ -64,7 +61,7 @@ impl CrewContext {
     }
 }
 
-/// Locks a mutex, also after a panic of another thread that held it.
+/// Locks a mutex. A panic of another thread that held the lock is ignored.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A running crew: starts its components, takes its commands, and stops it.
+//! Starts a crew, takes its commands, and stops it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,26 +15,26 @@ use super::start;
 use super::teammate::RestoredTeammate;
 use crate::domain::conversation::TurnState;
 use crate::domain::ids::Name;
-use crate::protocol::Command;
+use crate::protocol::SentCommand;
 use crate::store::{Board, StoreError};
 
-/// How long agents may take to end when the crew stops.
+/// Maximum time that agents may take to end when the crew stops.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
 
-/// A running crew.
+/// A running crew, which accepts commands until it is stopped.
 pub struct Crew {
     context: Arc<CrewContext>,
     recovery: Arc<Recovery>,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<SentCommand>,
     resumed: TurnState,
 }
 
 impl Crew {
-    /// Starts the lead and the watcher. First closes the members and requests that an ended crew left behind, and puts
-    /// their tasks back on the board.
+    /// Starts the lead and the watcher. First recovers from an earlier crew that ended: withdraws its requests, marks
+    /// its members as gone and puts their tasks back on the board.
     ///
     /// # Errors
-    /// When the state folders cannot be read or written.
+    /// Fails if the state folders cannot be read or written.
     pub async fn start(parts: Parts) -> Result<Crew, StoreError> {
         let board = Board::open(&parts.root);
         // Git runs concurrently, since it takes longer than everything before the first screen.
@@ -58,8 +58,8 @@ impl Crew {
         launch(components, start).await
     }
 
-    /// Whether a turn, task or message was unfinished when the resumed session ended; the crew then continues without
-    /// input.
+    /// Returns whether a turn, task or message was unfinished when the resumed session ended. The crew then continues
+    /// without input.
     pub fn resumed(&self) -> TurnState {
         self.resumed
     }
@@ -68,7 +68,7 @@ impl Crew {
     ///
     /// # Errors
     /// Returns the command if the queue is full or the crew has stopped.
-    pub fn submit(&self, command: Command) -> Result<(), Command> {
+    pub fn submit(&self, command: SentCommand) -> Result<(), SentCommand> {
         self.commands.try_send(command).map_err(|e| match e {
             mpsc::error::TrySendError::Full(c) | mpsc::error::TrySendError::Closed(c) => c,
         })
@@ -77,7 +77,7 @@ impl Crew {
     /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board.
     ///
     /// # Errors
-    /// When the state folders cannot be written.
+    /// Fails if the state folders cannot be written.
     pub async fn stop(self) -> Result<(), StoreError> {
         self.context.stop.cancel();
         self.context.tracker.close();
@@ -87,7 +87,7 @@ impl Crew {
     }
 }
 
-/// Restores what the session brings back, and starts everything that acts by itself.
+/// Restores the agents of a resumed session, and starts all components that act on their own.
 async fn launch(components: Components, start: Start) -> Result<Crew, StoreError> {
     let Components {
         context,

@@ -1,5 +1,5 @@
-//! Follow-up of decisions, including those made before crewdeck ended. If the agent no longer waits, it gets the decision
-//! as a message, and need not ask again for what was allowed.
+//! Carries out decisions on requests, including those made before crewdeck ended. An agent that no longer waits gets
+//! the decision as a message, and need not ask again for what was allowed.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,21 +13,22 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::mail::MailKind;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::Requests;
 
-/// Most characters of a request that the message about its decision repeats.
+/// Maximum length of the part of a request, in characters, that the message about its decision repeats.
 const ABOUT_MAX: usize = 300;
-/// How long a teammate may take to shut down before the user is warned.
+/// Maximum time that a teammate may take to shut down before the user is warned.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(120);
 
-/// Executes decisions.
+/// Carries out decisions on requests.
 pub struct DecisionFollowup {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     delivery: Arc<MessageDelivery>,
     requests: Requests,
-    /// Permissions given when no agent waited for them. Bounded by the requests of one earlier run.
+    /// Approved permission requests for which no agent waited any more. Their number is limited by the requests of
+    /// one earlier run.
     granted: Mutex<Vec<Request>>,
 }
 
@@ -47,7 +48,7 @@ impl DecisionFollowup {
         }
     }
 
-    /// Executes a decision, apart from waking the waiting agent.
+    /// Carries out a decision, except waking the agent that waits for it.
     pub async fn carry_out(&self, request: &Request) {
         match (request.kind, request.status) {
             (RequestKind::Plan, RequestStatus::Approved) => {
@@ -88,8 +89,8 @@ impl DecisionFollowup {
         }
     }
 
-    /// Sends the approver's comment on an approved shutdown to the agent that asked for it. The answer itself comes later
-    /// from the agent that shuts down.
+    /// Sends the approver's comment on an approved shutdown to the agent that requested it. The answer itself comes
+    /// later, from the agent that shuts down.
     async fn forward_comment(&self, request: &Request) {
         let Ok(decider) = Name::party(&request.decided_by) else {
             return;
@@ -103,7 +104,7 @@ impl DecisionFollowup {
         }
     }
 
-    /// Warns the user if the teammate is still running after the deadline.
+    /// Warns the user if the teammate is still running [`SHUTDOWN_DEADLINE`] after now.
     fn warn_at_deadline(&self, target: Name) {
         let (context, registry) = (Arc::clone(&self.context), Arc::clone(&self.registry));
         self.context.spawn(async move {
@@ -120,11 +121,11 @@ impl DecisionFollowup {
             );
             let agent = Some(target);
             let level = NoticeLevel::Warn;
-            context.publish(EventKind::Notice { level, agent, text }).await;
+            context.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text })).await;
         });
     }
 
-    /// Marks a request as finished, so that nothing more is done for it.
+    /// Marks a request as finished, so that its decision is not carried out again.
     pub async fn finish(&self, id: &RequestId) {
         let (requests, id) = (self.requests.clone(), id.clone());
         if let Err(error) = blocking(move || requests.finish(&id)).await {
@@ -157,7 +158,8 @@ impl DecisionFollowup {
         }
     }
 
-    /// Takes a permission that was given while no agent waited for it.
+    /// Returns and removes the approved permission request of `from` with this text, if it was approved while no
+    /// agent waited for it.
     pub fn take_granted(&self, from: &Name, kind: RequestKind, body: &str) -> Option<Request> {
         let mut granted = lock(&self.granted);
         let at = granted
@@ -166,7 +168,7 @@ impl DecisionFollowup {
         Some(granted.remove(at))
     }
 
-    /// Records in the transcript that an agent's plan was approved, for a later resume.
+    /// Records in the transcript that an agent's plan was approved, so that a resume does not require it again.
     async fn record_approved_plan(&self, agent: &Name) {
         let transcript = self.context.transcript(agent);
         let plan = PlanState::Approved;
@@ -176,7 +178,7 @@ impl DecisionFollowup {
     }
 }
 
-/// Returns the approver's comment. Empty for automatic decisions.
+/// Returns the approver's comment; empty for decisions made by the settings.
 fn comment(request: &Request) -> &str {
     if request.decided_by == Name::policy().as_str() {
         ""
@@ -201,7 +203,8 @@ fn refusal_text(request: &Request) -> String {
     )
 }
 
-/// Returns the message about a decision that the agent did not wait for. `None` if there is no decision.
+/// Returns the text of the message about a decision for which the agent no longer waited. `None` if the request is
+/// not decided.
 fn decision_text(request: &Request) -> Option<String> {
     let comment = match request.comment.trim() {
         "" => String::new(),

@@ -1,4 +1,4 @@
-//! Errors of the state files: each is reported when it first occurs and when it is over, not at every read.
+//! Reports errors of the state files: each error once when it first occurs, and once when it is over.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ pub struct FileErrors {
     reported: Reported,
 }
 
-/// The last reported error and notices for each kind of files.
+/// For each kind of files, the error and the notices that were last reported.
 #[derive(Default)]
 struct Reported {
     errors: Mutex<BTreeMap<&'static str, String>>,
@@ -21,7 +21,8 @@ struct Reported {
 }
 
 impl Reported {
-    /// Returns the message about a read of `what`, or `None` if nothing has changed since the last read.
+    /// Returns the notice to show after a read of `what`. `None` if its error state has not changed since the last
+    /// read.
     fn change(
         &self,
         what: &'static str,
@@ -37,7 +38,7 @@ impl Reported {
         (before.as_ref() != Some(&text)).then_some((NoticeLevel::Error, text))
     }
 
-    /// Returns the lines that the last read of `what` did not have.
+    /// Returns those of `lines` that the last read of `what` did not have.
     fn news(&self, what: &'static str, lines: Vec<String>) -> Vec<String> {
         let before = lock(&self.notices).insert(what, lines.clone());
         let before = before.unwrap_or_default();
@@ -54,13 +55,13 @@ impl FileErrors {
         }
     }
 
-    /// Whether any kind of files cannot be read.
+    /// Returns whether the last read of any kind of files failed.
     pub fn any(&self) -> bool {
         !lock(&self.reported.errors).is_empty()
     }
 
-    /// Returns the result of a read. Publishes a notice if `what` newly cannot be read or can be read again. `what` starts
-    /// the sentence.
+    /// Returns the value of a successful read. Publishes a notice if `what` can no longer be read, or can be read
+    /// again. `what` is the beginning of the notice, for example "The board".
     pub async fn check<T>(&self, what: &'static str, read: Result<T, StoreError>) -> Option<T> {
         if let Some((level, text)) = self.reported.change(what, read.as_ref().err()) {
             self.context.notice(level, text).await;
@@ -68,7 +69,7 @@ impl FileErrors {
         read.ok()
     }
 
-    /// Publishes the lines that the last read of `what` did not have, as warnings.
+    /// Publishes as warnings those of `lines` that the last read of `what` did not have.
     pub async fn warn(&self, what: &'static str, lines: Vec<String>) {
         for line in self.reported.news(what, lines) {
             self.context.notice(NoticeLevel::Warn, line).await;

@@ -1,4 +1,4 @@
-//! Gives tools access to the crew.
+//! Implements the interface through which tools call the crew.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::domain::request::{Approver, Decision, NewRequest, Request, RequestKin
 use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
-use crate::protocol::event::EventKind;
+use crate::protocol::event::AgentEvent;
 use crate::tools::host::{Host, JobSpec, SubagentSpec};
 
-/// Most bytes of running output that one event carries.
+/// Maximum size of the output in one event, in bytes.
 const CHUNK_MAX: usize = 4 * 1024;
 
-/// Forwards the requests of the agents' tools to the components of the crew.
+/// Forwards the calls of the agents' tools to the components of the crew.
 #[derive(Clone)]
 pub struct CrewHost {
     pub context: Arc<CrewContext>,
@@ -42,7 +42,7 @@ pub struct CrewHost {
 }
 
 impl CrewHost {
-    /// Files a request and waits for its decision. Dropping the future withdraws it.
+    /// Files a request and waits for its decision. Dropping the future withdraws the request.
     async fn ask_and_wait(&self, from: &Name, asking: NewRequest) -> Result<Request, String> {
         let is_permission = asking.kind == RequestKind::Permission;
         let asked = self.broker.ask(from, asking).await?;
@@ -104,11 +104,13 @@ impl Host for CrewHost {
 
     fn output(&self, agent: &Name, call: &CallId, chunk: String) {
         let chunk = crate::domain::text::head_and_tail(&chunk, CHUNK_MAX);
-        self.context.publisher.offer(EventKind::ToolOutput {
-            agent: agent.clone(),
-            call: call.clone(),
-            chunk,
-        });
+        self.context.publisher.offer(
+            AgentEvent::ToolOutput {
+                call: call.clone(),
+                chunk,
+            }
+            .of(agent.clone()),
+        );
     }
 
     fn todo<'a>(&'a self, agent: &'a Name, list: TodoList) -> BoxFuture<'a, ()> {

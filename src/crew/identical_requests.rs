@@ -1,10 +1,10 @@
-//! Decides identical requests together: see [`Request::is_like`].
+//! Gives identical requests the same decision. [`Request::is_like`] defines which requests are identical.
 
 use crate::domain::request::{Decision, Request};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{Requests, StoreError};
 
-/// Decides a request on disk and all identical pending ones.
+/// Decides a request on disk and all pending requests that are identical to it.
 pub fn decide_with_like(
     requests: &Requests,
     decision: &Decision,

@@ -1,4 +1,4 @@
-//! The idle detector: when the whole crew is idle, it reports news to the lead, or lets the run end.
+//! The idle detector: when the whole crew is idle, it wakes the lead for news, or lets the run end.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::agent::driver::blocking;
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
-use crate::protocol::event::EventKind;
+use crate::protocol::event::{CrewEvent, EventKind};
 use crate::store::TaskSet;
 
-/// Detects that a crew is idle, from the state of these components.
+/// Detects that the whole crew is idle, from the state of these components.
 pub struct IdleDetector {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -34,16 +34,16 @@ pub struct IdleDetector {
     pub branches: Arc<BranchStatus>,
 }
 
-/// The state of an idle crew.
+/// What the check of an idle crew has read from disk.
 struct IdleCrew {
     /// The board on disk.
     graph: Arc<TaskGraph>,
-    /// The requests that still wait for the lead's decision.
+    /// The pending requests. None of them is for the user.
     pending: Vec<Request>,
 }
 
 impl IdleDetector {
-    /// Checks for idleness after every change, until the crew stops.
+    /// Checks after every change whether the crew is idle, until the crew stops.
     pub async fn run(self) {
         let mut activity = self.signals.subscribe_activity();
         // Changes before the subscription count too.
@@ -73,11 +73,13 @@ impl IdleDetector {
             } else if self.lead.take_news() && self.wake_lead(&graph).await {
                 continue;
             }
-            self.context.publish(EventKind::CrewAtRest).await;
+            self.context
+                .publish(EventKind::Crew(CrewEvent::AllIdle))
+                .await;
         }
     }
 
-    /// Whether the crew is idle as far as memory tells.
+    /// Returns whether the crew is idle according to the state in memory. Reads no files.
     fn seems_idle(&self) -> bool {
         !self.lead.has_input()
             && !self.signals.is_busy()
@@ -89,13 +91,13 @@ impl IdleDetector {
                 .all(|(name, handle)| self.agent_seems_idle(name, handle))
     }
 
-    /// Whether an agent counts as idle: it is not in a turn, or only waits for decisions in one.
+    /// Returns whether an agent counts as idle: it is not in a turn, or its turn only waits for decisions.
     fn agent_seems_idle(&self, name: &Name, handle: &AgentHandle) -> bool {
         !handle.is_working() || (!name.is_lead() && self.broker.only_waits(name))
     }
 
-    /// Returns the crew's state if it is idle: no agent works, nothing on disk gives an agent work, and no request waits
-    /// for the user. `None` otherwise.
+    /// Returns the board and the pending requests if the crew is idle: no agent works, nothing on disk gives an agent
+    /// work, and no request waits for the user. Otherwise returns `None`.
     async fn check(&self) -> Option<IdleCrew> {
         if !self.seems_idle() {
             return None;
@@ -155,7 +157,7 @@ fn claimers(agents: &[(Name, AgentHandle)]) -> Vec<Claimer> {
     agents.iter().filter(is_idle).map(claimer).collect()
 }
 
-/// Whether one of the teammates may claim a task.
+/// Returns whether one of the teammates may claim a task.
 fn may_claim(graph: &TaskGraph, claimers: &[Claimer]) -> bool {
     let may = |claimer| graph.auto_claimable(claimer).is_some();
     claimers.iter().any(may)

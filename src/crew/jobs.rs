@@ -14,20 +14,20 @@ use crate::domain::ids::{JobId, Name};
 use crate::domain::job::{Job, JobEnd, REPORTED_MAX};
 use crate::domain::text::head_and_tail;
 use crate::process::supervisor::Supervisor;
-use crate::process::{self, HeadTailBuffer, JobExit, LeftoverProcesses};
-use crate::protocol::event::EventKind;
+use crate::process::{self, HeadTailBuffer, JobExit};
+use crate::protocol::event::{CrewEvent, EventKind};
 use crate::tools::host::JobSpec;
 use crate::tools::reach;
 
-/// Most jobs that run at once, of all agents.
+/// Maximum number of jobs that run at once, of all agents together.
 const RUNNING_MAX: usize = 16;
-/// Most jobs that are remembered after their end.
+/// Maximum number of ended jobs to remember.
 const ENDED_MAX: usize = 50;
-/// Most bytes of a job's output that are kept: half from the start, half from the end.
+/// Maximum size of a job's output that is kept, in bytes: half from the start, half from the end.
 const OUTPUT_MAX: usize = 50_000;
-/// Most bytes of output that one event carries.
+/// Maximum size of the output in one event, in bytes.
 const CHUNK_MAX: usize = 4 * 1024;
-/// Most bytes of a job's output that are searched for a write denied by the sandbox.
+/// Maximum size of the part of a job's output, in bytes, that is searched for a write denied by the sandbox.
 const NOTED_MAX: usize = 16 * 1024;
 
 /// Runs the background jobs of all agents.
@@ -49,7 +49,7 @@ struct Entry {
     job: Job,
     output: HeadTailBuffer,
     cancel: CancellationToken,
-    /// Who stopped it.
+    /// The agent or user that stopped the job; `None` if it was not stopped.
     killed_by: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl Jobs {
 }
 
 impl JobRunner {
-    /// Creates a runner. `guard` supervises the programs; `None` runs them directly.
+    /// Creates a runner. `guard` supervises the programs; with `None` they run directly.
     pub fn new(
         context: Arc<CrewContext>,
         signals: Arc<CrewSignals>,
@@ -97,7 +97,7 @@ impl JobRunner {
         }
     }
 
-    /// Whether a job of `agent` is running; `None` for any agent.
+    /// Returns whether a job of `agent` is running. `None` means any agent.
     pub fn is_running(&self, agent: Option<&Name>) -> bool {
         lock(&self.jobs.all)
             .iter()
@@ -118,7 +118,7 @@ impl JobRunner {
         found.map(|e| e.output.clone().text()).unwrap_or_default()
     }
 
-    /// Stops a job on behalf of `by`.
+    /// Stops a job in the name of `by`. Returns an error with the reason if it is unknown or has ended.
     pub fn kill(&self, id: &JobId, by: &Name) -> Result<(), String> {
         let mut all = lock(&self.jobs.all);
         let Some(entry) = all.iter_mut().find(|e| e.job.id == *id) else {
@@ -168,7 +168,8 @@ impl JobRunner {
         }
     }
 
-    /// Records in the transcript that a job has started. Its end is recorded when the agent is notified of it.
+    /// Records in the agent's transcript that a job has started. The end is recorded when the agent is informed of
+    /// it.
     async fn record(&self, job: &Job) {
         let transcript = self.context.transcript(&job.agent);
         let record = LogRecord::Job {
@@ -185,7 +186,7 @@ impl JobRunner {
         let id = job.id.clone();
         self.record(&job).await;
         self.context
-            .publish(EventKind::JobChanged { job: job.clone() })
+            .publish(EventKind::Crew(CrewEvent::JobChanged { job: job.clone() }))
             .await;
         let work = process::Job {
             reach: reach::of(
@@ -211,10 +212,12 @@ impl JobRunner {
                 entry.output.push(bytes);
                 entry.job.put(&chunk);
             });
-            self.context.publisher.offer(EventKind::JobOutput {
-                job: id.clone(),
-                chunk: head_and_tail(&chunk, CHUNK_MAX),
-            });
+            self.context
+                .publisher
+                .offer(EventKind::Crew(CrewEvent::JobOutput {
+                    job: id.clone(),
+                    chunk: head_and_tail(&chunk, CHUNK_MAX),
+                }));
         };
         let report = process::run(&work, &cancel, live).await;
         let rest = clean.end();
@@ -222,7 +225,7 @@ impl JobRunner {
         let now = self.context.now();
         let handle = self.registry.find(&job.agent);
         // A process that the job started with `&` was killed; the agent must know that it is not running.
-        let left = matches!(&report, Ok(r) if r.leftovers == LeftoverProcesses::Killed);
+        let left = matches!(&report, Ok(r) if r.had_leftovers);
         let note = report.as_ref().ok().and_then(|r| r.note.clone());
         let said: Vec<String> = left
             .then(|| process::LEFTOVERS_KILLED_NOTE.to_string())
@@ -262,12 +265,14 @@ impl JobRunner {
             job
         });
         let Some(job) = ended else { return };
-        self.context.publish(EventKind::JobChanged { job }).await;
+        self.context
+            .publish(EventKind::Crew(CrewEvent::JobChanged { job }))
+            .await;
         self.signals.files_changed();
     }
 }
 
-/// Returns the length of the prefix of `bytes` without an incomplete UTF-8 character at the end.
+/// Returns the length of `bytes` without an incomplete UTF-8 character at the end.
 fn whole(bytes: &[u8]) -> usize {
     let is_part = |at: &usize| {
         let end = bytes.get(*at..).unwrap_or_default();
@@ -277,7 +282,8 @@ fn whole(bytes: &[u8]) -> usize {
     (from..bytes.len()).find(is_part).unwrap_or(bytes.len())
 }
 
-/// Formats the result of a job for its agent, as learn-claude-code does, with the end of the output.
+/// Returns the text that informs an agent of the end of its job, in the form of learn-claude-code: status, command
+/// and the end of the output.
 fn result_text(job: &Job) -> String {
     let tail = match job.tail.trim() {
         "" => "(no output)".to_string(),

@@ -1,4 +1,4 @@
-//! Runs the lead: it answers the user, and is woken for messages, results and an idle team.
+//! Runs the lead, which answers the user and is woken for messages, results and an idle team.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::tools::Caller;
 use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
 
-/// What the lead works with.
+/// The components that the lead uses.
 pub struct LeadParts {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -34,7 +34,7 @@ pub struct LeadParts {
     pub board: Arc<BoardView>,
 }
 
-/// A lead that is prepared but not running yet.
+/// A lead that is ready to start.
 pub struct LeadAgent {
     parts: LeadParts,
     agent: Agent,
@@ -45,7 +45,7 @@ impl LeadAgent {
     /// Prepares the lead with an empty conversation or the one on disk.
     ///
     /// # Errors
-    /// When the conversation or the board cannot be read.
+    /// Fails if the conversation or the board cannot be read.
     pub async fn prepare(
         parts: LeadParts,
         builder: &AgentBuilder,
@@ -79,7 +79,7 @@ impl LeadAgent {
         })
     }
 
-    /// Whether a turn was unfinished when the session ended.
+    /// Returns whether the lead's last turn was unfinished when the session ended.
     pub fn turn(&self) -> TurnState {
         match self.first {
             Some(_) => TurnState::Open,
@@ -87,7 +87,7 @@ impl LeadAgent {
         }
     }
 
-    /// Starts the lead.
+    /// Runs the lead in the background until the crew stops.
     pub fn begin(self) {
         let context = Arc::clone(&self.parts.context);
         context.spawn(self.live());
@@ -141,7 +141,7 @@ impl LeadAgent {
     }
 }
 
-/// Restores the lead's conversation. Returns the input to continue with if the last turn was not finished.
+/// Restores the lead's conversation. If the last turn was not finished, returns the input with which it continues.
 async fn resume(parts: &LeadParts, agent: &mut Agent) -> Result<Option<Vec<Block>>, StoreError> {
     let transcript = agent.driver.transcript.clone();
     let (root, session) = (parts.context.root.clone(), parts.context.session.clone());

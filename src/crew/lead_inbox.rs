@@ -1,4 +1,4 @@
-//! What waits for the lead: the user's prompts, texts from the crew, and news of the team.
+//! The input that waits for the lead: the user's prompts, texts from the crew, and news of the team.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,13 +9,13 @@ use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::store::{PromptQueue, QueuedPrompt, StoreError};
 
-/// The queues of the lead.
+/// The lead's queues of prompts and texts from the crew, and the number of unread news.
 pub struct LeadInbox {
     registry: Arc<AgentRegistry>,
     prompts: Arc<PromptQueue>,
-    /// Texts from the crew that are queued for the lead.
+    /// The number of texts from the crew that are queued for the lead.
     queued: AtomicUsize,
-    /// News of teammates for which the lead was not woken yet.
+    /// The number of news for which the lead was not woken yet.
     news: AtomicUsize,
 }
 
@@ -29,14 +29,14 @@ impl LeadInbox {
         }
     }
 
-    /// Adds a line to the lead's next call.
+    /// Adds a line to the lead's next model call. Does not wake the lead.
     pub fn note(&self, line: String) {
         if let Some(lead) = self.registry.find(&Name::lead()) {
             lead.mailbox.note(line);
         }
     }
 
-    /// Adds a line to the lead's next call, and lets the lead be woken when the crew is idle.
+    /// Adds a line to the lead's next model call. If the crew becomes idle first, wakes the lead to read it.
     pub fn report(&self, line: String) {
         if let Some(lead) = self.registry.find(&Name::lead()) {
             lead.mailbox.note(line);
@@ -44,7 +44,7 @@ impl LeadInbox {
         }
     }
 
-    /// Lets the lead be woken when the crew is idle.
+    /// Records that there is news. When the crew becomes idle, the lead is woken to read it.
     pub fn add_news(&self) {
         self.news.fetch_add(1, Ordering::SeqCst);
     }
@@ -53,12 +53,12 @@ impl LeadInbox {
         self.news.load(Ordering::SeqCst) > 0
     }
 
-    /// Whether there is news. Later calls return false until there is more.
+    /// Returns whether there is news, and marks it as read.
     pub fn take_news(&self) -> bool {
         self.news.swap(0, Ordering::SeqCst) > 0
     }
 
-    /// Sends the lead a text from the crew. Returns false if the lead cannot be reached.
+    /// Sends the lead a text from the crew, which starts a turn. Returns false if the lead cannot be reached.
     pub fn wake(&self, text: String) -> bool {
         let Some(lead) = self.registry.find(&Name::lead()) else {
             return false;
@@ -72,12 +72,12 @@ impl LeadInbox {
         sent
     }
 
-    /// Sets the number of texts that are left in the lead's queue.
+    /// Sets the number of texts from the crew that are still queued for the lead.
     pub fn set_queued(&self, left: usize) {
         self.queued.store(left, Ordering::SeqCst);
     }
 
-    /// Whether a prompt or a text from the crew waits.
+    /// Returns whether a prompt or a text from the crew waits for the lead.
     pub fn has_input(&self) -> bool {
         self.queued.load(Ordering::SeqCst) > 0 || self.has_prompts()
     }
@@ -86,7 +86,7 @@ impl LeadInbox {
         self.prompts.is_waiting()
     }
 
-    /// Returns the number of waiting prompts.
+    /// Returns the number of prompts that wait for the lead.
     pub fn prompts_waiting(&self) -> usize {
         self.prompts.waiting()
     }
@@ -94,7 +94,7 @@ impl LeadInbox {
     /// Queues a prompt of the user.
     ///
     /// # Errors
-    /// When the prompt cannot be saved; it is then in memory only.
+    /// Fails if the prompt cannot be saved. It is then queued in memory only.
     pub async fn add_prompt(&self, prompt: QueuedPrompt) -> Result<(), StoreError> {
         let queue = Arc::clone(&self.prompts);
         blocking(move || queue.push(prompt)).await

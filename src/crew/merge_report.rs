@@ -1,4 +1,4 @@
-//! The rules and messages of merges, for the crew and for viewers.
+//! The rules for merges and the messages about them, shared by the crew and viewers.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::event::NoticeLevel;
 
-/// Most files of a conflict that are listed in the task to resolve it.
+/// Maximum number of files with conflicts to list.
 const FILES_MAX: usize = 20;
-/// The number of characters of a commit hash that are shown.
+/// The number of characters shown of a commit hash.
 const COMMIT_SHOWN: usize = 10;
 
 /// The result of a merge.
 pub struct MergeResult {
-    /// `Warn` for a conflict.
+    /// `Warn` if the merge failed because of a conflict.
     pub level: NoticeLevel,
     /// The message for the user.
     pub text: String,
-    /// The target branch's commit before the merge; `None` if the branch did not move.
+    /// The target branch's commit before the merge; `None` if the merge did not change the branch.
     pub before: Option<String>,
 }
 
-/// The progress of the merges that the user asked for.
+/// The progress of several merges that the user requested.
 #[derive(Debug, Default)]
 pub struct MergeProgress {
     /// The number of branches to merge.
@@ -35,7 +35,7 @@ pub struct MergeProgress {
 }
 
 impl MergeProgress {
-    /// Starts the merge of `all` branches.
+    /// Creates the progress of merging `all` branches.
     pub fn new(all: usize) -> MergeProgress {
         MergeProgress {
             all,
@@ -49,7 +49,7 @@ impl MergeProgress {
         self.before = self.before.take().or(before);
     }
 
-    /// Returns how to undo the merges, to be appended to a message. Empty if no branch moved.
+    /// Returns a sentence on how to undo the merges, to be appended to a message. Empty if no branch was changed.
     pub fn undo_hint(&self) -> String {
         let Some(before) = &self.before else {
             return String::new();
@@ -59,7 +59,7 @@ impl MergeProgress {
         format!(" {what}: git reset --keep {commit}")
     }
 
-    /// Returns the message after all branches were merged.
+    /// Returns the message for the user after all merges.
     pub fn summary(&self) -> String {
         format!(
             "{} of {} branches are merged.{}",
@@ -69,7 +69,7 @@ impl MergeProgress {
         )
     }
 
-    /// Returns the message after the merges stopped at the task `at`.
+    /// Returns the message for the user if the merges stopped at the task `at`, for the reason `why`.
     pub fn stopped_at(&self, at: TaskId, why: &str) -> String {
         format!(
             "{} of {} branches are merged; stopped at {at}: {}.{}",
@@ -81,7 +81,8 @@ impl MergeProgress {
     }
 }
 
-/// Returns a task and its worktree if its branch can be merged now.
+/// Returns a task and the name of its worktree if its branch can be merged now. Otherwise returns the reason as an
+/// error.
 pub fn mergeable(graph: &TaskGraph, id: TaskId) -> Result<(Arc<Task>, WorktreeName), String> {
     let task = graph.require(id).map_err(|e| e.to_string())?.clone();
     let name = WorktreeName::new(&task.worktree)
@@ -96,7 +97,7 @@ pub fn mergeable(graph: &TaskGraph, id: TaskId) -> Result<(Arc<Task>, WorktreeNa
     }
 }
 
-/// Lists the first files of a conflict.
+/// Returns the first [`FILES_MAX`] files of a conflict as text.
 pub fn list_files(files: &[String]) -> String {
     files[..files.len().min(FILES_MAX)].join(", ")
 }

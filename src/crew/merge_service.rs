@@ -14,29 +14,29 @@ use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::{Merge, Worktree, WorktreeName};
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{ScanMode, TaskSet, Worktrees};
 
-/// When the branches of completed tasks are merged.
+/// What triggers the merge of a completed task's branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MergeRule {
-    /// When the user or the lead asks for it.
+    /// A request of the user or the lead.
     #[default]
     Asked,
-    /// As soon as the task is completed.
+    /// The completion of the task.
     Auto,
 }
 
-/// The merges of a crew.
+/// Merges the branches of completed tasks and reports the results.
 pub struct MergeService {
     context: Arc<CrewContext>,
     board: Arc<BoardView>,
     branches: Arc<BranchStatus>,
     lead: Arc<LeadInbox>,
-    /// `None` if all agents work in the root.
+    /// `None` if worktrees are not in use.
     worktrees: Option<Worktrees>,
     rule: MergeRule,
-    /// Locked during the user's merges and worktree removals, which run one at a time.
+    /// Locked during merges and worktree removals that the user requested. They run one at a time.
     user_turn: tokio::sync::Mutex<()>,
 }
 
@@ -64,7 +64,7 @@ impl MergeService {
         &self.branches
     }
 
-    /// Waits for the user's merges and removals, and holds off later ones until the result is dropped.
+    /// Waits until no merge or worktree removal of the user runs. Later ones wait until the result is dropped.
     pub async fn user_turn(&self) -> MutexGuard<'_, ()> {
         self.user_turn.lock().await
     }
@@ -72,7 +72,7 @@ impl MergeService {
     /// Returns the store of the worktrees.
     ///
     /// # Errors
-    /// When worktrees are not in use.
+    /// Fails if worktrees are not in use.
     pub fn worktrees(&self) -> Result<&Worktrees, String> {
         let worktrees = self.worktrees.as_ref();
         worktrees.ok_or_else(|| {
@@ -80,13 +80,13 @@ impl MergeService {
         })
     }
 
-    /// Whether `tree` is merged automatically when `task` is completed: because of the merge rule, or because the task was
-    /// created to resolve a conflict in another task's worktree.
+    /// Returns whether the branch of `tree` is merged automatically when `task` is completed: because the merge rule
+    /// says so, or because the task was created to resolve a conflict in another task's worktree.
     fn merges(&self, tree: &Worktree, task: TaskId) -> bool {
         self.rule == MergeRule::Auto || tree.task_id.is_some_and(|own| own != task)
     }
 
-    /// Logs that a task with a worktree was completed, and merges its branch if that is automatic.
+    /// Logs that a task with a worktree was completed, and merges its branch if it is to be merged automatically.
     pub async fn completed(&self, task: &Task) {
         let (Some(store), Ok(name)) = (&self.worktrees, WorktreeName::new(&task.worktree)) else {
             return;
@@ -109,7 +109,7 @@ impl MergeService {
         }
     }
 
-    /// Merges the branches that an earlier run would have merged if it had not ended before.
+    /// Performs the automatic merges that were due when an earlier crew ended.
     pub async fn merge_waiting(self: &Arc<Self>) {
         let Some(store) = &self.worktrees else { return };
         let store = store.clone();
@@ -130,18 +130,19 @@ impl MergeService {
         }
     }
 
-    /// Merges the branch of a completed task into the base and publishes the result.
+    /// Merges the branch of a completed task into the base branch and publishes the result.
     pub async fn merge_and_report(&self, id: TaskId) -> Result<(), String> {
         let tried = self.try_merge(id).await?;
         self.report(&tried).await;
         Ok(())
     }
 
-    /// Merges the branch of a completed task for the lead, which gets the result of its tool call. Only a conflict is
-    /// published.
+    /// Merges the branch of a completed task for the lead, and returns the text of the tool result. Publishes only a
+    /// conflict.
     ///
     /// # Errors
-    /// Why it is not merged, including a conflict: a tool call that merged nothing must not look successful.
+    /// Returns why the branch was not merged. A conflict is an error too: a tool call that merged nothing must not
+    /// look successful.
     pub async fn merge(&self, id: TaskId) -> Result<String, String> {
         let MergeResult { level, text, .. } = self.try_merge(id).await?;
         if level == NoticeLevel::Warn {
@@ -176,7 +177,7 @@ impl MergeService {
         }
     }
 
-    /// Creates a task to resolve a conflict, to be worked on in the same worktree. Returns the message about it.
+    /// Creates a task to resolve a conflict in the same worktree. Returns the message about it.
     async fn add_conflict_task(
         &self,
         task: &Task,
@@ -208,7 +209,7 @@ impl MergeService {
         ))
     }
 
-    /// Publishes the diff of a task's branch for the screen.
+    /// Publishes the diff of a task's branch, for the screen.
     pub async fn show_diff(&self, id: TaskId) -> Result<(), String> {
         let store = self.worktrees()?;
         let shown = diff_of(store.clone(), &self.board.graph(), id).await?;
@@ -216,14 +217,15 @@ impl MergeService {
         Ok(())
     }
 
-    /// Publishes the result of a merge and notes it for the lead.
+    /// Publishes the result of a merge, and adds it to the lead's next model call.
     pub async fn report(&self, result: &MergeResult) {
         self.lead.note(result.text.clone());
         self.context.notice(result.level, result.text.clone()).await;
     }
 
-    /// Merges branches for the user, one after another, and reports how to undo that. Stops at the first branch that
-    /// cannot be merged, and when the crew stops. Waits for an earlier merge command to finish.
+    /// Merges the branches of these tasks for the user, one after another, and reports how to undo the merges. Stops
+    /// at the first branch that cannot be merged, and when the crew stops. Waits for an earlier merge command to
+    /// finish.
     pub async fn merge_for_user(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.user_turn().await;
         let mut progress = MergeProgress::new(tasks.len());
@@ -260,7 +262,7 @@ impl MergeService {
     }
 }
 
-/// Returns the diff of a task's branch.
+/// Returns the event that shows the diff of a task's branch.
 pub async fn diff_of(store: Worktrees, graph: &TaskGraph, id: TaskId) -> Result<EventKind, String> {
     let task = graph.require(id).map_err(|e| e.to_string())?;
     let name = WorktreeName::new(&task.worktree)
@@ -268,10 +270,10 @@ pub async fn diff_of(store: Worktrees, graph: &TaskGraph, id: TaskId) -> Result<
     let diff = blocking(move || store.diff(&name))
         .await
         .map_err(|e| e.to_string())?;
-    Ok(EventKind::DiffShown {
+    Ok(EventKind::Board(BoardEvent::DiffShown {
         task: id,
         stat: diff.stat,
         text: diff.text,
         untracked: diff.untracked,
-    })
+    }))
 }

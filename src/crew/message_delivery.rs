@@ -1,5 +1,5 @@
-//! Messages to agents: sends them, checks whether an agent has unread ones that it can receive now, and waits while
-//! another program reads its inbox.
+//! Delivers messages to agents: sends them, checks whether an agent has unread messages that it can receive now, and
+//! waits while another program reads an inbox.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -16,15 +16,16 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Mailbox, Roster, StoreError};
 
-/// How long a check waits for the reader lock, so that two checks of the crew at the same time do not count as another
-/// reader.
+/// How long a check waits for the lock of an inbox's reader, so that two checks of the crew at the same time do not
+/// count as another reader.
 const LOOK_WAIT: Duration = Duration::from_millis(50);
-/// The interval between checks for another reader.
+/// The interval between checks whether another program still reads an inbox.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// How long another reader keeps the crew from being idle. After that a warning is shown, and `run` may end.
+/// How long a program that reads an inbox keeps the crew from counting as idle. After that a warning is shown, and
+/// `run` may end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Sends messages, and knows which agents can receive some.
+/// Sends messages to agents, and determines which agents have messages that they can receive.
 pub struct MessageDelivery {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
@@ -32,7 +33,8 @@ pub struct MessageDelivery {
     post: Mailbox,
     /// Agents whose inbox another program is reading.
     awaited: Mutex<BTreeSet<Name>>,
-    /// Agents whose inbox has a file error. Each is reported once until it can be read again.
+    /// Agents whose inbox has a file error that was reported. It is reported again only after the inbox could be
+    /// read.
     refused: Mutex<BTreeSet<Name>>,
 }
 
@@ -56,7 +58,7 @@ impl MessageDelivery {
     /// Sends a message of the user to a member of the team and wakes it.
     ///
     /// # Errors
-    /// When no member with that name is present, or the message cannot be written.
+    /// Fails if no member with that name is present, or the message cannot be written.
     pub async fn send_from_user(
         &self,
         to: &Name,
@@ -73,7 +75,7 @@ impl MessageDelivery {
     /// Sends a message of the user to a running agent and wakes it.
     ///
     /// # Errors
-    /// When the message cannot be written.
+    /// Fails if the message cannot be written.
     pub async fn send_to_running(&self, to: &Name, text: &str) -> Result<(), StoreError> {
         let letter = from_user(to, text, self.context.new_id(), self.context.now());
         let post = self.post.clone();
@@ -82,7 +84,7 @@ impl MessageDelivery {
         Ok(())
     }
 
-    /// Sends a message with the id and the decision of a request. An error is published.
+    /// Sends a message about a request, with its id and decision. An error is published.
     pub async fn send_about(
         &self,
         request: &Request,
@@ -140,7 +142,7 @@ impl MessageDelivery {
         letter
     }
 
-    /// Whether `name` has messages that it can receive now.
+    /// Returns whether `name` has messages that it can receive now.
     pub async fn has_mail(self: &Arc<Self>, name: &Name) -> bool {
         let handle = self.registry.find(name);
         if (handle.as_ref()).is_some_and(|h| h.mailbox.ignores_messages()) {
@@ -170,7 +172,8 @@ impl MessageDelivery {
         has_some || self.can_take(name).await
     }
 
-    /// Whether the inbox of `name` can be read now. If not, waking the agent would only repeat the attempt endlessly.
+    /// Returns whether `name` can read its inbox now. If not, waking the agent would only repeat the attempt
+    /// endlessly.
     async fn can_take(self: &Arc<Self>, name: &Name) -> bool {
         let (post, whose) = (self.post.clone(), name.clone());
         let reader = blocking(move || post.reader(&whose, LOOK_WAIT)).await;
@@ -193,7 +196,7 @@ impl MessageDelivery {
         }
     }
 
-    /// Wakes all agents once another program no longer reads the inbox of `name`, since it may have left messages.
+    /// Wakes all agents when the other program stops reading the inbox of `name`, since it may have left messages.
     fn wait_for_reader(self: &Arc<Self>, name: &Name) {
         if !lock(&self.awaited).insert(name.clone()) {
             return;
@@ -239,7 +242,7 @@ pub fn from_user(to: &Name, text: &str, id: String, now: Timestamp) -> MailMessa
     MailMessage::new(MessageId(id), kind, &Name::user(), to, text, now)
 }
 
-/// Sends a message to a member. Fails if no member with that name is present, since the message would stay unread.
+/// Sends a message to a member. Fails if no member with that name is present, since no agent would read the message.
 pub fn send_to_member(
     roster: &Roster,
     post: &Mailbox,

@@ -1,7 +1,7 @@
 //! The crew: receives commands, runs the lead and its teammates, and publishes events.
 //!
-//! A crew consists of components that own their state. Each takes in its constructor what it needs; [`Crew`] wires
-//! them and nothing holds all of them. What all share is in `CrewContext`.
+//! A crew consists of components that own their state. Each takes what it needs in its constructor. [`Crew`] wires
+//! them; no object holds all of them. `CrewContext` contains what all components share.
 //!
 //! | concern | component |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The models of a crew: the one in use, and those of teammates that have their own.
+//! The models of a crew: the shared one, and those of teammates with a model of their own.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use super::context::{CrewContext, lock};
 use crate::agent::driver::{ModelConfig, SharedModelConfig};
 use crate::domain::usage::Price;
-use crate::protocol::event::{EventKind, SessionInfo};
+use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 
-/// The model configurations of a crew.
+/// Holds the model configurations of a crew, and switches the shared one.
 pub struct ModelSwitch {
     context: Arc<CrewContext>,
     engine: SharedModelConfig,
@@ -31,7 +31,7 @@ impl ModelSwitch {
         }
     }
 
-    /// Returns the model configuration in use.
+    /// Returns the shared model configuration.
     pub fn current(&self) -> ModelConfig {
         self.engine
             .read()
@@ -39,7 +39,7 @@ impl ModelSwitch {
             .clone()
     }
 
-    /// Returns the configuration of an agent with its own model, or the shared one if `model` is empty.
+    /// Returns the configuration for the model named `model`. If `model` is empty, returns the shared configuration.
     pub fn model_config_for(&self, model: &str) -> SharedModelConfig {
         if model.is_empty() {
             return Arc::clone(&self.engine);
@@ -53,7 +53,8 @@ impl ModelSwitch {
         Arc::new(RwLock::new(engine))
     }
 
-    /// Switches to another model from the next call on. Its context window and price are unknown.
+    /// Switches the shared configuration to another model, from the next call on. The new model's context window and
+    /// price are unknown.
     pub async fn switch_to(&self, name: String) {
         {
             let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
@@ -69,13 +70,15 @@ impl ModelSwitch {
             setup.window = self.current().window;
             setup.clone()
         };
-        self.context.publish(EventKind::CrewReady(setup)).await;
+        self.context
+            .publish(EventKind::Crew(CrewEvent::Ready(setup)))
+            .await;
     }
 
-    /// Publishes the models that the server offers. Gives up without an answer if the crew stops.
+    /// Publishes the models that the server offers. Returns without publishing if the crew stops first.
     ///
     /// # Errors
-    /// When the server does not answer with a list.
+    /// Fails if the server does not answer with a list.
     pub async fn list(&self) -> Result<(), String> {
         let model = Arc::clone(&self.current().model);
         let listed = tokio::select! {
@@ -85,7 +88,7 @@ impl ModelSwitch {
         let names = listed
             .map_err(|error| format!("The models cannot be listed: {error}. {}", error.hint))?;
         self.context
-            .publish(EventKind::ModelsListed { names })
+            .publish(EventKind::Crew(CrewEvent::ModelsListed { names }))
             .await;
         Ok(())
     }

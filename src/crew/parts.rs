@@ -19,18 +19,18 @@ use crate::tools::policy::Rules;
 
 /// The models that agents call.
 pub struct ModelParts {
-    /// The model configuration in use.
+    /// The shared model configuration.
     pub engine: ModelConfig,
     /// Token prices by model name, where known.
     pub prices: BTreeMap<String, Price>,
-    /// Most model calls in flight. Only reported here; the model in `engine` enforces it.
+    /// Maximum number of concurrent model calls. Only published by the crew; the model in `engine` enforces it.
     pub calls_max: usize,
 }
 
 /// The limits of the teammates.
 #[derive(Debug, Clone, Copy)]
 pub struct TeamLimits {
-    /// Most teammates at a time.
+    /// Maximum number of teammates at a time.
     pub agents_max: usize,
     /// How long a teammate may be idle before it shuts down; `None` for no limit.
     pub idle_timeout: Option<Duration>,
@@ -40,41 +40,35 @@ pub struct TeamLimits {
 pub struct Parts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
-    /// The content of the first event, with the final session, tools and so on.
+    /// The session information that the first event publishes.
     pub setup: SessionInfo,
-    /// The models that agents call.
     pub models: ModelParts,
     /// The approver of each kind of request.
     pub deciders: Deciders,
-    /// The limits of the teammates.
     pub limits: TeamLimits,
-    /// The budgets. An agent that reaches one waits for the user.
+    /// The budgets. An agent that reaches a budget waits until the user raises it.
     pub ceilings: UsageBudgets,
     /// The permission rules for tool calls from the settings.
     pub rules: Rules,
-    /// The names of the allowed tools; `None` for all.
+    /// The names of the allowed tools; `None` allows all.
     pub tools: Option<Vec<String>>,
-    /// The time limit of a program that an agent runs.
+    /// Maximum run time of a program that an agent starts.
     pub tool_timeout: Duration,
-    /// The supervisor of the agents' programs; `None` to run them directly.
+    /// The supervisor of the agents' programs. With `None`, programs run directly.
     pub guard: Option<Arc<Supervisor>>,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
-    /// Whether to start fresh or resume the session in `setup`.
+    /// Whether to start with empty conversations or to resume the session in `setup`.
     pub start: Start,
-    /// The repository's own instructions: file name and text.
+    /// The name and text of the project's instruction file.
     pub memory: Option<(String, String)>,
-    /// The skills that agents can load.
     pub skills: Skills,
-    /// When branches are merged; `None` for no worktrees, so that all agents work in the root.
+    /// What triggers merges. With `None`, worktrees are not used and all agents work in the project directory.
     pub worktrees: Option<MergeRule>,
-    /// Sends the events.
     pub publisher: EventSender,
-    /// Returns the current time.
     pub clock: fn() -> Timestamp,
-    /// Returns a new unique id.
     pub new_id: fn() -> String,
-    /// Returns a random number in 0..1.
+    /// Returns a random number in 0..1, which spreads retries.
     pub jitter: fn() -> f64,
 }
 
@@ -83,6 +77,6 @@ pub struct Parts {
 pub enum Start {
     /// With empty conversations.
     Fresh,
-    /// With the conversations of the session, however it ended.
+    /// With the conversations of the session in [`Parts::setup`], however it ended.
     Resumed,
 }

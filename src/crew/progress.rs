@@ -1,10 +1,10 @@
-//! The progress of an idle team, in words for the lead.
+//! Describes the progress of an idle team to the lead.
 
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::{Task, TaskStatus};
 
-/// The progress of an idle team, as a sentence for the lead.
+/// The progress of an idle team. The text is a sentence for the lead.
 pub enum TeamProgress {
     /// All tasks are completed.
     Done(String),
@@ -23,8 +23,8 @@ pub fn progress(graph: &TaskGraph) -> TeamProgress {
     }
 }
 
-/// Whether other agents have completed tasks and the lead's conversation does not mention the current progress. Used on
-/// resume, since notes that were kept in memory are lost when crewdeck ends.
+/// Returns whether other agents have completed tasks and the lead's conversation does not mention the current
+/// progress. Used on resume, since notes in memory are lost when crewdeck ends.
 pub fn is_news(graph: &TaskGraph, conversation: &[Message]) -> bool {
     let (TeamProgress::Done(text) | TeamProgress::Open(text)) = progress(graph);
     let has_heard =

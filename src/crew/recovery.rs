@@ -1,5 +1,5 @@
-//! Recovery: selects the members that a resumed session brings back, closes what an ended crew left behind, and records
-//! that working teammates are alive.
+//! Recovery: selects the members that continue in a resumed session, cleans up after an ended crew, and records that
+//! working teammates are alive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,14 +21,14 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Requests, StoreError};
 
-/// How often the roster records that working teammates are alive.
+/// The interval at which the roster records that working teammates are alive.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(30);
-/// Most withdrawn requests that are listed.
+/// Maximum number of withdrawn requests to list.
 const LOST_MAX: usize = 8;
-/// Most characters of a listed request's text.
+/// Maximum length of a listed request's text, in characters.
 const LOST_TEXT_MAX: usize = 160;
 
-/// Recovers what an ended crew left behind, with these components.
+/// Cleans up after an ended crew and selects the members that continue, with these components.
 pub struct Recovery {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -41,8 +41,9 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Prepares the start of a crew: closes what an ended crew left behind. Returns the members that the session brings back,
-    /// and the team as it was. These members keep their tasks and their pending requests.
+    /// Prepares the start of a crew after an earlier crew has ended. Returns the members that continue in the
+    /// session, and the team as the earlier crew left it. These members keep their tasks and pending requests. All
+    /// other members are marked as gone; their tasks are released and their requests withdrawn.
     pub async fn recover(&self, start: Start) -> Result<(Vec<Member>, Team), StoreError> {
         let team = self.team.load().await?;
         let session = &self.context.session;
@@ -53,8 +54,8 @@ impl Recovery {
         Ok((back, team))
     }
 
-    /// Records the end of a crew: marks its members as gone and puts their tasks back on the board. Members that wait for a
-    /// decision which the lead did not make are kept for the next run, as after a crash.
+    /// Records the end of this crew: marks its members as gone and puts their tasks back on the board. Members that
+    /// wait for a decision which the lead did not make continue in the next run, as after a crash.
     pub async fn close(&self) -> Result<(), StoreError> {
         let back = self.broker.agents_given_up().await;
         let start = if back.is_empty() {
@@ -98,8 +99,8 @@ impl Recovery {
         Ok(())
     }
 
-    /// Records in the roster every 30 seconds that working teammates are alive. Writes nothing while all are idle or a request
-    /// is pending.
+    /// Records in the roster every 30 seconds that working teammates are alive. Writes nothing while all are idle or
+    /// a request is pending.
     pub async fn record_alive(self: Arc<Self>) {
         let mut activity = self.signals.subscribe_activity();
         loop {
@@ -123,7 +124,7 @@ impl Recovery {
         }
     }
 
-    /// Returns the teammates that are in a turn. Empty while a request is pending, which may take hours.
+    /// Returns the teammates that are in a turn. Empty while a request is pending, since its decision may take hours.
     fn working(&self) -> Vec<Name> {
         if self.broker.has_pending() {
             return Vec::new();
@@ -132,7 +133,7 @@ impl Recovery {
     }
 }
 
-/// Formats one line for each request that was withdrawn because its crew ended before a decision.
+/// Returns one line for each request that was withdrawn because its crew ended before a decision.
 fn lost(requests: &[Request]) -> Vec<String> {
     let mut out: Vec<String> = requests
         .iter()

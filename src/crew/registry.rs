@@ -1,10 +1,10 @@
-//! The running agents and subagents: how to reach each of them, and which of them work.
+//! Holds the running agents and subagents: how to reach each of them, and which of them work.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::context::lock;
@@ -13,9 +13,9 @@ use crate::agent::driver::Control;
 use crate::agent::mailbox::AgentMailbox;
 use crate::domain::ids::Name;
 
-/// Most texts and interrupts that may be queued for one agent.
+/// Maximum number of texts and interrupts that may be queued for one agent.
 const CONTROL_MAX: usize = 64;
-/// Most subagents of one agent that run at the same time.
+/// Maximum number of subagents of one agent that run at the same time.
 pub const SUBAGENTS_MAX: usize = 4;
 
 /// The state of an agent as the crew sees it.
@@ -23,9 +23,10 @@ pub const SUBAGENTS_MAX: usize = 4;
 pub enum AgentState {
     /// Waits for input, a message or a task.
     Idle,
-    /// Waits for input or a message only, because its model failed, it was interrupted, or it is stuck.
+    /// Waits only for input or a message, not for a task, because its model failed, it was interrupted, or it is
+    /// stuck.
     Paused,
-    /// In a turn.
+    /// Runs a turn.
     Working,
 }
 
@@ -36,14 +37,14 @@ pub struct AgentHandle {
     pub mailbox: Arc<AgentMailbox>,
     state: Arc<Mutex<AgentState>>,
     pub tags: Vec<String>,
-    /// Stops the agent immediately.
+    /// Cancelled to stop the agent immediately.
     pub force: CancellationToken,
-    /// Limits its subagents that run at the same time.
+    /// Limits the number of the agent's subagents that run at the same time.
     pub subagent_slots: Arc<Semaphore>,
 }
 
 impl AgentHandle {
-    /// Returns the handle of an idle agent, and the receiver of its input.
+    /// Creates the handle of an idle agent. Also returns the receiver of the agent's commands.
     pub fn new(
         mailbox: Arc<AgentMailbox>,
         tags: Vec<String>,
@@ -79,11 +80,11 @@ impl AgentHandle {
 pub struct AgentRegistry {
     signals: Arc<CrewSignals>,
     agents: Mutex<BTreeMap<Name, AgentHandle>>,
-    /// How often an agent started to work; the idle detector compares two readings.
+    /// Counts how often an agent started to work. The idle detector compares two readings.
     work_starts: AtomicU64,
     /// The number of subagents started so far.
     subagents_started: AtomicU64,
-    /// The running subagents; cancelling a token interrupts one.
+    /// The running subagents. Cancelling a token interrupts the subagent.
     subagents: Mutex<BTreeMap<Name, CancellationToken>>,
 }
 
@@ -98,7 +99,7 @@ impl AgentRegistry {
         }
     }
 
-    /// Returns the handle of a running agent.
+    /// Returns the handle of a running agent; `None` if it is not running.
     pub fn find(&self, name: &Name) -> Option<AgentHandle> {
         lock(&self.agents)
             .iter()
@@ -109,7 +110,7 @@ impl AgentRegistry {
     /// Returns the handle of a running teammate.
     ///
     /// # Errors
-    /// When `name` is the lead or is not running.
+    /// Fails if `name` is the lead or is not running.
     pub fn find_teammate(&self, name: &Name) -> Result<AgentHandle, String> {
         let found = self.find(name).filter(|_| !name.is_lead());
         found.ok_or_else(|| format!("'{name}' is not a running teammate."))
@@ -140,7 +141,7 @@ impl AgentRegistry {
         self.signals.activity_changed();
     }
 
-    /// Counts as a start of work, so that the idle detector reports the next idle period.
+    /// Counts a start of work, so that the idle detector reports the next idle period.
     pub fn count_work_start(&self) {
         self.work_starts.fetch_add(1, Ordering::SeqCst);
         self.signals.activity_changed();
@@ -161,12 +162,24 @@ impl AgentRegistry {
             .collect()
     }
 
+    /// Waits until `parent` may run another subagent. The result is held while it runs.
+    ///
+    /// # Errors
+    /// When `parent` is not running.
+    pub async fn subagent_slot(&self, parent: &Name) -> Result<OwnedSemaphorePermit, String> {
+        let not_running =
+            || format!("{parent} is not running any more, so it cannot start a subagent");
+        let slots = self.find(parent).ok_or_else(not_running)?.subagent_slots;
+        slots.acquire_owned().await.map_err(|_| not_running())
+    }
+
     /// Returns the number of the next subagent, counted from 1.
     pub fn next_subagent_number(&self) -> u64 {
         self.subagents_started.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// Continues the numbering of a resumed session, since each subagent has its own transcript.
+    /// Sets the number of the last subagent of a resumed session. Numbers must not repeat, since each subagent has
+    /// its own transcript.
     pub fn continue_subagents_after(&self, last: u64) {
         self.subagents_started.store(last, Ordering::SeqCst);
     }
@@ -189,7 +202,7 @@ impl AgentRegistry {
     /// Interrupts a subagent, or the turn of an agent.
     ///
     /// # Errors
-    /// When it is not running or not in a turn.
+    /// Fails if the agent is not running or not in a turn.
     pub fn interrupt(&self, agent: &Name) -> Result<(), String> {
         if let Some(subagent) = lock(&self.subagents).get(agent) {
             subagent.cancel();
@@ -241,6 +254,20 @@ mod tests {
         assert_eq!(registry.work_starts(), 2);
         registry.remove(&Name::party("ann").unwrap());
         assert_eq!(registry.working_teammates(), []);
+    }
+
+    #[tokio::test]
+    async fn subagent_of_an_agent_that_has_left_is_refused_with_the_reason() {
+        let registry = registry(&["ann"]);
+        let ann = Name::party("ann").unwrap();
+        let slot = registry.subagent_slot(&ann).await.unwrap();
+        registry.remove(&ann);
+        drop(slot);
+        let why = registry.subagent_slot(&ann).await.unwrap_err();
+        assert_eq!(
+            why,
+            "ann is not running any more, so it cannot start a subagent"
+        );
     }
 
     #[test]

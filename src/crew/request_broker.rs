@@ -18,10 +18,10 @@ use crate::agent::driver::blocking;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Approver, Decision, NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{AgentEvent, EventKind, NoticeLevel, TeamEvent};
 use crate::store::{Requests, StoreError};
 
-/// What a request broker works with.
+/// The components that a request broker uses.
 pub struct BrokerParts {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -34,15 +34,14 @@ pub struct BrokerParts {
     pub approvers: Deciders,
 }
 
-/// The broker: known requests and the agents that wait for them.
+/// Files requests, hands them to their approvers and wakes the agents that wait for a decision.
 pub struct RequestBroker {
     parts: BrokerParts,
     known: Mutex<HashMap<RequestId, RequestStatus>>,
     waiting: Mutex<HashMap<RequestId, Waiter>>,
-    /// Requests for which the crew no longer waits after the last reminder. Bounded by the pending requests.
+    /// Requests for which the crew no longer waits, because the lead did not decide them after the last reminder.
     given_up: Mutex<Vec<RequestId>>,
-    /// Locked while requests are read, so that changes are published once and in order. Holds whether requests were read
-    /// before.
+    /// Locked while requests are read, so that changes are published once and in order. True after the first read.
     has_read: tokio::sync::Mutex<bool>,
 }
 
@@ -52,7 +51,7 @@ struct Waiter {
     sender: oneshot::Sender<Request>,
 }
 
-/// A filed request. Dropping it, or the future of its decision, withdraws the request.
+/// A filed request that is not decided. Dropping it, or the future of its decision, withdraws the request.
 pub struct PendingRequest {
     request: Request,
     decided: oneshot::Receiver<Request>,
@@ -60,9 +59,9 @@ pub struct PendingRequest {
     busy: BusyGuard,
 }
 
-/// The result of asking.
+/// The result of [`RequestBroker::ask`].
 pub enum RequestTicket {
-    /// The decision was made before.
+    /// The request was already decided before, and the decision applies.
     Decided(Request),
     Pending(PendingRequest),
 }
@@ -71,7 +70,7 @@ impl RequestTicket {
     /// Waits for the decision.
     ///
     /// # Errors
-    /// When the crew stops.
+    /// Fails if the crew stops first.
     pub async fn decision(self) -> Result<Request, String> {
         let PendingRequest {
             request,
@@ -91,7 +90,7 @@ impl RequestTicket {
             };
             let context = &withdraw.broker.parts.context;
             context
-                .publish(EventKind::ActivityChanged { agent, activity })
+                .publish(AgentEvent::ActivityChanged { activity }.of(agent))
                 .await;
         }
         let decided = decided
@@ -126,7 +125,7 @@ impl RequestBroker {
         self.get(&request.id).await
     }
 
-    /// Files a request whose decision is waited for: see [`RequestTicket::decision`].
+    /// Files a request, so that the caller can wait for its decision with [`RequestTicket::decision`].
     pub async fn ask(
         self: &Arc<Self>,
         from: &Name,
@@ -167,7 +166,7 @@ impl RequestBroker {
         }))
     }
 
-    /// Wakes the waiting agent if the request was decided before the wait started.
+    /// Wakes the waiting agent if the request was decided before the agent started to wait.
     async fn wake_if_decided(&self, id: &RequestId) {
         if let Ok(request) = self.get(id).await
             && !request.is_pending()
@@ -177,7 +176,7 @@ impl RequestBroker {
         }
     }
 
-    /// Returns an identical pending request of an earlier run.
+    /// Returns a pending request of an earlier run with the same sender, kind and text, if there is one.
     async fn find_earlier(&self, from: &Name, kind: RequestKind, body: &str) -> Option<Request> {
         let pending = self.pending().await.ok()?;
         let waiting = lock(&self.waiting);
@@ -189,7 +188,7 @@ impl RequestBroker {
     /// Decides a request and all identical pending ones.
     ///
     /// # Errors
-    /// Why nothing changed.
+    /// Returns why nothing changed.
     pub async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
         let (requests, now) = (self.parts.requests.clone(), self.parts.context.now());
         let decided = blocking(move || decide_with_like(&requests, &decision, now)).await;
@@ -220,9 +219,9 @@ impl RequestBroker {
             }
             self.parts
                 .context
-                .publish(EventKind::RequestChanged {
+                .publish(EventKind::Team(TeamEvent::RequestChanged {
                     request: request.clone(),
-                })
+                }))
                 .await;
             if !request.is_pending() {
                 let decided_now = before.is_some() || is_later;
@@ -232,8 +231,8 @@ impl RequestBroker {
         self.parts.signals.files_changed();
     }
 
-    /// Executes a decision that is new or was not executed before crewdeck ended, and wakes or informs the agent.
-    /// `decided_now` is false for decisions that were made before this crew started.
+    /// Carries out a decision that is new, or was not carried out before crewdeck ended. Then wakes the waiting agent
+    /// or sends it a message. `decided_now` is false for decisions made before this crew started.
     async fn follow(&self, request: Request, decided_now: bool) {
         let followup = &self.parts.followup;
         let is_news = decided_now || request.has_open_follow_up();
@@ -256,7 +255,7 @@ impl RequestBroker {
         }
     }
 
-    /// Whether any request is pending.
+    /// Returns whether any request is pending.
     pub fn has_pending(&self) -> bool {
         lock(&self.known)
             .values()
@@ -322,7 +321,7 @@ impl RequestBroker {
     }
 
     /// Hands a request to its approver: decides it by the settings, or sends the lead a message. The user sees every
-    /// request on the screen.
+    /// request on the screen anyway.
     async fn hand_over(self: &Arc<Self>, request: &Request) {
         let (verdict, comment) = match route(request) {
             Route::User => return,
@@ -354,7 +353,7 @@ impl RequestBroker {
         }
     }
 
-    /// Whether a running agent has a pending request or a decision that was not executed yet.
+    /// Returns whether a running agent has a pending request, or a decision that was not carried out yet.
     pub async fn has_unfinished(&self) -> bool {
         let requests = self.parts.requests.clone();
         let all = blocking(move || requests.read_all()).await;
@@ -365,7 +364,7 @@ impl RequestBroker {
         })
     }
 
-    /// Whether an agent in a turn only waits for decisions.
+    /// Returns whether the turn of `name` only waits for decisions.
     pub fn only_waits(&self, name: &Name) -> bool {
         let waiting = lock(&self.waiting);
         let waits = waiting.values().filter(|w| w.from.same(name)).count();
@@ -374,8 +373,8 @@ impl RequestBroker {
         waits > 0 && self.parts.registry.subagents_of(name) <= waits
     }
 
-    /// Returns the pending requests if none of them is for the user. `None` if one is, if one was just decided and its
-    /// agent is about to continue, or if the requests cannot be read.
+    /// Returns the pending requests if none of them is for the user. Returns `None` if one is, if one was just
+    /// decided and its agent is about to continue, or if the requests cannot be read.
     pub async fn pending_without_user(&self) -> Option<Vec<Request>> {
         let waiting: Vec<RequestId> = lock(&self.waiting).keys().cloned().collect();
         if !self.has_pending() {
@@ -390,8 +389,8 @@ impl RequestBroker {
         (waiting.iter().all(is_pending) && pending.iter().all(is_for_others)).then_some(pending)
     }
 
-    /// Stops waiting for the decision of `requests`. They are kept for the next run of the session, and so are the agents
-    /// that filed them.
+    /// Stops waiting for the decision of `requests`. These requests, and the agents that filed them, are kept for the
+    /// next run of the session.
     pub fn give_up(&self, requests: &[Request]) {
         *lock(&self.given_up) = requests.iter().map(|r| r.id.clone()).collect();
     }
@@ -408,7 +407,7 @@ impl RequestBroker {
     }
 }
 
-/// Withdraws a request when its agent stops waiting.
+/// Withdraws its request when dropped, because the agent stopped waiting.
 struct Withdraw {
     broker: Arc<RequestBroker>,
     id: RequestId,

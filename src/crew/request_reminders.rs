@@ -10,12 +10,12 @@ use crate::domain::ids::RequestId;
 use crate::domain::request::{Approver, Request};
 use crate::protocol::event::NoticeLevel;
 
-/// How often the lead is reminded of a request. Each reminder wakes the lead, which costs a model call.
+/// Maximum number of reminders to the lead about one request. Each reminder wakes the lead, which costs a model call.
 pub const REMINDERS_MAX: u32 = 3;
-/// Most requests that one reminder lists.
+/// Maximum number of requests that one reminder lists.
 const NAMED_MAX: usize = 8;
 
-/// The reminders of a crew.
+/// Reminds the lead of requests that it has not decided.
 pub struct RequestReminders {
     context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
@@ -23,12 +23,12 @@ pub struct RequestReminders {
     sent: Mutex<Sent>,
 }
 
-/// The number of reminders by request. Contains only pending requests.
+/// The number of reminders sent for each pending request.
 #[derive(Debug, Default)]
 struct Sent(BTreeMap<RequestId, u32>);
 
 impl Sent {
-    /// Forgets all requests except those in `pending`.
+    /// Removes all requests that are not in `pending`.
     fn keep(&mut self, pending: &[Request]) {
         self.0.retain(|id, _| pending.iter().any(|r| r.id == *id));
     }
@@ -56,8 +56,9 @@ impl RequestReminders {
         }
     }
 
-    /// Reminds the lead of the pending requests that have had fewer than [`REMINDERS_MAX`] reminders. If there are none or
-    /// the lead cannot be reached, warns the user and gives the requests up. Returns whether a reminder was sent.
+    /// Reminds the lead of those pending requests that have had fewer than [`REMINDERS_MAX`] reminders. If there are
+    /// none or the lead cannot be reached, warns the user and stops waiting for the requests. Returns whether a
+    /// reminder was sent.
     pub async fn remind(&self, pending: &[Request]) -> bool {
         if self.send(pending) {
             return true;

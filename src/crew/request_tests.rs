@@ -19,7 +19,7 @@ use crate::domain::request::{
     Approver, Decision, NewRequest, PendingCall, Request, RequestKind, RequestStatus, Verdict,
 };
 use crate::domain::usage::Usage;
-use crate::protocol::event::EventKind;
+use crate::protocol::event::{EventKind, TeamEvent};
 use crate::store::Mailbox;
 
 fn permission(body: &str) -> NewRequest {
@@ -78,7 +78,7 @@ async fn agent_that_no_longer_waits_withdraws_its_request() {
     assert!(!broker.only_waits(&bob()));
     assert_eq!(broker.pending().await.unwrap(), []);
     let last = crew.published().into_iter().rev().find_map(|e| match e {
-        EventKind::RequestChanged { request } => Some(request),
+        EventKind::Team(TeamEvent::RequestChanged { request }) => Some(request),
         _ => None,
     });
     let withdrawn = last.unwrap();

@@ -10,18 +10,18 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::permission::{PERMISSIONS_MAX, PermissionScope, SessionPermission};
 use crate::domain::request::{Decision, PendingCall, Request, RequestKind, Verdict};
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
 use crate::tools::policy::{self, PlanGate, PolicyContext, Ruling};
 use crate::tools::{Access, table};
 
-/// Most characters of a permission in a notice.
+/// Maximum length of a permission in a notice, in characters.
 const SHOWN_MAX: usize = 160;
 
 /// The session permissions of a crew.
 pub struct SessionPermissions {
     context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
-    /// The rules that the agents' tools follow.
+    /// The permission rules that the agents' tool calls are checked against.
     rules: SharedRules,
     given: Mutex<Given>,
 }
@@ -47,17 +47,17 @@ impl SessionPermissions {
         }
     }
 
-    /// Approves a permission request and allows everything in `scope` from now on.
+    /// Approves a permission request, and allows all commands in `scope` until crewdeck ends.
     ///
     /// # Errors
-    /// Why nothing changed.
+    /// Returns why nothing changed.
     pub async fn allow(&self, id: &RequestId, scope: PermissionScope) -> Result<(), String> {
         let request = self.broker.get(id).await?;
         let call = request
             .call
             .as_ref()
             .filter(|call| request.kind == RequestKind::Permission && is_command(call))
-            .ok_or("this permission can only be given once")?;
+            .ok_or("this request can only be approved once, not for the session")?;
         let offered = self.judged(&request, |standing| policy::scopes(&call.input, standing));
         if !offered.contains(&scope) {
             return Err(format!(
@@ -94,7 +94,8 @@ impl SessionPermissions {
         Ok(())
     }
 
-    /// Approves pending requests that a session permission covers because they were filed before it.
+    /// Approves the pending requests that a session permission covers. They were filed before the permission was
+    /// granted.
     pub async fn approve_covered(&self) {
         if lock(&self.given).rules.is_empty() {
             return;
@@ -152,7 +153,7 @@ impl SessionPermissions {
         Some(rule)
     }
 
-    /// Applies the session permissions from the next tool call of any agent on.
+    /// Makes the session permissions effective for all agents, from their next tool call on.
     fn use_rules(&self, given: &Given) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         rules.session = given.rules.iter().map(|r| r.scope.clone()).collect();
@@ -161,13 +162,13 @@ impl SessionPermissions {
     async fn tell_rules(&self, text: String) {
         let rules = lock(&self.given).rules.clone();
         self.context
-            .publish(EventKind::RulesChanged { rules })
+            .publish(EventKind::Team(TeamEvent::PermissionsChanged { rules }))
             .await;
         self.context.notice(NoticeLevel::Info, text).await;
     }
 }
 
-/// Whether the tool call runs a command. Session permissions apply only to commands.
+/// Returns whether the tool call runs a command. Session permissions apply only to commands.
 fn is_command(call: &PendingCall) -> bool {
     table::find(&call.tool).is_some_and(|t| t.access == Access::Run)
 }

@@ -1,4 +1,4 @@
-//! Shutdown of a teammate: its answer to the request, and the forced stop.
+//! Handles the shutdown of a teammate: its answer to the request, and the forced stop.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::agent::driver::blocking;
 use crate::agent::mailbox::ShutdownAnswer;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Requests, StoreError};
 
-/// The message of a nudge.
+/// The message that asks a teammate for its status.
 pub const NUDGE: &str =
     "What is your status? Continue with your task. If something blocks you, say what it is.";
 
-/// The shutdowns of teammates.
+/// Handles the shutdowns of all teammates.
 pub struct Shutdowns {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
@@ -43,7 +43,7 @@ impl Shutdowns {
         }
     }
 
-    /// Handles an agent's answer to a shutdown request. Fails unless the request was approved and targets this agent.
+    /// Handles an agent's answer to a shutdown request. Fails unless the request was approved and is for this agent.
     pub async fn answer(
         &self,
         agent: &Name,
@@ -72,7 +72,7 @@ impl Shutdowns {
                 let agent = Some(agent.clone());
                 let level = NoticeLevel::Warn;
                 self.context
-                    .publish(EventKind::Notice { level, agent, text })
+                    .publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
                     .await;
                 self.send_answer(&found.target, &found, verdict, &reason)
                     .await;
@@ -82,13 +82,13 @@ impl Shutdowns {
         Ok(())
     }
 
-    /// Returns a request.
+    /// Returns the request with this id, if it exists.
     async fn find(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
         let (requests, id) = (self.requests.clone(), id.clone());
         blocking(move || requests.get(&id)).await
     }
 
-    /// Tells the agent that asked for a shutdown that the teammate has shut down.
+    /// Informs the agent that requested the shutdown that the teammate has shut down.
     pub async fn confirm(&self, from: &Name, id: &RequestId) {
         if let Ok(Some(request)) = self.find(id).await {
             let text = "I have finished and shut down.";
@@ -97,7 +97,8 @@ impl Shutdowns {
         }
     }
 
-    /// Sends the teammate's answer to the agent that asked for the shutdown. The user sees it anyway.
+    /// Sends the teammate's answer to the agent that requested the shutdown. Sends nothing to the user, who sees the
+    /// answer on the screen.
     async fn send_answer(&self, from: &Name, request: &Request, verdict: Verdict, reason: &str) {
         if !request.from.is_user() {
             let approve = verdict == Verdict::Approve;
@@ -121,7 +122,8 @@ impl Shutdowns {
         all
     }
 
-    /// Marks the shutdown requests of `member` as finished, because it has shut down or a new member has its name.
+    /// Marks all open shutdown requests for `member` as finished, because it has shut down or a new member has its
+    /// name.
     pub async fn finish_all(&self, member: &Name) {
         for request in self.open(member).await {
             self.followup.finish(&request.id).await;
@@ -134,7 +136,7 @@ impl Shutdowns {
         Ok(())
     }
 
-    /// Asks a teammate for its status in the user's name. A stuck teammate continues because of the message.
+    /// Asks a teammate for its status in the user's name. The message also makes a stuck teammate continue.
     pub async fn nudge(&self, member: &Name) -> Result<(), String> {
         self.registry.find_teammate(member)?;
         let sent = self.delivery.send_to_running(member, NUDGE).await;

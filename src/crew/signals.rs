@@ -1,29 +1,29 @@
-//! Wakes the components that wait for a change, and counts the crew's own work in progress.
+//! Signals changes to the components that wait for them, and counts the crew's own work in progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
-/// The signals of a crew.
+/// Signals changes within the crew, and counts the work that keeps it busy.
 #[derive(Debug, Default)]
 pub struct CrewSignals {
     /// Incremented when something on disk changes, so that idle agents check for work.
     files: watch::Sender<u64>,
     /// Incremented when the state of an agent or of the crew changes.
     activity: watch::Sender<u64>,
-    /// The number of [`BusyGuard`]s.
+    /// The number of live [`BusyGuard`]s.
     busy: AtomicUsize,
 }
 
 impl CrewSignals {
-    /// CrewSignals that something on disk has changed.
+    /// Signals that something on disk has changed.
     pub fn files_changed(&self) {
         self.files.send_modify(|n| *n += 1);
         self.activity_changed();
     }
 
-    /// CrewSignals that the state of an agent or of the crew has changed.
+    /// Signals that the state of an agent or of the crew has changed.
     pub fn activity_changed(&self) {
         self.activity.send_modify(|n| *n += 1);
     }
@@ -36,7 +36,7 @@ impl CrewSignals {
         self.activity.subscribe()
     }
 
-    /// Marks the crew as busy until the result is dropped. A busy crew is not idle.
+    /// Marks the crew as busy until the returned guard is dropped. A busy crew does not count as idle.
     pub fn busy(self: &Arc<Self>) -> BusyGuard {
         self.busy.fetch_add(1, Ordering::SeqCst);
         BusyGuard(Arc::clone(self))

@@ -7,21 +7,21 @@ use super::registry::AgentRegistry;
 use crate::agent::driver::blocking;
 use crate::agent::prompt::LOAD_SKILL;
 use crate::domain::skill::SkillCatalog;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::Skills;
 
-/// The skills of a crew.
+/// Holds the skills of a crew and reads them again after changes.
 pub struct SkillWatch {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     store: Skills,
     book: RwLock<Arc<SkillCatalog>>,
-    /// Whether the settings allow the agents to load skills.
+    /// Whether the settings allow agents to use the tool that loads skills.
     can_load: bool,
 }
 
 impl SkillWatch {
-    /// `tools` are the names of the allowed tools; `None` for all.
+    /// Creates the watch. `tools` are the names of the allowed tools; `None` allows all.
     pub fn new(
         context: Arc<CrewContext>,
         registry: Arc<AgentRegistry>,
@@ -47,8 +47,8 @@ impl SkillWatch {
         Arc::clone(&book.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the skills. If they have changed, publishes them and adds one line to each agent's next turn. System prompts
-    /// are not changed, since that would invalidate the prompt cache.
+    /// Reads the skills. If they have changed, publishes them and adds a note to each agent's next model call. System
+    /// prompts are not changed, since that would invalidate the prompt cache.
     pub async fn read(&self) {
         let skills = self.store.clone();
         let new = match blocking(move || Ok(skills.read())).await {
@@ -71,7 +71,9 @@ impl SkillWatch {
             self.registry.note_all(&news);
         }
         self.context
-            .publish(EventKind::SkillsChanged(new.as_ref().clone()))
+            .publish(EventKind::Crew(CrewEvent::SkillsChanged(
+                new.as_ref().clone(),
+            )))
             .await;
         for broken in new.newly_broken(&old) {
             let text = format!("A skill is left out: {}: {}", broken.path, broken.why);

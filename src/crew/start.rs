@@ -1,5 +1,5 @@
-//! The first steps of a crew: publishes the setup and the board, while git concurrently checks whether worktrees can be
-//! used.
+//! The first steps of a crew: publishes the session information and the board, while git concurrently checks whether
+//! worktrees can be used.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use crate::agent::driver::blocking;
 use crate::domain::environment::Environment;
 use crate::domain::graph::{Delta, TaskGraph};
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet, Worktrees};
 
-/// Maximum time for the description of machine and project.
+/// Maximum time for collecting the description of machine and project.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
-/// The running check of the repository.
+/// A running check whether worktrees can be used.
 pub struct GitCheck {
     rule: MergeRule,
     store: Worktrees,
     answer: JoinHandle<Result<Vec<String>, StoreError>>,
 }
 
-/// The result of the check.
+/// Whether worktrees can be used, and what the check repaired.
 pub struct GitCheckResult {
-    /// The worktrees, and when their branches are merged; `None` if all agents work in the root.
+    /// The worktree store, and what triggers merges. `None` if all agents work in the project directory.
     pub worktrees: Option<(Worktrees, MergeRule)>,
     /// Notices for the user: what was repaired, or why there are no worktrees.
     pub notices: Vec<(NoticeLevel, String)>,
 }
 
-/// Starts the check whether worktrees can be used, and repairs what killed git processes left in the repository. `None` if
-/// worktrees are switched off.
+/// Starts a check whether worktrees can be used. The check also repairs what killed git processes left in the
+/// repository. Returns `None` if worktrees are switched off.
 pub fn start_git_check(parts: &Parts) -> Option<GitCheck> {
     let rule = parts.worktrees?;
     let store = Worktrees::open(&parts.root);
@@ -51,13 +51,13 @@ pub fn start_git_check(parts: &Parts) -> Option<GitCheck> {
     })
 }
 
-/// Starts to collect the description of machine and project for the system prompts.
+/// Starts to collect the description of machine and project, for the system prompts.
 pub fn start_environment(parts: &Parts) -> JoinHandle<Environment> {
     let (root, date) = (parts.root.clone(), day((parts.clock)()));
     tokio::task::spawn_blocking(move || crate::store::environment(&root, date))
 }
 
-/// Returns the description; an empty one if it takes longer than [`LOOK_TIME`], because the lead waits for it.
+/// Waits for the description. Returns an empty one after [`LOOK_TIME`], because the lead cannot start without it.
 pub async fn environment(seen: JoinHandle<Environment>) -> Environment {
     let seen = tokio::time::timeout(LOOK_TIME, seen).await;
     seen.ok().and_then(Result::ok).unwrap_or_default()
@@ -73,7 +73,7 @@ fn day(time: Timestamp) -> String {
         .to_string()
 }
 
-/// Returns the result of the check, with notices for the user.
+/// Waits for the check, and returns its result with notices for the user.
 pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     let Some(GitCheck {
         rule,
@@ -103,11 +103,11 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     }
 }
 
-/// Publishes the setup and the board before anything slower runs. Returns the published board.
+/// Publishes the session information and the board before anything slower runs. Returns the published board.
 pub async fn publish_first(parts: &Parts, board: &Board) -> TaskGraph {
     let publisher = &parts.publisher;
     publisher
-        .publish(EventKind::CrewReady(parts.setup.clone()))
+        .publish(EventKind::Crew(CrewEvent::Ready(parts.setup.clone())))
         .await;
     let board = board.clone();
     let looked = blocking(move || board.update_since(&TaskSet::All, &TaskGraph::default())).await;
@@ -122,7 +122,10 @@ pub async fn publish_first(parts: &Parts, board: &Board) -> TaskGraph {
         }
         for Delta { changed, removed } in news.delta.pieces() {
             publisher
-                .publish(EventKind::BoardChanged { changed, removed })
+                .publish(EventKind::Board(BoardEvent::BoardChanged {
+                    changed,
+                    removed,
+                }))
                 .await;
         }
     }

@@ -1,4 +1,4 @@
-//! Runs subagents: each starts with an empty conversation, works in one turn, returns its answer and ends.
+//! Runs subagents: each starts with an empty conversation, works in a single turn, returns its answer and ends.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::agent::turn::{Input, Limits};
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
-use crate::protocol::event::{EventKind, TurnEnd};
+use crate::protocol::event::{AgentEvent, TurnEnd};
 use crate::tools::Caller;
 use crate::tools::host::{Host, SubagentSpec};
 
-/// Most model calls of a subagent, the same as in learn-claude-code.
+/// Maximum number of model calls of a subagent, the same as in learn-claude-code.
 const ROUNDS_MAX: u32 = 30;
 
 /// Runs the subagents of a crew.
@@ -51,15 +51,7 @@ impl Subagents {
         order: SubagentSpec,
         host: Arc<dyn Host>,
     ) -> Result<String, String> {
-        let parent = self.registry.find(&order.parent);
-        let slots = parent.map(|parent| parent.subagent_slots);
-        let slot = match &slots {
-            Some(slots) => slots.acquire().await.ok(),
-            None => None,
-        };
-        let Some(_slot) = slot else {
-            return Err("no more subagents can be started".into());
-        };
+        let _slot = self.registry.subagent_slot(&order.parent).await?;
         let cancel = self.context.stop.child_token();
         let _interrupts = cancel.clone().drop_guard();
         let (sender, answer) = oneshot::channel();
@@ -106,13 +98,15 @@ impl Subagents {
         let mut agent = self.builder.build(spec, host);
         agent.driver.tool_runner.workdir.clone_from(&order.workdir);
         self.context
-            .publish(EventKind::SubagentStarted {
-                agent: name.clone(),
-                parent: order.parent.clone(),
-                call: order.call.clone(),
-                kind: order.kind,
-                prompt: order.prompt.clone(),
-            })
+            .publish(
+                AgentEvent::SubagentStarted {
+                    parent: order.parent.clone(),
+                    call: order.call.clone(),
+                    kind: order.kind,
+                    prompt: order.prompt.clone(),
+                }
+                .of(name.clone()),
+            )
             .await;
         let Agent {
             mut driver,
@@ -149,7 +143,7 @@ impl Subagents {
     }
 }
 
-/// Returns the text of the last message if the subagent wrote it, else an empty string.
+/// Returns the text of the last message if the subagent wrote it; otherwise an empty string.
 fn last_words(messages: &[Message]) -> String {
     match messages.last() {
         Some(last) if last.role == Role::Assistant => last.text().trim().to_string(),

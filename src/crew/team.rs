@@ -1,4 +1,4 @@
-//! The team: its roster on disk, and the copy that was last published.
+//! The team: its roster on disk, and the state of it that was last published.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,10 +7,10 @@ use super::file_errors::FileErrors;
 use crate::agent::driver::blocking;
 use crate::domain::ids::Name;
 use crate::domain::team::{Member, MemberStatus, Team};
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
 use crate::store::{Roster, StoreError};
 
-/// The team of a crew.
+/// Reads and changes the roster, and publishes changes.
 pub struct TeamRoster {
     context: Arc<CrewContext>,
     errors: Arc<FileErrors>,
@@ -60,21 +60,23 @@ impl TeamRoster {
         };
         if changed {
             let team = Arc::new(team);
-            self.context.publish(EventKind::TeamChanged { team }).await;
+            self.context
+                .publish(EventKind::Team(TeamEvent::RosterChanged { team }))
+                .await;
         }
     }
 
-    /// Returns the model of a member; empty for the shared one.
+    /// Returns the name of a member's own model; empty if it uses the shared model.
     pub fn model_of(&self, name: &Name) -> String {
         let team = lock(&self.published);
         let member = team.find(name);
         member.map(|m| m.model.clone()).unwrap_or_default()
     }
 
-    /// Adds a member. Returns the team with it.
+    /// Adds a member. Returns the team including the new member.
     ///
     /// # Errors
-    /// When there are `most` members, or the roster cannot be written.
+    /// Fails if the team already has `most` members, or if the roster cannot be written.
     pub async fn add(&self, member: Member, most: usize) -> Result<Team, StoreError> {
         let roster = self.roster.clone();
         blocking(move || roster.add_member(member, most)).await

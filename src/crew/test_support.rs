@@ -31,7 +31,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::model::{Delta, Model, ModelError, ModelRequest};
 use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
-use crate::protocol::event::{EventKind, SessionInfo};
+use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, prepare};
 
 /// Approvers of a crew with a user, whose lead decides plans and permissions.
@@ -189,7 +189,7 @@ impl TestCrew {
         let events = self.published().into_iter();
         events
             .filter_map(|e| match e {
-                EventKind::Notice { text, .. } => Some(text),
+                EventKind::Crew(CrewEvent::Notice { text, .. }) => Some(text),
                 _ => None,
             })
             .collect()

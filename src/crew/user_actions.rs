@@ -1,4 +1,5 @@
-//! The user's own actions on the board, the same as those of `crewdeck task`, for the crew and for viewers.
+//! Executes the user's actions on the board, in the crew and in viewers. They are the same as those of `crewdeck
+//! task`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::TaskCommand;
-use crate::protocol::event::{EventKind, NoticeLevel, UserAction};
+use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel, UserAction};
 use crate::store::{Board, Mailbox, Roster, StoreError, TaskSet, Worktrees, take_task};
 
 /// The stores that the user's actions change.
@@ -22,7 +23,7 @@ pub struct ActionStores {
     pub board: Board,
     pub roster: Roster,
     pub post: Mailbox,
-    /// `None` if all agents work in the root.
+    /// `None` if worktrees are not in use.
     pub worktrees: Option<Worktrees>,
     pub now: Timestamp,
     pub new_id: fn() -> String,
@@ -35,8 +36,8 @@ pub struct CompletedAction {
 }
 
 impl CompletedAction {
-    /// Returns the message that tells the user where to work on a claimed task. `None` for other actions, and for a
-    /// worktree that the crew must still create (`crew_creates`); it is announced later.
+    /// Returns the message that tells the user where to work on a claimed task. `None` for other actions. Also `None`
+    /// if the crew still has to create the worktree (`crew_creates`), because it is announced later.
     pub fn workspace_text(&self, root: &Path, crew_creates: bool) -> Option<String> {
         let (UserAction::Claimed, id) = (&self.act, self.task.id) else {
             return None;
@@ -55,18 +56,18 @@ impl CompletedAction {
         }
     }
 
-    /// Returns the event for the action.
+    /// Returns the event that reports the action.
     pub fn to_event(&self) -> EventKind {
-        EventKind::PersonActed {
+        EventKind::Board(BoardEvent::UserActed {
             task: self.task.id,
             act: self.act.clone(),
-        }
+        })
     }
 }
 
 impl ActionStores {
-    /// Commits the uncommitted files of a task that the user completes, since dependent tasks build on its branch. Does
-    /// nothing for other actions.
+    /// Commits the uncommitted files in the worktree of a task that the user completes, since dependent tasks build
+    /// on its branch. Does nothing for other actions.
     pub fn prepare(&self, wish: &TaskCommand) -> Result<(), StoreError> {
         let (TaskCommand::Complete { task }, Some(worktrees)) = (wish, &self.worktrees) else {
             return Ok(());
@@ -85,7 +86,7 @@ impl ActionStores {
         Ok(())
     }
 
-    /// Executes an action.
+    /// Executes an action on the board.
     pub fn act(&self, wish: TaskCommand) -> Result<CompletedAction, StoreError> {
         let (board, now) = (&self.board, self.now);
         let (task, act) = match wish {
@@ -113,14 +114,14 @@ impl ActionStores {
     }
 }
 
-/// Executes the user's actions in the process of the crew.
+/// Executes the user's actions in the process that runs the crew.
 pub struct UserActions {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
     board: Arc<BoardView>,
     roster: Roster,
     post: Mailbox,
-    /// `None` if all agents work in the root.
+    /// `None` if worktrees are not in use.
     worktrees: Option<Worktrees>,
 }
 
@@ -143,7 +144,7 @@ impl UserActions {
         }
     }
 
-    /// Executes an action on the board and publishes it.
+    /// Executes an action on the board and publishes the result.
     pub async fn act(&self, wish: TaskCommand) -> Result<(), String> {
         let stores = ActionStores {
             root: self.context.root.clone(),

@@ -1,5 +1,5 @@
-//! Handles commands in a viewer: executes them by changing the state files, which the crew in another process notices.
-//! Commands that need that process itself are refused.
+//! Executes the user's commands in a viewer, by changing the state files. The crew, which runs in another process,
+//! notices the changes. Commands that only the crew's process can execute are refused.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -23,8 +23,8 @@ use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{Losses, Merge};
-use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel};
-use crate::protocol::{Command, EventSender, TaskCommand};
+use crate::protocol::event::{BoardEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
+use crate::protocol::{Command, EventSender, SentCommand, TaskCommand};
 use crate::store::{
     Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, StoreError, Worktrees,
 };
@@ -34,32 +34,29 @@ use crate::store::{
 pub enum Runner {
     /// In another process, with its id if known.
     Process(Option<u32>),
-    /// Nowhere, so a decision would have no effect.
+    /// The crew does not run, so a decision would have no effect.
     Nobody,
 }
 
 /// The parameters of a viewer.
 pub struct ViewerParts {
-    /// The crew's directory. Its state folders must exist.
+    /// The project directory. Its state folders must exist.
     pub root: PathBuf,
-    /// Where the crew runs.
     pub runner: Runner,
-    /// Sends events within this process; the crew does not receive them.
+    /// Publishes events within this process. The crew does not receive them.
     pub publisher: EventSender,
-    /// Returns the current time.
     pub clock: fn() -> Timestamp,
-    /// Returns a new unique id.
     pub new_id: fn() -> String,
 }
 
 /// Accepts commands for a crew that runs in another process. Stops when dropped, without effect on the crew.
 pub struct Viewer {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<SentCommand>,
     files: Arc<Files>,
 }
 
 impl Viewer {
-    /// Starts to accept commands.
+    /// Starts the viewer, which then accepts commands.
     pub fn start(parts: ViewerParts) -> Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let files = Arc::new(Files {
@@ -79,12 +76,12 @@ impl Viewer {
         Viewer { commands, files }
     }
 
-    /// Updates where the crew runs.
+    /// Sets where the crew runs.
     pub fn set_runner(&self, runner: Runner) {
         *lock(&self.files.runner) = runner;
     }
 
-    /// Publishes the board, the team, the pending requests and the newest messages from the files.
+    /// Reads the state files, and publishes the board, the team, the pending requests and the newest messages.
     pub fn tell_of_files(&self) {
         let files = Arc::clone(&self.files);
         tokio::spawn(async move {
@@ -100,7 +97,7 @@ impl Viewer {
     ///
     /// # Errors
     /// Returns the command if the queue is full.
-    pub fn submit(&self, command: Command) -> Result<(), Command> {
+    pub fn submit(&self, command: SentCommand) -> Result<(), SentCommand> {
         self.commands.try_send(command).map_err(|e| match e {
             mpsc::error::TrySendError::Full(c) | mpsc::error::TrySendError::Closed(c) => c,
         })
@@ -115,7 +112,7 @@ struct Files {
     requests: Requests,
     roster: Roster,
     worktrees: Worktrees,
-    /// Locked during merges and worktree removals, which run one at a time.
+    /// Locked during merges and worktree removals. They run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
     publisher: EventSender,
@@ -136,14 +133,7 @@ impl CommandHandler for Files {
             Command::JudgeWorktree { task } => self.judge_worktree(task).await,
             Command::RemoveWorktree { task, told } => self.remove_worktree(task, told).await,
             Command::ShowDiff { task } => self.show_diff(task).await,
-            Command::Interrupt { .. }
-            | Command::Compact { .. }
-            | Command::KillJob { .. }
-            | Command::Allow { .. }
-            | Command::TakeBack { .. }
-            | Command::Force { .. }
-            | Command::ListModels
-            | Command::UseModel { .. } => Err(self.not_here()),
+            _ => Err(self.not_here()),
         }
     }
 
@@ -180,7 +170,7 @@ impl Files {
         }
     }
 
-    /// Fails if no crew runs that would react.
+    /// Fails if no crew is running.
     fn needs_crew(&self) -> Result<(), String> {
         match self.runner() {
             Runner::Process(_) => Ok(()),
@@ -188,7 +178,7 @@ impl Files {
         }
     }
 
-    /// Sends a message from the user, which the lead or teammate receives between two steps.
+    /// Sends a message from the user. The lead or teammate receives it between two steps.
     async fn write(&self, to: &Name, text: &str) -> Result<(), String> {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
@@ -206,7 +196,7 @@ impl Files {
         done.await.map_err(|e| e.to_string())?;
         let step = DeliveryState::Sent;
         self.publisher
-            .publish(EventKind::LetterMoved { letter, step })
+            .publish(EventKind::Team(TeamEvent::MessageMoved { letter, step }))
             .await;
         Ok(())
     }
@@ -218,7 +208,8 @@ impl Files {
         decided.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// Files a shutdown request of the user and approves it, since the user's own request needs no other approver.
+    /// Files a shutdown request of the user and approves it at once, since the user's own request needs no other
+    /// approver.
     async fn ask_shutdown(&self, member: &Name) -> Result<(), String> {
         self.needs_crew()?;
         let (roster, board, requests) = (
@@ -252,8 +243,8 @@ impl Files {
         done.await.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// Executes an action of the user on the board. A running crew notices the change of the files; without one, the
-    /// viewer publishes it.
+    /// Executes an action of the user on the board. A running crew notices the changed files and publishes the
+    /// change; without a crew, the viewer publishes it.
     async fn act(&self, wish: TaskCommand) -> Result<(), String> {
         let stores = ActionStores {
             root: self.root.clone(),
@@ -281,8 +272,8 @@ impl Files {
         }
     }
 
-    /// Merges branches one after another and stops at the first that cannot be merged. Waits for an earlier merge command
-    /// to finish.
+    /// Merges the branches of these tasks one after another, and stops at the first that cannot be merged. Waits for
+    /// an earlier merge command to finish.
     async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
         let mut progress = MergeProgress::new(tasks.len());
@@ -314,8 +305,8 @@ impl Files {
         self.publisher.publish(event).await;
     }
 
-    /// Publishes the merge status of all branches, and which worktrees of tasks no longer exist. Does nothing outside a
-    /// repository.
+    /// Publishes the merge status of all branches, and which tasks' worktrees no longer exist. Does nothing outside
+    /// of a git repository.
     async fn publish_branches(&self) {
         let mut known = Some(BranchSnapshot::default());
         while let Some(mut seen) = known.take() {
@@ -335,8 +326,9 @@ impl Files {
         }
     }
 
-    /// Merges the branch of a task as `crewdeck worktree merge` does. Returns the message and the target branch's commit
-    /// before the merge. A conflict changes nothing; only a crew can create a task for it.
+    /// Merges the branch of a task as `crewdeck worktree merge` does. Returns the message for the user, and the
+    /// target branch's commit before the merge. A conflict is an error and changes nothing; only a crew can create a
+    /// task for it.
     async fn merge(&self, id: TaskId) -> Result<(String, Option<String>), String> {
         let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
         let reading = blocking(move || board.read()).await;
@@ -371,19 +363,19 @@ impl Files {
             removed: Vec::new(),
         };
         for Delta { changed, removed } in whole.pieces() {
-            let event = EventKind::BoardChanged { changed, removed };
+            let event = EventKind::Board(BoardEvent::BoardChanged { changed, removed });
             self.publisher.publish(event).await;
         }
         let team = Arc::new(team);
         self.publisher
-            .publish(EventKind::TeamChanged { team })
+            .publish(EventKind::Team(TeamEvent::RosterChanged { team }))
             .await;
         for request in requests.requests.into_iter().filter(Request::is_pending) {
-            let event = EventKind::RequestChanged { request };
+            let event = EventKind::Team(TeamEvent::RequestChanged { request });
             self.publisher.publish(event).await;
         }
         for (letter, step) in letters.letters {
-            let event = EventKind::LetterMoved { letter, step };
+            let event = EventKind::Team(TeamEvent::MessageMoved { letter, step });
             self.publisher.publish(event).await;
         }
         self.publish_branches().await;

@@ -4,9 +4,9 @@ use super::*;
 use crate::domain::permission::PermissionScope;
 use crate::domain::team::Member;
 use crate::domain::worktree::BranchState;
-use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
 use crate::protocol::event::UserAction;
+use crate::protocol::{CommandId, CrewEvent, EventReceiver};
 use crate::store::prepare;
 use pretty_assertions::assert_eq;
 
@@ -38,17 +38,22 @@ fn place() -> Place {
 }
 
 impl Place {
+    /// Submits a command with the id 7.
+    fn submit(&self, command: Command) {
+        let id = CommandId(7);
+        self.viewer.submit(SentCommand { id, command }).unwrap();
+    }
+
     /// Submits a command and returns the next event.
     async fn answer(&mut self, command: Command) -> EventKind {
-        self.viewer.submit(command).unwrap();
+        self.submit(command);
         self.inlet.next().await.unwrap().kind
     }
 
     async fn refusal(&mut self, command: Command) -> String {
-        let expected = command.to_ref();
         match self.answer(command).await {
-            EventKind::Refused { asked, why } => {
-                assert_eq!(asked, Some(expected));
+            EventKind::Crew(CrewEvent::CommandRejected { command, why }) => {
+                assert_eq!(command, Some(CommandId(7)));
                 why
             }
             other => panic!("not refused: {other:?}"),
@@ -94,7 +99,7 @@ async fn prompts_are_sent_as_messages_from_the_user() {
     let mut place = place();
     for (to, text) in [(Name::lead(), "hello"), (bob(), "how far?")] {
         let said = place.answer(prompt(to.clone(), text)).await;
-        let EventKind::LetterMoved { letter, step } = said else {
+        let EventKind::Team(TeamEvent::MessageMoved { letter, step }) = said else {
             panic!("no message: {said:?}");
         };
         assert_eq!((letter.from.as_str(), step), ("user", DeliveryState::Sent));
@@ -136,7 +141,7 @@ async fn decision_needs_a_running_crew_and_counts_once() {
     place.viewer.set_runner(Runner::Nobody);
     assert_eq!(place.refusal(decide(Verdict::Approve)).await, NOBODY);
     place.viewer.set_runner(Runner::Process(None));
-    place.viewer.submit(decide(Verdict::Approve)).unwrap();
+    place.submit(decide(Verdict::Approve));
     assert_eq!(
         place.refusal(decide(Verdict::Reject)).await,
         "request r1 was already approved by user: nothing changed"
@@ -151,10 +156,7 @@ async fn decision_needs_a_running_crew_and_counts_once() {
 #[tokio::test]
 async fn shutdown_request_of_the_user_is_filed_and_approved() {
     let mut place = place();
-    place
-        .viewer
-        .submit(Command::AskShutdown { member: bob() })
-        .unwrap();
+    place.submit(Command::AskShutdown { member: bob() });
     let stranger = Name::member("eve").unwrap();
     place
         .refusal(Command::AskShutdown { member: stranger })
@@ -228,7 +230,7 @@ async fn slow_merge_hook_does_not_block_other_commands() {
     }
     let until = std::time::Instant::now() + std::time::Duration::from_secs(40);
     let task = TaskId(1);
-    place.viewer.submit(Command::Merge { task }).unwrap();
+    place.submit(Command::Merge { task });
     while !root.join(".git/began").exists() {
         assert!(std::time::Instant::now() < until, "no hook ran");
         tokio::task::yield_now().await;
@@ -241,17 +243,20 @@ async fn slow_merge_hook_does_not_block_other_commands() {
     };
     let task = TaskId(2);
     let remove = Command::RemoveWorktree { task, told };
-    place.viewer.submit(remove).unwrap();
+    place.submit(remove);
     let words = place.answer(prompt(bob(), "hello"));
     let left = until.saturating_duration_since(std::time::Instant::now());
     let said = tokio::time::timeout(left, words).await.unwrap();
-    assert!(matches!(said, EventKind::LetterMoved { .. }), "{said:?}");
+    assert!(
+        matches!(said, EventKind::Team(TeamEvent::MessageMoved { .. })),
+        "{said:?}"
+    );
     std::fs::write(root.join(".git/go"), "").unwrap();
     let (mut said, mut gone) = (Vec::new(), Vec::new());
     while gone.is_empty() {
         match place.inlet.next().await.unwrap().kind {
-            EventKind::Notice { text, .. } => said.push(text),
-            EventKind::BranchesChanged { branches } => {
+            EventKind::Crew(CrewEvent::Notice { text, .. }) => said.push(text),
+            EventKind::Board(BoardEvent::BranchesChanged { branches }) => {
                 let is_gone = |b: &crate::domain::worktree::Branch| b.state == BranchState::Gone;
                 gone = branches.into_iter().filter(is_gone).collect();
             }
@@ -276,15 +281,17 @@ async fn merge_all_stops_at_first_conflict_and_reports_status() {
     let root = place.dir.path().to_path_buf();
     let start = repository(&root, &["a", "b", "b", "c"]);
     let tasks = [1, 2, 3, 4].map(TaskId).to_vec();
-    place.viewer.submit(Command::MergeAll { tasks }).unwrap();
+    place.submit(Command::MergeAll { tasks });
     let mut said = Vec::new();
     let mut stand = Vec::new();
     while said.len() < 3 {
         match place.inlet.next().await.unwrap().kind {
-            EventKind::Notice { text, .. } | EventKind::Refused { why: text, .. } => {
+            EventKind::Crew(
+                CrewEvent::Notice { text, .. } | CrewEvent::CommandRejected { why: text, .. },
+            ) => {
                 said.push(text);
             }
-            EventKind::BranchesChanged { branches } => {
+            EventKind::Board(BoardEvent::BranchesChanged { branches }) => {
                 let is_merged = |s: &BranchState| matches!(s, BranchState::Merged { into, .. } if into == "main");
                 stand = branches.iter().map(|b| is_merged(&b.state)).collect();
             }
@@ -317,7 +324,7 @@ async fn board_actions_follow_the_rules_of_the_crew() {
     };
     let task = TaskId(1);
     let add = TaskCommand::Add { new: new("Work") };
-    let acted = |task, act| EventKind::PersonActed { task, act };
+    let acted = |task, act| EventKind::Board(BoardEvent::UserActed { task, act });
     assert_eq!(
         place.answer(Command::Task(Box::new(add))).await,
         acted(task, UserAction::Added)

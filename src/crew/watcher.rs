@@ -19,18 +19,18 @@ use super::skills::SkillWatch;
 use super::team::TeamRoster;
 use crate::agent::driver::blocking;
 use crate::domain::ids::MessageId;
-use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel};
+use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::watch::{self, Dirty, WatchMode};
 use crate::store::{Mailbox, ScanMode, TaskSet};
 
-/// Most changes that may be queued; the watch merges further ones.
+/// Maximum number of queued changes. Further changes are merged with queued ones.
 const DIRTY_MAX: usize = 16;
-/// How long to wait before unreadable state files are read again.
+/// The interval at which unreadable state files are read again.
 const AGAIN: Duration = Duration::from_secs(5);
-/// Most messages that the Inbox pane shows.
+/// Maximum number of messages that the Inbox pane shows.
 pub const LETTERS_MAX: usize = 500;
 
-/// Watches the state files for these components.
+/// Watches the state files, and informs these components of changes.
 pub struct Watcher {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -46,8 +46,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Watches the state folders until the crew stops. Calls `begin`, which starts the agents, once the files were read and
-    /// the unfinished work of an earlier run was started.
+    /// Watches the state folders until the crew stops. First reads all files and starts the unfinished work of an
+    /// earlier run, then calls `begin`, which starts the agents.
     pub async fn run(self, begin: impl FnOnce() + Send) {
         let (sender, mut changes) = mpsc::channel(DIRTY_MAX);
         let watching = watch::start(&self.context.root, self.skills.store(), move |dirty| {
@@ -125,14 +125,14 @@ impl Watcher {
     }
 }
 
-/// The messages that were published, with their last step.
+/// The messages that were published, with their last published delivery state.
 #[derive(Default)]
 struct PublishedMessages {
     known: HashMap<MessageId, DeliveryState>,
 }
 
 impl PublishedMessages {
-    /// Publishes messages that are new or were received since the last call.
+    /// Publishes the messages that are new or were received since the last call.
     async fn read(&mut self, watcher: &Watcher) {
         let post = watcher.post.clone();
         let recent = blocking(move || post.recent(LETTERS_MAX)).await;
@@ -147,7 +147,7 @@ impl PublishedMessages {
             if before != Some(step) {
                 watcher
                     .context
-                    .publish(EventKind::LetterMoved { letter, step })
+                    .publish(EventKind::Team(TeamEvent::MessageMoved { letter, step }))
                     .await;
             }
         }

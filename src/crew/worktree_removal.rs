@@ -1,4 +1,5 @@
-//! Removes a worktree for the user: reports what would be lost first, and removes it only if exactly that is lost.
+//! Removes a worktree for the user. First reports what would be lost; after the user's confirmation, removes the
+//! worktree only if nothing else would be lost.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
     BranchOutcome, Losses, RemovalMode, Worktree, WorktreeError, WorktreeName, check_removal,
 };
-use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, ScanMode, StoreError, Worktrees, task_in_worktree};
 
 /// Returns the worktree of a task. Fails if an agent or the user is working in it.
@@ -42,14 +43,14 @@ pub fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, 
         Err(WorktreeError::Unsafe { losses, .. }) => losses,
         Err(why) => return Err(why.to_string()),
     };
-    Ok(EventKind::WorktreeJudged {
+    Ok(EventKind::Board(BoardEvent::WorktreeInspected {
         task: id,
         losses,
         size: trees.size(&tree.name).to_string(),
-    })
+    }))
 }
 
-/// Removes the worktree if exactly the losses in `confirmed` would occur. Returns the message for the user.
+/// Removes the worktree if the losses are exactly those that the user confirmed. Returns the message for the user.
 pub fn remove(
     board: &Board,
     trees: &Worktrees,

@@ -1,4 +1,4 @@
-//! Worktrees of the team: creates one for each claimed task, and commits what is left uncommitted in it.
+//! The worktrees of the team's tasks: creates one for each claimed task, and commits uncommitted files in it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use crate::domain::task::Task;
 use crate::domain::worktree::{BranchMerges, CommitOutcome, Created, WorktreeName};
 use crate::store::{NewWorktree, StoreError, TaskSet, Worktrees};
 
-/// The folder in which a claimed task is worked on, and the text about it for the owner's conversation.
+/// The directory in which a claimed task is worked on, and the text that tells the owner's model about it.
 pub struct TaskWorkspace {
     pub dir: PathBuf,
     pub text: String,
 }
 
-/// The worktrees of the tasks.
+/// Creates, finds and recovers the worktrees of tasks.
 pub struct TaskWorktrees {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     board: Arc<BoardView>,
-    /// `None` if all agents work in the root.
+    /// `None` if worktrees are not in use.
     store: Option<Worktrees>,
 }
 
@@ -44,7 +44,7 @@ impl TaskWorktrees {
         }
     }
 
-    /// Whether tasks get a worktree.
+    /// Returns whether tasks get a worktree.
     pub fn are_used(&self) -> bool {
         self.store.is_some()
     }
@@ -57,7 +57,7 @@ impl TaskWorktrees {
         dir.is_dir().then_some(dir)
     }
 
-    /// Finds or creates the worktree of a task that `owner` has claimed. `None` if worktrees are not in use.
+    /// Finds or creates the worktree of a task that `owner` has claimed. Returns `None` if worktrees are not in use.
     pub async fn workspace_for(
         &self,
         task: &Task,
@@ -92,8 +92,9 @@ impl TaskWorktrees {
         Ok(Some(TaskWorkspace { dir, text }))
     }
 
-    /// Moves a teammate that claimed a task in the middle of its turn to the task's worktree, from its next tool call on.
-    /// The lead stays in the root, where it merges.
+    /// Makes a teammate that claimed a task during its turn work in the task's worktree, from its next tool call on.
+    /// Returns text that tells its model about the worktree. The lead stays in the project directory, where it
+    /// merges.
     pub async fn move_to_workspace(&self, agent: &Name, task: &Task) -> Result<String, String> {
         if agent.is_lead() {
             return Ok(String::new());
@@ -125,8 +126,8 @@ impl TaskWorktrees {
         }
     }
 
-    /// Recovers the worktree of a resuming member's task: records it in the task if crewdeck was ended before that, and
-    /// removes lock files that a killed git left in it.
+    /// Recovers the worktree of a task whose owner continues after a restart. If crewdeck ended before it recorded
+    /// the worktree in the task, records it now. Removes lock files that a killed git left in the worktree.
     pub async fn recover(&self, task: Task) -> Task {
         let Some(store) = &self.store else {
             return task;
@@ -158,7 +159,7 @@ impl TaskWorktrees {
         found.await.ok().flatten().unwrap_or(task)
     }
 
-    /// Returns the branches of a task's blockers.
+    /// Returns the names of the branches of a task's blockers.
     async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
         let (board, id) = (self.board.store().clone(), task.id);
         let branches = move |graph: &TaskGraph| {
@@ -172,7 +173,8 @@ impl TaskWorktrees {
         blocking(move || board.query(branches)).await
     }
 
-    /// Describes an existing worktree to the task's new owner: its branch, newly merged blockers and unfinished work in it.
+    /// Merges the branches of completed blockers into an existing worktree. Returns text that tells the task's new
+    /// owner about the worktree: its branch, merged branches, conflicts and unfinished work.
     async fn describe(&self, task: &Task, dir: &Path) -> String {
         let Some((store, name)) = self
             .store
@@ -203,7 +205,7 @@ impl TaskWorktrees {
         text + &prompt::previous_work(dirty, ahead)
     }
 
-    /// Commits the uncommitted files of `agent`'s open task, so that tasks that depend on it see them.
+    /// Commits the uncommitted files in the worktree of `agent`'s open task, so that dependent tasks get them.
     pub async fn commit_leftovers(&self, agent: &Name) -> Result<(), String> {
         let graph = self.board.graph();
         let Some(task) = graph.open_task_of(agent).cloned() else {

@@ -44,20 +44,19 @@ impl fmt::Display for Level {
 pub struct Finding {
     /// The name of the check.
     pub check: &'static str,
-    /// The severity.
     pub level: Level,
     /// What was found. Usually one line.
     pub text: String,
     /// What to do about it, one alternative per line. Every warning and failure has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// What `doctor --mend` does about it. It never loses work.
+    /// The fix that `doctor --mend` applies. A fix never loses work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mend: Option<Fix>,
 }
 
 impl Finding {
-    /// Creates a finding without a problem.
+    /// Returns a finding without a problem.
     pub fn ok(check: &'static str, text: impl Into<String>) -> Finding {
         Finding {
             check,
@@ -68,7 +67,7 @@ impl Finding {
         }
     }
 
-    /// Creates a warning.
+    /// Returns a finding of level [`Level::Warn`].
     pub fn warn(
         check: &'static str,
         text: impl Into<String>,
@@ -81,7 +80,7 @@ impl Finding {
         }
     }
 
-    /// Creates a failure.
+    /// Returns a finding of level [`Level::Fail`].
     pub fn fail(
         check: &'static str,
         text: impl Into<String>,
@@ -93,7 +92,7 @@ impl Finding {
         }
     }
 
-    /// Adds a fix for `--mend`.
+    /// Returns this finding with a fix that `doctor --mend` applies.
     #[must_use]
     pub fn with_fix(self, fix: Fix) -> Finding {
         Finding {

@@ -17,39 +17,19 @@ use crate::store::{Board, Requests, Roster, StoreError, Worktrees, atomic};
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Fix {
     /// Releases a task from its owner.
-    Release {
-        /// The task.
-        task: TaskId,
-        /// Its owner.
-        owner: Name,
-    },
+    Release { task: TaskId, owner: Name },
     /// Marks a team member as shut down.
-    Leave {
-        /// The member.
-        member: Name,
-    },
+    Leave { member: Name },
     /// Withdraws a request whose sender is gone.
-    Withdraw {
-        /// The request.
-        request: RequestId,
-    },
+    Withdraw { request: RequestId },
     /// Removes a worktree that contains no unmerged work.
-    RemoveWorktree {
-        /// The worktree.
-        name: WorktreeName,
-    },
+    RemoveWorktree { name: WorktreeName },
     /// Removes an empty folder in `.worktrees`, or git's entry of a worktree whose folder is gone.
-    ClearStray {
-        /// The worktree.
-        name: WorktreeName,
-    },
+    ClearStray { name: WorktreeName },
     /// Repairs what killed git processes left in the repository.
     Repair,
     /// Deletes temporary files of killed processes.
-    Sweep {
-        /// The files.
-        files: Vec<PathBuf>,
-    },
+    Sweep { files: Vec<PathBuf> },
 }
 
 impl Fix {
@@ -71,7 +51,7 @@ impl Fix {
     /// Applies the fix. Returns what was done, on one line.
     ///
     /// # Errors
-    /// When the store refuses the change. Nothing has changed then.
+    /// Fails if the store refuses the change. Nothing has changed then.
     pub fn apply(&self, root: &Path, now: Timestamp) -> Result<String, StoreError> {
         Ok(match self {
             Fix::Release { task, owner } => {

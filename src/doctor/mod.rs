@@ -1,8 +1,8 @@
 //! `crewdeck doctor`: checks the setup, finds what earlier crews left behind, and offers fixes.
 //!
-//! Each check is a file in `checks/` with an entry in `TABLE`. A check gathers facts through the store or takes those in
-//! [`Place`], and a pure function turns them into findings. A check changes nothing. A change that cannot lose work is
-//! offered as a [`Fix`]; for any other change the finding only names the command.
+//! Each check is a file in `checks/` with an entry in the table of `checks/mod.rs`. A check gathers facts through the store or takes those
+//! in [`DoctorContext`], and a pure function turns them into findings. A check changes nothing. A change that cannot
+//! lose work is offered as a [`Fix`]; for any other change the finding only names the command.
 
 mod checks;
 mod finding;
@@ -23,19 +23,15 @@ pub use fix::Fix;
 /// The input of the checks.
 #[derive(Debug)]
 pub struct DoctorContext {
-    /// The root of the crew.
+    /// The project root.
     pub root: PathBuf,
-    /// The current time.
     pub now: Timestamp,
     /// Whether a crew is running in the root.
     pub crew: Crew,
-    /// The settings files.
     pub settings: SettingsFacts,
-    /// The model that would be used.
     pub model: ModelFacts,
-    /// The sandbox for commands of agents.
     pub sandbox: SandboxFacts,
-    /// The environment variables that commands of agents do not see.
+    /// The environment variables that look like secrets, hidden from commands or not.
     pub environment: EnvironmentFacts,
 }
 
@@ -48,28 +44,10 @@ pub enum Crew {
     Runs(Option<String>),
 }
 
-/// All checks in the order of the report. `files` comes after the checks that set damaged files aside.
-const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
-    checks::settings::run,
-    checks::model::run,
-    checks::git::run,
-    checks::terminal::run,
-    checks::sandbox::run,
-    checks::environment::run,
-    checks::watches::run,
-    checks::disk::run,
-    checks::crew::run,
-    checks::team::run,
-    checks::tasks::run,
-    checks::requests::run,
-    checks::mail::run,
-    checks::leftovers::run,
-    checks::worktrees::run,
-    checks::files::run,
-    checks::records::run,
-];
-
 /// Runs all checks. Checks of crew state return no findings if the root has no such state.
 pub fn examine(context: &DoctorContext) -> Vec<Finding> {
-    TABLE.iter().flat_map(|check| check(context)).collect()
+    checks::TABLE
+        .iter()
+        .flat_map(|check| check(context))
+        .collect()
 }

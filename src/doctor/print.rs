@@ -1,4 +1,4 @@
-//! Formats the findings as a text report. Pure.
+//! Formats the findings as a text report. Does no I/O.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -6,36 +6,27 @@ use super::units::count;
 use super::{Finding, Level};
 use crate::domain::text::escape_control_chars;
 
-/// Width of the column with the check's name.
+/// Width of the column with the name of the check, in columns of the terminal.
 pub const NAME_WIDTH: usize = 9;
-/// Width before the text of a finding: symbol, level and name, each followed by a space.
+/// Width of everything before the text of a finding: symbol, level and name of the check, each followed by a space.
 const INDENT: usize = 2 + 5 + NAME_WIDTH + 1;
-/// Minimum width of the text column. On a narrower terminal text is not wrapped.
+/// Minimum width of the text of a finding, in columns. On a narrower terminal, lines are not wrapped.
 const ROOM_MIN: usize = 20;
-
-/// Whether to colour the level of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColourMode {
-    /// Use the terminal's colours.
-    Colour,
-    /// Use no colours.
-    Plain,
-}
 
 /// The output format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportFormat {
-    /// The width to wrap lines at. `None`: lines are not wrapped.
+    /// The number of columns at which lines are wrapped; `None` if lines are not wrapped.
     pub columns: Option<usize>,
     /// Whether to use colours.
-    pub colours: ColourMode,
+    pub has_colours: bool,
 }
 
 impl ReportFormat {
     /// The format for files and pipes: not wrapped, no colours.
     pub const PLAIN: ReportFormat = ReportFormat {
         columns: None,
-        colours: ColourMode::Plain,
+        has_colours: false,
     };
 }
 
@@ -58,7 +49,7 @@ fn lines_of(finding: &Finding, paper: ReportFormat) -> Vec<String> {
     let head = colour(
         &format!("{} {level:<4}", level.symbol()),
         *level,
-        paper.colours,
+        paper.has_colours,
     );
     let head = format!("{head} {check:<NAME_WIDTH$} ");
     let blank = " ".repeat(INDENT);
@@ -85,12 +76,14 @@ fn lines_of(finding: &Finding, paper: ReportFormat) -> Vec<String> {
 }
 
 /// Colours a text by level in the terminal's green, yellow or red.
-fn colour(text: &str, level: Level, paint: ColourMode) -> String {
-    let code = match (paint, level) {
-        (ColourMode::Plain, _) => return text.to_string(),
-        (ColourMode::Colour, Level::Ok) => "32",
-        (ColourMode::Colour, Level::Warn) => "33",
-        (ColourMode::Colour, Level::Fail) => "31",
+fn colour(text: &str, level: Level, has_colours: bool) -> String {
+    if !has_colours {
+        return text.to_string();
+    }
+    let code = match level {
+        Level::Ok => "32",
+        Level::Warn => "33",
+        Level::Fail => "31",
     };
     format!("\x1b[{code}m{text}\x1b[0m")
 }
@@ -129,7 +122,7 @@ fn summary(findings: &[Finding]) -> String {
     }
 }
 
-/// Returns the error message that names the failed checks. `None`: no check failed.
+/// Returns an error message that names the failed checks; `None` if no check failed.
 pub fn failure(findings: &[Finding]) -> Option<String> {
     let mut names: Vec<&str> = findings
         .iter()
@@ -185,7 +178,7 @@ mod tests {
         ];
         let paper = ReportFormat {
             columns: Some(INDENT + 22),
-            colours: ColourMode::Plain,
+            has_colours: false,
         };
         assert_eq!(
             report(&findings, paper),
@@ -217,7 +210,7 @@ mod tests {
         ];
         let paper = ReportFormat {
             columns: None,
-            colours: ColourMode::Colour,
+            has_colours: true,
         };
         assert_eq!(
             report(&findings, paper),

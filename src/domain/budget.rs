@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 use super::ids::Name;
 use super::usage::{Usage, count, dollars};
 
-/// The budgets from the settings. `None` means no limit.
+/// The configured budgets. `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageBudgets {
-    /// Tokens of all agents together.
+    /// Maximum number of tokens that all agents may use together.
     pub team_tokens: Option<u64>,
-    /// Tokens of one agent and its subagents.
+    /// Maximum number of tokens that one agent and its subagents may use.
     pub agent_tokens: Option<u64>,
-    /// US dollars of all agents together.
+    /// Maximum cost of all agents together, in US dollars.
     pub team_cost: Option<f64>,
-    /// US dollars of one agent and its subagents.
+    /// Maximum cost of one agent and its subagents, in US dollars.
     pub agent_cost: Option<f64>,
 }
 
-/// One kind of budget.
+/// A kind of budget: what it limits, and for whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageBudget {
-    /// Tokens of all agents together.
+    /// Limits the tokens of all agents together.
     TeamTokens,
-    /// US dollars of all agents together.
+    /// Limits the cost of all agents together, in US dollars.
     TeamCost,
-    /// Tokens of one agent and its subagents.
+    /// Limits the tokens of one agent and its subagents.
     AgentTokens,
-    /// US dollars of one agent and its subagents.
+    /// Limits the cost of one agent and its subagents, in US dollars.
     AgentCost,
 }
 
 impl UsageBudgets {
-    /// Returns the amount of a budget, in tokens or US dollars.
+    /// Returns the configured limit for this kind of budget, in tokens or US dollars; `None` means no limit.
     #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
     pub fn of(&self, ceiling: UsageBudget) -> Option<f64> {
         match ceiling {
@@ -47,7 +47,7 @@ impl UsageBudgets {
         }
     }
 
-    /// Returns these budgets with those set in `later` replacing them.
+    /// Returns these budgets, overridden by those that are set in `later`.
     #[must_use]
     pub fn merged_with(self, later: UsageBudgets) -> UsageBudgets {
         UsageBudgets {
@@ -60,7 +60,7 @@ impl UsageBudgets {
 }
 
 impl UsageBudget {
-    /// All kinds in the order in which they are checked: the team's first.
+    /// All kinds of budgets in the order in which they are checked: those of the team first.
     pub const ALL: [UsageBudget; 4] = [
         UsageBudget::TeamTokens,
         UsageBudget::TeamCost,
@@ -68,7 +68,7 @@ impl UsageBudget {
         UsageBudget::AgentCost,
     ];
 
-    /// Returns the name of the setting.
+    /// Returns the name of the setting that configures the budget, such as `ceilings.team_tokens`.
     pub fn setting(self) -> &'static str {
         match self {
             UsageBudget::TeamTokens => "ceilings.team_tokens",
@@ -86,7 +86,7 @@ impl UsageBudget {
         }
     }
 
-    /// Formats an amount with its unit.
+    /// Formats an amount in the unit of this budget: `12.4k tokens` or `$1.50`.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it was a count of tokens
     pub fn shown(self, amount: f64) -> String {
         match self {
@@ -102,7 +102,7 @@ impl UsageBudget {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct UsageTotal {
     tokens: u64,
-    /// US dollars. Calls of unknown price are not counted.
+    /// Cost in US dollars, without calls whose price is unknown.
     cost: f64,
 }
 
@@ -121,7 +121,7 @@ impl UsageTotal {
     }
 }
 
-/// The kind of budget and its agent; `None` for the team's budget.
+/// Identifies a budget: its kind, and the agent that it limits. `None` means the whole team.
 pub type BudgetKey = (UsageBudget, Option<Name>);
 
 /// A budget that is used up.
@@ -130,14 +130,15 @@ pub struct ReachedBudget {
     pub key: BudgetKey,
     /// The amount used, in tokens or US dollars.
     pub used: f64,
-    /// The current limit.
+    /// The limit that was reached, in tokens or US dollars.
     pub allowed: f64,
-    /// The limit after approval: the lowest multiple of the configured budget above the amount used.
+    /// The limit after the user approves an increase: the lowest multiple of the configured budget above the amount
+    /// used.
     pub raised: f64,
 }
 
 impl ReachedBudget {
-    /// Describes the used-up budget in one line.
+    /// Returns a line that says who has used how much of which budget.
     pub fn summary(&self) -> String {
         let (ceiling, whose) = &self.key;
         let who = whose
@@ -209,7 +210,7 @@ impl Ledger {
             .add(usage, cost);
     }
 
-    /// Returns the first used-up budget that blocks model calls of `agent`.
+    /// Returns the first used-up budget that blocks model calls of `agent`; `None` if none does.
     pub fn reached(&self, agent: &Name) -> Option<ReachedBudget> {
         let payer = charged_agent(agent);
         let own = self.agents.get(&payer).copied().unwrap_or_default();
@@ -232,7 +233,7 @@ impl Ledger {
         })
     }
 
-    /// Returns the raised budgets.
+    /// Returns the budgets that the user has raised, with their current limits.
     pub fn raised(&self) -> Vec<RaisedBudget> {
         let all = self.raised.iter();
         all.map(|((ceiling, whose), allowed)| RaisedBudget {
@@ -243,7 +244,7 @@ impl Ledger {
         .collect()
     }
 
-    /// Raises a budget to [`ReachedBudget::raised`].
+    /// Raises a used-up budget to [`ReachedBudget::raised`].
     pub fn raise(&mut self, reached: &ReachedBudget) {
         self.raised.insert(reached.key.clone(), reached.raised);
     }
@@ -264,7 +265,7 @@ fn raised(base: f64, used: f64) -> f64 {
 pub struct RaisedBudget {
     /// The kind of budget.
     pub ceiling: UsageBudget,
-    /// The agent; `None` for the team's budget.
+    /// The agent that the budget limits; `None` for the team's budget.
     pub whose: Option<Name>,
     /// The current limit, in tokens or US dollars.
     pub allowed: f64,

@@ -12,9 +12,9 @@ use super::ids::CallId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The user, other agents, and tool results.
+    /// Text of the user and of other agents, and tool results.
     User,
-    /// The model.
+    /// Answers of the model, with their tool calls.
     Assistant,
 }
 
@@ -23,7 +23,6 @@ pub enum Role {
 pub struct ToolCall {
     /// The id that the tool result refers to.
     pub id: CallId,
-    /// The name of the tool.
     pub name: String,
     /// The input, always a JSON object. Input that is not a JSON object is stored in `broken`.
     pub input: Value,
@@ -58,7 +57,7 @@ pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
     valid.chain(['_']).collect::<String>().into()
 }
 
-/// The result status of a tool call.
+/// Whether a tool call succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -85,7 +84,6 @@ pub enum Block {
     ToolCall(ToolCall),
     /// The result of a tool call.
     ToolResult {
-        /// The id of the tool call.
         call: CallId,
         /// The output, cut to a bounded size.
         content: String,
@@ -94,7 +92,6 @@ pub enum Block {
 }
 
 impl Block {
-    /// Returns a text block.
     pub fn text(text: impl Into<String>) -> Block {
         Block::Text { text: text.into() }
     }
@@ -103,7 +100,6 @@ impl Block {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     pub role: Role,
-    /// The content blocks, in order.
     pub blocks: Vec<Block>,
 }
 
@@ -160,18 +156,19 @@ pub enum ChatError {
     /// The first message does not have the role `user`.
     #[error("the first message does not have the role user")]
     First,
-    /// Two consecutive messages have the same role.
+    /// The messages at these two consecutive positions have the same role.
     #[error("messages {0} and {1} have the same role")]
     Roles(usize, usize),
-    /// A message has no blocks.
+    /// The message at this position has no blocks.
     #[error("message {0} is empty")]
     Empty(usize),
-    /// A tool call does not have exactly one result.
+    /// The tool call with this id does not have exactly one result in the next message.
     #[error("tool call {0} does not have exactly one result in the next message")]
     Pairing(CallId),
 }
 
-/// Checks promise 8: roles alternate, and each tool call has exactly one result, in the next message.
+/// Checks that roles alternate, starting with `user`, and that each tool call has exactly one result, in the next
+/// message (guarantee 8 in docs/GUARANTEES.md).
 pub fn validate(messages: &[Message]) -> Result<(), ChatError> {
     if messages.first().is_some_and(|m| m.role != Role::User) {
         return Err(ChatError::First);

@@ -7,7 +7,7 @@ use super::ids::{CallId, JobId, PromptId};
 use super::todo::TodoList;
 use super::usage::Usage;
 
-/// The result for a tool call that had no result when crewdeck ended.
+/// The result that is added for a tool call which had no result when crewdeck ended.
 pub const NO_RESULT: &str = "Error: crewdeck ended before this call did. The call may have run completely, \
 partly or not at all. Check the state before you repeat it.";
 
@@ -28,21 +28,21 @@ pub enum LogRecord {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         prompts: Vec<PromptId>,
     },
-    /// Any other message.
+    /// A message that delivers no inbox message, job result or queued prompt.
     Message(Message),
     /// Read position in the inbox after the messages so far.
     Inbox {
-        /// In bytes.
+        /// The read position, in bytes.
         inbox: u64,
     },
     /// Prompts that are part of the messages so far and may still be in the queue on disk.
     Prompts { prompts: Vec<PromptId> },
-    /// The todo list from this point on.
+    /// The agent replaced its todo list.
     Todo { todo: TodoList },
-    /// Total usage so far, and its cost if the price is known.
+    /// Total usage of the agent so far, and its cost if the price is known.
     Spent {
         spent: Usage,
-        /// In US dollars.
+        /// Total cost in US dollars; `None` if the price is unknown.
         cost: Option<f64>,
         /// Number of model calls so far; 0 if not counted.
         #[serde(default)]
@@ -54,7 +54,7 @@ pub enum LogRecord {
         command: String,
         state: JobState,
     },
-    /// The agent's plan was approved. From here on it may write files and run commands.
+    /// The agent's plan was approved. From here on the agent may write files and run commands.
     Plan { plan: PlanState },
     /// A turn ended and needs no continuation.
     Turn { turn: TurnState },
@@ -73,7 +73,7 @@ pub enum JobState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanState {
-    /// No plan was approved. Never written.
+    /// No plan was approved. Never written to a log: a log without a record of this kind means the same.
     #[default]
     Open,
     Approved,
@@ -85,14 +85,14 @@ pub enum PlanState {
 pub enum TurnState {
     #[default]
     Ended,
-    /// The log ends in the middle of the turn. Never written.
+    /// The log ends in the middle of the turn. Never written to a log: a turn is open until its end is recorded.
     Open,
 }
 
 /// The state that is rebuilt from a log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conversation {
-    /// The messages. Valid according to [`super::chat::check`].
+    /// The messages. Valid according to [`super::chat::validate`].
     pub messages: Vec<Message>,
     pub todo: TodoList,
     /// Total tokens used.
@@ -109,7 +109,7 @@ pub struct Conversation {
     pub inbox: Option<u64>,
     /// The queued prompts that are part of the messages.
     pub prompts: Vec<PromptId>,
-    /// Whether the last turn has ended.
+    /// Whether the last turn ended or was interrupted, for example by a crash.
     pub turn: TurnState,
 }
 
@@ -172,7 +172,8 @@ impl Conversation {
         all
     }
 
-    /// Appends a message and keeps the conversation valid: drops results without a call, answers open calls.
+    /// Appends a message and keeps the conversation valid: drops results without a call, and adds an error result for
+    /// each call that has none.
     fn join(&mut self, message: Message) {
         let mut message = message;
         let mut open = self.open_calls();

@@ -9,12 +9,12 @@ use super::team::{Member, MemberStatus, Team};
 /// The reason recorded when a request is withdrawn because its crew has ended.
 pub const CREW_ENDED: &str = "the crew that asked has ended";
 
-/// Whether the lead that asked is running again.
+/// Whether the lead of an ended crew is running again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeadState {
-    /// Its session was resumed.
+    /// The lead's session was resumed.
     Back,
-    /// Its session has ended.
+    /// The lead's session was not resumed.
     Gone,
 }
 
@@ -27,8 +27,8 @@ pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
         .collect()
 }
 
-/// Returns the pending requests whose asker is gone. If the lead is back, requests of the user, the lead and the
-/// members in `back` are not returned.
+/// Returns the pending requests of agents that no longer run. If the lead is back, requests of the user, the lead and
+/// the members in `back` are not returned.
 pub fn orphaned_requests<'a>(
     requests: &'a [Request],
     back: &[Name],
@@ -48,29 +48,28 @@ pub fn orphaned_requests<'a>(
         .collect()
 }
 
-/// Who owns a task while no crew runs.
+/// What is known about the owner of a task while no crew runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerState {
-    /// The lead or a member of an ended crew. No work is done on the task.
+    /// The owner is the lead or a member of an ended crew, so no work is done on the task.
     Gone,
-    /// A name that is not in the roster, or an agent of another program. It may still be working.
+    /// The owner is not in the roster or is managed by another program, so it may still be working.
     Stranger,
 }
 
-/// An open task that has an owner while no crew runs.
+/// A task that is not completed and has an owner while no crew runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedTask {
     pub task: TaskId,
-    /// The subject of the task.
     pub subject: String,
     /// The owner as recorded on the board.
     pub owner: String,
-    /// What is known about the owner.
+    /// Whether the owner may still be working on the task.
     pub holder: OwnerState,
 }
 
 /// Returns the tasks that are not completed and are owned by an agent, in the order of their numbers. Pending tasks
-/// with an owner are included, because no other agent claims them.
+/// with an owner are included, because agents claim only tasks without an owner.
 pub fn orphaned_claims(graph: &TaskGraph, team: &Team) -> Vec<OwnedTask> {
     let open = graph
         .tasks()

@@ -33,11 +33,10 @@ pub enum ColorRole {
     Border,
     /// Keys, names, links, and the user's prompts.
     Accent,
-    /// Success.
+    /// Success, approvals, and added lines of a diff.
     Ok,
-    /// Warnings.
     Warn,
-    /// Errors.
+    /// Errors, rejections, and removed lines of a diff.
     Error,
     /// Agents at work.
     Working,
@@ -45,12 +44,11 @@ pub enum ColorRole {
     Waiting,
     /// Code and commands.
     Code,
-    /// Tool calls.
     Tool,
 }
 
 impl ColorRole {
-    /// All roles in the order in which messages list them.
+    /// All roles in the order in which error messages list them.
     pub const ALL: [ColorRole; 16] = [
         ColorRole::Ground,
         ColorRole::Panel,
@@ -70,7 +68,7 @@ impl ColorRole {
         ColorRole::Tool,
     ];
 
-    /// Returns the name in the settings.
+    /// Returns the name of the role in the settings, such as `selection`.
     pub fn word(self) -> &'static str {
         match self {
             ColorRole::Ground => "ground",
@@ -98,7 +96,7 @@ impl ColorRole {
 pub enum ThemeColor {
     /// One of the terminal's 256 colours. Those below 16 follow the terminal's own colour scheme.
     Indexed(u8),
-    /// Red, green and blue.
+    /// Red, green and blue, from 0 to 255 each.
     Rgb([u8; 3]),
 }
 
@@ -173,7 +171,7 @@ pub struct CustomTheme {
     pub name: String,
     /// The built-in theme that supplies all other colours.
     pub base: ThemeName,
-    /// The replaced colours.
+    /// The colours that replace those of the base theme.
     pub colors: BTreeMap<ColorRole, ThemeColor>,
 }
 
@@ -240,7 +238,7 @@ pub enum ThemeChoice {
 }
 
 impl ThemeChoice {
-    /// Returns all themes in the order in which the picker lists them.
+    /// Returns the built-in themes and then the custom themes `own`, in the order in which the picker lists them.
     pub fn all(own: &[Arc<CustomTheme>]) -> Vec<ThemeChoice> {
         let built_in = ThemeName::ALL.into_iter().map(ThemeChoice::BuiltIn);
         built_in
@@ -261,7 +259,7 @@ impl ThemeChoice {
         Err(unknown_theme(word, &known))
     }
 
-    /// Returns the name that settings and lists use.
+    /// Returns the name of the theme in settings and lists.
     pub fn word(&self) -> &str {
         match self {
             ThemeChoice::BuiltIn(name) => name.word(),
@@ -269,7 +267,7 @@ impl ThemeChoice {
         }
     }
 
-    /// Returns a short description.
+    /// Returns a short description for the list of themes.
     pub fn about(&self) -> String {
         match self {
             ThemeChoice::BuiltIn(name) => name.about().to_string(),

@@ -1,23 +1,23 @@
 //! The facts about the machine and the project in the system prompt, as they were when the crew began.
 
-/// The machine and the project at one point in time. Agents get it in their system prompt, so it is taken once: a text that
-/// changed during a session would cost the provider's prompt cache.
+/// Facts about the machine and the project for the system prompt. Gathered once per session, because a changed prompt
+/// would invalidate the provider's prompt cache.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
     /// Operating system and processor, such as `linux x86_64`.
     pub platform: String,
     /// The day, such as `2026-11-22`.
     pub date: String,
-    /// `None`: there is no git repository, or git did not answer in time.
+    /// The state of the git repository; `None` if there is none, or git did not answer in time.
     pub git: Option<GitState>,
     /// Files and folders of the project, to two levels.
     pub tree: FileTree,
 }
 
-/// What git says about the project.
+/// The branch and the last commits of the project's git repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GitState {
-    /// The branch that is checked out; `None`: none is.
+    /// The checked-out branch; `None` if a commit is checked out instead of a branch.
     pub branch: Option<String>,
     /// The last commits, newest first: short hash and subject.
     pub commits: Vec<String>,
@@ -26,8 +26,8 @@ pub struct GitState {
 /// A bounded overview of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileTree {
-    /// Entries in order; folders end with `/`, entries of a folder are indented by two blanks.
+    /// The files of the root in one line, then one line per folder: `src/: main.rs, ui/`.
     pub lines: Vec<String>,
-    /// Entries that are missing.
+    /// The number of entries that are not shown; a lower bound for a large project.
     pub left_out: usize,
 }

@@ -5,7 +5,7 @@ pub const STATE: [&str; 5] = [".tasks", ".team", ".transcripts", ".crewdeck", ".
 
 const GIT: &str = ".git";
 
-/// Returns the names of the top-level folders that agents must not write to directly: those of crewdeck and git.
+/// Returns the names of the top-level folders that agents must not write to directly: those of crewdeck and of git.
 pub fn reserved() -> impl Iterator<Item = &'static str> {
     STATE.into_iter().chain([GIT])
 }

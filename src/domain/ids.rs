@@ -10,7 +10,7 @@ pub const NAME_MAX: usize = 32;
 /// Why a name is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// The name contains other characters, or is empty or too long.
+    /// The name contains invalid characters, is empty or is too long.
     #[error(
         "{0:?} is not a name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit"
     )]
@@ -38,12 +38,12 @@ impl Name {
         Name("user".into())
     }
 
-    /// Returns the name that signs decisions made by a permission rule.
+    /// Returns the name that is recorded as approver when a permission rule decides.
     pub fn policy() -> Name {
         Name("policy".into())
     }
 
-    /// Parses a name of the lead, a teammate or the user. Checks the form only.
+    /// Parses the name of the lead, a teammate or the user. Checks only characters and length.
     pub fn party(text: &str) -> Result<Name, NameError> {
         let mut chars = text.chars();
         let first_ok = chars.next().is_some_and(|c| c.is_ascii_alphanumeric());
@@ -124,11 +124,11 @@ impl TaskId {
     pub const MAX: TaskId = TaskId((1 << 53) - 1);
 }
 
-/// A task as given on the command line: a number, or text that is matched against subjects.
+/// A task as given on the command line: its number, or text to compare with the subjects of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskRef {
     Id(TaskId),
-    /// Any other text.
+    /// Text that is not a number. It may be the subject of a task.
     Words(String),
 }
 
@@ -142,7 +142,7 @@ impl std::str::FromStr for TaskRef {
     }
 }
 
-/// Reads `3`, `3.0` and `"3"`, because other programs write numbers as strings too.
+/// Accepts `3`, `3.0` and `"3"`, because other programs write task numbers in these forms.
 impl<'de> Deserialize<'de> for TaskId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;

@@ -8,11 +8,11 @@ use super::ids::{JobId, Name};
 use super::text::{clip, one_line};
 use super::timestamp::Timestamp;
 
-/// Maximum size of the last output that is kept for the screen, in bytes.
+/// Maximum size of [`Job::tail`], the last output that the screen shows, in bytes.
 pub const TAIL_MAX: usize = 4 * 1024;
 /// Maximum size of the last output that is reported to the agent when the job ends, in bytes.
 pub const REPORTED_MAX: usize = 2 * 1024;
-/// Maximum length of a command in a list, in characters. The same as in learn-claude-code.
+/// Maximum length of a command in a list, in characters, as in learn-claude-code.
 const COMMAND_MAX: usize = 80;
 
 /// How a job ended.
@@ -20,23 +20,14 @@ const COMMAND_MAX: usize = 80;
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum JobEnd {
     /// The command exited.
-    Exited {
-        /// The exit code.
-        code: i32,
-    },
+    Exited { code: i32 },
     /// The command was ended by a signal that crewdeck did not send.
-    Signalled {
-        /// The number of the signal.
-        signal: i32,
-    },
-    /// The timeout expired.
-    TimedOut {
-        /// The timeout in seconds.
-        after_s: u64,
-    },
-    /// The job was ended on request.
+    Signalled { signal: i32 },
+    /// The job was killed because its timeout expired.
+    TimedOut { after_s: u64 },
+    /// The job was killed on request.
     Killed {
-        /// The name of the agent or user, or `crewdeck` when it exits.
+        /// The name of the agent or user who killed it, or `crewdeck` if crewdeck killed it on exit.
         by: String,
     },
     /// The command could not be started.
@@ -75,7 +66,7 @@ impl Job {
         self.ended.is_none()
     }
 
-    /// Returns `running`, or how the job ended.
+    /// Returns `running`, or a text that says how the job ended.
     pub fn status(&self) -> String {
         match &self.ended {
             None => "running".into(),
@@ -83,20 +74,17 @@ impl Job {
         }
     }
 
-    /// Returns the command on one line, cut to a bounded length.
+    /// Returns the command on one line, cut to [`COMMAND_MAX`] characters.
     pub fn title(&self) -> String {
         clip(&one_line(&self.command), COMMAND_MAX)
     }
 
-    /// Appends output to [`Job::tail`] and drops the oldest.
+    /// Appends output to [`Job::tail`] and drops the oldest output beyond [`TAIL_MAX`] bytes.
     pub fn put(&mut self, chunk: &str) {
         self.tail.push_str(chunk);
         if self.tail.len() > TAIL_MAX {
             let over = self.tail.len() - TAIL_MAX;
-            let at = (over..self.tail.len())
-                .find(|at| self.tail.is_char_boundary(*at))
-                .unwrap_or(self.tail.len());
-            self.tail.drain(..at);
+            self.tail.drain(..self.tail.ceil_char_boundary(over));
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::budget::{RaisedBudget, UsageBudget, UsageBudgets};
 use super::ids::Name;
 
-/// The limits of a crew.
+/// The limits of a crew: concurrent model calls and budgets.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Limits {
     /// Maximum number of concurrent model calls of the whole team; 0: unknown.

@@ -28,7 +28,7 @@ pub enum MailKind {
     PlanApprovalResponse,
     /// A plan was submitted.
     PlanRequest,
-    /// The decision on a plan, in the newer spelling.
+    /// The decision on a plan. Newer spelling of `plan_approval_response`.
     PlanResponse,
     /// A task was assigned to the recipient.
     TaskAssignment,
@@ -38,13 +38,13 @@ pub enum MailKind {
     PermissionRequest,
     /// The decision on a permission.
     PermissionResponse,
-    /// A type of another program, kept unchanged.
+    /// A type that only another program knows. It is written back unchanged.
     #[serde(untagged)]
     Other(String),
 }
 
 impl MailKind {
-    /// The known types as spelled in the files.
+    /// The known types of messages, as spelled in the inbox files.
     pub const KNOWN: [&'static str; 11] = [
         "message",
         "broadcast",
@@ -90,22 +90,22 @@ pub enum DeliveryState {
 /// A message, stored as one line of `.team/inbox/NAME.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MailMessage {
-    /// The id. learn-claude-code writes none; the id is then derived from the position in the file.
+    /// The id. If the file has none, as with learn-claude-code, the id is derived from the position in the file.
     #[serde(default)]
     pub id: MessageId,
     #[serde(rename = "type", default)]
     pub kind: MailKind,
     /// The sender. Not a [`Name`], because other programs write this field too.
     pub from: String,
-    /// The recipient. learn-claude-code writes none; the recipient is then the owner of the inbox.
+    /// The recipient. If the file has none, as with learn-claude-code, it is the owner of the inbox.
     #[serde(default)]
     pub to: String,
     #[serde(default)]
     pub content: String,
-    /// When the message was sent; zero: unknown.
+    /// When the message was sent; zero if unknown.
     #[serde(default)]
     pub timestamp: Timestamp,
-    /// Fields written by other programs, and `request_id`, `approve` and similar.
+    /// All other fields: `request_id`, `approve` and similar, and fields written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

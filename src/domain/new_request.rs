@@ -1,4 +1,5 @@
-//! A request before it is filed: what is asked, the choices for the answer, the tool call that waits.
+//! A request for approval or a question before it is stored: its text, the choices for the answer, the waiting tool
+//! call.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +10,12 @@ use super::request_kind::RequestKind;
 /// The tool call that a permission request is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingCall {
-    /// The name of the tool.
     pub tool: String,
     /// The whole command, or the whole input as JSON.
     pub input: String,
     /// The reason why the call needs approval.
     pub why: String,
-    /// The scopes in which it can be allowed for more than this call. Empty: only this call.
+    /// Scopes that the approver can choose to allow more than this call. Empty: only this call can be allowed.
     #[serde(default)]
     pub scopes: Vec<PermissionScope>,
 }
@@ -27,17 +27,17 @@ impl PendingCall {
     }
 }
 
-/// A request for approval or a question, before it is filed.
+/// A request for approval or a question, before it is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRequest {
     pub kind: RequestKind,
     /// The agent that the request is about.
     pub target: Name,
-    /// The text that the approver reads. It has all that is needed to decide.
+    /// The text that the approver reads. It contains everything needed to decide.
     pub body: String,
     /// The choices for the answer to a question. Empty: free text.
     pub choices: Vec<String>,
-    /// The asker's working directory, relative to the root. Empty: the root.
+    /// The asker's working directory, relative to the project root. Empty: the root itself.
     pub workdir: String,
     /// The tool call that waits for the decision, if any.
     pub call: Option<PendingCall>,

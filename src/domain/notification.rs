@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotifyMethod {
-    /// With the terminal bell.
+    /// Rings the terminal bell.
     #[default]
     Bell,
-    /// With a desktop notification (OSC 9), in terminals that support it.
+    /// Shows a desktop notification (OSC 9), in terminals that support it.
     Desktop,
-    /// No notification.
+    /// Does not notify the user.
     Off,
 }
 

@@ -16,9 +16,9 @@ pub const PERMISSIONS_MAX: usize = 100;
 pub enum PermissionScope {
     /// Only this exact command.
     Exact { command: String },
-    /// Every command that begins with these words and runs a single program.
+    /// Every command that begins with `words` and runs a single program.
     Begins {
-        /// The program and its subcommand.
+        /// The program and its subcommand, such as `git push`.
         words: String,
     },
 }
@@ -39,11 +39,11 @@ impl fmt::Display for PermissionScope {
 pub struct SessionPermission {
     /// A consecutive number, never reused in a session.
     pub number: u64,
-    /// The commands that it allows.
+    /// The commands that the permission allows.
     pub scope: PermissionScope,
-    /// The name of the one who gave the permission.
+    /// Who gave the permission.
     pub by: Name,
-    /// The agent whose request led to it.
+    /// The agent whose request led to the permission.
     pub asked_by: Name,
     pub since: Timestamp,
 }

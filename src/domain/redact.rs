@@ -32,7 +32,7 @@ pub use stream::RedactingStream;
 pub const VALUE_MIN: usize = 8;
 /// Maximum length of a variable's value that is redacted, in bytes.
 pub const VALUE_MAX: usize = 16 * 1024;
-/// The start of every redaction placeholder.
+/// The start of every placeholder that replaces a secret.
 pub const PLACEHOLDER_START: &str = "[redacted: ";
 
 /// Finds and replaces secrets. Cheap to clone.
@@ -42,7 +42,8 @@ pub struct Redactor {
 }
 
 struct Secrets {
-    /// Names and values, longest value first, so that the longer one wins if one value is a prefix of another.
+    /// Names and values of secret variables, longest value first: if one value is a prefix of another, the longer one
+    /// must match.
     values: Vec<(String, Vec<u8>)>,
     /// For each byte, whether a secret can begin with it. Lets the scan skip most bytes.
     first_bytes: [bool; 256],

@@ -18,7 +18,7 @@ pub enum RequestStatus {
     Pending,
     Approved,
     Rejected,
-    /// The asker has ended or no longer needs a decision.
+    /// The request was withdrawn, because the asker has ended or no longer needs a decision.
     Withdrawn,
 }
 
@@ -59,7 +59,7 @@ pub enum Approver {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FollowUp {
-    /// The request is pending, or some consequences are open.
+    /// The request is pending, or some consequences of the decision are not carried out yet.
     #[default]
     NotYet,
     /// The asker has received the decision, and an approved shutdown was carried out.
@@ -73,7 +73,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// A request, stored as `.team/requests/ID.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// The id and the name of the file.
+    /// The id, which is also the name of the file.
     pub id: RequestId,
     pub kind: RequestKind,
     /// The agent that asks.
@@ -85,7 +85,7 @@ pub struct Request {
     pub body: String,
     #[serde(default)]
     pub status: RequestStatus,
-    /// The name of the approver; empty while pending.
+    /// Who decided; empty while the request is pending.
     #[serde(default)]
     pub decided_by: String,
     /// The comment of the approver.
@@ -96,7 +96,7 @@ pub struct Request {
     /// The choices for the answer to a question. Empty: free text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// The asker's working directory, relative to the root. Empty: the root.
+    /// The asker's working directory, relative to the project root. Empty: the root itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workdir: String,
     /// The tool call that waits for the decision, if any.
@@ -107,7 +107,7 @@ pub struct Request {
     pub decider: Approver,
     #[serde(default)]
     pub created_at: Timestamp,
-    /// Zero while pending.
+    /// When the request was decided; zero while it is pending.
     #[serde(default)]
     pub decided_at: Timestamp,
     /// Whether the consequences of the decision were carried out.
@@ -118,14 +118,14 @@ pub struct Request {
     pub extra: Map<String, Value>,
 }
 
-/// A decision on a request. It only counts if id, kind and target match the request (promise 7).
+/// A decision on a request. It is accepted only if id, kind and target match the request (guarantee 7 in
+/// docs/GUARANTEES.md).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The id of the request.
     pub id: RequestId,
-    /// The kind that the approver expects.
+    /// The kind of request that the approver decided on. Must match the request.
     pub kind: RequestKind,
-    /// The target that the approver expects.
+    /// The target of the request that the approver decided on. Must match the request.
     pub target: Name,
     pub verdict: Verdict,
     /// The approver: `user`, `lead`, or `policy` for a permission rule.
@@ -155,20 +155,18 @@ pub enum RequestError {
     #[error("request {id} was already {status} by {by}: nothing changed")]
     Decided {
         id: RequestId,
-        /// The resulting status.
+        /// The status that the request has now.
         status: RequestStatus,
-        /// The approver.
+        /// Who decided or withdrew the request.
         by: String,
     },
-    /// The decision has another kind or target than the request.
+    /// The decision names another kind or target than the request.
     #[error(
         "request {id} is a {kind} request about {target}: the decision does not match, nothing changed"
     )]
     Mismatch {
         id: RequestId,
-        /// The kind of the request.
         kind: RequestKind,
-        /// The target of the request.
         target: Name,
     },
     /// The target of a request cannot decide it.
@@ -231,13 +229,13 @@ impl Request {
         }
     }
 
-    /// Returns whether the request was decided and some consequences are open.
+    /// Returns whether the request was decided, but some consequences of the decision are not carried out yet.
     pub fn has_open_follow_up(&self) -> bool {
         let decided = [RequestStatus::Approved, RequestStatus::Rejected];
         decided.contains(&self.status) && self.followed == FollowUp::NotYet
     }
 
-    /// Returns whether one decision answers both requests: both are permissions for the same call.
+    /// Returns whether one decision answers both requests, because both ask for permission for the same call.
     pub fn is_like(&self, other: &Request) -> bool {
         self.kind == RequestKind::Permission
             && other.kind == RequestKind::Permission

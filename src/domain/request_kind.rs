@@ -12,7 +12,7 @@ pub enum RequestKind {
     Plan,
     /// A teammate is asked to shut down.
     Shutdown,
-    /// A tool call needs approval because of the policy.
+    /// A tool call needs permission, because no rule allows it.
     Permission,
     /// An agent or the team has used up a budget of tokens or money.
     Ceiling,

@@ -10,13 +10,13 @@ use super::ids::Name;
 pub enum Network {
     #[default]
     On,
-    /// No network. A command has its own loopback interface.
+    /// Commands have no network, only a loopback interface of their own.
     Off,
-    /// Only commands that begin with [`ASKS_FOR_NETWORK`], which need the user's approval.
+    /// Only commands that begin with [`ASKS_FOR_NETWORK`] can use the network, and they need the user's approval.
     Ask,
 }
 
-/// The prefix with which a command asks for the network if the setting is `ask`.
+/// The prefix with which a command requests network access if the setting is `ask`.
 pub const ASKS_FOR_NETWORK: &str = "CREWDECK_NETWORK=on ";
 
 /// The network setting of each role.
@@ -38,7 +38,7 @@ impl NetworkRules {
         }
     }
 
-    /// Returns the setting of an agent.
+    /// Returns the network setting that applies to an agent.
     pub fn of(&self, agent: &Name) -> Network {
         if agent.parent().is_some() {
             self.subagent
@@ -55,7 +55,7 @@ impl NetworkRules {
     }
 }
 
-/// Returns whether a command asks for the network.
+/// Returns whether a command begins with [`ASKS_FOR_NETWORK`].
 pub fn asks_for_network(command: &str) -> bool {
     command.trim_start().starts_with(ASKS_FOR_NETWORK)
 }
@@ -90,7 +90,7 @@ impl SocketGroup {
     ];
 }
 
-/// Resource limits of one command, including the processes that it starts.
+/// Resource limits of one command, including all processes that it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandLimits {
     /// Maximum number of processes; `None`: unlimited.
@@ -99,17 +99,17 @@ pub struct CommandLimits {
     pub memory_mb: Option<u64>,
 }
 
-/// Default maximum of processes per CPU core.
+/// Default for the maximum number of processes of one command, per CPU core.
 const PROCESSES_PER_CORE: u32 = 256;
-/// Lower and upper bound of the default maximum of processes.
+/// Lower and upper bound of the default for the maximum number of processes.
 const PROCESSES: (u32, u32) = (512, 4096);
-/// Lower bound of the default maximum of memory, in MiB.
+/// Lower bound of the default for the maximum memory, in MiB.
 const MEMORY_LEAST: u64 = 512;
 
 impl CommandLimits {
     /// Returns the limits for a machine with this number of cores and this much memory in MiB. A setting of `None`
-    /// selects the default; for memory that is half of the machine's, so that crewdeck and other agents can go on. A
-    /// setting of 0 means unlimited.
+    /// selects the default, a setting of 0 means unlimited. The default for memory is half of the machine's memory, so
+    /// that crewdeck and other agents can go on when one command uses its maximum.
     pub fn new(
         processes: Option<u32>,
         memory_mb: Option<u64>,

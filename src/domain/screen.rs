@@ -7,7 +7,7 @@ pub const SHARE_MIN: u16 = 30;
 /// Maximum width of the left column, in percent of the screen.
 pub const SHARE_MAX: u16 = 70;
 
-/// The layouts.
+/// An arrangement of the panes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PaneLayout {
@@ -16,12 +16,12 @@ pub enum PaneLayout {
     Wall,
     /// The board on the left, a small conversation on the right.
     Board,
-    /// One pane, and a line with the state of the others.
+    /// One pane at a time, and a line with the state of the other panes.
     Focus,
 }
 
 impl PaneLayout {
-    /// All layouts in the order in which the key switches between them.
+    /// All layouts, in the order in which the layout key switches between them.
     pub const ALL: [PaneLayout; 3] = [PaneLayout::Wall, PaneLayout::Board, PaneLayout::Focus];
 
     /// Returns the next layout; the first follows the last.
@@ -34,10 +34,10 @@ impl PaneLayout {
         }
     }
 
-    /// Returns the name and a short description.
+    /// Returns the name and a short description, such as `wall: all panes`.
     pub fn about(self) -> &'static str {
         match self {
-            PaneLayout::Wall => "wall: everything at once",
+            PaneLayout::Wall => "wall: all panes",
             PaneLayout::Board => "board: large task board",
             PaneLayout::Focus => "focus: one pane at a time",
         }
@@ -63,10 +63,10 @@ pub struct ScreenSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoPane {
-    /// It is shown if there is one.
+    /// The todo list is shown if there is one.
     #[default]
     Shown,
-    /// Its rows are used for the conversation.
+    /// The todo list is hidden, and the conversation uses its rows.
     Hidden,
 }
 
@@ -76,7 +76,6 @@ impl TodoPane {
         *self == TodoPane::default()
     }
 
-    /// Returns the opposite.
     #[must_use]
     pub fn toggled(self) -> TodoPane {
         match self {
@@ -87,7 +86,8 @@ impl TodoPane {
 }
 
 impl ScreenSettings {
-    /// Returns the width of the left column in percent of the screen, within the bounds. `usual` is the default.
+    /// Returns the width of the left column, in percent of the screen, between [`SHARE_MIN`] and [`SHARE_MAX`]. `usual`
+    /// is the width if the user has set none.
     pub fn left(&self, usual: u16) -> u16 {
         let set = match self.layout {
             PaneLayout::Wall | PaneLayout::Focus => self.wall_left,
@@ -101,7 +101,7 @@ impl ScreenSettings {
         self.todo == TodoPane::Shown
     }
 
-    /// Sets the width of the left column in percent of the screen, cut to the bounds.
+    /// Sets the width of the left column, in percent of the screen, limited to [`SHARE_MIN`] to [`SHARE_MAX`].
     pub fn set_left(&mut self, share: u16) {
         let share = Some(share.clamp(SHARE_MIN, SHARE_MAX));
         match self.layout {

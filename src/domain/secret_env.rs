@@ -52,17 +52,18 @@ const PARTS: &[&str] = &[
     "OAUTH",
     "AUTHORIZATION",
 ];
-/// These words indicate a secret unless the value is a number or a file: wallets have seeds, but tests have too.
+/// Words that indicate a secret unless the value is a number or a path: a wallet has a secret seed, a test a public
+/// one.
 const SEEDS: &[&str] = &["SEED", "SEEDS"];
-/// These words indicate a secret if the value has at least [`PIN_MIN`] characters. Pin numbers of circuit boards are
+/// Words that indicate a secret if the value has at least [`PIN_MIN`] characters. The pin numbers of circuit boards are
 /// shorter.
 const PINS: &[&str] = &["PIN"];
-/// Minimum length of a personal identification number.
+/// Minimum length of a personal identification number, in characters.
 const PIN_MIN: usize = 4;
 /// Word endings that indicate a secret: `SSHKEY`, `MYSQLPWD`, `SMTPPASS`.
 const ENDS: &[&str] = &["KEY", "PASS", "PWD", "DSN", "AUTH"];
 
-/// Words that contain one of those parts or endings but do not indicate a secret.
+/// Words that match [`PARTS`] or [`ENDS`] but do not indicate a secret.
 const OTHER_WORDS: &[&str] = &[
     "TOKENIZER",
     "TOKENIZERS",
@@ -76,8 +77,8 @@ const OTHER_WORDS: &[&str] = &[
     "TRESPASS",
     "UNAUTH",
 ];
-/// Names that match the rules above but hold no secret. Access to the sockets and files of the desktop and of ssh is
-/// controlled by the sandbox.
+/// Names that match the rules above but hold no secret. Some of them name sockets and files of the desktop and of ssh,
+/// and the sandbox controls access to those.
 const EXEMPT_NAMES: &[&str] = &[
     "PWD",
     "OLDPWD",
@@ -167,7 +168,7 @@ fn is_seed_name(name: &str, value: &str) -> bool {
     has_word(name, SEEDS) && !is_other
 }
 
-/// Returns whether the name contains `PIN` and the value is long enough for one.
+/// Returns whether the name contains `PIN` and the value has at least [`PIN_MIN`] characters.
 fn is_pin_name(name: &str, value: &str) -> bool {
     has_word(name, PINS) && value.trim().chars().count() >= PIN_MIN
 }
@@ -197,7 +198,8 @@ fn is_secret_word(word: &str) -> bool {
         || ENDS.iter().any(|end| word.ends_with(end))
 }
 
-/// Returns whether the name contains a compound that its single words do not reveal, such as `PASS_WORD`.
+/// Returns whether the name contains a compound such as `CONNECTION_STRING`, whose single words do not indicate a
+/// secret.
 fn has_joined_word(upper: &str) -> bool {
     ["PASS_WORD", "PASS_PHRASE", "CONNECTION_STRING", "CONN_STR"]
         .iter()
@@ -237,8 +239,8 @@ fn has_secret_shape(value: &str) -> bool {
         || Redactor::default().has_secret(value)
 }
 
-/// Returns whether the value contains `scheme://user:password@host`, or a random user without password, as in the DSN
-/// of a service.
+/// Returns whether the value contains `scheme://user:password@host`, or a URL without a password whose user name is
+/// random, as in some DSNs.
 fn has_address_with_password(value: &str) -> bool {
     value.match_indices("://").any(|(at, mark)| {
         let after = &value[at + mark.len()..];

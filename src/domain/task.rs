@@ -36,13 +36,12 @@ impl fmt::Display for TaskStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Task {
-    /// The number of the task. A file without this field has the number in its name; until that is applied, the id is
-    /// 0.
+    /// The number of the task. If the file lacks this field, it is 0 until the number in the file name is applied.
     #[serde(default, deserialize_with = "or_default")]
     pub id: TaskId,
-    /// The goal of the task, in one line. Older files call it `title`.
+    /// What to do, in one line. Older files call this field `title`.
     pub subject: String,
-    /// All other details.
+    /// Everything else that the owner needs to know.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,
     #[serde(default, deserialize_with = "or_default")]
@@ -72,8 +71,8 @@ pub struct Task {
     /// How often the task was claimed.
     #[serde(default, deserialize_with = "or_default")]
     pub attempts: u32,
-    /// Agents from which the user took the task away, at most [`TAKEN_FROM_MAX`]. They do not choose it again by
-    /// themselves, but may claim it by its number.
+    /// Agents from which the user took the task away, at most [`TAKEN_FROM_MAX`]. The task is no longer assigned to
+    /// them automatically, but they may claim it by its number.
     #[serde(
         default,
         deserialize_with = "or_default",
@@ -85,10 +84,10 @@ pub struct Task {
     pub extra: Map<String, Value>,
 }
 
-/// Maximum length of [`Task::taken_from`]. The oldest entry is dropped.
+/// Maximum number of agents in [`Task::taken_from`]. Beyond it, the oldest is dropped.
 pub const TAKEN_FROM_MAX: usize = 16;
 
-/// Older field names and the current ones.
+/// Older names of fields, each with its current name.
 const SPELLINGS: &[(&str, &str)] = &[("title", "subject"), ("blocked_by", "blockedBy")];
 
 impl<'de> Deserialize<'de> for Task {

@@ -8,16 +8,16 @@ use serde_json::{Map, Value};
 use super::ids::Name;
 use super::timestamp::Timestamp;
 
-/// Maximum of the setting that limits the number of teammates.
+/// Upper bound of the setting `agents_max`, the maximum number of teammates.
 pub const AGENTS_MAX: usize = 500;
-/// Lower bound of the default number of teammates.
+/// Lower bound of the default for `agents_max`.
 const AGENTS_MIN: usize = 4;
-/// Default number of teammates per CPU core. They wait for a model most of the time.
+/// Default for `agents_max` per CPU core. Several teammates can share a core, because they mostly wait for a model.
 const AGENTS_PER_CORE: usize = 8;
-/// Memory per teammate, including the programs that it runs, in MiB.
+/// Memory that the default for `agents_max` reserves per teammate and the programs that it runs, in MiB.
 const AGENT_MIB: u64 = 512;
 
-/// Returns the default for the maximum number of teammates, from the number of cores and the memory in MiB, if known.
+/// Returns the default for `agents_max`, from the number of cores and the memory in MiB, if known.
 pub fn default_agents_max(cores: usize, memory: Option<u64>) -> usize {
     let by_cores = cores.saturating_mul(AGENTS_PER_CORE);
     let by_memory = memory.map_or(by_cores, |mib| {
@@ -67,7 +67,7 @@ pub enum PlanRule {
 /// A member as stored in `.team/config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// Unique regardless of case.
+    /// The name, unique regardless of case.
     pub name: Name,
     /// The role that the lead gave the member.
     #[serde(default)]
@@ -86,7 +86,7 @@ pub struct Member {
     /// for good, or another program added it.
     #[serde(default)]
     pub session: String,
-    /// The first instructions. Kept until the first turn has ended, so that a restart can repeat them.
+    /// The first instructions. Kept until the first turn has ended, so that a restarted member can get them again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub first: String,
     /// When the member was last known to be alive; zero: unknown. Not updated while it is idle or waits for a
@@ -247,9 +247,8 @@ pub enum Activity {
     /// The conversation is being summarised.
     Compacting,
     Tool {
-        /// The name of the tool.
         tool: String,
-        /// What the tool works on, such as a path or a command, in one line.
+        /// What the tool works on, such as a path or a command, on one line.
         on: String,
     },
     /// The model's server asked for a delay before the next attempt.
@@ -264,14 +263,13 @@ pub enum Activity {
         #[serde(default, skip_serializing_if = "is_zero")]
         attempts_max: u32,
     },
-    /// Waits in the call queue because the maximum number of calls is in flight.
+    /// Waits in the call queue because the maximum number of concurrent model calls is reached.
     Queued {
         /// Position in the queue, starting at 1.
         place: usize,
     },
     /// Waits for a decision of the user.
     NeedsYou {
-        /// The kind of the request.
         request: super::request::RequestKind,
     },
     /// Ended its turn without completing its task. Only a message resumes it.

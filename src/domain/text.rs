@@ -33,8 +33,8 @@ pub fn escape_control_chars(text: &str) -> String {
     cut_long_clusters(out)
 }
 
-/// Like [`escape_control_chars`], but replaces each character by exactly one, so that positions stay valid. For text in an input
-/// field. Keeps newlines and long grapheme clusters.
+/// Like [`escape_control_chars`], but replaces each character by exactly one, so that positions in the text stay valid.
+/// Used for text in an input field. Keeps newlines and long grapheme clusters.
 pub fn escape_each_char(text: &str) -> Cow<'_, str> {
     if text
         .bytes()
@@ -79,7 +79,7 @@ fn cut_long_clusters(text: String) -> String {
     out
 }
 
-/// Returns the closest match for `word` among `known`, if any is similar enough. Used for "did you mean" hints.
+/// Returns the closest match for `word` among `known`; `None` if none is similar enough. Used for "did you mean" hints.
 pub fn closest_match<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
@@ -161,6 +161,16 @@ pub fn clip(text: &str, max: usize) -> String {
     out
 }
 
+/// Joins at most `max` names and adds how many more there are of `all`.
+pub fn join_names(names: &[String], max: usize, all: usize) -> String {
+    let shown = &names[..names.len().min(max)];
+    let names = shown.join(", ");
+    match all.saturating_sub(shown.len()) {
+        0 => names,
+        more => format!("{names} and {more} more"),
+    }
+}
+
 /// Keeps the head and the tail of `text`, together at most `max` bytes, cut at character boundaries.
 ///
 /// A marker between them states how many bytes are missing. It is not counted in `max`.
@@ -168,8 +178,8 @@ pub fn head_and_tail(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.into();
     }
-    let head = floor_boundary(text, max / 2);
-    let tail = ceil_boundary(text, text.len() - (max - max / 2));
+    let head = text.floor_char_boundary(max / 2);
+    let tail = text.ceil_char_boundary(text.len() - (max - max / 2));
     format!(
         "{}\n[… {} bytes cut here …]\n{}",
         &text[..head],
@@ -188,20 +198,6 @@ pub fn bytes_cut(text: &str) -> usize {
         number.parse().ok()
     };
     text.lines().filter_map(cut).fold(0, usize::saturating_add)
-}
-
-fn floor_boundary(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil_boundary(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
 }
 
 #[cfg(test)]

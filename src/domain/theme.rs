@@ -25,7 +25,7 @@ impl ThemeName {
         ThemeName::Mono,
     ];
 
-    /// Returns the name that settings and lists use.
+    /// Returns the name of the theme in settings and lists.
     pub fn word(self) -> &'static str {
         match self {
             ThemeName::Terminal => "terminal",
@@ -35,7 +35,7 @@ impl ThemeName {
         }
     }
 
-    /// Returns a short description.
+    /// Returns a short description for the list of themes.
     pub fn about(self) -> &'static str {
         match self {
             ThemeName::Terminal => "the colours of your terminal",

@@ -21,10 +21,9 @@ pub enum TodoStatus {
     Completed,
 }
 
-/// A todo item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TodoItem {
-    /// The id; the position in the list if the writer gave none.
+    /// The id; the position in the list if the model gave none.
     pub id: String,
     /// The description of the step.
     pub text: String,
@@ -72,7 +71,6 @@ impl TodoList {
         Ok(TodoList { items })
     }
 
-    /// Returns the items in order.
     pub fn items(&self) -> &[TodoItem] {
         &self.items
     }

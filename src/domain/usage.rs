@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one answer, or a sum.
+/// Tokens of one model answer, or the sum of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Input tokens that were neither read from nor written to the prompt cache.
@@ -61,7 +61,7 @@ impl Price {
     }
 }
 
-/// Formats a number of tokens in a short form: `812`, `12.4k`, `3.1M`.
+/// Formats a number in a short form: `812`, `12.4k`, `3.1M`.
 pub fn count(n: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", n / unit, n % unit * 10 / unit);
     match n {

@@ -3,10 +3,11 @@
 use super::{CheckResult, ensure};
 use crate::tools::replace::{Edit, Places, replace};
 
-/// Maximum size of an error, which quotes similar lines of the file, in bytes.
+/// Maximum size of an error message, in bytes. The message quotes similar lines of the file.
 const ERROR_MAX: usize = 16 * 1024;
 
-/// Checks the `edit_file` tool. The input is the file, the old text and the new text, separated by NUL.
+/// Checks the `edit_file` tool. `bytes` holds a file's content, the text to replace and its replacement, separated by
+/// NUL.
 pub fn edit(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.splitn(3, '\0');

@@ -16,12 +16,12 @@ use crate::store::inbox::parse as parse_inbox;
 use crate::store::read_stable::{StableRead, parse};
 use crate::store::rewrite_change_log;
 
-/// Checks `.tasks/task_N.json`.
+/// Checks the parser of task files, `.tasks/task_N.json`: a valid file can be written and read again without loss.
 pub fn task(bytes: &[u8]) -> CheckResult {
     round_trip::<Task>("the task", bytes).map(|_| ())
 }
 
-/// Checks `.team/config.json`.
+/// Checks the parser of the team roster, `.team/config.json`, and the error for an unknown member.
 pub fn roster(bytes: &[u8]) -> CheckResult {
     let Some(team) = round_trip::<Team>("the roster", bytes)? else {
         return Ok(());
@@ -34,7 +34,7 @@ pub fn roster(bytes: &[u8]) -> CheckResult {
     )
 }
 
-/// Checks `.worktrees/index.json`.
+/// Checks the parser of the worktree registry, `.worktrees/index.json`, and the lookup of worktrees.
 pub fn worktrees(bytes: &[u8]) -> CheckResult {
     let Some(index) = round_trip::<WorktreeIndex>("the index", bytes)? else {
         return Ok(());
@@ -91,7 +91,7 @@ fn round_trip<T: DeserializeOwned + Serialize + PartialEq>(
     Ok(Some(found))
 }
 
-/// Checks the lines of an inbox: reading them one by one gives the same messages as reading them at once.
+/// Checks the parser of inboxes: reading line by line gives the same messages as reading all lines at once.
 pub fn messages(bytes: &[u8]) -> CheckResult {
     let owner = Name::lead();
     let whole = parse_inbox(bytes, 0, &owner);
@@ -142,7 +142,7 @@ pub fn messages(bytes: &[u8]) -> CheckResult {
     Ok(())
 }
 
-/// Checks a SKILL.md. The first line of the input is also the name of its folder.
+/// Checks the parser of SKILL.md files. The first line of the input also serves as the name of the skill's folder.
 pub fn skill(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let folder = text.lines().next().unwrap_or_default();
@@ -167,7 +167,7 @@ pub fn skill(bytes: &[u8]) -> CheckResult {
     }
 }
 
-/// Checks `config.toml`.
+/// Checks the parser of the settings file, `config.toml`.
 pub fn settings(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     match Settings::parse(&text, Path::new("config.toml")) {
@@ -186,7 +186,7 @@ pub fn settings(bytes: &[u8]) -> CheckResult {
     }
 }
 
-/// Checks the record of changes in the board's lock file.
+/// Checks the change log in the board's lock file: a valid log can be extended and parsed again.
 pub fn record(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let Some(first) = rewrite_change_log(&text) else {

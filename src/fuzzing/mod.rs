@@ -20,7 +20,7 @@ pub use hostile_events::session_events;
 /// The result of a check; the error describes the violated invariant.
 pub type CheckResult = Result<(), String>;
 
-/// A fuzz target.
+/// A fuzz target: a function that checks the invariants for one input.
 pub type Target = fn(&[u8]) -> CheckResult;
 
 /// All targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
@@ -41,8 +41,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("markdown", screen::markdown),
 ];
 
-/// The characters that must not reach a terminal. Uses Unicode's tables and not the list in [`crate::domain::text`],
-/// because that list is under test.
+/// Matches the characters that must not reach a terminal. Uses Unicode's tables instead of the list in
+/// [`crate::domain::text`], because that list is under test.
 static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\x{FFF9}-\x{FFFB}]",
@@ -94,7 +94,7 @@ fn ensure(condition: bool, message: impl FnOnce() -> String) -> CheckResult {
     if condition { Ok(()) } else { Err(message()) }
 }
 
-/// Checks that an output of `size` bytes is at most `factor` times the input plus 4096 bytes.
+/// Checks that `size` is at most `factor` * `input` + 4096, all in bytes. `what` names the output in the error.
 fn check_size(what: &str, size: usize, input: usize, factor: usize) -> CheckResult {
     ensure(size <= input * factor + 4096, || {
         format!("{what}: {size} bytes from {input}, more than {factor} times as much")

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::{CheckResult, Lines, check_size, check_visible, ensure};
 use crate::model::Delta;
-use crate::model::http::Decode;
+use crate::model::provider::Decode;
+use crate::model::providers::PROVIDERS;
 use crate::model::script::rules::ScriptFile;
 use crate::model::sse::{SseDecoder, SseEvent};
-use crate::model::{anthropic, openai};
 use crate::tools::policy::{self, PlanGate, PolicyContext, Rules, Ruling};
 use crate::tools::table::{self, TABLE};
 
-/// Checks server-sent events and both response decoders. The first byte is the size of the chunks that the rest is split
+/// Checks server-sent events and the response decoders. The first byte is the size of the chunks that the rest is split
 /// into.
 pub fn sse(bytes: &[u8]) -> CheckResult {
     let (step, bytes) = match bytes.split_first() {
@@ -37,11 +37,13 @@ pub fn sse(bytes: &[u8]) -> CheckResult {
     let size: usize = events.iter().map(|e| e.data.len() + e.name.len()).sum();
     // An invalid UTF-8 byte becomes a character of three bytes.
     check_size("the events", size, bytes.len(), 3)?;
-    decode(anthropic::decode::Decoder::default(), &events, size)?;
-    decode(openai::decode::Decoder::default(), &events, size)
+    for provider in PROVIDERS {
+        decode((provider.decoder)(), &events, size)?;
+    }
+    Ok(())
 }
 
-fn decode(mut decoder: impl Decode, events: &[SseEvent], size: usize) -> CheckResult {
+fn decode(mut decoder: Box<dyn Decode>, events: &[SseEvent], size: usize) -> CheckResult {
     let mut out = Vec::new();
     for event in events {
         if let Err(error) = decoder.event(event, &mut out) {

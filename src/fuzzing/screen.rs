@@ -13,17 +13,17 @@ use crate::ui::{
     Effect, Motion, Msg, Theme, UiState, ViewCache, draw, keymap, keys as names, next_tick, update,
 };
 
-/// The time of the events, in seconds since the Unix epoch.
+/// The timestamp of the events, in seconds since the Unix epoch; noon UTC.
 const NOON: f64 = 1_700_049_600.0;
 /// Maximum size of a cell in bytes: enough for the longest emoji, but not for a long sequence of combining marks.
 const CELL_MAX: usize = 72;
-/// Maximum number of UI messages of one run.
+/// Maximum number of UI messages in one run.
 const KEYS_MAX: usize = 48;
 
 /// The terminal sizes: one for each layout, and one that is too small.
 const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (60, 16), (9, 3)];
 
-/// Maps a byte of the input to a UI message: a key, a mouse event, a paste, a tick or a resize.
+/// Returns the UI message that an input byte stands for: a key, a mouse event, a paste, a tick or a resize.
 fn message(byte: u8, text: &str, at: f64) -> Msg {
     let bound: Vec<&str> = keymap::TABLE
         .iter()
@@ -93,7 +93,7 @@ pub fn keys(bytes: &[u8]) -> CheckResult {
     check_drawing(&mut state, run.len())
 }
 
-/// Checks the lines of a journal: each can be written and read again without loss, and drawn.
+/// Checks the parser of journals: each valid line can be written and read again without loss, and its event can be drawn.
 pub fn journal(bytes: &[u8]) -> CheckResult {
     let mut state = initial_state();
     for line in bytes.split(|b| *b == b'\n') {
@@ -154,7 +154,7 @@ fn check_effects(effects: &[Effect]) -> CheckResult {
     Ok(())
 }
 
-/// Draws the state at its own size and at one of [`SIZES`], selected by `nth`, and checks every cell.
+/// Draws the state at its current size and at the size `nth` (modulo the length) of [`SIZES`], and checks every cell.
 fn check_drawing(state: &mut UiState, nth: usize) -> CheckResult {
     let size = state.size;
     for (width, height) in [(size.width, size.height), SIZES[nth % SIZES.len()]] {

@@ -8,7 +8,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
-use super::refusal::{Vendor, body_text, error_chain, retry_after, root_cause, status_error};
+use super::provider::{Decode, ProviderSpec};
+use super::refusal::{body_text, error_chain, retry_after, root_cause, status_error};
 use super::retry::SERVER_WAIT_MAX;
 use super::sse::{SseDecoder, SseEvent};
 use super::surrogates;
@@ -18,12 +19,10 @@ use crate::domain::text::{clip, one_line};
 
 /// Maximum time to establish a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Default maximum time without data from the server. Local models process long prompts slowly.
-pub const READ_TIMEOUT: Duration = Duration::from_secs(300);
-/// Maximum size of an error or a response that is not streamed, in bytes.
+/// Maximum size, in bytes, of an error response or of a response that is not streamed.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
-/// Maximum size of the content of a streamed response, in bytes; about ten times the longest of today's models.
+/// Maximum size of the content of a streamed response, in bytes; about ten times the longest response of today's models.
 pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
 
 /// Bounds the size of a streamed response, in case the model loops or the server is hostile.
@@ -33,7 +32,7 @@ pub struct SizeLimit {
 }
 
 impl SizeLimit {
-    /// Adds the next part of the response.
+    /// Counts the next part of the response.
     ///
     /// # Errors
     /// Fails if the response exceeds [`RESPONSE_MAX`].
@@ -53,14 +52,14 @@ impl SizeLimit {
     }
 }
 
-/// The client of one server.
+/// The HTTP client for one model server.
 #[derive(Debug, Clone)]
 pub struct Http {
     client: Client,
     base: String,
     headers: HeaderMap,
-    /// The API of the server, for hints.
-    vendor: Vendor,
+    /// The provider, for hints.
+    spec: &'static ProviderSpec,
     /// Maximum time without data from the server.
     read_timeout: Duration,
     /// The context windows from the last list of models.
@@ -76,7 +75,7 @@ impl Http {
     pub fn new(
         base: &str,
         headers: Vec<(&'static str, String)>,
-        vendor: Vendor,
+        spec: &'static ProviderSpec,
         read_timeout: Duration,
     ) -> Result<Http, ModelError> {
         let bad = |what: String| {
@@ -118,7 +117,7 @@ impl Http {
             client,
             base: base.trim_end_matches('/').into(),
             headers: map,
-            vendor,
+            spec,
             read_timeout,
             windows: ListedWindows::default(),
         })
@@ -243,7 +242,7 @@ impl Http {
             &body_text(&body),
             model,
             &self.base,
-            self.vendor,
+            Some(self.spec),
         );
         error.wait = retry_after(&headers);
         if let Some(wait) = error.wait.filter(|w| *w > SERVER_WAIT_MAX) {
@@ -281,25 +280,13 @@ impl Http {
 
 /// The body of a successful response.
 pub enum ResponseBody {
-    /// A stream of events.
+    /// The events of a streamed response. Each item holds the events that one chunk of bytes completed.
     Events(BoxStream<'static, Result<Vec<SseEvent>, ModelError>>),
     /// One JSON value, because the server did not stream.
     Json(Value),
 }
 
-/// Turns the events of an API into deltas. Pure.
-pub trait Decode: Send + 'static {
-    /// Consumes one event and appends its deltas to `out`.
-    ///
-    /// # Errors
-    /// Fails if the event reports an error or violates the API format.
-    fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError>;
-
-    /// Returns the reply if the response is complete by the rules of the API, else `None`. Called when the stream ends.
-    fn reply(&mut self) -> Option<Reply>;
-}
-
-/// Returns the deltas of a response, streamed or not; `parse` reads a response that is not streamed.
+/// Returns the deltas of a response. `decoder` decodes a streamed response, `parse` one that is not streamed.
 ///
 /// # Errors
 /// Fails if a response that is not streamed reports an error or violates the API format.
@@ -317,8 +304,8 @@ pub fn response_deltas(
     })
 }
 
-/// Returns the deltas of streamed events, then the complete reply. A stream that ends before its closing event is an
-/// error.
+/// Returns a stream of the deltas that `decoder` finds in `events`, with the complete reply as the last item. The stream
+/// ends with an error if the events end before the reply is complete.
 fn event_deltas(
     events: BoxStream<'static, Result<Vec<SseEvent>, ModelError>>,
     decoder: impl Decode,

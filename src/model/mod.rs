@@ -1,12 +1,14 @@
 //! Language models behind one trait, [`Model`]: a request goes in, a stream of deltas comes out.
 //!
-//! The last delta is the complete reply.
+//! The last delta is the complete reply. A provider is a folder with its wire format and its declaration; to add one, add
+//! its folder, its `mod` line and its line in [`PROVIDERS`].
 
-pub mod anthropic;
+mod anthropic;
 pub mod governor;
 pub mod http;
-pub mod openai;
+mod openai;
 pub mod provider;
+pub mod providers;
 mod redirect;
 mod refusal;
 pub mod retry;
@@ -29,12 +31,14 @@ use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 pub use window::Window;
 
-/// The definition of a tool that is sent to the model.
+/// All providers. If the environment has the keys of several, the first one is used.
+pub static PROVIDERS: &[&provider::ProviderSpec] = &[&anthropic::SPEC, &openai::SPEC];
+
+/// The definition of a tool, as it is sent to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// The tool's name.
     pub name: String,
-    /// The description for the model.
+    /// The description, which the model reads.
     pub text: String,
     /// The JSON schema of the input, in strict form.
     schema: Value,
@@ -61,11 +65,11 @@ impl ToolSpec {
 pub struct ModelRequest {
     /// The agent that makes the call; only the scripted model uses it.
     pub agent: Name,
-    /// The name of the model.
+    /// The name of the model on the server.
     pub model: String,
     /// The system prompt.
     pub system: String,
-    /// The conversation; valid by [`crate::domain::chat::check`].
+    /// The conversation; valid by [`crate::domain::chat::validate`].
     pub messages: Arc<Vec<Message>>,
     /// The tools the model may call. The order never changes, so that the prompt cache stays valid.
     pub tools: Arc<Vec<ToolSpec>>,
@@ -164,12 +168,13 @@ pub enum ErrorKind {
     Timeout,
     /// The server redirects to another origin (3xx); nothing is sent there.
     Redirected,
-    /// The script has no rule for this turn.
+    /// The script of the scripted model has no matching rule.
     Script,
 }
 
 impl ErrorKind {
-    /// Returns whether this failure of a request for the list of models means that the server runs but offers no list.
+    /// Returns whether this error, as the result of a request for the list of models, means that the server runs but
+    /// offers no list.
     pub fn means_no_list(self) -> bool {
         match self {
             ErrorKind::UnknownModel | ErrorKind::BadRequest | ErrorKind::InvalidResponse => true,
@@ -191,15 +196,15 @@ impl ErrorKind {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
-    /// The kind of failure.
     pub kind: ErrorKind,
     /// What happened, in one line.
     pub message: String,
     /// What to do, in one line; may be empty.
     pub hint: String,
-    /// How long the server asked to wait.
+    /// The wait before the next try: the one that the server asked for, or the shared back-off of the [`governor`].
     pub wait: Option<Duration>,
-    /// Whether the server said to retry (`x-should-retry`); overrides the rule of the fault.
+    /// Whether the server asks for a retry (header `x-should-retry`). Overrides the rule for `kind`; `None` if the header
+    /// is missing.
     pub retry: Option<bool>,
     /// Whether the server has answered before; set by the [`governor`].
     pub server: ServerHistory,
@@ -208,10 +213,10 @@ pub struct ModelError {
 /// Whether a server has ever answered. If it has, its address and key are right, and a failure is probably transient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ServerHistory {
-    /// It has never answered: the address, the key or the provider setting may be wrong.
+    /// The server has never answered: the address, the key or the provider setting may be wrong.
     #[default]
     New,
-    /// It has answered before.
+    /// The server has answered at least once.
     Known,
 }
 
@@ -247,11 +252,11 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// Maximum size of an invalid tool input that is kept, in bytes.
+/// Maximum size of the text of an invalid tool input, in bytes. Longer texts lose their middle part.
 const BROKEN_MAX: usize = 4 * 1024;
 
-/// Parses the input of a tool call. If it is not a JSON object, returns an empty object, which keeps the conversation
-/// valid, and the invalid text, so that the model gets an error.
+/// Parses the input of a tool call. If `text` is not a JSON object, returns an empty object and the invalid text: the
+/// object keeps the conversation valid, and because of the text the model gets an error.
 pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
     let empty = || Value::Object(serde_json::Map::new());
     if text.trim().is_empty() {
@@ -267,15 +272,15 @@ pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
     }
 }
 
-/// Maximum length of a name or an id in a response, in characters; legitimate ones are much shorter.
+/// Maximum length of a name or an id in a response, in characters. Valid names and ids are much shorter.
 const LABEL_MAX: usize = 256;
 
-/// Clips a name or an id from a response to [`LABEL_MAX`].
+/// Clips a name or an id from a response to [`LABEL_MAX`] characters.
 pub(crate) fn label(text: &str) -> String {
     crate::domain::text::clip(text, LABEL_MAX)
 }
 
-/// Maximum plausible token count; larger ones are errors of a server.
+/// Maximum plausible token count. A larger count is an error of the server and is ignored.
 const TOKENS_MAX: u64 = 100_000_000;
 
 /// Parses a token count from a server. Implausible values (negative, not an integer, above [`TOKENS_MAX`]) are ignored,

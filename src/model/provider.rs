@@ -1,36 +1,148 @@
-//! Creates a [`Model`] from the settings of a provider.
+//! What a model provider declares, and the configuration of one of its servers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::anthropic::{Anthropic, AnthropicConfig};
-use super::openai::{OpenAi, OpenAiConfig};
-use super::script::{Script, ScriptError};
-use super::{Model, ModelError};
+use secrecy::SecretString;
 
-/// The settings of a provider.
+use super::sse::SseEvent;
+use super::{Delta, Model, ModelError, Reply};
+
+/// Default maximum time without data from the server. Local models process long prompts slowly.
+pub const READ_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The declaration of a provider: all that the rest of the program knows about it.
+#[derive(Debug)]
+pub struct ProviderSpec {
+    /// The name in options, settings and reports.
+    pub name: &'static str,
+    /// The name of its API, which completes "the … API".
+    pub api: &'static str,
+    /// The environment variable of the API key.
+    pub key_var: &'static str,
+    /// The environment variable of the address.
+    pub url_var: &'static str,
+    /// The address of the vendor, which alone may receive the key without a notice.
+    pub vendor_url: &'static str,
+    /// Its own settings, in the table of its name.
+    pub options: &'static [ProviderOption],
+    /// Servers to look for on this machine if no provider is configured.
+    pub local_servers: &'static [LocalServer],
+    /// Context windows of the vendor's model families, as in [`super::window`].
+    pub windows: &'static [(&'static str, u64)],
+    /// Reads the status and the lower-case text of a refusal.
+    pub refusal_hints: fn(u16, &str) -> RefusalHints,
+    /// Creates a decoder of a streamed response.
+    pub decoder: fn() -> Box<dyn Decode>,
+    /// Creates the client. Sends no request yet. Fails if the address or a header value is invalid.
+    pub connect: fn(&ServerConfig) -> Result<Arc<dyn Model>, ModelError>,
+}
+
+/// Providers are the same if their names are.
+impl PartialEq for ProviderSpec {
+    fn eq(&self, other: &ProviderSpec) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for ProviderSpec {}
+
+/// A setting of one provider.
+#[derive(Debug)]
+pub struct ProviderOption {
+    /// The name in the provider's table.
+    pub name: &'static str,
+    /// The valid values; empty if any text is valid.
+    pub values: &'static [&'static str],
+}
+
+/// A server program that may run on this machine. It needs no key.
+#[derive(Debug)]
+pub struct LocalServer {
+    /// The name of the program.
+    pub name: &'static str,
+    /// The default address.
+    pub base_url: &'static str,
+}
+
+/// What the text of a refusal says about the settings.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct RefusalHints {
+    /// The setting that the server demands; it explains the refusal whatever the status is.
+    pub setting: Option<&'static str>,
+    /// Completes the hint about a refused key.
+    pub key: &'static str,
+    /// The hint about a rejected request.
+    pub request: &'static str,
+}
+
+/// Turns the events of an API into deltas. Pure.
+pub trait Decode: Send + 'static {
+    /// Consumes one event and appends its deltas to `out`.
+    ///
+    /// # Errors
+    /// Fails if the event reports an error or violates the API format.
+    fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError>;
+
+    /// Returns the reply if the response is complete by the rules of the API, else `None`. Called when the stream ends.
+    fn reply(&mut self) -> Option<Reply>;
+}
+
+/// The configuration of a provider's server.
 #[derive(Debug, Clone)]
-pub enum ProviderConfig {
-    /// The Anthropic Messages API.
-    Anthropic(AnthropicConfig),
-    /// The `OpenAI` Chat Completions API.
-    OpenAi(OpenAiConfig),
+pub struct ServerConfig {
+    /// The provider.
+    pub spec: &'static ProviderSpec,
+    /// The address.
+    pub base_url: String,
+    /// The API key; a local server may need none.
+    pub key: Option<SecretString>,
+    /// The values of [`ProviderSpec::options`] that are set.
+    pub options: BTreeMap<String, String>,
+    /// Maximum time without data from the server.
+    pub read_timeout: Duration,
 }
 
-/// Creates the model of a provider. Sends no request yet.
-///
-/// # Errors
-/// Fails if the address or a header value is invalid.
-pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
-    Ok(match config {
-        ProviderConfig::Anthropic(config) => Arc::new(Anthropic::new(config)?),
-        ProviderConfig::OpenAi(config) => Arc::new(OpenAi::new(config)?),
-    })
-}
+impl ServerConfig {
+    /// Creates the configuration of the vendor's own server, without a key.
+    pub fn new(spec: &'static ProviderSpec) -> ServerConfig {
+        ServerConfig {
+            spec,
+            base_url: spec.vendor_url.into(),
+            key: None,
+            options: BTreeMap::new(),
+            read_timeout: READ_TIMEOUT,
+        }
+    }
 
-/// Creates a scripted model that runs `speed` times as fast as the script says.
-///
-/// # Errors
-/// Fails if the script is invalid; the error says where and why.
-pub fn script(text: &str, speed: f64) -> Result<Script, ScriptError> {
-    Script::parse(text, speed)
+    /// Returns the value of an option, if it is set.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.options.get(name).map(String::as_str)
+    }
+
+    /// Checks the values of the options.
+    ///
+    /// # Errors
+    /// Names the first invalid value and the valid ones.
+    pub fn check_options(&self) -> Result<(), String> {
+        for ProviderOption { name, values } in self.spec.options {
+            match self.option(name) {
+                Some(value) if !values.is_empty() && !values.contains(&value) => {
+                    let (provider, known) = (self.spec.name, values.join(" or "));
+                    return Err(format!("{provider}.{name} is '{value}': use {known}"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates the client. Sends no request yet.
+    ///
+    /// # Errors
+    /// Fails if the address or a header value is invalid.
+    pub fn connect(&self) -> Result<Arc<dyn Model>, ModelError> {
+        (self.spec.connect)(self)
+    }
 }

@@ -9,10 +9,10 @@ use super::{ErrorKind, ModelError};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
 
-/// Maximum number of redirects of one request.
+/// Maximum number of redirects that are followed for one request.
 const REDIRECTS_MAX: usize = 5;
 
-/// Returns the redirect policy of the client. A redirect that is not followed is returned as the response.
+/// Returns a redirect policy that follows redirects within one origin. Any other redirect is returned as the response.
 pub fn same_origin() -> Policy {
     Policy::custom(|attempt| {
         let first = attempt.previous().first();
@@ -63,7 +63,7 @@ mod tests {
 
     use crate::model::ErrorKind;
     use crate::model::http::Http;
-    use crate::model::refusal::Vendor;
+    use crate::model::openai;
 
     const KEYS: [&str; 4] = ["x-api-key", "authorization", "api-key", "x-custom-key"];
 
@@ -72,7 +72,7 @@ mod tests {
         Http::new(
             &server.uri(),
             headers.into(),
-            Vendor::OpenAi,
+            &openai::SPEC,
             Duration::from_secs(9),
         )
         .unwrap()

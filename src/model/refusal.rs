@@ -7,44 +7,32 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
+use super::provider::ProviderSpec;
 use super::{ErrorKind, ModelError};
 use crate::domain::text::{clip, one_line};
 
 /// Maximum length of a server's message in an error, in characters.
 pub const ERROR_TEXT_MAX: usize = 300;
 
-/// The API of a server. Errors name its environment variable and its settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Vendor {
-    /// The Anthropic Messages API.
-    Anthropic,
-    /// The `OpenAI` Chat Completions API.
-    OpenAi,
-    /// The scripted model, which has no server.
-    Script,
-}
-
-impl Vendor {
-    /// Returns the name of the environment variable that holds the key, for hints.
-    fn key(self) -> &'static str {
-        match self {
-            Vendor::Anthropic => "ANTHROPIC_API_KEY",
-            Vendor::OpenAi => "OPENAI_API_KEY",
-            Vendor::Script => "the key",
-        }
-    }
-}
-
-/// Returns the error for an HTTP status. `text` is the server's message.
-pub fn status_error(code: u16, text: &str, model: &str, base: &str, vendor: Vendor) -> ModelError {
-    let key = vendor.key();
+/// Returns the error for an HTTP status. `text` is the server's message. A script has no provider.
+pub fn status_error(
+    code: u16,
+    text: &str,
+    model: &str,
+    base: &str,
+    provider: Option<&ProviderSpec>,
+) -> ModelError {
+    let key = provider.map_or("the key", |spec| spec.key_var);
     let lower = text.to_lowercase();
+    let hints = provider
+        .map(|spec| (spec.refusal_hints)(code, &lower))
+        .unwrap_or_default();
     let detail = if text.is_empty() {
         String::new()
     } else {
         format!(": {text}")
     };
-    if let Some(setting) = header_setting(code, &lower, vendor) {
+    if let Some(setting) = hints.setting {
         return ModelError::new(
             ErrorKind::Auth,
             format!("the server rejected the request ({code}){detail}"),
@@ -62,7 +50,7 @@ pub fn status_error(code: u16, text: &str, model: &str, base: &str, vendor: Vend
         return ModelError::new(
             ErrorKind::Auth,
             format!("the account has no credit left ({code}){detail}"),
-            format!("Check the plan and billing of the account of {key}."),
+            format!("Check the plan and the billing of the account to which {key} belongs."),
         );
     }
     let (fault, text, hint) = match code {
@@ -71,7 +59,7 @@ pub fn status_error(code: u16, text: &str, model: &str, base: &str, vendor: Vend
             format!("the key was refused ({code}){detail}"),
             format!(
                 "Check {key}: export the right key, then restart crewdeck.{}",
-                key_header_hint(&lower, vendor)
+                hints.key
             ),
         ),
         404 => (
@@ -102,7 +90,7 @@ pub fn status_error(code: u16, text: &str, model: &str, base: &str, vendor: Vend
         _ => (
             ErrorKind::BadRequest,
             format!("the server rejected the request ({code}){detail}"),
-            field_hint(&lower, vendor).into(),
+            hints.request.into(),
         ),
     };
     ModelError::new(fault, text, hint)
@@ -117,7 +105,7 @@ pub fn scripted_status_error(
 ) -> ModelError {
     ModelError {
         wait,
-        ..status_error(code, text, model, "the script", Vendor::Script)
+        ..status_error(code, text, model, "the script", None)
     }
 }
 
@@ -176,49 +164,7 @@ pub fn is_out_of_credit(lower: &str) -> bool {
         .any(|phrase| lower.contains(phrase))
 }
 
-/// Messages about an invalid key; they name a header, but the header is right.
-const WRONG_KEY: &[&str] = &["invalid x-api-key", "invalid bearer token"];
-
-/// Returns a hint at the other key header if the server rejects the key.
-fn key_header_hint(lower: &str, vendor: Vendor) -> &'static str {
-    if vendor == Vendor::Anthropic && WRONG_KEY.iter().any(|phrase| lower.contains(phrase)) {
-        " If the key is right, the server may expect the other header: set [anthropic] key_header in the settings."
-    } else {
-        ""
-    }
-}
-
-/// Returns the setting to change if an Anthropic server complains about the key header or the version.
-fn header_setting(code: u16, lower: &str, vendor: Vendor) -> Option<&'static str> {
-    let is_the_key = WRONG_KEY.iter().any(|phrase| lower.contains(phrase));
-    // The OpenAI API has only one header for the key.
-    if vendor != Vendor::Anthropic || !matches!(code, 400 | 401) || is_the_key {
-        return None;
-    }
-    if lower.contains("anthropic-version") {
-        return Some(
-            "Set the version that the server expects: [anthropic] version = \"…\" in the settings.",
-        );
-    }
-    let names_header = lower.contains("x-api-key")
-        || lower.contains("authorization header")
-        || lower.contains("bearer");
-    names_header.then_some("Set the other key header: [anthropic] key_header = \"bearer\" (or \"x-api-key\") in the settings.")
-}
-
-/// Returns the setting to change if a server complains about the token limit of the response.
-fn field_hint(lower: &str, vendor: Vendor) -> &'static str {
-    let names_field = lower.contains("max_completion_tokens") || lower.contains("max_tokens");
-    match vendor {
-        Vendor::OpenAi if names_field => {
-            "Set [openai] max_tokens_field in the settings (max_tokens or max_completion_tokens), or a smaller max_tokens at their top."
-        }
-        Vendor::Anthropic if names_field => "Set a smaller max_tokens at the top of the settings.",
-        Vendor::OpenAi | Vendor::Anthropic | Vendor::Script => "",
-    }
-}
-
-/// Returns how long a server asks to wait: `retry-after-ms`, else `retry-after` in seconds or as a date.
+/// Returns how long a server asks to wait, from the header `retry-after-ms`, else from `retry-after` (seconds or a date).
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| {
         headers

@@ -23,7 +23,7 @@ pub const SERVER_WAIT_MAX: Duration = Duration::from_secs(600);
 pub struct FailedTries {
     /// The kinds of failure, in order; at most [`TRIES_MAX`].
     faults: Vec<ErrorKind>,
-    /// The total wait after them.
+    /// The total wait after these failures.
     waited: Duration,
 }
 
@@ -33,7 +33,7 @@ impl FailedTries {
         u32::try_from(self.faults.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the number of tries that failed with `fault`.
+    /// Returns the number of tries that failed with this kind of error.
     fn count_of(&self, fault: ErrorKind) -> u32 {
         let same = self.faults.iter().filter(|f| **f == fault);
         u32::try_from(same.count()).unwrap_or(u32::MAX)
@@ -51,11 +51,11 @@ impl FailedTries {
     }
 }
 
-/// Returns the wait before the next try of a call, or `None` if the call has finally failed: too many tries in total,
-/// too many with the same fault, or too long a total wait.
+/// Returns the wait before the next try of a call that has failed with `error`. Returns `None` if the call must not be
+/// tried again: too many tries in total, too many with the same kind of error, or too long a total wait.
 ///
-/// `failed` are the tries before this one. `jitter` in 0..1 spreads the retries of many agents over the last quarter of
-/// the wait.
+/// `failed` holds the earlier failed tries of the call, without this one. `jitter` in 0..1 spreads the retries of many
+/// agents over the last quarter of the wait.
 pub fn wait(error: &ModelError, failed: &FailedTries, jitter: f64) -> Option<Duration> {
     if failed.count_of(error.kind) + 1 >= tries_per_fault(error) || failed.count() + 1 >= TRIES_MAX
     {
@@ -100,8 +100,8 @@ pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
     }
 }
 
-/// Returns whether a failure affects all calls to the server: it limits the rate (429), fails (5xx), is no longer
-/// reachable, or asks for a retry itself (`x-should-retry`).
+/// Returns whether a failure affects all calls to the server: the server limits the rate (429), fails (5xx) or is no
+/// longer reachable. The header `x-should-retry` overrides this.
 pub fn is_server_wide(error: &ModelError) -> bool {
     error.retry.unwrap_or(match (error.kind, error.server) {
         (ErrorKind::RateLimited | ErrorKind::Server, _)
@@ -142,7 +142,7 @@ fn is_transient(fault: ErrorKind) -> bool {
     }
 }
 
-/// Returns the maximum number of tries with the same fault, including the first.
+/// Returns the maximum number of tries of one call that fail with this kind of error, including the first.
 fn tries_per_fault(error: &ModelError) -> u32 {
     match (error.kind, error.server) {
         // The server has never answered; that rarely changes within minutes.

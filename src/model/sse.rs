@@ -1,4 +1,4 @@
-//! Decodes server-sent events from chunks of bytes. Own code, because the size of an event must be bounded.
+//! Decodes server-sent events from chunks of bytes. Uses no library, because the size of an event must be bounded.
 //!
 //! The format: <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>.
 
@@ -16,28 +16,14 @@ pub struct SseEvent {
     pub data: String,
 }
 
-/// Turns chunks of bytes into events.
+/// Decodes a stream of bytes, which arrives in chunks, into events.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
     line: Vec<u8>,
     event: SseEvent,
-    has_data: Data,
-    last: Last,
-}
-
-#[derive(Debug, Default, PartialEq, Eq)]
-enum Data {
-    #[default]
-    None,
-    Some,
-}
-
-/// Whether the last byte was a carriage return; a following newline then belongs to the same line end.
-#[derive(Debug, Default, PartialEq, Eq)]
-enum Last {
-    #[default]
-    Other,
-    Return,
+    has_data: bool,
+    /// Whether the last byte was a carriage return; a following newline then belongs to the same line end.
+    was_return: bool,
 }
 
 impl SseDecoder {
@@ -48,12 +34,7 @@ impl SseDecoder {
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, ModelError> {
         let mut events = Vec::new();
         for byte in bytes {
-            let follows_return = self.last == Last::Return;
-            self.last = if *byte == b'\r' {
-                Last::Return
-            } else {
-                Last::Other
-            };
+            let follows_return = std::mem::replace(&mut self.was_return, *byte == b'\r');
             match byte {
                 b'\n' if follows_return => {}
                 b'\n' | b'\r' => events.extend(self.end_line()),
@@ -74,17 +55,17 @@ impl SseDecoder {
         if text.is_empty() {
             let event = std::mem::take(&mut self.event);
             let has_data = std::mem::take(&mut self.has_data);
-            return (has_data == Data::Some).then_some(event);
+            return has_data.then_some(event);
         }
         let (field, value) = text.split_once(':').unwrap_or((&text, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field.trim_start_matches('\u{feff}') {
             "data" => {
-                if self.has_data == Data::Some {
+                if self.has_data {
                     self.event.data.push('\n');
                 }
                 self.event.data.push_str(value);
-                self.has_data = Data::Some;
+                self.has_data = true;
             }
             "event" => value.clone_into(&mut self.event.name),
             // Comments, ids and reconnect times have no meaning for a single response.

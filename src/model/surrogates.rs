@@ -1,9 +1,9 @@
 //! Joins surrogate pairs that a server splits over two events (`\ud83d` in one, `\ude00` in the next). Pure.
 //!
-//! JSON parsers for UTF-8 reject such lone surrogates. A Rust string cannot hold one either, so each is replaced by a
-//! placeholder: one of the last 2048 characters of the last private-use plane, as many as there are surrogates.
-//! [`Joiner`] then joins the placeholders; a surrogate that stays alone becomes `�`. Only texts of events in which a
-//! lone surrogate was found are searched for placeholders.
+//! JSON parsers for UTF-8 reject such lone surrogates, and a Rust string cannot hold them. So each lone surrogate is
+//! replaced by a placeholder. The placeholders are the last 2048 characters of the last private-use plane, one for each
+//! surrogate. [`Joiner`] then replaces two matching placeholders by the character; a surrogate that stays alone becomes
+//! `�`. Only the texts of events in which a lone surrogate was found are searched for placeholders.
 
 use std::borrow::Cow;
 
@@ -21,18 +21,8 @@ const LOW_SURROGATES: std::ops::RangeInclusive<u32> = 0xDC00..=0xDFFF;
 pub struct Parsed {
     /// The value, with placeholders for lone surrogates.
     pub value: Value,
-    /// Whether its texts contain placeholders.
-    pub halves: Halves,
-}
-
-/// Whether a text contains placeholders for lone surrogates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Halves {
-    /// The text contains no placeholders.
-    #[default]
-    None,
-    /// The text contains placeholders.
-    Some,
+    /// Whether the texts in `value` contain placeholders.
+    pub has_halves: bool,
 }
 
 /// Parses JSON that may contain lone surrogates.
@@ -44,7 +34,7 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
         Ok(value) => {
             return Ok(Parsed {
                 value,
-                halves: Halves::None,
+                has_halves: false,
             });
         }
         Err(error) => error,
@@ -52,7 +42,7 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
     match insert_placeholders(text) {
         Some(text) => Ok(Parsed {
             value: serde_json::from_str(&text)?,
-            halves: Halves::Some,
+            has_halves: true,
         }),
         None => Err(error),
     }
@@ -64,9 +54,10 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
 /// Fails if the text is invalid JSON for another reason.
 pub fn parse_whole(text: &str) -> serde_json::Result<Value> {
     let parsed = parse(text)?;
-    Ok(match parsed.halves {
-        Halves::None => parsed.value,
-        Halves::Some => without_halves(parsed.value),
+    Ok(if parsed.has_halves {
+        without_halves(parsed.value)
+    } else {
+        parsed.value
     })
 }
 
@@ -86,10 +77,10 @@ fn without_halves(value: Value) -> Value {
     }
 }
 
-/// Joins the surrogate pairs in a text with placeholders; each surrogate that stays alone becomes `�`.
+/// Replaces the placeholders in a text: a surrogate pair becomes its character, a lone surrogate becomes `�`.
 pub fn replace_halves(text: &str) -> String {
     let mut joiner = Joiner::default();
-    let mut out = joiner.push(text, Halves::Some).into_owned();
+    let mut out = joiner.push(text, true).into_owned();
     out.push_str(joiner.end());
     out
 }
@@ -144,17 +135,17 @@ pub struct Joiner {
 }
 
 impl Joiner {
-    /// Returns the next part of the text with surrogate pairs joined. A high surrogate at its end is kept for the next
-    /// part.
-    pub fn push<'a>(&mut self, part: &'a str, halves: Halves) -> Cow<'a, str> {
-        if part.is_empty() || (self.lead.is_none() && halves == Halves::None) {
+    /// Returns `part`, the next part of the text, with surrogate pairs joined. A high surrogate at the end of `part` is held
+    /// back until the next call.
+    pub fn push<'a>(&mut self, part: &'a str, has_halves: bool) -> Cow<'a, str> {
+        if part.is_empty() || (self.lead.is_none() && !has_halves) {
             return part.into();
         }
         let mut out = String::with_capacity(part.len());
         for c in part.chars() {
             let half = u32::from(c)
                 .checked_sub(FIRST_PLACEHOLDER)
-                .filter(|_| halves == Halves::Some)
+                .filter(|_| has_halves)
                 .map(|number| SURROGATES.start() + number);
             match (self.lead.take(), half) {
                 (Some(lead), Some(trail)) if LOW_SURROGATES.contains(&trail) => {
@@ -199,7 +190,7 @@ mod tests {
         let mut out = String::new();
         for part in parts {
             let parsed = parse(part).unwrap();
-            out.push_str(&joiner.push(parsed.value.as_str().unwrap(), parsed.halves));
+            out.push_str(&joiner.push(parsed.value.as_str().unwrap(), parsed.has_halves));
         }
         out.push_str(joiner.end());
         out

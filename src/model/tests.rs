@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::http::Decode;
+use super::provider::Decode;
 use super::sse::SseDecoder;
 use super::{Delta, ErrorKind, ModelError, Reply, StopReason, anthropic, openai};
 use crate::domain::chat::{Block, ToolCall};

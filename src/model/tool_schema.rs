@@ -2,12 +2,12 @@
 //!
 //! Sources: OpenAI's rules for strict schemas
 //! (<https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>) and Anthropic's rules for tools
-//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>). Keywords that only one supports are removed.
+//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>). Keywords that only one of them supports are removed.
 
 use serde_json::{Map, Value, json};
 
-/// The keywords that all servers support. Anthropic's strict tools support no bounds, and OpenAI rejects formats such as
-/// `uint64`; the descriptions state bounds, formats and defaults in text.
+/// The schema keywords that all servers support. Bounds, formats and defaults are missing, because Anthropic's strict
+/// tools support no bounds and OpenAI rejects formats such as `uint64`. The tools' descriptions state them in text.
 const KNOWN: &[&str] = &[
     "type",
     "description",
@@ -82,7 +82,7 @@ fn merge_all_of(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Returns the values of the choices if all are enums of strings.
+/// Returns the values of all choices in one list if each choice is an enum of strings; otherwise `None`.
 fn string_values(choices: &[Value]) -> Option<Vec<Value>> {
     let mut texts = Vec::new();
     for choice in choices {

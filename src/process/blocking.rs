@@ -1,4 +1,5 @@
-//! Runs a short command and blocks until it exits: bounded output, a deadline, and the whole process group killed.
+//! Runs a short command and blocks until it exits. Output is bounded, and the whole process group is killed at a
+//! deadline.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,43 +18,40 @@ use rustix::process::Signal;
 
 use super::{GRACE, HeadTailBuffer, JobExit, ProcessGroup, ended_from, environment};
 
-/// Interval at which the child's exit is checked while its pipes are open.
+/// Maximum interval between two checks of whether the child has exited.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Maximum bytes of standard error to keep: half from the start, half from the end.
+/// Maximum size of the standard error to keep, in bytes: half from the start, half from the end.
 const STDERR_MAX: usize = 16 * 1024;
-/// Bytes per read.
+/// Maximum number of bytes of one read.
 const CHUNK: usize = 16 * 1024;
-/// Maximum consecutive reads of one pipe: more than a pipe holds by default.
+/// Maximum number of consecutive reads of one pipe. Together they read more than a pipe holds by default.
 const READS_MAX: usize = 64;
 
 /// A command to run.
 #[derive(Debug, Clone)]
 pub struct BlockingCommand {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<OsString>,
-    /// The working directory.
     pub dir: PathBuf,
-    /// An empty file to use as standard input. If the file is locked, the child holds the lock until it exits, even if
-    /// this process is killed; its output goes to files then. `None`: `/dev/null`.
+    /// An empty file to use as standard input; `None` means `/dev/null`. The child inherits the file, so it holds the
+    /// file's lock until it exits, even if this process is killed. With a file, output is collected in temporary files
+    /// instead of pipes.
     pub stdin: Option<Arc<File>>,
     /// Environment variables to set or, with `None`, to remove.
     pub env: Vec<(&'static str, Option<OsString>)>,
-    /// The maximum run time.
+    /// Maximum run time. A command that takes longer is killed.
     pub timeout: Duration,
-    /// Kills the command early when it becomes true.
+    /// Kills the command when the flag becomes true; `None`: the command cannot be cancelled.
     pub stop: Option<Arc<AtomicBool>>,
-    /// The maximum number of bytes of standard output to keep, from the start.
+    /// Maximum number of bytes of standard output to keep. Later bytes are dropped.
     pub keep: usize,
 }
 
 /// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutput {
-    /// How it ended.
     pub ended: JobExit,
-    /// The start of standard output.
+    /// The start of standard output, at most [`BlockingCommand::keep`] bytes.
     pub stdout: Vec<u8>,
     /// The number of bytes of standard output that were dropped at the end.
     pub lost: u64,
@@ -61,10 +59,10 @@ pub struct CommandOutput {
     pub stderr: String,
 }
 
-/// Runs a command and waits for it. Environment variables that hold secrets are removed.
+/// Runs a command and waits until it exits. Environment variables that hold secrets are removed.
 ///
 /// # Errors
-/// When the program cannot be started.
+/// Fails if the program cannot be started, or its output cannot be read.
 pub fn run(errand: &BlockingCommand) -> std::io::Result<CommandOutput> {
     let files = match errand.stdin {
         Some(_) => OutputFiles(Some((tempfile::tempfile()?, tempfile::tempfile()?))),
@@ -109,8 +107,8 @@ enum OutputStream {
     Err,
 }
 
-/// Temporary output files for a child that must survive the death of this process. Writing to a pipe without a reader
-/// would kill it.
+/// Temporary files that receive the output of a child which must survive this process. A pipe would kill the child:
+/// writing to it without a reader raises SIGPIPE.
 struct OutputFiles(Option<(File, File)>);
 
 impl OutputFiles {
@@ -200,7 +198,7 @@ impl OutputPipes {
             .map(OutputPipes)
     }
 
-    /// Reads the available bytes.
+    /// Reads all available bytes into `captured`, at most [`READS_MAX`] reads per pipe.
     fn read(&mut self, captured: &mut CapturedOutput) -> std::io::Result<()> {
         let mut bytes = vec![0; CHUNK];
         let mut at = 0;
@@ -222,7 +220,7 @@ impl OutputPipes {
         Ok(())
     }
 
-    /// Waits until there is more to read, at most [`POLL_INTERVAL`].
+    /// Waits until a pipe has more to read, at most [`POLL_INTERVAL`].
     fn wait(&self) -> std::io::Result<()> {
         if self.0.is_empty() {
             // With no pipe open the child is about to exit, or it writes into files.
@@ -242,7 +240,7 @@ impl OutputPipes {
     }
 }
 
-/// Bounded standard output and standard error.
+/// The captured standard output and standard error, both bounded.
 struct CapturedOutput {
     stdout: Vec<u8>,
     keep: usize,

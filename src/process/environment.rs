@@ -7,15 +7,16 @@ use std::sync::{PoisonError, RwLock};
 
 use crate::domain::secret_env::{self, Reason};
 
-/// Variables that look like secrets but that the user's settings allow. Global, as the environment is.
+/// Names of variables that look like secrets and that the setting `pass_env` allows. Global, because all child
+/// processes inherit the same environment.
 static ALLOWED: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
 
-/// Replaces the set of allowed variables.
+/// Replaces the set of variables that child processes get although they look like secrets.
 pub fn pass(names: impl IntoIterator<Item = String>) {
     *ALLOWED.write().unwrap_or_else(PoisonError::into_inner) = names.into_iter().collect();
 }
 
-/// Removes variables that hold secrets from the environment of `command`.
+/// Removes variables that hold secrets from the environment of `command`, except those set with [`pass`].
 pub fn scrub(command: &mut Command) {
     let allowed = ALLOWED.read().unwrap_or_else(PoisonError::into_inner);
     for (name, _) in secrets(std::env::vars_os()) {
@@ -25,7 +26,7 @@ pub fn scrub(command: &mut Command) {
     }
 }
 
-/// Returns the names of this process's variables that hold secrets, sorted.
+/// Returns the variables of this process that look like secrets, sorted by name, each with the reason.
 pub fn secret_names() -> Vec<(String, Reason)> {
     let mut all: Vec<(String, Reason)> = secrets(std::env::vars_os())
         .map(|(name, reason)| (name.to_string_lossy().into_owned(), reason))

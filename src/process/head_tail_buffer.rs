@@ -22,7 +22,7 @@ impl HeadTailBuffer {
         }
     }
 
-    /// Appends bytes.
+    /// Appends bytes. When the buffer is full, the oldest bytes of the tail are dropped.
     pub fn push(&mut self, bytes: &[u8]) {
         let room = self.half.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);

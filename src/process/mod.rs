@@ -31,38 +31,37 @@ use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long output is read after the child has exited. Its last bytes are still in the pipe.
+/// How long output is read after the child has exited, because its last output may still be in the pipe.
 const DRAIN: Duration = Duration::from_millis(100);
-/// Maximum reads after the exit: more than both pipes can hold, and a bound if a grandchild never stops writing.
+/// Maximum number of reads after the child has exited. They read more than both pipes can hold, and end even if a
+/// grandchild never stops writing.
 const DRAIN_READS: usize = 256;
 
 /// A command to run.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// The program and its arguments.
+    /// The program, followed by its arguments.
     pub argv: Vec<String>,
-    /// The working directory.
     pub dir: PathBuf,
-    /// The maximum run time.
+    /// Maximum run time. A job that takes longer is killed.
     pub timeout: Duration,
-    /// The maximum number of output bytes to keep: half from the start, half from the end.
+    /// Maximum number of bytes of output to keep: half from the start, half from the end.
     pub keep: usize,
-    /// The supervisor to run the job under. `None`: only the process group is killed at the end.
+    /// The supervisor that runs the job and kills everything it started. `None`: only the process group is killed at
+    /// the end.
     pub supervisor: Option<Arc<Supervisor>>,
-    /// Access to git history and network.
+    /// How the job can access git history and network.
     pub reach: Reach,
 }
 
 /// What a job can access besides files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reach {
-    /// Write access to the git history.
+    /// Where the job writes git history.
     pub history: HistoryReach,
-    /// Network access.
     pub network: NetworkReach,
 }
 
-/// Whether a job can use the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkReach {
@@ -83,49 +82,41 @@ pub fn shell(command: String) -> Vec<String> {
     vec![shell.into(), "-c".into(), command]
 }
 
-/// How a job ended.
+/// How a job or command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobExit {
-    /// It exited with this code.
+    /// The program exited with this code.
     Code(i32),
-    /// A signal killed it: from another process, or because it exceeded a limit.
+    /// A signal killed the program: sent by another process, or because the job exceeded a limit.
     Signal(i32),
-    /// It was killed at its timeout.
+    /// The job was killed because it ran longer than its timeout.
     TimedOut,
-    /// It was killed because the cancel token was triggered.
+    /// The job was killed because it was cancelled.
     Cancelled,
 }
 
 /// The result of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobReport {
-    /// How it ended.
     pub ended: JobExit,
-    /// Standard output and error in order of arrival. If it was too long, the middle is replaced by a marker.
+    /// Standard output and standard error, in order of arrival. If the output was too long, a marker replaces the
+    /// middle.
     pub output: String,
-    /// Whether processes that the job had started were still running.
-    pub leftovers: LeftoverProcesses,
+    /// Whether processes that the job had started were still running when it exited. They were killed.
+    pub had_leftovers: bool,
     /// Notes for the model, one per line: an exceeded limit, a denied write, git changes that were not applied.
     pub note: Option<String>,
 }
 
-/// The note in a tool result when [`Leftovers`] were killed.
+/// The note in a tool result when leftover processes were killed.
 pub const LEFTOVERS_KILLED_NOTE: &str =
     "[The command exited but left a program running. crewdeck killed that program.]";
 
-/// Processes of a job that were still running when the job itself exited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftoverProcesses {
-    /// There were none.
-    None,
-    /// There were some, and they were killed.
-    Killed,
-}
-
-/// Runs a job. Passes output to `live` as it arrives. Dropping the future kills everything the job has started.
+/// Runs a job and passes its output to `live` as it arrives. Dropping the future kills everything that the job has
+/// started.
 ///
 /// # Errors
-/// When the program cannot be started.
+/// Fails if the program cannot be started.
 pub async fn run(
     job: &Job,
     cancel: &CancellationToken,
@@ -155,7 +146,7 @@ pub async fn run(
             JobOutcome {
                 limit: None,
                 ended,
-                leftovers: LeftoverProcesses::None,
+                had_leftovers: false,
             }
         }
         Ok(outcome) => {
@@ -189,12 +180,12 @@ pub async fn run(
     Ok(JobReport {
         ended: outcome.ended,
         output,
-        leftovers: outcome.leftovers,
+        had_leftovers: outcome.had_leftovers,
         note: (!notes.is_empty()).then(|| notes.join("\n")),
     })
 }
 
-/// Transfers the commits and refs of a command to its repository. Returns a note for the model.
+/// Transfers the git changes of a command from its private history to the repository. Returns a note for the model.
 async fn transfer(running: Option<history::CommandTransfer>) -> Option<String> {
     let running = running?;
     let done = tokio::task::spawn_blocking(move || running.finish()).await;
@@ -242,19 +233,20 @@ impl JobHandle {
         Ok((child, JobHandle::ProcessGroup(group)))
     }
 
-    /// Waits until the job has ended. Cancel-safe.
+    /// Waits until the job has ended. Cancel-safe: the call can be dropped and repeated without losing an event.
     async fn wait(&mut self, child: &mut Child) -> std::io::Result<JobOutcome> {
         match self {
             JobHandle::ProcessGroup(_) => Ok(JobOutcome {
                 limit: None,
                 ended: ended_from(child.wait().await?),
-                leftovers: LeftoverProcesses::None,
+                had_leftovers: false,
             }),
             JobHandle::Supervised(client) => client.wait(child).await,
         }
     }
 
-    /// Returns the sandbox plan (`None`: not sandboxed) and takes the pending transfer of git changes.
+    /// Returns the sandbox plan, or `None` if the job is not sandboxed, and takes the pending transfer of the job's git
+    /// changes.
     fn plan(
         &mut self,
     ) -> (
@@ -279,11 +271,12 @@ impl JobHandle {
         }
     }
 
-    /// Kills what remains of the process group after the job has ended and its output is read, and records that.
+    /// Kills the processes that are still in the process group after the job has ended and its output is read. Returns
+    /// the outcome with these leftovers recorded.
     fn with_leftovers(self, outcome: JobOutcome) -> JobOutcome {
         match self {
             JobHandle::ProcessGroup(group) if group.is_alive() => JobOutcome {
-                leftovers: LeftoverProcesses::Killed,
+                had_leftovers: true,
                 ..outcome
             },
             JobHandle::ProcessGroup(_) | JobHandle::Supervised(_) => outcome,
@@ -291,13 +284,13 @@ impl JobHandle {
     }
 }
 
-/// A process group that is killed on drop.
+/// A process group that is killed when the value is dropped.
 struct ProcessGroup {
     id: Option<Pid>,
 }
 
 impl ProcessGroup {
-    /// Returns the group of a child that was started as its leader.
+    /// Returns the process group of a child that was started as the leader of a new group.
     fn new(child: Option<u32>) -> ProcessGroup {
         let id = child
             .and_then(|id| i32::try_from(id).ok())
@@ -312,7 +305,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Disarms the kill on drop. Required once the whole group has ended, since its id may be reused.
+    /// Prevents the kill on drop. Must be called once the whole group has ended, because its id may be reused.
     fn forget(&mut self) {
         self.id = None;
     }
@@ -338,7 +331,8 @@ fn ended_from(status: ExitStatus) -> JobExit {
     }
 }
 
-/// Reads what is still in the pipes. Does not wait until they close, since a grandchild may keep them open.
+/// Reads the output that is still in the pipes. Does not wait until the pipes close, because a grandchild may keep them
+/// open.
 async fn drain<A: AsyncRead + Unpin, B: AsyncRead + Unpin>(
     out: &mut OutputPipe<A>,
     err: &mut OutputPipe<B>,

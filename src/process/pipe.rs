@@ -4,14 +4,14 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::HeadTailBuffer;
 
-/// Bytes per read.
+/// Maximum number of bytes of one read.
 const CHUNK: usize = 16 * 1024;
 
-/// A pipe and the first bytes of a character that has not arrived completely.
+/// A pipe, and the first bytes of a character that has not arrived completely yet.
 pub struct OutputPipe<P> {
     open: Option<P>,
     bytes: Vec<u8>,
-    /// The number of bytes of an incomplete character at the start of `bytes`, at most 3.
+    /// Number of bytes of the incomplete character at the start of `bytes`, at most 3.
     partial: usize,
 }
 
@@ -41,7 +41,8 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
         }
     }
 
-    /// Forwards the `n` bytes just read, except an incomplete character at their end. `n == 0` closes the pipe.
+    /// Forwards the `n` bytes that were just read, except an incomplete character at their end. `n` of 0 means that the
+    /// pipe is closed.
     pub fn forward(&mut self, n: usize, buffer: &mut HeadTailBuffer, live: &mut impl FnMut(&[u8])) {
         if n == 0 {
             self.open = None;
@@ -58,7 +59,7 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
         self.partial = there - whole;
     }
 
-    /// Forwards the incomplete character, if any. Call it when no more bytes will arrive.
+    /// Forwards the incomplete character at the end, if there is one. Must be called when no more bytes will arrive.
     pub fn flush(&mut self, buffer: &mut HeadTailBuffer, live: &mut impl FnMut(&[u8])) {
         let partial = std::mem::take(&mut self.partial);
         if partial > 0 {
@@ -68,7 +69,7 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
     }
 }
 
-/// Returns the length of the incomplete character at the end of `bytes`.
+/// Returns the number of bytes of the incomplete character at the end of `bytes`.
 fn partial_char_len(bytes: &[u8]) -> usize {
     let from = bytes.len().saturating_sub(3);
     for (at, byte) in bytes.iter().enumerate().skip(from).rev() {

@@ -100,7 +100,7 @@ async fn background_process_does_not_delay_the_result() {
         (report.ended, report.output.as_str()),
         (JobExit::Code(0), "ok\n")
     );
-    assert_eq!(report.leftovers, LeftoverProcesses::Killed);
+    assert!(report.had_leftovers);
     wait_until_gone(pid_in(&file).unwrap()).await;
 }
 

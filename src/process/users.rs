@@ -1,23 +1,24 @@
-//! Finds processes that use a folder or a file. Checked before a lock that one of them may hold is removed.
+//! Finds processes that use a folder or a file. Used before a lock is removed that such a process may hold.
 
 use std::path::Path;
 
-/// Whether a git process uses a folder.
+/// Whether a git process uses one of some folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GitUse {
-    /// No git process uses it.
+    /// No git process uses the folders.
     None,
-    /// No visible git process uses it. Processes of other users or namespaces may be invisible.
+    /// No visible git process uses the folders. Processes of other users or namespaces may be invisible.
     NoneShown,
-    /// The git process with this id uses it, or may use it: another user's process does not show its directory.
+    /// The git process with this id uses a folder. Another user's git process counts too, because its directory is not
+    /// visible.
     By(u32),
-    /// Not known on this operating system.
+    /// This operating system does not show which files a process uses.
     Unknown,
 }
 
-/// Returns whether a git process of any user uses one of these folders, whose paths have no symbolic links. A process
-/// uses a folder if its working directory is in it or its arguments or environment name it. A git that waits for an
-/// editor or a pager counts.
+/// Returns whether a git process of any user uses one of these folders, whose paths must not contain symbolic links. A
+/// process uses a folder if its working directory is in the folder, or its arguments or environment name the folder. A
+/// git process that waits for an editor or a pager counts too.
 #[cfg(target_os = "linux")]
 pub fn git_in(folders: &[&Path]) -> GitUse {
     for (id, dir) in processes() {
@@ -49,11 +50,12 @@ fn shows_all_processes() -> bool {
     namespace.as_os_str() == FIRST_NAMESPACE && shows_all_users(&mounts)
 }
 
-/// The initial PID namespace (`PROC_PID_INIT_INO` in the kernel). All others are nested in it.
+/// The link of the initial PID namespace (`PROC_PID_INIT_INO` in the kernel). All other PID namespaces are nested in
+/// it.
 #[cfg(target_os = "linux")]
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Returns whether `/proc` is mounted without hiding processes, given the content of `mountinfo`.
+/// Returns whether `/proc` shows the processes of all users, according to the content of `mountinfo`.
 #[cfg(target_os = "linux")]
 fn shows_all_users(mounts: &str) -> bool {
     // `22 27 0:21 / /proc rw,relatime - proc proc rw,hidepid=2`; a later mount covers an earlier one.
@@ -104,7 +106,7 @@ fn processes() -> impl Iterator<Item = (u32, std::path::PathBuf)> {
     })
 }
 
-/// Returns whether a process has exited or is exiting, which shows in its virtual memory size of 0.
+/// Returns whether a process has exited or is exiting: its virtual memory size is 0.
 #[cfg(target_os = "linux")]
 fn has_ended(dir: &Path) -> bool {
     let stat = std::fs::read_to_string(dir.join("stat")).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 
-use super::event::{Event, EventKind};
+use super::event::{BoardEvent, Event, EventKind};
 use crate::domain::redact::Redactor;
 use crate::domain::timestamp::Timestamp;
 
@@ -57,7 +57,7 @@ impl EventSender {
     /// Redacts an event. Deltas are redacted by their source, because a secret may be split between two of them.
     /// Board events are not redacted, so that they match the files.
     fn clean(&self, kind: EventKind) -> EventKind {
-        if kind.is_delta() || matches!(kind, EventKind::BoardChanged { .. }) {
+        if kind.is_delta() || matches!(kind, EventKind::Board(BoardEvent::BoardChanged { .. })) {
             return kind;
         }
         self.redactor.data(kind)
@@ -113,25 +113,29 @@ impl EventReceiver {
 mod tests {
     use super::*;
     use crate::domain::ids::Name;
+    use crate::protocol::{AgentEvent, CrewEvent};
 
     #[tokio::test]
     async fn full_bus_drops_only_deltas() {
         let (publisher, mut inlet) = bus(|| Timestamp(1.0));
-        let delta = || EventKind::TextDelta {
-            agent: Name::lead(),
-            text: "x".into(),
-        };
+        let delta = || AgentEvent::TextDelta { text: "x".into() }.of(Name::lead());
         for _ in 0..BUS_CAPACITY + 10 {
             publisher.publish(delta()).await;
         }
-        let last = tokio::spawn(async move { publisher.publish(EventKind::CrewAtRest).await });
+        let last =
+            tokio::spawn(
+                async move { publisher.publish(EventKind::Crew(CrewEvent::AllIdle)).await },
+            );
         let mut seen = Vec::new();
         while let Some(event) = inlet.next().await {
             seen.push(event);
         }
         last.await.unwrap();
         assert_eq!(seen.len(), BUS_CAPACITY + 1);
-        assert_eq!(seen.last().unwrap().kind, EventKind::CrewAtRest);
+        assert_eq!(
+            seen.last().unwrap().kind,
+            EventKind::Crew(CrewEvent::AllIdle)
+        );
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -141,7 +145,7 @@ mod tests {
             let publisher = publisher.clone();
             tokio::spawn(async move {
                 for _ in 0..2000 {
-                    publisher.publish(EventKind::CrewAtRest).await;
+                    publisher.publish(EventKind::Crew(CrewEvent::AllIdle)).await;
                 }
             });
         }
@@ -158,10 +162,7 @@ mod tests {
         let event = Event {
             seq: 7,
             at: Timestamp(1.5),
-            kind: EventKind::TextDelta {
-                agent: Name::lead(),
-                text: "hi".into(),
-            },
+            kind: AgentEvent::TextDelta { text: "hi".into() }.of(Name::lead()),
         };
         let line = serde_json::to_string(&event).unwrap();
         assert_eq!(

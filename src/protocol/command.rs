@@ -8,14 +8,42 @@ use crate::domain::permission::PermissionScope;
 use crate::domain::request::Decision;
 use crate::domain::worktree::Losses;
 
+/// Identifies a command within the front end that sent it. Other front ends use the same numbers, so a rejection is
+/// never passed from one to another: readers of a journal skip it ([`super::EventKind::is_command_reply`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandId(pub u64);
+
+/// The ids of one front end: 1, 2, 3, …
+#[derive(Debug, Default)]
+pub struct CommandIds {
+    last: u64,
+}
+
+impl CommandIds {
+    /// Gives a command the next id.
+    pub fn assign(&mut self, command: Command) -> SentCommand {
+        self.last += 1;
+        let id = CommandId(self.last);
+        SentCommand { id, command }
+    }
+}
+
+/// A command as it goes to the crew.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SentCommand {
+    /// Comes back with the rejection.
+    pub id: CommandId,
+    pub command: Command,
+}
+
 /// A command of the user. The doc of each variant names the events that answer it. A command that fails is answered
-/// by [`super::EventKind::Refused`], which identifies it by [`Command::asked`].
+/// by `CommandRejected`, which carries its [`CommandId`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Command {
     /// Sends a prompt to an agent. Answered by `Prompted` when the agent reads it: between two steps of its turn or
     /// at the start of its next turn, also after an interrupt. Until then the prompt is kept on disk. For a teammate
-    /// it is a message from `user`, so `LetterMoved` follows too.
+    /// it is a message from `user`, so `MessageMoved` follows too.
     Prompt { to: Name, text: String },
     /// Interrupts the current turn of an agent; partial work is kept. Answered by `TurnEnded`.
     Interrupt { agent: Name },
@@ -30,25 +58,25 @@ pub enum Command {
     /// Approves or rejects a request, or answers a question. Answered by `RequestChanged`.
     Decide(Decision),
     /// Approves a permission, and everything in `scope` for the whole team until crewdeck ends. Answered by
-    /// `RequestChanged` and `RulesChanged`.
+    /// `RequestChanged` and `PermissionsChanged`.
     Allow {
         /// The permission request.
         request: RequestId,
         /// One of the scopes that the request offers.
         scope: PermissionScope,
     },
-    /// Revokes a session permission. Answered by `RulesChanged`.
+    /// Revokes a session permission. Answered by `PermissionsChanged`.
     TakeBack {
         /// The number of the session permission.
         rule: u64,
     },
     /// Asks a teammate to shut down. No approval is needed, since the user asks. Answered by `RequestChanged`.
     AskShutdown { member: Name },
-    /// Ends a teammate at once, even in the middle of a turn, and releases its task. Answered by `TeamChanged`.
+    /// Ends a teammate at once, even in the middle of a turn, and releases its task. Answered by `RosterChanged`.
     Force { member: Name },
-    /// Asks a teammate for its status. Answered by `LetterMoved`.
+    /// Asks a teammate for its status. Answered by `MessageMoved`.
     Nudge { member: Name },
-    /// Changes the board. Answered by `PersonActed` and `BoardChanged`.
+    /// Changes the board. Answered by `UserActed` and `BoardChanged`.
     Task(Box<TaskCommand>),
     /// Merges the branch of a completed task. Answered by a `Notice` with the result.
     Merge { task: TaskId },
@@ -57,7 +85,7 @@ pub enum Command {
     MergeAll { tasks: Vec<TaskId> },
     /// Requests the diff of a task's branch. Answered by `DiffShown`.
     ShowDiff { task: TaskId },
-    /// Requests what would be lost if a task's worktree were removed. Answered by `WorktreeJudged`.
+    /// Requests what would be lost if a task's worktree were removed. Answered by `WorktreeInspected`.
     JudgeWorktree { task: TaskId },
     /// Removes the worktree of a task. Refused if more would be lost than the user has confirmed. Answered by a
     /// `Notice` with the result.
@@ -68,11 +96,29 @@ pub enum Command {
     },
     /// Requests the model names that the server offers. Answered by `ModelsListed`.
     ListModels,
-    /// Switches to another model from the next call on. Answered by `CrewReady`.
+    /// Switches to another model from the next call on. Answered by `Ready`.
     UseModel {
         /// The name of the model.
         name: String,
     },
+}
+
+impl Command {
+    /// Returns whether the next command does not wait for this one. True for commands that use git or the model server:
+    /// git may be slow, runs the user's hooks and serializes merges, and a server may not answer.
+    pub fn is_slow(&self) -> bool {
+        match self {
+            Command::Merge { .. }
+            | Command::MergeAll { .. }
+            | Command::ShowDiff { .. }
+            | Command::JudgeWorktree { .. }
+            | Command::RemoveWorktree { .. }
+            | Command::ListModels => true,
+            // Completing a task commits the worktree's uncommitted files first.
+            Command::Task(change) => matches!(**change, TaskCommand::Complete { .. }),
+            _ => false,
+        }
+    }
 }
 
 /// A change of the board by the user. The same rules apply as for the subcommands of `crewdeck task`.

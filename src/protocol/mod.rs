@@ -2,11 +2,9 @@
 
 pub mod bus;
 pub mod command;
-pub mod command_ref;
 pub mod event;
 pub mod session_info;
 
 pub use bus::{EventReceiver, EventSender};
-pub use command::{Command, TaskCommand};
-pub use command_ref::CommandRef;
-pub use event::{Event, EventKind};
+pub use command::{Command, CommandId, CommandIds, SentCommand, TaskCommand};
+pub use event::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};

@@ -14,7 +14,7 @@ use super::{StoreError, regular_file};
 const TEMPORARY: &str = ".tmp-";
 /// Pause between two attempts to take a lock when the wait has a time limit.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// Age at which a temporary file counts as left behind by a killed writer.
+/// Minimum age at which a temporary file counts as left behind by a killed writer.
 const STALE_AGE: Duration = Duration::from_secs(60);
 
 /// Replaces a file atomically: readers, and the disk after a crash, see either the complete old or the complete new
@@ -67,7 +67,7 @@ fn write_new_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError>
     sync_folder(folder_of(path)).map_err(StoreError::at(path))
 }
 
-/// Gives an unnamed file a path. Tests replace it.
+/// The type of [`UnnamedFile::link`]. Tests pass another function.
 type Link = fn(&UnnamedFile, &Path) -> std::io::Result<()>;
 
 /// An open file without a name (`O_TMPFILE`). The kernel removes it if the writer is killed.
@@ -167,8 +167,9 @@ pub fn sweep(temporary: &[PathBuf]) {
     sweep_if(temporary, |meta| is_stale(meta, SystemTime::now()));
 }
 
-/// Deletes temporary files that are older than the hold on `lock`, the lock of their folder. Their writers held the lock
-/// earlier and have ended. A newer file may belong to a writer on another machine that does not share the lock.
+/// Deletes the temporary files that were written before this process acquired `lock`, the lock of their folder: their
+/// writers held the lock earlier and have ended. A newer file may belong to a writer on another machine that does not
+/// share the lock, so it is deleted only if no writer has touched it for a minute.
 pub fn sweep_under(lock: &Lock, temporary: &[PathBuf]) {
     sweep_if(temporary, |meta| {
         let is_older = meta.modified().is_ok_and(|at| at <= lock.since);
@@ -194,8 +195,8 @@ pub struct Lock {
     since: SystemTime,
 }
 
-/// Unlocks explicitly: a child process that another thread is starting has copies of all open files for a moment, and
-/// would otherwise keep the lock until it runs `exec`.
+/// Unlocks explicitly: a child process that another thread is starting has copies of all open files until it runs `exec`,
+/// and would keep the lock that long if the file were only closed.
 impl Drop for Lock {
     fn drop(&mut self) {
         // If this fails, closing the file releases the lock.
@@ -233,7 +234,8 @@ impl Lock {
         }
     }
 
-    /// Returns whether a process holds the lock now. Creates no lock file. Returns `false` if the file cannot be opened.
+    /// Returns whether any process, including this one, holds the lock now. Creates no lock file. Returns `false` if the
+    /// file cannot be opened.
     pub fn is_held(path: &Path) -> bool {
         let Ok(file) = regular_file::open(path) else {
             return false;
@@ -264,7 +266,7 @@ impl Lock {
     }
 
     /// Returns a second handle to the lock for a child process. If this process is killed, the lock stays held until the
-    /// child closes the handle. Dropping the [`Lock`] releases it at once.
+    /// child closes the handle. Dropping the [`Lock`] releases the lock at once, even if the child has the handle open.
     ///
     /// # Errors
     /// When no file descriptor is left.

@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{StoreError, regular_file};
 
-/// Bytes before a position that identify it: the end of a message, including its timestamp.
+/// Number of bytes before a position that identify the position. They hold the end of a message, with its timestamp.
 const MARK_BYTES: u64 = 96;
 
 /// A read position in an inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Cursor {
-    /// Bytes from the start of the inbox.
+    /// The position, in bytes from the start of the inbox.
     pub offset: u64,
-    /// Hash of the bytes before the position; `None` if unknown.
+    /// Hash of up to 96 bytes before the position; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<u64>,
 }
 
 impl Cursor {
-    /// Returns the position at `offset` of `file`. `mark` is `None` if the file is shorter.
+    /// Returns the position `offset` in `file`. Its `mark` is `None` if the file is shorter than `offset`.
     pub(super) fn at(file: &mut File, offset: u64) -> std::io::Result<Cursor> {
         let before = offset.min(MARK_BYTES);
         file.seek(SeekFrom::Start(offset - before))?;
@@ -39,7 +39,8 @@ impl Cursor {
         Ok(is_within && (self.mark.is_none() || Cursor::at(file, self.offset)?.mark == self.mark))
     }
 
-    /// Returns whether the inbox at `path` still has the content that was read. A missing inbox matches offset 0.
+    /// Returns whether the inbox at `path` still has the content that was read up to this position. A missing inbox matches
+    /// only offset 0.
     pub(super) fn matches_file(&self, path: &Path) -> Result<bool, StoreError> {
         match regular_file::open(path) {
             Ok(mut file) => self.matches(&mut file).map_err(StoreError::at(path)),
@@ -49,7 +50,7 @@ impl Cursor {
     }
 }
 
-/// Returns the FNV-1a hash. It is stored in files, so it must never change.
+/// Returns the FNV-1a hash of `bytes`. Hashes are stored in files, so the algorithm must never change.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |number, byte| {
         (number ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

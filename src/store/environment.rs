@@ -1,4 +1,5 @@
-//! Looks at the machine and the project for the system prompt: bounded in size, and without files that git ignores.
+//! Describes the machine and the project for the system prompt. The description is bounded in size and names no files
+//! that git ignores.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,21 +11,23 @@ use crate::domain::environment::{Environment, FileTree, GitState};
 use crate::domain::folders::is_reserved;
 use crate::domain::text::{clip, escape_control_chars, one_line};
 
-/// Most commits that are named.
+/// Number of commits to list, as an argument for git.
 const COMMITS_MAX: &str = "3";
-/// Most bytes of an answer of git.
+/// Maximum size of git's output, in bytes.
 const ANSWER_MAX: usize = 256 * 1024;
-/// Most files and folders that are looked at.
+/// Maximum number of files and folders to visit.
 const ENTRIES_MAX: usize = 2000;
-/// Most lines of the overview, and most of one folder.
-const LINES_MAX: usize = 50;
-const FOLDER_LINES_MAX: usize = 8;
-/// Most bytes of the overview: every first request carries it.
-const TREE_BYTES_MAX: usize = 1000;
-/// Most characters of a line.
+/// Limits on the number of names per folder in the overview, tried in this order until the overview fits.
+const FOLDER_NAMES_MAX: [usize; 4] = [8, 4, 2, 0];
+/// Maximum number of files of the root directory in the overview.
+const ROOT_NAMES_MAX: usize = 12;
+/// Maximum size of the overview, in bytes: it is part of every system prompt.
+const TREE_BYTES_MAX: usize = 800;
+/// Maximum length of a file name or of a line from git, in characters.
 const WIDTH_MAX: usize = 60;
 
-/// Looks at the directory `root` on the day `date`. Blocks: git and the directory are read.
+/// Returns the description of this machine and of the project in `root`. `date` is today's date. Blocks: runs git and
+/// reads the directory.
 pub fn environment(root: &Path, date: String) -> Environment {
     Environment {
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
@@ -34,9 +37,9 @@ pub fn environment(root: &Path, date: String) -> Environment {
     }
 }
 
-/// Asks git for what it knows without a look at the files: `git status` runs the clean filters that the repository's settings name, and
-/// nothing of the repository may run before the user has approved it. For the same reason no signature is checked and no
-/// missing object is fetched.
+/// Returns the branch and the last commits. Does not run `git status`, because it starts the clean filters that the
+/// repository's settings name, and nothing from the repository may run before the user has approved it. For the same
+/// reason, no signature is checked and no missing object is fetched.
 fn git_state(root: &Path) -> Result<GitState, GitError> {
     let git = Git::at(root).without_fetching();
     let lines = |args: &[&str]| -> Result<Vec<String>, GitError> {
@@ -72,52 +75,75 @@ fn tree(root: &Path) -> FileTree {
         .filter_entry(|entry| !is_reserved(&entry.file_name().to_string_lossy()))
         .sort_by_file_name(std::cmp::Ord::cmp)
         .build();
+    // The root's files have the key "", which sorts first.
     let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut left_out = 0;
-    for (nth, entry) in walk.flatten().filter(|entry| entry.depth() > 0).enumerate() {
-        if nth >= ENTRIES_MAX {
-            left_out += 1;
+    let mut total = 0;
+    for entry in walk.flatten().filter(|entry| entry.depth() > 0) {
+        total += 1;
+        if total > ENTRIES_MAX {
             break;
         }
         let mut name = one_line(&escape_control_chars(&entry.file_name().to_string_lossy()));
-        if entry.file_type().is_some_and(|t| t.is_dir()) {
+        let is_folder = entry.file_type().is_some_and(|t| t.is_dir());
+        if is_folder {
             name.push('/');
         }
         let name = clip(&name, WIDTH_MAX);
-        if entry.depth() == 1 {
-            folders.entry(name).or_default();
-        } else {
-            let parent = entry.path().parent().and_then(Path::file_name);
-            let parent = parent.map(|p| one_line(&escape_control_chars(&p.to_string_lossy())));
-            let parent = clip(&format!("{}/", parent.unwrap_or_default()), WIDTH_MAX);
-            folders.entry(parent).or_default().push(name);
+        match (entry.depth(), is_folder) {
+            (1, true) => drop(folders.entry(name).or_default()),
+            (1, false) => folders.entry(String::new()).or_default().push(name),
+            _ => {
+                let parent = entry.path().parent().and_then(Path::file_name);
+                let parent = parent.map(|p| one_line(&escape_control_chars(&p.to_string_lossy())));
+                let parent = clip(&format!("{}/", parent.unwrap_or_default()), WIDTH_MAX);
+                folders.entry(parent).or_default().push(name);
+            }
         }
     }
     let mut lines = Vec::new();
-    for (name, inside) in folders {
-        if lines.len() >= LINES_MAX {
-            left_out += 1 + inside.len();
-            continue;
+    for most in FOLDER_NAMES_MAX {
+        lines = tree_lines(&folders, most);
+        if lines.iter().map(|(line, _)| line.len() + 1).sum::<usize>() <= TREE_BYTES_MAX {
+            break;
         }
-        lines.push(name);
-        let room = FOLDER_LINES_MAX.min(LINES_MAX - lines.len().min(LINES_MAX));
-        left_out += inside.len().saturating_sub(room);
-        lines.extend(
-            inside
-                .into_iter()
-                .take(room)
-                .map(|name| format!("  {name}")),
-        );
     }
+    let mut tree = FileTree {
+        lines: Vec::new(),
+        left_out: total,
+    };
     let mut bytes = 0;
-    let fitting = lines.iter().take_while(|line: &&String| {
-        bytes += line.len() + 1;
-        bytes <= TREE_BYTES_MAX
-    });
-    let fitting = fitting.count();
-    left_out += lines.len() - fitting;
-    lines.truncate(fitting);
-    FileTree { lines, left_out }
+    for (line, count) in lines {
+        if bytes + line.len() < TREE_BYTES_MAX {
+            bytes += line.len() + 1;
+            tree.lines.push(line);
+            tree.left_out -= count;
+        }
+    }
+    tree
+}
+
+/// Returns one line for the files of the root and one for each folder, each with the number of entries that the line
+/// names. A folder's line has at most `most` names.
+fn tree_lines(folders: &BTreeMap<String, Vec<String>>, most: usize) -> Vec<(String, usize)> {
+    let line = |(folder, names): (&String, &Vec<String>)| {
+        let (most, mut count) = if folder.is_empty() {
+            (ROOT_NAMES_MAX, 0)
+        } else {
+            (most, 1)
+        };
+        let shown = &names[..names.len().min(most)];
+        count += shown.len();
+        let mut line = folder.clone();
+        if !folder.is_empty() && !names.is_empty() {
+            line.push_str(": ");
+        }
+        line.push_str(&shown.join(", "));
+        if shown.len() < names.len() {
+            line.push_str(if shown.is_empty() { "…" } else { ", …" });
+        }
+        (line, count)
+    };
+    folders.iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -141,24 +167,38 @@ mod tests {
         }
         std::fs::write(dir.path().join(".gitignore"), "target\n").unwrap();
         let found = tree(dir.path());
-        assert_eq!(found.lines, ["README.md", "src/", "  main.rs", "  ui/"]);
+        assert_eq!(found.lines, ["README.md", "src/: main.rs, ui/"]);
         assert_eq!(found.left_out, 0);
     }
 
-    #[test]
-    fn overview_is_bounded_and_counts_what_is_missing() {
+    /// Returns the overview of a directory with this many folders of 20 files each.
+    fn tree_of(folders: usize) -> FileTree {
         let dir = tempfile::tempdir().unwrap();
-        for folder in 0..30 {
+        for folder in 0..folders {
             let folder = dir.path().join(format!("folder-{folder:02}"));
             std::fs::create_dir_all(&folder).unwrap();
             for file in 0..20 {
                 std::fs::write(folder.join(format!("{file:02}")), "").unwrap();
             }
         }
-        let found = tree(dir.path());
-        assert!(found.lines.len() <= LINES_MAX, "{}", found.lines.len());
+        tree(dir.path())
+    }
+
+    #[test]
+    fn overview_is_bounded_and_counts_what_is_missing() {
+        let found = tree_of(2);
+        let first = "folder-00/: 00, 01, 02, 03, 04, 05, 06, 07, …";
+        assert_eq!(found.lines[0], first);
+        assert_eq!(found.left_out, 2 * 12);
+        // Names go before folders.
+        let found = tree_of(30);
+        assert_eq!(found.lines.len(), 30);
+        assert_eq!(found.lines[29], "folder-29/: 00, 01, …");
+        assert_eq!(found.left_out, 30 * 18);
+        let found = tree_of(90);
         assert!(found.lines.join("\n").len() <= TREE_BYTES_MAX);
-        assert_eq!(found.lines.len() + found.left_out, 30 * 21);
+        assert_eq!(found.lines[0], "folder-00/: …");
+        assert_eq!(found.left_out, 90 * 21 - found.lines.len());
     }
 
     #[test]

@@ -4,11 +4,11 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
-/// Coarsest timestamp resolution of the file systems in use. Two changes within one tick can have the same timestamps.
+/// The coarsest timestamp resolution of common file systems. Two changes within this time can have the same timestamps.
 const TICK: Duration = Duration::from_secs(2);
 
-/// Inode, size, `mtime` and `ctime` of a file. Programs cannot set `ctime`, so a copy that keeps its old `mtime` is
-/// detected too.
+/// Inode, size, `mtime` and `ctime` of a file. Programs cannot set `ctime`, so a change is detected even if a program
+/// restores the old `mtime`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FileFingerprint {
     inode: u64,
@@ -29,7 +29,7 @@ impl FileFingerprint {
         (age >= TICK + Duration::from_secs(1)).then_some(fingerprint)
     }
 
-    /// Returns whether `meta` belongs to the unchanged file.
+    /// Returns whether the file is unchanged, according to its current metadata `meta`.
     pub fn matches(&self, meta: &Metadata) -> bool {
         *self == FileFingerprint::from_metadata(meta)
     }

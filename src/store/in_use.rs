@@ -4,7 +4,8 @@ use super::{Board, StoreError, Worktrees};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::Worktree;
 
-/// Returns the task that is in progress in `tree`: a task bound to it, or else the task that the registry names.
+/// Returns the task that is in progress in `tree`: a task bound to it, else the task that the registry names for it;
+/// `None` if neither is in progress.
 ///
 /// # Errors
 /// When the board or the registry cannot be read.

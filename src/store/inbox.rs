@@ -5,9 +5,9 @@ use serde_json::Value;
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::MailMessage;
 
-/// Most messages returned by one read. The next read returns the others.
+/// Maximum number of messages that one read returns. The next read returns the others.
 pub const MESSAGES_MAX: usize = 200;
-/// Most bytes of messages returned by one read.
+/// Size of the parsed lines, in bytes, at which a read stops. The next read returns the other messages.
 pub const BYTES_MAX: usize = 256 * 1024;
 
 /// The parsed lines of a part of an inbox.
@@ -17,7 +17,7 @@ pub struct ParsedLines {
     pub letters: Vec<MailMessage>,
     /// Offset in the inbox of the end of each message, without its newline.
     pub ends: Vec<u64>,
-    /// Lines that are not messages. The caller sets them aside.
+    /// Lines that are not messages. A reader copies them to a separate file.
     pub bad: Vec<String>,
     /// Number of bytes consumed. The rest is read again later.
     pub used: usize,

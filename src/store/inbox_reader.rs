@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use super::atomic::Lock;
 use super::cursor::Cursor;
-use super::mailbox::{BadLines, Mailbox, UnreadMessages};
+use super::mailbox::{Mailbox, UnreadMessages};
 use super::transcript::{self, Transcript};
 use super::{StoreError, regular_file};
 use crate::domain::ids::Name;
 
-/// Most bytes of a [`ReaderNote`].
+/// Maximum size of a [`ReaderNote`] in the lock file, in bytes.
 const NOTE_MAX: u64 = 4096;
 
-/// The exclusive right to take messages from one inbox. The kernel releases the lock when the holder ends, even if it is
-/// killed. Writers do not wait for it. Keep the reader from [`Reader::pending`] to [`Reader::acknowledge`], so that no
-/// other reader gets the same messages.
+/// The exclusive right to take messages from one inbox. The kernel releases the lock when the holder ends, even if it
+/// is killed. Writers do not wait for it. Keep the reader from [`InboxReader::pending`] to
+/// [`InboxReader::acknowledge`], so that no other reader gets the same messages.
 #[derive(Debug)]
 pub struct InboxReader {
     post: Mailbox,
@@ -34,10 +34,10 @@ struct ReaderNote {
     /// Name of the log in `.transcripts` to which the reader is about to write the messages.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     log: String,
-    /// Offset up to which the messages are written to the log.
+    /// Offset in the inbox up to which the reader is about to write the messages to the log.
     #[serde(default)]
     upto: u64,
-    /// Hash of the bytes before the offset: [`Cursor::mark`].
+    /// Hash of the bytes before the offset `upto`: [`Cursor::mark`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mark: Option<u64>,
 }
@@ -70,7 +70,7 @@ impl InboxReader {
         Ok(reader)
     }
 
-    /// Acknowledges messages that a killed reader has written to its log.
+    /// Acknowledges the messages that a killed reader has written to its log but not acknowledged.
     fn acknowledge_logged(&self) -> Result<(), StoreError> {
         let ReaderNote {
             log, upto, mark, ..
@@ -84,7 +84,7 @@ impl InboxReader {
     }
 
     /// Records that the messages up to `cursor` are about to be written to `log`. If this process is killed before
-    /// [`Reader::acknowledge`], the next reader checks the log and does not take these messages again.
+    /// [`InboxReader::acknowledge`], the next reader checks the log and does not take these messages again.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -108,8 +108,8 @@ impl InboxReader {
         written.map_err(StoreError::at(self.post.reader_path(&self.name)))
     }
 
-    /// Returns the messages that were not acknowledged yet. Copies damaged lines aside. The messages stay unread until
-    /// [`Reader::acknowledge`].
+    /// Returns the messages that were not acknowledged yet. They stay unread until [`InboxReader::acknowledge`]. Copies
+    /// damaged lines to `NAME.jsonl.damaged-1`.
     ///
     /// # Errors
     /// When the inbox cannot be read.
@@ -123,7 +123,7 @@ impl InboxReader {
         let (mut pending, bad) = post.unread(name)?;
         if !bad.is_empty() {
             post.set_aside(name, &bad)?;
-            pending.bad_lines = BadLines::SetAside;
+            pending.is_bad_set_aside = true;
             if pending.letters.is_empty() {
                 self.acknowledge(&pending.upto)?;
             }
@@ -131,8 +131,8 @@ impl InboxReader {
         Ok(pending)
     }
 
-    /// Marks everything up to `cursor` as read, once it is stored in the conversation. Does nothing if it is already
-    /// marked, or if the inbox was truncated since and no longer matches `cursor`.
+    /// Marks everything up to `cursor` as read. Call this once the messages are stored in the conversation. Does nothing if
+    /// they are already marked, or if the inbox was truncated since and no longer matches `cursor`.
     ///
     /// # Errors
     /// When the position cannot be saved. The same messages are then returned again.

@@ -1,4 +1,4 @@
-//! The journal of a session: all events except deltas, one JSON value per line.
+//! The journal of a session: all events except the parts of streamed responses, one JSON value per line.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::{StoreError, regular_file};
 
-/// Most bytes of a journal that are read. Of a longer journal, the end is read.
+/// Maximum number of bytes to read from a journal. Of a longer journal, only the end is read.
 pub const READ_MAX: u64 = 16 * 1024 * 1024;
 
-/// Most bytes that [`Journal::head`] reads.
+/// Maximum number of bytes that [`Journal::head`] reads.
 const HEAD_MAX: u64 = 64 * 1024;
 
 /// A session's journal: `.crewdeck/sessions/ID/journal.jsonl`.
@@ -98,12 +98,12 @@ fn whole_lines(bytes: &[u8]) -> Vec<String> {
     lines.map(|l| l.trim_end().to_string()).collect()
 }
 
-/// Whether a read contains the beginning of the journal.
+/// Whether the lines of a read begin at the start of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JournalStart {
-    /// The first line is the first of the journal.
+    /// The first line that was read is the first line of the journal.
     Whole,
-    /// The journal is longer than `READ_MAX`, and its beginning was left out.
+    /// The journal is longer than `READ_MAX`, so its beginning was not read.
     Cut,
 }
 
@@ -112,7 +112,7 @@ pub enum JournalStart {
 pub enum TailRead {
     /// No new complete line.
     Nothing,
-    /// Lines after those that were read before.
+    /// Lines that follow those of earlier reads.
     Lines(Vec<String>),
     /// Lines that replace everything read before: this is the first read, or the file was replaced or truncated.
     Replaced(Vec<String>, JournalStart),
@@ -122,7 +122,7 @@ pub enum TailRead {
 #[derive(Debug)]
 pub struct JournalTail {
     path: PathBuf,
-    /// Inode of the file and number of bytes read.
+    /// Inode of the file and number of bytes read so far; `None` before the first read.
     at: Option<(u64, u64)>,
 }
 
@@ -135,7 +135,7 @@ impl JournalTail {
         }
     }
 
-    /// Returns the folder of the journal.
+    /// Returns the folder that contains the journal.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }

@@ -1,4 +1,4 @@
-//! Finds leftover files in the state folders: damaged files that were set aside and temporary files of killed writers.
+//! Finds leftover files in the state folders: damaged files that were renamed and temporary files of killed writers.
 //! Also measures the size of folders.
 
 use std::fs;
@@ -17,19 +17,19 @@ const FOLDERS: &[&str] = &[
     ".worktrees",
     ".crewdeck",
 ];
-/// Most files of each kind that are listed.
+/// Maximum number of files of each kind in the list. Further files are omitted.
 const FILES_MAX: usize = 200;
 
 /// Leftover files in the state folders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Leftovers {
-    /// Damaged files that were set aside, at most `FILES_MAX`.
+    /// Damaged files that crewdeck has renamed, at most `FILES_MAX`.
     pub damaged: Vec<DamagedFile>,
     /// Temporary files older than a minute, at most `FILES_MAX`.
     pub temporary: Vec<PathBuf>,
 }
 
-/// A damaged file that was set aside.
+/// A damaged file that crewdeck has renamed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedFile {
     /// Current path, relative to the root.
@@ -76,7 +76,8 @@ pub fn leftovers(root: &Path) -> Leftovers {
     found
 }
 
-/// Returns whether `end` is a suffix of [`atomic::set_aside`] after `.damaged`: `-3`, or empty.
+/// Returns whether `end`, the text after `.damaged` in a file name, can come from [`atomic::set_aside`]: a number such as
+/// `-3`, or nothing.
 fn is_number(end: &str) -> bool {
     let digits = end.strip_prefix('-').unwrap_or(end);
     digits.bytes().all(|b| b.is_ascii_digit()) && (end.is_empty() || !digits.is_empty())
@@ -87,7 +88,7 @@ pub fn size_below(root: &Path, folder: &str) -> DiskUse {
     super::worktrees::size_of(&root.join(folder))
 }
 
-/// Returns whether `root` has a state folder of a crew.
+/// Returns whether `root` contains one of crewdeck's state folders, because a crew has run there.
 pub fn has_state(root: &Path) -> bool {
     [".tasks", ".team", ".crewdeck"]
         .iter()

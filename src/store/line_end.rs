@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Attempts to read the last byte of a file that is truncated meanwhile.
+/// Maximum number of attempts to read the last byte. An attempt fails if the file is truncated meanwhile.
 const ATTEMPTS_MAX: usize = 100;
 
 /// Returns whether `file` is empty or ends with a newline.

@@ -1,8 +1,8 @@
-//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl` and how far each was acknowledged.
+//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl`, and up to where each inbox was acknowledged.
 //!
 //! crewdeck only appends to an inbox and never truncates it, because writers without the lock may be appending. The read
 //! position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an inbox at any time. Only the
-//! holder of the reader lock takes messages ([`Reader`](super::Reader)).
+//! holder of the reader lock takes messages ([`InboxReader`](super::InboxReader)).
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -17,12 +17,13 @@ use crate::domain::ids::Name;
 use crate::domain::mail::{DeliveryState, MAIL_MESSAGE_MAX, MailMessage};
 use crate::domain::timestamp::Timestamp;
 
-/// Bytes per read: more than the messages of one read can have, so that a line that is too long is detected.
+/// Number of bytes to read at once. It exceeds the maximum size of the messages of one read, so that a line that is too
+/// long is detected.
 const READ_MAX: u64 = (BYTES_MAX + 4 * MAIL_MESSAGE_MAX) as u64;
-/// Bytes at the end of each inbox that [`Mailbox::recent`] reads.
+/// Number of bytes that [`Mailbox::recent`] reads from the end of each inbox.
 const RECENT_MAX: u64 = 256 * 1024;
 
-/// Most bytes of a cursor file.
+/// Maximum size of a cursor file, in bytes.
 const CURSOR_MAX: u64 = 4096;
 
 /// The inboxes of a root. Cheap to clone; keeps no state in memory.
@@ -37,24 +38,15 @@ pub struct Mailbox {
 pub struct UnreadMessages {
     /// The messages, oldest first.
     pub letters: Vec<MailMessage>,
-    /// The argument for [`Reader::acknowledge`](super::Reader::acknowledge).
+    /// The position after the last message, to pass to [`InboxReader::acknowledge`](super::InboxReader::acknowledge).
     pub upto: Cursor,
     /// Number of lines that are not messages.
     pub bad: usize,
-    /// Whether these lines were set aside.
-    pub(super) bad_lines: BadLines,
+    /// Whether these lines were copied to `NAME.jsonl.damaged-1`. [`Mailbox::peek`] changes nothing and skips them.
+    pub(super) is_bad_set_aside: bool,
     /// Whether another program has truncated the inbox below the read position.
     is_truncated: bool,
     inbox: String,
-}
-
-/// Whether the lines that are not messages were set aside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BadLines {
-    /// They were copied to `NAME.jsonl.damaged-1`.
-    SetAside,
-    /// They were skipped, because [`Mailbox::peek`] changes nothing.
-    Skipped,
 }
 
 /// Summary of the unread messages of an inbox.
@@ -64,7 +56,7 @@ pub struct UnreadCount {
     pub name: Name,
     /// Number of messages that were not acknowledged.
     pub letters: usize,
-    /// When the oldest of them was sent; zero if unknown.
+    /// When the oldest unread message was sent; zero if unknown.
     pub oldest: Timestamp,
 }
 
@@ -81,8 +73,8 @@ pub struct RecentMessages {
 }
 
 impl UnreadMessages {
-    /// Returns whether a [`Reader`](super::Reader) is needed: there are messages to take or lines to set aside, or the inbox was
-    /// truncated and the cursor must be reset before the inbox grows past it.
+    /// Returns whether an [`InboxReader`](super::InboxReader) is needed: there are messages to take or damaged lines to
+    /// copy, or the inbox was truncated and the cursor must be reset before the inbox grows past it.
     pub fn needs_reader(&self) -> bool {
         !self.letters.is_empty() || self.bad > 0 || self.is_truncated
     }
@@ -90,13 +82,13 @@ impl UnreadMessages {
     /// Returns notices for the user about invalid lines.
     pub fn notices(&self) -> Vec<String> {
         let (bad, inbox) = (self.bad, &self.inbox);
-        match (bad, self.bad_lines) {
+        match (bad, self.is_bad_set_aside) {
             (0, _) => Vec::new(),
-            (_, BadLines::SetAside) => vec![format!(
+            (_, true) => vec![format!(
                 "{bad} damaged line(s) of {inbox} were copied to {inbox}.damaged-1; all other messages were read"
             )],
-            (_, BadLines::Skipped) => vec![format!(
-                "{bad} damaged line(s) of {inbox} were skipped; crewdeck mail read sets them aside"
+            (_, false) => vec![format!(
+                "{bad} damaged line(s) of {inbox} were skipped; crewdeck mail read copies them to {inbox}.damaged-1"
             )],
         }
     }
@@ -164,7 +156,8 @@ impl Mailbox {
         }
     }
 
-    /// Returns the messages of `name` that were not acknowledged yet. Changes nothing; use a [`Reader`](super::Reader) to take them.
+    /// Returns the messages of `name` that were not acknowledged yet. Changes nothing; use an
+    /// [`InboxReader`](super::InboxReader) to take them.
     ///
     /// # Errors
     /// When the inbox cannot be read.
@@ -172,12 +165,12 @@ impl Mailbox {
         Ok(self.unread(name)?.0)
     }
 
-    /// Returns whether a [`Reader`](super::Reader) of `name` exists now, in any process.
+    /// Returns whether an [`InboxReader`](super::InboxReader) of `name` exists now, in any process.
     pub fn is_being_read(&self, name: &Name) -> bool {
         Lock::is_held(&self.reader_path(name))
     }
 
-    /// Returns the unread messages of an inbox and the lines between them that are not messages.
+    /// Returns the unread messages of the inbox of `name`, and the lines between them that are not messages.
     pub(super) fn unread(&self, name: &Name) -> Result<(UnreadMessages, Vec<String>), StoreError> {
         let known = self.cursor(name)?;
         let (lines, upto) = Self::lines(name, &self.path(name), known)?;
@@ -185,14 +178,14 @@ impl Mailbox {
             upto,
             letters: lines.letters,
             bad: lines.bad.len(),
-            bad_lines: BadLines::Skipped,
+            is_bad_set_aside: false,
             is_truncated: upto.offset < known.offset,
             inbox: format!(".team/inbox/{name}.jsonl"),
         };
         Ok((pending, lines.bad))
     }
 
-    /// Saves the read position of `name`.
+    /// Saves the read position in the inbox of `name`.
     pub(super) fn set_cursor(&self, name: &Name, cursor: Cursor) -> Result<(), StoreError> {
         let _lock = self.lock(name)?;
         let path = self.cursor_path(name);
@@ -203,7 +196,7 @@ impl Mailbox {
         atomic::write(&path, &serde_json::to_vec(&cursor)?)
     }
 
-    /// Returns the read position of `name`, or the start if the inbox was truncated.
+    /// Returns the read position in the inbox of `name`, or the start if the inbox was truncated.
     pub(super) fn valid_cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
         let cursor = self.cursor(name)?;
         let fits = cursor.matches_file(&self.path(name))?;
@@ -312,8 +305,8 @@ impl Mailbox {
             .collect())
     }
 
-    /// Returns the lines of an inbox after `after` and their end position. Starts at the beginning if the inbox was
-    /// truncated.
+    /// Parses the lines of an inbox from the position `after` on, and returns them with the position of their end. Starts at
+    /// the beginning if the inbox was truncated.
     fn lines(name: &Name, path: &Path, after: Cursor) -> Result<(ParsedLines, Cursor), StoreError> {
         let mut file = match regular_file::open(path) {
             Ok(file) => file,
@@ -383,7 +376,7 @@ impl Mailbox {
     }
 }
 
-/// Returns the start of the first complete line after `offset`.
+/// Returns the offset of the first line that starts at or after `offset`.
 fn line_start(path: &Path, offset: u64) -> Result<u64, StoreError> {
     if offset == 0 {
         return Ok(0);

@@ -73,12 +73,7 @@ pub enum StoreError {
     /// A file or folder cannot be read or written.
     // The message includes the cause. As a `source` the cause would be printed twice.
     #[error("{path}: {}", os_errors::explain(why))]
-    File {
-        /// The file or folder.
-        path: PathBuf,
-        /// The cause.
-        why: std::io::Error,
-    },
+    File { path: PathBuf, why: std::io::Error },
     /// The task graph rejects the change.
     #[error(transparent)]
     Graph(#[from] GraphError),
@@ -127,7 +122,7 @@ impl From<std::io::Error> for StoreError {
 }
 
 impl StoreError {
-    /// Returns a function that adds `path` to an I/O error.
+    /// Returns a function that converts an I/O error at `path` into a [`StoreError::File`].
     pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> StoreError {
         let path = path.into();
         move |why| StoreError::File { path, why }

@@ -9,7 +9,8 @@ pub fn is_too_many(error: &Error) -> bool {
     error.raw_os_error() == Some(Errno::MFILE.raw_os_error())
 }
 
-/// Returns the cause and the remedy, without a full stop. Unknown errors keep the text of the operating system.
+/// Returns a text with the cause of an error and a remedy, without a full stop. Unknown errors keep the text of the
+/// operating system.
 pub fn explain(error: &Error) -> String {
     let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
     // By kind as well: some errors carry the kind without the OS error number.

@@ -11,9 +11,9 @@ use super::{StoreError, atomic, regular_file};
 use crate::domain::ids::PromptId;
 use crate::domain::redact::Redactor;
 
-/// Most prompts in the queue.
+/// Maximum number of prompts in the queue.
 pub const PROMPTS_MAX: usize = 64;
-/// Largest file that is read back, in bytes.
+/// Maximum size of a queue file that is loaded, in bytes.
 const READ_MAX: u64 = 64 * 1024 * 1024;
 
 /// A user prompt that waits for the lead.
@@ -28,7 +28,7 @@ pub struct QueuedPrompt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Waiting,
-    /// In a conversation that may not be on disk yet.
+    /// Added to a conversation that may not be on disk yet.
     Taken,
 }
 
@@ -39,12 +39,13 @@ pub struct PromptQueue {
     path: PathBuf,
     redactor: Redactor,
     entries: Mutex<Vec<(QueuedPrompt, Stage)>>,
-    /// Held during a write, so that the file never goes back to an older state.
+    /// Held during a write. It orders the writes, so that an older state never replaces a newer one.
     write_turn: Mutex<()>,
 }
 
 impl PromptQueue {
-    /// Opens the queue of `session`, empty in memory. `redactor` removes secrets from the file.
+    /// Opens the queue of `session` without reading the file: see [`PromptQueue::load`]. `redactor` removes secrets from
+    /// prompts before they are written to the file.
     pub fn open(root: &Path, session: &str, redactor: &Redactor) -> PromptQueue {
         let folder = root.join(".crewdeck").join("sessions").join(session);
         PromptQueue {
@@ -56,10 +57,10 @@ impl PromptQueue {
     }
 
     /// Loads the prompts that waited when the session ended, without those that the conversation already contains
-    /// (`held`). Returns a notice if the file was damaged and set aside.
+    /// (`held`). Returns a notice if the file was damaged and therefore renamed.
     ///
     /// # Errors
-    /// When the file cannot be read or set aside.
+    /// When the file cannot be read or renamed.
     pub fn load(&self, held: &[PromptId]) -> Result<Option<String>, StoreError> {
         let _turn = lock(&self.write_turn);
         let bytes = match regular_file::read(&self.path, READ_MAX) {
@@ -70,7 +71,7 @@ impl PromptQueue {
         let Ok(prompts) = serde_json::from_slice::<Vec<QueuedPrompt>>(&bytes) else {
             let aside = atomic::set_aside(&self.path)?;
             return Ok(Some(format!(
-                "The queued messages for the lead could not be read: see {}",
+                "The file with the queued prompts for the lead was damaged and is now {}",
                 aside.display()
             )));
         };
@@ -92,7 +93,7 @@ impl PromptQueue {
         written
     }
 
-    /// Takes all waiting prompts, oldest first. They stay on disk until [`PromptQueue::settle`].
+    /// Takes all waiting prompts, oldest first. They stay on disk until [`PromptQueue::remove`].
     pub fn take(&self) -> Vec<QueuedPrompt> {
         let mut entries = lock(&self.entries);
         let waiting = entries.iter_mut().filter(|(_, s)| *s == Stage::Waiting);

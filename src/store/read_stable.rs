@@ -14,11 +14,11 @@ use super::StoreError;
 use super::file_fingerprint::FileFingerprint;
 use super::regular_file;
 
-/// How long an incomplete file must be unchanged to count as damaged.
+/// Minimum time that an incomplete file must be unchanged to count as damaged.
 const STABLE_AGE: Duration = Duration::from_millis(300);
 /// Pause between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
-/// Largest file that is read, in bytes.
+/// Maximum size of a state file, in bytes. A larger file is [`StableRead::Unsupported`].
 pub const FILE_MAX: u64 = 4 * 1024 * 1024;
 
 /// Result of reading a state file.
@@ -28,10 +28,11 @@ pub enum StableRead<T> {
     Valid(T),
     /// The file does not exist.
     Missing,
-    /// Not a regular file, or not valid JSON and unchanged for a while. The text says why. The caller sets it aside.
+    /// The file is not a regular file, or it is not valid JSON and has not changed for 300 ms. The text says why. The caller
+    /// may rename the file.
     Damaged(String),
-    /// Complete, but too large or with values that this version does not know. The text says why. The caller leaves it
-    /// in place.
+    /// The file is complete, but too large or with values that this version does not know. The text says why. The caller
+    /// must leave the file in place.
     Unsupported(String),
 }
 
@@ -43,7 +44,8 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<StableRead<T>, StoreErro
     Ok(read_with_fingerprint(path)?.0)
 }
 
-/// Reads the file and returns its fingerprint too. While the fingerprint matches, the content is unchanged.
+/// Reads the file at `path` as a `T`, and returns its fingerprint too. While the fingerprint matches, the content is
+/// unchanged. The fingerprint is `None` if the file does not exist or has changed too recently.
 ///
 /// # Errors
 /// As [`read`].

@@ -8,13 +8,14 @@ use super::git::{Git, commit_of};
 use super::{git_dirs, regular_file};
 use crate::domain::worktree::CheckedOut;
 
-/// Most branch folders that are watched. Changes in further folders are found later by polling.
+/// Maximum number of branch folders to watch. Changes in further folders are found later by polling.
 const FOLDERS_MAX: usize = 256;
-/// Most bytes of `HEAD`.
+/// Maximum size of `HEAD`, in bytes.
 const HEAD_MAX: u64 = 16 * 1024;
-/// Deepest nesting of branch folders that are searched.
+/// Maximum depth of branch folders to search. Deeper folders are left out.
 const DEPTH_MAX: usize = 16;
-/// Folder of the worktree branches. It is not watched, because commits of agents there do not change the base branch.
+/// Folder of the worktrees' branches in `refs/heads`. It is not watched, because commits of agents on these branches do
+/// not change a base branch.
 const WORKTREES: &str = "wt";
 
 /// The git folders of a root.
@@ -30,7 +31,7 @@ pub(super) struct Refs {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RefFolders {
     pub(super) folders: Vec<PathBuf>,
-    /// Whether the list is complete.
+    /// Whether `folders` has all of them: false if a limit was reached.
     pub(super) is_complete: bool,
 }
 
@@ -68,7 +69,7 @@ impl Refs {
         }
     }
 
-    /// Lists the branch folders below `refs/heads`. Returns `false` if some were left out.
+    /// Returns the branch folders below `refs/heads`, and whether the list is complete: `false` if a limit was reached.
     fn head_folders(&self) -> (Vec<PathBuf>, bool) {
         let (mut all, mut is_complete) = (Vec::new(), true);
         let mut ahead = vec![(self.heads(), 0)];

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens the file at `path` with `options`.
+/// Opens the file at `path` with `options`, if it is a regular file. Never waits for the other end of a pipe.
 ///
 /// # Errors
 /// When the file cannot be opened or is not a regular file. `NotFound` means that nothing exists at `path`.
@@ -34,7 +34,7 @@ pub fn open(path: &Path) -> Result<File> {
     open_with(OpenOptions::new().read(true), path)
 }
 
-/// Returns the content of the file, at most `max_bytes` bytes.
+/// Returns the content of the file at `path`, which may have at most `max_bytes` bytes.
 ///
 /// # Errors
 /// As [`open`], and `InvalidData` if the file is larger.
@@ -51,7 +51,7 @@ pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the content of the file as text. Invalid UTF-8 becomes `�`.
+/// Returns the content of the file at `path` as text. Invalid UTF-8 becomes `�`.
 ///
 /// # Errors
 /// As [`read`].
@@ -59,8 +59,8 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
     Ok(String::from_utf8_lossy(&read(path, max_bytes)?).into_owned())
 }
 
-/// Returns whether the error of [`open`] means that the path is not a regular file. The caller can set it aside like a
-/// damaged file.
+/// Returns whether an error of [`open`] means that something other than a regular file is at the path. The caller can
+/// then rename it like a damaged file.
 pub fn is_not_regular_file(error: &Error) -> bool {
     error.kind() == ErrorKind::InvalidFilename
 }

@@ -21,7 +21,7 @@ pub struct Requests {
 pub struct RequestsSnapshot {
     /// The requests, oldest first.
     pub requests: Vec<Request>,
-    /// Files that could not be read or were set aside, one line each.
+    /// Notices about files that could not be read or were renamed, one line each.
     pub notices: Vec<String>,
 }
 
@@ -36,30 +36,32 @@ impl Requests {
     /// Saves a new request.
     ///
     /// # Errors
-    /// When the request cannot be written.
+    /// When there is a file for its id already, or the request cannot be written.
     pub fn create(&self, request: &Request) -> Result<(), StoreError> {
         let _lock = self.lock()?;
-        self.save(request)
+        self.save(request, atomic::write_new)
     }
 
-    /// Returns the request with the id, or `None` if it does not exist, is damaged, or the id is invalid.
+    /// Returns the request with the id, or `None` if it does not exist or the id is invalid.
     ///
     /// # Errors
-    /// When the request cannot be read.
+    /// When the file cannot be read, is damaged, or does not hold this request.
     pub fn get(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
         if !id.is_safe() {
             return Ok(None);
         }
-        Ok(match read_stable::read::<Request>(&self.path(id))? {
-            StableRead::Valid(request) if request.id == *id => Some(request),
-            StableRead::Valid(_)
-            | StableRead::Missing
-            | StableRead::Damaged(_)
-            | StableRead::Unsupported(_) => None,
-        })
+        let path = self.path(id);
+        let why = match read_stable::read::<Request>(&path)? {
+            StableRead::Valid(request) if request.id == *id => return Ok(Some(request)),
+            StableRead::Missing => return Ok(None),
+            StableRead::Valid(_) => "it holds another request".into(),
+            StableRead::Damaged(why) | StableRead::Unsupported(why) => why,
+        };
+        let why = std::io::Error::other(why);
+        Err(StoreError::File { path, why })
     }
 
-    /// Returns all requests and sets damaged files aside. A missing folder counts as empty.
+    /// Returns all requests, and renames damaged files. A missing folder counts as empty.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -93,9 +95,12 @@ impl Requests {
                 }
                 StableRead::Damaged(why) => {
                     out.notices.push(match self.set_aside(&entry.path()) {
-                        Ok(()) => format!(".team/requests/{name} was damaged ({why}) and set aside"),
+                        Ok(aside) => format!(
+                            ".team/requests/{name} was damaged ({why}) and is now .team/requests/{}",
+                            aside.file_name().unwrap_or_default().to_string_lossy()
+                        ),
                         Err(error) => format!(
-                            ".team/requests/{name} is damaged ({why}) and cannot be set aside: {error}"
+                            ".team/requests/{name} is damaged ({why}) and cannot be renamed: {error}"
                         ),
                     });
                 }
@@ -115,7 +120,7 @@ impl Requests {
         let _lock = self.lock()?;
         let mut request = self.require(&decision.id)?;
         request.decide(decision, now)?;
-        self.save(&request)?;
+        self.save(&request, atomic::write)?;
         Ok(request)
     }
 
@@ -132,11 +137,11 @@ impl Requests {
         let _lock = self.lock()?;
         let mut request = self.require(id)?;
         request.withdraw(why, now)?;
-        self.save(&request)?;
+        self.save(&request, atomic::write)?;
         Ok(request)
     }
 
-    /// Marks a decided request as finished: all consequences of the decision are carried out.
+    /// Marks a decided request as finished. Call this when all consequences of the decision are carried out.
     ///
     /// # Errors
     /// When the request does not exist or cannot be written.
@@ -145,14 +150,14 @@ impl Requests {
         let mut request = self.require(id)?;
         if request.has_open_follow_up() {
             request.followed = FollowUp::Done;
-            self.save(&request)?;
+            self.save(&request, atomic::write)?;
         }
         Ok(())
     }
 
-    fn set_aside(&self, path: &Path) -> Result<(), StoreError> {
+    fn set_aside(&self, path: &Path) -> Result<PathBuf, StoreError> {
         let _lock = self.lock()?;
-        atomic::set_aside(path).map(drop)
+        atomic::set_aside(path)
     }
 
     fn require(&self, id: &RequestId) -> Result<Request, StoreError> {
@@ -160,13 +165,17 @@ impl Requests {
             .ok_or_else(|| StoreError::NoRequest(id.clone()))
     }
 
-    fn save(&self, request: &Request) -> Result<(), StoreError> {
+    fn save(
+        &self,
+        request: &Request,
+        write: fn(&Path, &[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         if !request.id.is_safe() {
             return Err(StoreError::NoRequest(request.id.clone()));
         }
         let mut text = serde_json::to_string_pretty(request)?;
         text.push('\n');
-        atomic::write(&self.path(&request.id), text.as_bytes())
+        write(&self.path(&request.id), text.as_bytes())
     }
 
     fn path(&self, id: &RequestId) -> PathBuf {
@@ -175,5 +184,55 @@ impl Requests {
 
     fn lock(&self) -> Result<Lock, StoreError> {
         Lock::take(&self.dir.join(".lock"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::Name;
+    use crate::domain::request::RequestKind;
+
+    fn request(body: &str) -> Request {
+        let (from, target) = (Name::user(), Name::lead());
+        let kind = RequestKind::Shutdown;
+        Request::new(
+            RequestId("r1".into()),
+            kind,
+            from,
+            target,
+            body.into(),
+            Timestamp(1.0),
+        )
+    }
+
+    fn requests() -> (tempfile::TempDir, Requests) {
+        let root = tempfile::tempdir().unwrap();
+        super::super::prepare(root.path()).unwrap();
+        let requests = Requests::open(root.path());
+        (root, requests)
+    }
+
+    #[test]
+    fn request_is_not_replaced_by_another_one() {
+        let (_root, requests) = requests();
+        requests.create(&request("first")).unwrap();
+        let why = requests.create(&request("second")).unwrap_err().to_string();
+        assert!(why.contains("r1.json"), "{why}");
+        let found = requests.get(&RequestId("r1".into())).unwrap().unwrap();
+        assert_eq!(found.body, "first");
+    }
+
+    #[test]
+    fn unreadable_request_is_an_error_and_no_missing_one() {
+        let (_root, requests) = requests();
+        requests.create(&request("first")).unwrap();
+        let id = RequestId("r1".into());
+        for text in ["{\"id\": ", "{\"id\": 7}"] {
+            fs::write(requests.path(&id), text).unwrap();
+            let why = requests.get(&id).unwrap_err().to_string();
+            assert!(why.contains("r1.json"), "{why}");
+        }
+        assert_eq!(requests.get(&RequestId("r2".into())).unwrap(), None);
     }
 }

@@ -17,9 +17,9 @@ const SUBFOLDERS: [&str; 4] = [
 /// Exclude pattern for temporary files that a killed file tool leaves in the project.
 const TEMPORARY: &str = ".crewdeck-*.tmp";
 
-/// Most bytes of a git file that names a folder (`.git` in a worktree, `commondir`).
+/// Maximum size, in bytes, of a git file that names a folder (`.git` in a worktree, `commondir`).
 const LINK_MAX: u64 = 16 * 1024;
-/// Most bytes of `info/exclude`.
+/// Maximum size of git's file `info/exclude`, in bytes.
 const EXCLUDE_MAX: u64 = 1024 * 1024;
 
 /// Returns the root for work in `dir`: the git top level at or above it, otherwise `dir` itself. The worktree of a task
@@ -37,8 +37,8 @@ pub fn find_root(dir: &Path) -> PathBuf {
     above.unwrap_or(top).to_path_buf()
 }
 
-/// Creates the state folders and excludes them in git; returns warnings, one line each. Must run before a watch starts,
-/// because the first event in a new folder would be lost. Existing folders and exclude lines are kept.
+/// Creates the missing state folders and adds them to git's `info/exclude`. Returns warnings, one line each. Must run before
+/// a watch starts, because the first event in a new folder would be lost.
 ///
 /// # Errors
 /// When a folder cannot be created.
@@ -60,8 +60,9 @@ pub fn prepare(root: &Path) -> Result<Vec<String>, StoreError> {
 }
 
 /// Returns the git folder of `root` and the git folder that all worktrees share. In a worktree, `.git` is a file that
-/// names its own git folder, and the file `commondir` in that folder names the shared one. Returns `None` outside of a
-/// repository, or if the named folder is not a git folder: crewdeck must not write where a file of the project points.
+/// names the worktree's git folder, and the file `commondir` in that folder names the shared one. Returns `None` outside
+/// of a repository, or if the named folder is not a git folder: a file in the project must not make crewdeck write to
+/// other folders.
 pub fn git_dirs(root: &Path) -> Option<(PathBuf, PathBuf)> {
     let dot = root.join(".git");
     let (own, shared) = if dot.is_dir() {

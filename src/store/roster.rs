@@ -31,26 +31,38 @@ impl Roster {
         std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the team. A damaged roster is set aside and replaced by an empty team.
+    /// Returns the team. If the roster file is damaged, renames it and returns an empty team.
     ///
     /// # Errors
     /// When the file cannot be read, or was written by another version and must not be overwritten.
     pub fn read(&self) -> Result<Team, StoreError> {
-        let path = self.path();
-        match read_stable::read::<Team>(&path)? {
-            StableRead::Valid(team) => Ok(team),
-            StableRead::Missing => Ok(Team::default()),
+        match read_stable::read::<Team>(&self.path())? {
             StableRead::Damaged(_) => {
                 let _lock = self.lock()?;
-                if let StableRead::Damaged(why) = read_stable::read::<Team>(&path)? {
-                    let aside = atomic::set_aside(&path)?;
-                    let aside = aside.file_name().unwrap_or_default().to_string_lossy();
-                    let text = format!(
-                        ".team/config.json was damaged ({why}) and is now .team/{aside}: the team is empty now"
-                    );
-                    let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-                    notices.push(text);
-                }
+                self.read_locked()
+            }
+            found => self.team_in(found),
+        }
+    }
+
+    /// Like [`Roster::read`]. The caller holds the lock.
+    fn read_locked(&self) -> Result<Team, StoreError> {
+        self.team_in(read_stable::read::<Team>(&self.path())?)
+    }
+
+    fn team_in(&self, found: StableRead<Team>) -> Result<Team, StoreError> {
+        let path = self.path();
+        match found {
+            StableRead::Valid(team) => Ok(team),
+            StableRead::Missing => Ok(Team::default()),
+            StableRead::Damaged(why) => {
+                let aside = atomic::set_aside(&path)?;
+                let aside = aside.file_name().unwrap_or_default().to_string_lossy();
+                let text = format!(
+                    ".team/config.json was damaged ({why}) and is now .team/{aside}: the team is empty now"
+                );
+                let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+                notices.push(text);
                 Ok(Team::default())
             }
             StableRead::Unsupported(why) => Err(StoreError::File {
@@ -134,15 +146,9 @@ impl Roster {
         &self,
         rule: impl FnOnce(&mut Team) -> Result<(), StoreError>,
     ) -> Result<Team, StoreError> {
-        // `read` sets a damaged file aside. It takes the lock itself, so it must run before the lock below.
-        self.read()?;
         let _lock = self.lock()?;
-        let mut team = match read_stable::read::<Team>(&self.path())? {
-            StableRead::Valid(team) => team,
-            StableRead::Missing | StableRead::Damaged(_) | StableRead::Unsupported(_) => {
-                Team::default()
-            }
-        };
+        // Not read before the lock: a file that has become foreign or damaged must not be overwritten.
+        let mut team = self.read_locked()?;
         rule(&mut team)?;
         let mut text = serde_json::to_string_pretty(&team)?;
         text.push('\n');
@@ -156,5 +162,41 @@ impl Roster {
 
     fn lock(&self) -> Result<Lock, StoreError> {
         Lock::take(&self.dir.join(".lock"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Runs a change that waits for the lock while `during` runs.
+    fn changed_during(roster: &Roster, during: impl FnOnce()) -> Result<Team, StoreError> {
+        let lock = roster.lock().unwrap();
+        std::thread::scope(|scope| {
+            let change = scope.spawn(|| roster.update_last_alive(&[], Timestamp(2.0)));
+            during();
+            drop(lock);
+            change.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn roster_that_changes_before_the_lock_is_not_overwritten() {
+        let root = tempfile::tempdir().unwrap();
+        let roster = Roster::open(root.path());
+        fs::create_dir(root.path().join(".team")).unwrap();
+        roster.update_last_alive(&[], Timestamp(1.0)).unwrap();
+        let foreign = r#"{"members": 7}"#;
+        let write = |text: &str| fs::write(roster.path(), text).unwrap();
+        changed_during(&roster, || write(foreign)).unwrap_err();
+        assert_eq!(fs::read_to_string(roster.path()).unwrap(), foreign);
+        write("{}");
+        changed_during(&roster, || write("{\"members\": [")).unwrap();
+        assert!(
+            roster.take_notices()[0].starts_with(".team/config.json was damaged"),
+            "set aside, not overwritten"
+        );
     }
 }

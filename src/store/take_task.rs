@@ -7,8 +7,9 @@ use crate::domain::task::Task;
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 
-/// Puts a task of `from` back on the board for the user. If `from` is present, it gets a message with the id `letter`, a
-/// running crew stops its work on the task, and it does not claim the task again automatically.
+/// Takes the task `id` away from its owner `from` for the user, and puts it back on the board. If `from` is the lead or a
+/// present teammate, it gets a message with the id `letter`, a running crew stops its work on the task, and it does not
+/// claim the task again automatically.
 ///
 /// # Errors
 /// When `from` does not own the task, or a file cannot be read or written.

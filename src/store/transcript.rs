@@ -12,10 +12,10 @@ use crate::domain::redact::Redactor;
 
 /// Folder of the logs, relative to the root.
 const FOLDER: &str = ".transcripts";
-/// Most archived logs of one agent. A further one replaces the last.
+/// Maximum number of archived logs of one agent. A further archive replaces the last one.
 const ARCHIVES_MAX: u32 = 10_000;
 
-/// Largest log that is loaded, in bytes: many times the context window of any model.
+/// Maximum size of a log that is loaded, in bytes: many times the context window of any model.
 const READ_MAX: u64 = 256 * 1024 * 1024;
 
 /// The log of an agent's conversation: `.transcripts/SESSION-NAME.jsonl`, one [`LogRecord`] per line.
@@ -39,7 +39,7 @@ pub enum LogState {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadedTranscript {
     pub conversation: Conversation,
-    /// Notices about lines that were set aside.
+    /// Notices about invalid lines, which were copied to a separate file.
     pub notices: Vec<String>,
 }
 
@@ -234,7 +234,7 @@ impl Transcript {
         records
     }
 
-    /// Returns the first unused path with the suffix `what` and a number.
+    /// Returns the log's path with the suffix `what-N`, with the first number `N` for which no file exists.
     fn unused_path(&self, what: &str) -> PathBuf {
         let name = |n: u32| self.path.with_extension(format!("{what}-{n}.jsonl"));
         (1..ARCHIVES_MAX)
@@ -244,7 +244,8 @@ impl Transcript {
     }
 }
 
-/// Returns the inbox offset, in bytes, up to which messages are in a log below `root`. Reads the log from the end.
+/// Returns the offset in the agent's inbox, in bytes, up to which the log file `log` below `root` contains the messages;
+/// `None` if it contains none. Reads the log from the end.
 pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
     if log.contains(['/', '\\']) {
         return None;
@@ -309,13 +310,7 @@ fn file_names(root: &Path) -> Result<Vec<String>, StoreError> {
 fn message(record: &LogRecord) -> Option<&crate::domain::chat::Message> {
     match record {
         LogRecord::Message(message) | LogRecord::Delivery { message, .. } => Some(message),
-        LogRecord::Inbox { .. }
-        | LogRecord::Prompts { .. }
-        | LogRecord::Todo { .. }
-        | LogRecord::Spent { .. }
-        | LogRecord::Job { .. }
-        | LogRecord::Plan { .. }
-        | LogRecord::Turn { .. } => None,
+        _ => None,
     }
 }
 
@@ -332,130 +327,5 @@ fn display_path(path: &Path) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::chat::{Block, Message};
-    use pretty_assertions::assert_eq;
-
-    fn fixture() -> (tempfile::TempDir, Transcript) {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join(FOLDER)).unwrap();
-        let transcript = Transcript::open(dir.path(), "s1", &Name::lead());
-        (dir, transcript)
-    }
-
-    fn user(text: &str) -> LogRecord {
-        LogRecord::Message(Message::user(vec![Block::text(text)]))
-    }
-
-    #[test]
-    fn written_records_are_loaded() {
-        let (dir, transcript) = fixture();
-        assert_eq!(transcript.load().unwrap(), LoadedTranscript::default());
-        transcript.append(&user("hello")).unwrap();
-        let recalled = transcript.load().unwrap();
-        assert_eq!(
-            recalled.conversation.messages,
-            vec![Message::user(vec![Block::text("hello")])]
-        );
-        assert_eq!(recalled.conversation.turn, TurnState::Open);
-        assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
-    }
-
-    #[test]
-    fn torn_last_line_is_set_aside_at_every_length() {
-        let line = serde_json::to_vec(&user("second")).unwrap();
-        for cut in 1..line.len() {
-            let (dir, transcript) = fixture();
-            transcript.append(&user("first")).unwrap();
-            let mut file = OpenOptions::new()
-                .append(true)
-                .open(&transcript.path)
-                .unwrap();
-            file.write_all(&line[..cut]).unwrap();
-            let recalled = transcript.load().unwrap();
-            assert_eq!(recalled.conversation.messages.len(), 1);
-            assert_eq!(recalled.notices.len(), 1, "cut at {cut}");
-            let aside = dir.path().join(".transcripts/s1-lead.damaged-1.jsonl");
-            assert_eq!(fs::read(aside).unwrap(), &line[..cut]);
-            transcript.append(&user("third")).unwrap();
-            let again = transcript.load().unwrap();
-            assert_eq!(again.notices, Vec::<String>::new());
-            let words = again.conversation.messages[0].text();
-            assert_eq!(words, "first\nthird");
-        }
-    }
-
-    #[test]
-    fn subagents_are_counted_by_their_logs() {
-        let (dir, transcript) = fixture();
-        assert_eq!(last_subagent(dir.path(), "s1").unwrap(), 0);
-        transcript.append(&user("x")).unwrap();
-        transcript.archive().unwrap();
-        for name in ["s1-lead.2", "s1-bob.10", "s1-lead.2.whole-30", "s2-lead.40"] {
-            fs::write(dir.path().join(FOLDER).join(format!("{name}.jsonl")), "").unwrap();
-        }
-        assert_eq!(last_subagent(dir.path(), "s1").unwrap(), 10);
-    }
-
-    #[test]
-    fn append_after_a_torn_line_starts_a_new_line() {
-        let (_dir, transcript) = fixture();
-        assert_eq!(
-            transcript.append(&user("first")).unwrap(),
-            LogState::Created
-        );
-        let mut file = OpenOptions::new()
-            .append(true)
-            .open(&transcript.path)
-            .unwrap();
-        file.write_all(b"{\"role\":\"us").unwrap();
-        assert_eq!(
-            transcript.append(&user("second")).unwrap(),
-            LogState::Existed
-        );
-        let words = transcript.load().unwrap().conversation.messages[0].text();
-        assert_eq!(words, "first\nsecond");
-    }
-
-    #[test]
-    fn append_recreates_a_deleted_log_but_append_beside_fails() {
-        let (dir, transcript) = fixture();
-        transcript.append(&user("first")).unwrap();
-        fs::remove_dir_all(dir.path().join(FOLDER)).unwrap();
-        assert!(transcript.append_existing(&user("beside")).is_err());
-        assert_eq!(
-            transcript.append(&user("second")).unwrap(),
-            LogState::Created
-        );
-    }
-
-    #[test]
-    fn only_logs_are_sessions() {
-        let (dir, transcript) = fixture();
-        transcript.append(&user("first")).unwrap();
-        let folder = dir.path().join(FOLDER);
-        fs::write(folder.join("-lead.jsonl"), "").unwrap();
-        fs::create_dir(folder.join("s9-lead.jsonl")).unwrap();
-        assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
-    }
-
-    #[test]
-    fn archived_log_stays_unchanged() {
-        let (dir, transcript) = fixture();
-        transcript.append(&user("long")).unwrap();
-        let before = fs::read(&transcript.path).unwrap();
-        for n in 1..=2 {
-            let aside = transcript.archive().unwrap();
-            assert_eq!(aside, format!(".transcripts/s1-lead.whole-{n}.jsonl"));
-            transcript.replace(&[user("short")]).unwrap();
-        }
-        let first = dir.path().join(".transcripts/s1-lead.whole-1.jsonl");
-        assert_eq!(fs::read(first).unwrap(), before);
-        assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
-        assert_eq!(
-            transcript.load().unwrap().conversation.messages[0].text(),
-            "short"
-        );
-    }
-}
+#[path = "transcript_tests.rs"]
+mod tests;

@@ -8,14 +8,13 @@ use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, s
 use crate::domain::request::{NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
 
-/// Most bytes of a question.
+/// Maximum size of a question, in bytes.
 const QUESTION_MAX: usize = 8 * 1024;
-/// Number of choices: at most as many as there are keys for them.
+/// Allowed number of choices. The dialog has keys for no more than 6.
 const CHOICES: std::ops::RangeInclusive<usize> = 2..=6;
-/// Most characters of a choice, so that it fits the dialog.
+/// Maximum length of a choice, in characters, so that it fits the dialog.
 const CHOICE_MAX: usize = 200;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "ask_user",
     text: include_str!("ask_user.md"),
@@ -83,7 +82,7 @@ fn asking(context: &ToolContext, input: Input) -> Result<NewRequest, ToolOutput>
     })
 }
 
-/// Returns the result for the agent that asked.
+/// Returns the tool result that gives the user's answer to the agent.
 fn answer(request: &Request) -> ToolOutput {
     let comment = request.comment.trim();
     match (request.status, comment) {

@@ -11,10 +11,9 @@ use super::{Access, Audience, Tool, ToolContext, ToolOutput, bash, parse, schema
 
 /// Default time limit. The 300 seconds of learn-claude-code are too short for many builds.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// Longest time limit that a call may set.
+/// Maximum time limit that a call may set.
 const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "background_run",
     text: include_str!("background_run.md"),
@@ -28,7 +27,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The shell command.
+    /// The command, run with `bash -c`.
     command: String,
     /// Seconds after which the command is stopped; null for 1800, at most 86400.
     timeout_s: Option<u64>,

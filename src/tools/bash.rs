@@ -9,17 +9,17 @@ use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, parse, policy, reach, schema_of, shown,
 };
 use crate::domain::chat::Outcome;
-use crate::process::{self, HeadTailBuffer, Job, JobExit, LeftoverProcesses};
+use crate::process::{self, HeadTailBuffer, Job, JobExit};
 use crate::store::os_errors;
 
-/// Most bytes of output, as in learn-claude-code.
+/// Maximum size of the output, in bytes, as in learn-claude-code. Of longer output, the model gets the beginning and
+/// the end.
 const OUTPUT_MAX: usize = 50_000;
 
-/// Added to the result of a command that only changed the directory.
+/// Note that is added to the result of a command that only changed the directory.
 const CD_ENDS: &str =
     "\n[The next call starts in the work directory again: write `cd DIR && COMMAND` in one call]";
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "bash",
     text: include_str!("bash.md"),
@@ -33,18 +33,19 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The shell command.
+    /// The command, run with `bash -c`.
     command: String,
     /// Seconds after which the command is stopped; null for the maximum.
     timeout_s: Option<u64>,
 }
 
-/// The sentence about [`background_run`](super::background_run); removed for agents without that tool.
+/// The sentence about [`background_run`](super::background_run) in the tool description. [`text`] removes it for
+/// agents without that tool.
 const BACKGROUND: &str = " For longer commands and servers, use background_run.";
-/// The time limit in the description file; replaced by the configured one.
+/// The time limit as the description file writes it. [`text`] replaces it with the configured limit.
 const NAMED: &str = "120 seconds";
 
-/// Returns the description for an agent whose commands may run for `timeout`.
+/// Returns the tool description for an agent whose commands may run for `timeout`.
 pub fn text(timeout: Duration, has_background: bool) -> String {
     let text = TOOL.text.trim();
     let text = text.replace(NAMED, &format!("{} seconds", timeout.as_secs()));
@@ -110,7 +111,7 @@ fn to_output(report: &process::JobReport, output: &str, timeout: Duration) -> To
     if text.is_empty() {
         text.push_str("(no output)");
     }
-    if report.leftovers == LeftoverProcesses::Killed {
+    if report.had_leftovers {
         text.push('\n');
         text.push_str(process::LEFTOVERS_KILLED_NOTE);
     }

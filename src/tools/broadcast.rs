@@ -11,7 +11,6 @@ use crate::domain::ids::Name;
 use crate::domain::mail::MailKind;
 use crate::store::Roster;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "broadcast",
     text: include_str!("broadcast.md"),
@@ -40,8 +39,29 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     for name in &to {
         messages::send(context, name, MailKind::Broadcast, &input.content)?;
     }
-    Ok(ToolOutput::ok(format!(
-        "Broadcast to {} teammates",
-        to.len()
-    )))
+    Ok(ToolOutput::ok(receipt(&to)))
+}
+
+/// Returns the text for the sender.
+fn receipt(to: &[Name]) -> String {
+    let teammates = to.iter().filter(|name| !name.is_lead()).count();
+    let lead = if teammates < to.len() {
+        " and the lead"
+    } else {
+        ""
+    };
+    format!("Broadcast to {teammates} teammates{lead}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lead_is_not_counted_as_a_teammate() {
+        let bob = || Name::member("bob").unwrap();
+        assert_eq!(receipt(&[bob()]), "Broadcast to 1 teammates");
+        let to = [bob(), Name::lead()];
+        assert_eq!(receipt(&to), "Broadcast to 1 teammates and the lead");
+    }
 }

@@ -8,7 +8,6 @@ use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 use crate::domain::ids::JobId;
 use crate::domain::job::Job;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "check_background",
     text: include_str!("check_background.md"),
@@ -26,7 +25,7 @@ struct Input {
     task_id: Option<String>,
 }
 
-/// Returns the id in an input, for one-line displays.
+/// Returns the command's id from the tool input, for one-line displays.
 pub fn show_id(input: &Value) -> String {
     let id = input.get("task_id").and_then(Value::as_str);
     crate::domain::text::one_line(id.unwrap_or_default())
@@ -62,7 +61,7 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
     }
 }
 
-/// Returns the job with that id.
+/// Returns the job in `jobs` with the id `wanted`.
 ///
 /// # Errors
 /// Text for the model that lists the known ids.

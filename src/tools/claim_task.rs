@@ -12,7 +12,6 @@ use super::{
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "claim_task",
     text: include_str!("claim_task.md"),
@@ -61,7 +60,7 @@ fn claim(context: &ToolContext, input: Value) -> Result<Option<Task>, ToolOutput
     claimed.map_err(|e| task_ref::refused(&e))
 }
 
-/// Returns the first line of the result of a claim.
+/// Returns the first line of the tool result of a successful claim. A restart searches the conversation for it.
 pub fn mark(id: TaskId, claimer: &Name) -> String {
     format!("Claimed task #{} for {claimer}", id.0)
 }

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 use crate::domain::text::one_line;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "compact",
     text: include_str!("compact.md"),

@@ -11,10 +11,9 @@ use crate::domain::request::{Decision, Verdict};
 use crate::domain::text::{head_and_tail, one_line};
 use crate::store::Requests;
 
-/// Most bytes of a comment.
+/// Maximum size of a comment, in bytes. A longer comment is cut.
 const COMMENT_MAX: usize = 4 * 1024;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "decide_request",
     text: include_str!("decide_request.md"),
@@ -40,7 +39,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The request_id of the message.
+    /// The request_id in the message about the request.
     request_id: String,
     /// true: approve; false: reject.
     approve: bool,
@@ -56,11 +55,14 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     };
     let id = RequestId(input.request_id);
     let (requests, wanted) = (Requests::open(&context.root), id.clone());
-    let found = tokio::task::spawn_blocking(move || requests.get(&wanted)).await;
-    let Ok(Ok(Some(request))) = found else {
-        return ToolOutput::error(format!(
-            "Error: there is no request {id}: use the request_id of the message"
-        ));
+    let request = match tokio::task::spawn_blocking(move || requests.get(&wanted)).await {
+        Ok(Ok(Some(request))) => request,
+        Ok(Err(why)) => return ToolOutput::error(format!("Error: {why}")),
+        Ok(Ok(None)) | Err(_) => {
+            return ToolOutput::error(format!(
+                "Error: there is no request {id}: use the request_id of the message"
+            ));
+        }
     };
     let verdict = if input.approve {
         Verdict::Approve

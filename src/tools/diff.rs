@@ -4,30 +4,23 @@ use similar::TextDiff;
 
 use crate::domain::text::head_and_tail;
 
-/// Most bytes of a diff.
+/// Maximum size of a diff, in bytes. A longer diff is cut in the middle.
 const DIFF_MAX: usize = 32 * 1024;
-/// Most bytes of both texts together that are compared; comparing more takes too long.
+/// Maximum size of both texts together, in bytes, for which a diff is computed. Comparing more takes too long.
 const COMPARE_MAX: usize = 512 * 1024;
-
-/// Whether a diff shows every change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// It shows every change.
-    Whole,
-    /// It is cut.
-    Cut,
-}
 
 /// Returns the unified diff of `path`, cut to about [`DIFF_MAX`] bytes.
 pub fn unified(path: &str, before: &str, after: &str) -> String {
     bounded(path, before, after, DIFF_MAX).0
 }
 
-/// Returns the unified diff of `path`, cut to about `most` bytes; for large files only their sizes.
-pub fn bounded(path: &str, before: &str, after: &str, most: usize) -> (String, Extent) {
+/// Returns the unified diff of `path`, cut to about `most` bytes. If both texts exceed [`COMPARE_MAX`], returns only
+/// their sizes.
+/// Also returns whether it shows every change.
+pub fn bounded(path: &str, before: &str, after: &str, most: usize) -> (String, bool) {
     if before.len() + after.len() > COMPARE_MAX {
         let text = format!("{path}: {} bytes → {} bytes\n", before.len(), after.len());
-        return (text, Extent::Cut);
+        return (text, false);
     }
     let diff = TextDiff::from_lines(before, after);
     let text = diff
@@ -35,10 +28,5 @@ pub fn bounded(path: &str, before: &str, after: &str, most: usize) -> (String, E
         .context_radius(3)
         .header(path, path)
         .to_string();
-    let extent = if text.len() > most {
-        Extent::Cut
-    } else {
-        Extent::Whole
-    };
-    (head_and_tail(&text, most), extent)
+    (head_and_tail(&text, most), text.len() <= most)
 }

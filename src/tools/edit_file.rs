@@ -11,12 +11,11 @@ use super::{
     redaction_guard, schema_of, shown,
 };
 
-/// Most replacements of one call.
+/// Maximum number of replacements in one call.
 const EDITS_MAX: usize = 100;
-/// Most bytes of the diff that shows what an inexact match replaced.
+/// Maximum size of the diff that shows what an inexact match replaced, in bytes.
 const SHOWN_MAX: usize = 4 * 1024;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "edit_file",
     text: include_str!("edit_file.md"),
@@ -53,8 +52,8 @@ struct One {
 }
 
 impl Input {
-    /// Returns the path and all replacements in order. Some models send a single replacement, often empty, beside a
-    /// list: it comes first.
+    /// Returns the path and all replacements in order. Some models send a list together with a single replacement,
+    /// which is often empty. A non-empty one is applied before the list.
     fn edits(self) -> Result<(String, Vec<One>), String> {
         let mut edits = self.edits;
         let single = match (self.old_text, self.new_text) {
@@ -129,7 +128,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     })
 }
 
-/// Returns the error text of an edit that was refused; the file is unchanged.
+/// Returns the error text for edit number `nth` of `of`, which was refused. No edit of the call was applied.
 fn refusal_text(why: &Refusal, path: &str, hint: &str, nth: usize, of: usize) -> String {
     let which = match of {
         1 => String::new(),
@@ -140,7 +139,7 @@ fn refusal_text(why: &Refusal, path: &str, hint: &str, nth: usize, of: usize) ->
         .to_string()
 }
 
-/// Returns the result text. After an inexact match it includes the diff.
+/// Returns the text of a successful result. After an inexact match it includes the diff.
 fn success_text(path: &str, before: &str, after: &str, mut ignored: Vec<&str>) -> String {
     if ignored.is_empty() {
         return format!("Edited {path}");

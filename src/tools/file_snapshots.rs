@@ -1,19 +1,21 @@
-//! The files as an agent last saw them, so that it cannot overwrite changes made by others since.
+//! Remembers the files as an agent last saw them, so that the agent cannot overwrite changes that others made since.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::diff::{self, Extent};
+use super::diff;
 
-/// Most files that are remembered. The oldest are forgotten first and then no longer checked.
+/// Maximum number of files to remember. Beyond it, the oldest are forgotten and changes to them are no longer
+/// detected.
 const FILES_MAX: usize = 500;
-/// Most bytes of a text that is kept to show what changed.
+/// Maximum size of a file, in bytes, whose text is kept to show what changed.
 const TEXT_MAX: usize = 128 * 1024;
-/// Most bytes of all kept texts. The oldest are dropped first; changes to those files are detected but not shown.
+/// Maximum size of all kept texts together, in bytes. The oldest are dropped first; changes to those files are
+/// detected but not shown.
 const TEXTS_MAX: usize = 1024 * 1024;
-/// Most bytes of the diff in an error.
+/// Maximum size of the diff in an error, in bytes.
 const SHOWN_MAX: usize = 4 * 1024;
 
 /// The files that one agent has read or written, as it last saw them.
@@ -54,8 +56,9 @@ impl FileSnapshots {
         }
     }
 
-    /// Checks that the file still has the content that the agent last saw. A file that it never saw passes. `name` is
-    /// the path as the agent wrote it. If the error shows the whole change, the new content counts as seen.
+    /// Checks that `now`, the current content of the file, is what the agent last saw. A file that the agent never
+    /// saw passes. `name` is the path as the agent wrote it. If the error shows the whole change, `now` counts as
+    /// seen.
     ///
     /// # Errors
     /// Text for the model: what changed, or that the file must be read again.
@@ -68,26 +71,24 @@ impl FileSnapshots {
             }
         };
         let why = format!("{name} changed since you last read it, so nothing was written.");
-        let (shown, extent) = match before {
+        let (shown, is_complete) = match before {
             Some(before) => diff::bounded(name, &before, now, SHOWN_MAX),
-            None => (String::new(), Extent::Cut),
+            None => (String::new(), false),
         };
-        match extent {
-            Extent::Whole => {
-                self.record(path.to_path_buf(), now.as_bytes());
-                Err(format!(
-                    "{why} What changed:\n{shown}If your change still applies, repeat it."
-                ))
-            }
-            Extent::Cut => Err(format!(
-                "{why} Read it again with read_file.{}{shown}",
-                if shown.is_empty() {
-                    ""
-                } else {
-                    " Part of what changed:\n"
-                }
-            )),
+        if is_complete {
+            self.record(path.to_path_buf(), now.as_bytes());
+            return Err(format!(
+                "{why} What changed:\n{shown}If your change still applies, repeat it."
+            ));
         }
+        Err(format!(
+            "{why} Read it again with read_file.{}{shown}",
+            if shown.is_empty() {
+                ""
+            } else {
+                " Part of what changed:\n"
+            }
+        ))
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Snapshot>> {

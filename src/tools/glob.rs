@@ -9,14 +9,13 @@ use super::walk::{self, FileList};
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
 use crate::domain::text::clip;
 
-/// Most paths of one result.
+/// Maximum number of paths in one result.
 const PATHS_MAX: usize = 500;
-/// Longest pattern, in bytes.
+/// Maximum length of a pattern, in bytes.
 pub const PATTERN_MAX: usize = 4000;
-/// Deepest nesting of braces: the matcher is built recursively.
+/// Maximum nesting depth of braces. The limit exists because the matcher is built recursively.
 const BRACES_MAX: usize = 16;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "glob",
     text: include_str!("glob.md"),
@@ -36,7 +35,8 @@ struct Input {
     path: Option<String>,
 }
 
-/// Compiles a pattern for paths below a directory; a pattern without a slash matches names at any depth.
+/// Compiles a glob pattern that matches paths relative to the searched directory. A pattern without a slash matches
+/// file names at any depth.
 pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolOutput> {
     let refused = |why: &str| {
         let shown = clip(pattern, 80);
@@ -62,7 +62,7 @@ pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolOutput> {
         .map_err(|e| refused(&e.kind().to_string()))
 }
 
-/// Returns the deepest nesting of braces.
+/// Returns the nesting depth of the braces in `pattern`.
 fn braces(pattern: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for c in pattern.chars() {
@@ -79,7 +79,7 @@ fn braces(pattern: &str) -> usize {
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
     let matcher = matcher(&input.pattern)?;
-    let FileList { files, cut } = walk::files(context, input.path.as_deref())?;
+    let FileList { files, note } = walk::files(context, input.path.as_deref())?;
     let found: Vec<String> = files
         .iter()
         .filter(|f| matcher.is_match(&f.below))
@@ -103,6 +103,6 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
             found.len() - PATHS_MAX
         ));
     }
-    text.push_str(cut.mark());
+    text.push_str(note);
     Ok(ToolOutput::ok(text))
 }

@@ -13,12 +13,11 @@ use super::{
 };
 use crate::domain::text::clip;
 
-/// Most lines of one result.
+/// Maximum number of lines in one result.
 const LINES_MAX: usize = 300;
-/// Most characters shown of a line.
+/// Maximum number of characters to show of a line.
 const LINE_MAX: usize = 300;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "grep",
     text: include_str!("grep.md"),
@@ -46,7 +45,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
     let matcher = matcher(&input)?;
     let only = input.glob.as_deref().map(glob::matcher).transpose()?;
-    let FileList { files, cut } = walk::files(context, input.path.as_deref())?;
+    let FileList { files, note } = walk::files(context, input.path.as_deref())?;
     let mut searcher = SearcherBuilder::new()
         .binary_detection(BinaryDetection::quit(0))
         .line_number(true)
@@ -86,7 +85,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
             "\n... ({more} more lines: narrow the search with path or glob)"
         ));
     }
-    text.push_str(cut.mark());
+    text.push_str(note);
     Ok(ToolOutput::ok(text))
 }
 

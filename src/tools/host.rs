@@ -1,4 +1,5 @@
-//! The interface from tools to the crew. Declared here and implemented by the crew, to avoid an import cycle.
+//! The interface through which tools call the crew. Declared here and implemented by the crew, to avoid an import
+//! cycle.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 
-/// The crew's services for tools. Every `String` error is text for the model.
+/// The services of the crew that tools call. Every error of type `String` is text for the model.
 pub trait Host: Send + Sync {
     /// Starts a teammate with its first prompt.
     fn spawn(&self, by: Name, member: Member, prompt: String) -> BoxFuture<'_, Result<(), String>>;
@@ -37,10 +38,10 @@ pub trait Host: Send + Sync {
     /// Decides a request in the name of `decision.by`. The error says why nothing changed.
     fn decide(&self, decision: Decision) -> BoxFuture<'_, Result<Request, String>>;
 
-    /// Publishes output of a running call to the screen.
+    /// Publishes output of a running tool call, so that the screen shows it.
     fn output(&self, agent: &Name, call: &CallId, chunk: String);
 
-    /// Sets an agent's todo list.
+    /// Replaces an agent's todo list.
     fn todo<'a>(&'a self, agent: &'a Name, list: TodoList) -> BoxFuture<'a, ()>;
 
     /// Records an agent's answer to an approved shutdown request. The error says why the answer is not accepted.
@@ -52,8 +53,8 @@ pub trait Host: Send + Sync {
         reason: String,
     ) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Moves the agent into the worktree of a task that it just claimed: later calls run there. Returns what the agent
-    /// should know about the worktree. On an error the task is released.
+    /// Moves the agent into the worktree of a task that it just claimed; its later tool calls run there. Returns text
+    /// that tells the agent about the worktree. On an error the task is released.
     fn enter_worktree<'a>(
         &'a self,
         agent: &'a Name,
@@ -81,34 +82,34 @@ pub trait Host: Send + Sync {
     /// Starts a subagent and waits for its answer. Dropping the future interrupts it.
     fn delegate(&self, order: SubagentSpec) -> BoxFuture<'_, Result<String, String>>;
 
-    /// Requests a summary of the agent's conversation before its next model call, in most detail about `focus`.
+    /// Requests a summary of the agent's conversation, to be made before its next model call. The summary should
+    /// cover `focus` in most detail.
     fn compact(&self, agent: &Name, focus: String);
 }
 
 /// A background command to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
-    /// The agent that starts it.
+    /// The agent that starts the command.
     pub agent: Name,
-    /// The shell command.
     pub command: String,
-    /// The work directory.
+    /// The directory in which the command runs.
     pub workdir: PathBuf,
-    /// Longest run time.
+    /// Maximum run time.
     pub timeout: Duration,
 }
 
 /// A subagent to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubagentSpec {
-    /// The agent that starts it.
+    /// The agent that starts the subagent.
     pub parent: Name,
-    /// The tool call that waits for its answer.
+    /// The tool call that returns the subagent's answer.
     pub call: CallId,
-    /// The kind, which decides its tools.
+    /// Decides which tools the subagent gets.
     pub kind: SubagentKind,
-    /// The assignment.
+    /// The assignment, which is the subagent's first message.
     pub prompt: String,
-    /// The work directory of its parent.
+    /// The parent's work directory, which the subagent shares.
     pub workdir: PathBuf,
 }

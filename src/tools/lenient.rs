@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::domain::ids::{TaskId, TaskRef};
 
-/// Deserializes a text; accepts a number too.
+/// Deserializes a string. Also accepts a number.
 pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Option::<Value>::deserialize(deserializer)? {
         None | Some(Value::Null) => None,
@@ -18,7 +18,7 @@ pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
     })
 }
 
-/// Deserializes a list; accepts a list written as JSON text and a single item too.
+/// Deserializes a list. Also accepts a list written as JSON text, and a single item.
 pub fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for LenientRef {
     }
 }
 
-/// Deserializes task references: a list, a single one, or none.
+/// Deserializes a list of task references. Also accepts a single reference, or none.
 pub fn refs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LenientRef>, D::Error> {
     let one = |v: Value| serde_json::from_value(v).map_err(D::Error::custom);
     match Option::<Value>::deserialize(deserializer)? {

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of};
 use crate::store::Roster;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "list_teammates",
     text: include_str!("list_teammates.md"),

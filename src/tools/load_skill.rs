@@ -9,7 +9,6 @@ use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, sc
 use crate::domain::skill::{NAME_MAX, SkillCatalog};
 use crate::domain::text::{clip, one_line};
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "load_skill",
     text: include_str!("load_skill.md"),
@@ -51,8 +50,8 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     Ok(ToolOutput::ok(text))
 }
 
-/// Returns the error for an unknown skill, in the wording of learn-claude-code, with the closest name and, if the skill
-/// exists but is broken, the reason.
+/// Returns the error for an unknown skill, in the wording of learn-claude-code. It names the closest known skill and,
+/// if the skill exists but cannot be used, the reason.
 fn unknown(name: &str, there: &SkillCatalog) -> String {
     let names: Vec<&str> = there.skills.iter().map(|s| s.name.as_str()).collect();
     let shown = one_line(&clip(name, NAME_MAX));

@@ -8,7 +8,6 @@ use super::lenient::LenientRef;
 use super::task_get::show_id;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, task_ref};
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "merge_worktree",
     text: include_str!("merge_worktree.md"),

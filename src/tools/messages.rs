@@ -1,11 +1,11 @@
-//! Shared by the message tools: resolves recipients and sends messages.
+//! Resolves recipients and sends messages, for all message tools.
 
 use super::{ToolContext, ToolOutput};
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::store::{Mailbox, Roster};
 
-/// Resolves a recipient: the lead, the user, or a teammate that has not left.
+/// Returns the name of a recipient: the lead, the user, or a teammate that has not left.
 pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
     let team = Roster::open(&context.root)
         .read()
@@ -29,7 +29,8 @@ pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
     member.ok_or_else(unknown)
 }
 
-/// Sends a message in the caller's name; a model cannot choose another sender.
+/// Sends a message in the name of the calling agent. The sender is not part of the tool's input, so a model cannot
+/// forge it.
 pub fn send(
     context: &ToolContext,
     to: &Name,

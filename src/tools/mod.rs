@@ -1,4 +1,4 @@
-//! Layer 3: the agents' tools, one file per tool. [`table`] lists them.
+//! Layer 3: the agents' tools, one file per tool. [`TABLE`] lists them; to add one, add its file, its `mod` line and its line in the table.
 
 mod ask_user;
 mod background_run;
@@ -63,7 +63,40 @@ use crate::store::{Board, Skills};
 use file_snapshots::FileSnapshots;
 use host::Host;
 
-/// What a tool does; the policy and the plan gate decide by it.
+/// All tools, in the order in which they are sent to models. The order is fixed, so that prompt caches stay valid.
+pub static TABLE: &[&Tool] = &[
+    &bash::TOOL,
+    &read_file::TOOL,
+    &write_file::TOOL,
+    &edit_file::TOOL,
+    &glob::TOOL,
+    &grep::TOOL,
+    &background_run::TOOL,
+    &check_background::TOOL,
+    &stop_background::TOOL,
+    &task::TOOL,
+    &todo::TOOL,
+    &compact::TOOL,
+    &load_skill::TOOL,
+    &task_create::TOOL,
+    &task_update::TOOL,
+    &task_list::TOOL,
+    &task_get::TOOL,
+    &claim_task::TOOL,
+    &merge_worktree::TOOL,
+    &spawn_teammate::TOOL,
+    &list_teammates::TOOL,
+    &send_message::TOOL,
+    &broadcast::TOOL,
+    &read_inbox::TOOL,
+    &ask_user::TOOL,
+    &plan_approval::TOOL,
+    &shutdown_request::TOOL,
+    &shutdown_response::TOOL,
+    &decide_request::TOOL,
+];
+
+/// What a tool can affect. The policy and the plan gate decide by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Only reads; calls may run in parallel.
@@ -72,9 +105,9 @@ pub enum Access {
     Write,
     /// Runs programs.
     Run,
-    /// Changes the crew's own state: todo, board, messages, team.
+    /// Changes only the crew's own state: todo lists, board, messages, team.
     Crew,
-    /// Starts a subagent, whose calls are checked one by one; calls may run in parallel.
+    /// Starts a subagent. The policy checks each call of the subagent; calls may run in parallel.
     Delegate,
 }
 
@@ -94,9 +127,7 @@ pub enum Audience {
 /// The kind of agent that calls a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Caller {
-    /// The lead.
     Lead,
-    /// A teammate.
     Teammate,
     /// A subagent of the lead or of a teammate.
     Subagent(SubagentKind),
@@ -120,12 +151,12 @@ impl Tool {
     }
 }
 
-/// The result of a call, for the model and the screen.
+/// The result of a tool call, for the model and the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput {
     /// Success or error. An error is data for the model and never ends the turn.
     pub outcome: Outcome,
-    /// The text for the model; the tool bounds its length.
+    /// The text for the model. Each tool limits its length.
     pub text: String,
     /// A unified diff of the changes, for the screen; empty if there is none.
     pub diff: String,
@@ -156,34 +187,30 @@ impl ToolOutput {
 pub struct ToolContext {
     /// The calling agent.
     pub agent: Name,
-    /// The id of the call.
     pub call: CallId,
-    /// The crew's root directory, which holds the state directories.
+    /// The project's root directory, which holds the state directories.
     pub root: PathBuf,
-    /// The crew's board.
     pub board: Board,
     /// The agent's work directory; file tools stay inside it.
     pub workdir: PathBuf,
-    /// The skills that can be loaded.
     pub skills: Skills,
-    /// The crew.
+    /// Access to the crew's services.
     pub host: Arc<dyn Host>,
-    /// Cancels the call.
+    /// Cancelled when the call has to stop.
     pub cancel: CancellationToken,
-    /// Longest run time of a program.
+    /// Maximum run time of a program that the call starts.
     pub timeout: Duration,
     /// Removes secrets from output.
     pub redactor: Redactor,
-    /// Supervises and confines programs; `None` runs them directly.
+    /// Supervises and sandboxes programs. With `None`, programs run directly.
     pub guard: Option<Arc<Supervisor>>,
     /// The files as the caller last saw them.
     pub snapshots: Arc<FileSnapshots>,
-    /// Returns the current time.
     pub clock: fn() -> Timestamp,
 }
 
 impl ToolContext {
-    /// Returns the work directory relative to the root; empty for the root itself.
+    /// Returns the work directory relative to the root; empty if it is the root itself.
     fn relative_workdir(&self) -> String {
         path_below_root(&self.root, &self.workdir)
     }
@@ -195,25 +222,24 @@ pub fn path_below_root(root: &Path, workdir: &Path) -> String {
     below.to_string_lossy().into_owned()
 }
 
-/// The definition of a tool.
 pub struct Tool {
-    /// The name, as models use it.
     pub name: &'static str,
     /// The description for models.
     pub text: &'static str,
     /// Returns the JSON schema of the input.
     pub schema: fn() -> Value,
-    /// What the tool does.
+    /// What the tool can affect.
     pub access: Access,
-    /// Which agents get it.
+    /// The agents that can call the tool.
     pub audience: Audience,
-    /// Summarises an input in one line, for rows and dialogs.
+    /// Summarises a tool input in one line, for the screen.
     pub show: fn(&Value) -> String,
     /// Executes a call.
     pub run: fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput>,
 }
 
-/// Returns the JSON schema of an input type in the form model servers expect: inline, without `$schema` and title.
+/// Returns the JSON schema of an input type in the form that model servers expect: inlined, without `$schema` and
+/// `title`.
 pub fn schema_of<T: schemars::JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft07().with(|s| {
         s.meta_schema = None;
@@ -248,7 +274,7 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// Runs a blocking tool on a thread for blocking work.
+/// Runs a tool function that blocks, on a thread for blocking work.
 async fn blocking(
     context: ToolContext,
     input: Value,
@@ -260,7 +286,7 @@ async fn blocking(
     }
 }
 
-/// Returns a text field of the input as one line.
+/// Returns the text field `field` of the input as one line.
 fn shown(input: &Value, field: &str) -> String {
     let text = input.get(field).and_then(Value::as_str);
     crate::domain::text::one_line(text.unwrap_or_default())

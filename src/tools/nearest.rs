@@ -1,6 +1,6 @@
-//! Finds the name that a misspelled one is closest to.
+//! Finds the known name that is closest to a misspelled name.
 
-/// Most bytes of a name that is compared with the known ones; a longer name matches none.
+/// Maximum length, in bytes, of a name that is compared with the known ones. A longer name matches none.
 const NAME_MAX: usize = 200;
 
 /// Returns the name in `there` that is closest to `name`, if one is similar.

@@ -8,10 +8,9 @@ use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 use crate::domain::request::{NewRequest, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
 
-/// Most bytes of a plan.
+/// Maximum size of a plan, in bytes.
 const PLAN_MAX: usize = 32 * 1024;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "plan_approval",
     text: include_str!("plan_approval.md"),

@@ -1,4 +1,4 @@
-//! What a command may reach: the git history and the network.
+//! Determines what a command may reach: the git history and the network.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::domain::sandbox::{Network, asks_for_network};
 use crate::process::supervisor::Supervisor;
 use crate::process::{NetworkReach, Reach};
 
-/// Returns what `command` of `agent` may reach when it runs in `workdir`.
+/// Returns whether `command` of `agent` may write the git history and use the network when it runs in `workdir`.
 pub fn of(guard: Option<&Supervisor>, agent: &Name, workdir: &Path, command: &str) -> Reach {
     let network = match network_rule(guard, agent) {
         Network::On => NetworkReach::On,
@@ -22,7 +22,7 @@ pub fn of(guard: Option<&Supervisor>, agent: &Name, workdir: &Path, command: &st
     }
 }
 
-/// Returns why the user must approve the network for a command, or `None` if no approval is needed.
+/// Returns why the user must approve network access for `command`; `None` if no approval is needed.
 pub fn network_question(guard: Option<&Supervisor>, agent: &Name, command: &str) -> Option<String> {
     let is_asked = network_rule(guard, agent) == Network::Ask && asks_for_network(command);
     is_asked.then(|| "it needs the network".into())

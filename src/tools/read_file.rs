@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::workspace::Workspace;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
 
-/// Most bytes of one result, as in learn-claude-code; a single longer line is cut after as many characters.
+/// Maximum size of one result, in bytes, as in learn-claude-code. A single longer line is cut after this many
+/// characters.
 const CHARS_MAX: usize = 50_000;
 /// Default number of lines in one result.
 const LINES: usize = 2000;
-/// Most bytes of a file that are read.
+/// Maximum number of bytes to read from a file.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "read_file",
     text: include_str!("read_file.md"),
@@ -57,7 +57,8 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
         &text,
         input.offset.unwrap_or(1).max(1),
         input.limit.unwrap_or(LINES),
-    );
+    )
+    .map_err(ToolOutput::error)?;
     if size > BYTES_MAX {
         out.push_str(&format!(
             "\n... (only the first {BYTES_MAX} of {size} bytes were read)"
@@ -71,8 +72,14 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
 }
 
 /// Returns up to `limit` lines from `offset` on, at most [`CHARS_MAX`] bytes, and a last line that says how to continue.
-fn part(text: &str, offset: usize, limit: usize) -> String {
+/// The error says that the text ends before `offset`.
+fn part(text: &str, offset: usize, limit: usize) -> Result<String, String> {
     let total = text.lines().count();
+    if total > 0 && offset > total {
+        return Err(format!(
+            "Error: the file has only {total} lines, so there is no line {offset}"
+        ));
+    }
     let mut out = String::new();
     let mut shown = 0;
     for line in text.lines().skip(offset - 1).take(limit) {
@@ -93,15 +100,12 @@ fn part(text: &str, offset: usize, limit: usize) -> String {
     }
     let next = offset + shown;
     let left = total.saturating_sub(next - 1);
-    if total > 0 && offset > total {
-        return format!("Error: the file has only {total} lines, so there is no line {offset}");
-    }
     if left > 0 {
         out.push_str(&format!(
             "... ({left} more lines; continue with offset {next})"
         ));
     }
-    out.trim_end_matches('\n').to_string()
+    Ok(out.trim_end_matches('\n').to_string())
 }
 
 #[cfg(test)]
@@ -111,25 +115,26 @@ mod tests {
     #[test]
     fn partial_result_says_how_to_continue() {
         let text = "a\nb\nc\nd\n";
-        assert_eq!(part(text, 1, 2000), "a\nb\nc\nd");
+        let part = |offset, limit| part(text, offset, limit);
+        assert_eq!(part(1, 2000).unwrap(), "a\nb\nc\nd");
         assert_eq!(
-            part(text, 2, 2),
+            part(2, 2).unwrap(),
             "b\nc\n... (1 more lines; continue with offset 4)"
         );
         assert_eq!(
-            part(text, 9, 2),
+            part(9, 2).unwrap_err(),
             "Error: the file has only 4 lines, so there is no line 9"
         );
-        assert_eq!(part("", 1, 10), "");
+        assert_eq!(super::part("", 1, 10).unwrap(), "");
     }
 
     #[test]
     fn long_line_is_cut_with_a_note() {
         let text = "x".repeat(200_000);
-        let out = part(&text, 1, 10);
+        let out = part(&text, 1, 10).unwrap();
         assert!(out.len() < 51_000 && out.contains("is cut"));
         let many = "y".repeat(999).lines().next().unwrap().to_string() + "\n";
-        let out = part(&many.repeat(200), 1, 2000);
+        let out = part(&many.repeat(200), 1, 2000).unwrap();
         assert!(
             out.len() <= 50_100 && out.contains("more lines; continue with offset 51"),
             "{}",

@@ -1,4 +1,4 @@
-//! `read_inbox`: returns how many messages wait. Messages are delivered without it.
+//! `read_inbox`: returns the number of waiting messages. The messages themselves are delivered without this tool.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of};
 use crate::store::Mailbox;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "read_inbox",
     text: include_str!("read_inbox.md"),

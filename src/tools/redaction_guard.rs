@@ -1,8 +1,8 @@
-//! Keeps models from overwriting secrets in files with the placeholders that they were shown instead.
+//! Prevents a model from overwriting a secret in a file with the placeholder that the model was shown instead.
 
 use crate::domain::redact::{PLACEHOLDER_START, Redactor};
 
-/// Returns the error text if writing `after` over `before` would replace a secret with its placeholder.
+/// Returns the error text if replacing the content `before` with `after` would replace a secret with its placeholder.
 pub fn overwrites_secret(redactor: &Redactor, before: &str, after: &str) -> Option<String> {
     let marks = |text: &str| text.matches(PLACEHOLDER_START).count();
     (redactor.has_secret(before) && marks(after) > marks(before)).then(|| {
@@ -12,7 +12,8 @@ pub fn overwrites_secret(redactor: &Redactor, before: &str, after: &str) -> Opti
     })
 }
 
-/// Returns what to add to the error when a text with a placeholder is not found in the file.
+/// Returns text to append to the error when `wanted`, a text with a placeholder, was not found in the file content
+/// `before`. Empty if no secret is the cause.
 pub fn hint(redactor: &Redactor, before: &str, wanted: &str) -> String {
     if wanted.contains(PLACEHOLDER_START) && redactor.has_secret(before) {
         return format!(

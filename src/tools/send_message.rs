@@ -10,7 +10,6 @@ use super::{
 use crate::domain::mail::MailKind;
 use crate::domain::text::one_line;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "send_message",
     text: include_str!("send_message.md"),

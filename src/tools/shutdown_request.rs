@@ -8,10 +8,9 @@ use super::{Access, Audience, Tool, ToolContext, ToolOutput, messages, parse, sc
 use crate::domain::request::RequestKind;
 use crate::domain::text::head_and_tail;
 
-/// Most bytes of a reason.
+/// Maximum size of a reason, in bytes. A longer reason is cut.
 const REASON_MAX: usize = 4 * 1024;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "shutdown_request",
     text: include_str!("shutdown_request.md"),

@@ -9,10 +9,9 @@ use crate::domain::ids::RequestId;
 use crate::domain::request::Verdict;
 use crate::domain::text::{head_and_tail, one_line};
 
-/// Most bytes of a reason.
+/// Maximum size of a reason, in bytes. A longer reason is cut.
 const REASON_MAX: usize = 4 * 1024;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "shutdown_response",
     text: include_str!("shutdown_response.md"),
@@ -29,7 +28,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The request_id of the message.
+    /// The request_id in the message about the request.
     request_id: String,
     /// true: you shut down; false: you stay.
     approve: bool,

@@ -9,12 +9,11 @@ use crate::domain::ids::Name;
 use crate::domain::team::{Member, PlanRule};
 use crate::domain::text::{clip, one_line};
 
-/// Longest name of a model, in characters.
+/// Maximum length of a model name, in characters.
 const MODEL_MAX: usize = 200;
-/// Longest role, in characters.
+/// Maximum length of a role, in characters.
 const ROLE_MAX: usize = 80;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "spawn_teammate",
     text: include_str!("spawn_teammate.md"),
@@ -39,13 +38,13 @@ struct Input {
     /// First instruction: what holds for all its tasks. The work itself belongs on the board.
     #[serde(default)]
     prompt: Option<String>,
-    /// Skills such as "rust": it may claim a task only if it has all tags of the task.
+    /// Tags for its skills, for example "rust". It can claim a task only if it has all tags of the task.
     #[serde(default)]
     tags: Option<Vec<String>>,
     /// Name of its model; null for your model.
     #[serde(default)]
     model: Option<String>,
-    /// required: it can change nothing until its plan is approved; null for free.
+    /// required: it can change nothing until its plan is approved. free or null: no plan is needed.
     #[serde(default)]
     plan: Option<PlanRule>,
 }

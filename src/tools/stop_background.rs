@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::check_background::{find_job, show_id};
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "stop_background",
     text: include_str!("stop_background.md"),

@@ -1,47 +1,15 @@
-//! The table of all tools. To add a tool, add its file, its `mod` line and a line here.
+//! Look-ups in the table of all tools.
 
 use std::time::Duration;
 
+pub use super::TABLE;
 use super::nearest::nearest;
 use super::{Caller, Tool};
 
-/// All tools, in the order in which they are sent to models. The order is fixed, so that prompt caches stay valid.
-pub static TABLE: &[&Tool] = &[
-    &super::bash::TOOL,
-    &super::read_file::TOOL,
-    &super::write_file::TOOL,
-    &super::edit_file::TOOL,
-    &super::glob::TOOL,
-    &super::grep::TOOL,
-    &super::background_run::TOOL,
-    &super::check_background::TOOL,
-    &super::stop_background::TOOL,
-    &super::task::TOOL,
-    &super::todo::TOOL,
-    &super::compact::TOOL,
-    &super::load_skill::TOOL,
-    &super::task_create::TOOL,
-    &super::task_update::TOOL,
-    &super::task_list::TOOL,
-    &super::task_get::TOOL,
-    &super::claim_task::TOOL,
-    &super::merge_worktree::TOOL,
-    &super::spawn_teammate::TOOL,
-    &super::list_teammates::TOOL,
-    &super::send_message::TOOL,
-    &super::broadcast::TOOL,
-    &super::read_inbox::TOOL,
-    &super::ask_user::TOOL,
-    &super::plan_approval::TOOL,
-    &super::shutdown_request::TOOL,
-    &super::shutdown_response::TOOL,
-    &super::decide_request::TOOL,
-];
-
-/// Name of the tool that submits a plan.
+/// The name of the tool with which an agent submits its plan.
 pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;
 
-/// Returns the tool of that name.
+/// Returns the tool named `name`.
 pub fn find(name: &str) -> Option<&'static Tool> {
     TABLE.iter().copied().find(|t| t.name == name)
 }
@@ -51,7 +19,8 @@ pub fn for_caller(caller: Caller) -> impl Iterator<Item = &'static Tool> {
     TABLE.iter().copied().filter(move |t| t.is_for(caller))
 }
 
-/// Returns the description of `tool` for an agent with the tools `given`, whose commands may run for `timeout`.
+/// Returns the description of `tool` for an agent that has the tools `given` and whose commands may run for
+/// `timeout`.
 pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
     if tool.name == super::bash::TOOL.name {
         let background = super::background_run::TOOL.name;
@@ -81,7 +50,8 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
     }
 }
 
-/// Returns the error for an unknown tool, with the closest known name or all of them.
+/// Returns the error for the unknown tool `name`. It names the closest tool in `there`, or all of them if none is
+/// close.
 pub fn unknown(name: &str, there: &[&str]) -> String {
     let shown = crate::domain::text::one_line(&crate::domain::text::clip(name, 80));
     match nearest(name, there) {

@@ -9,7 +9,6 @@ use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::text::{clip, one_line};
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "task",
     text: include_str!("task.md"),

@@ -10,7 +10,6 @@ use super::{
 };
 use crate::domain::graph::NewTask;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "task_create",
     text: include_str!("task_create.md"),

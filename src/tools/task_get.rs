@@ -9,7 +9,6 @@ use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "task_get",
     text: include_str!("task_get.md"),

@@ -13,14 +13,13 @@ use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::{clip, one_line};
 
-/// Most tasks of one result.
+/// Maximum number of tasks in one result.
 const TASKS_MAX: usize = 300;
-/// Most bytes of their lines: below the limit of a result, so that the cut falls between two tasks.
+/// Maximum size of the task lines, in bytes. Less than the limit of a tool result, so that no task is cut in half.
 const BYTES_MAX: usize = 48 * 1024;
-/// Most blockers that a line names.
+/// Maximum number of blockers that a line names.
 const BLOCKERS_MAX: usize = 10;
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "task_list",
     text: include_str!("task_list.md"),
@@ -40,7 +39,7 @@ struct Input {
     after: Option<LenientRef>,
 }
 
-/// Which tasks are listed.
+/// Selects which tasks are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Show {
@@ -106,7 +105,7 @@ fn render(graph: &TaskGraph, show: Option<Show>, after: Option<TaskId>) -> Strin
     lines.join("\n")
 }
 
-/// Returns the number of tasks in each state, and how to list them.
+/// Returns a line with the number of tasks in each state, and how to list them.
 fn counts(graph: &TaskGraph) -> String {
     let (mut working, mut waiting) = (0, 0);
     for task in graph.tasks() {

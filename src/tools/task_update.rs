@@ -14,7 +14,6 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::store::{Board, StoreError};
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "task_update",
     text: include_str!("task_update.md"),
@@ -58,7 +57,7 @@ struct Input {
     description: Option<String>,
 }
 
-/// The schema of a status.
+/// Describes [`TaskStatus`] in the JSON schema.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(dead_code)] // only its schema is used
@@ -111,7 +110,7 @@ async fn update(context: ToolContext, input: Value) -> ToolOutput {
     output
 }
 
-/// Returns the open task that the agent owns.
+/// Returns the open task that `agent` owns.
 async fn own(board: &Board, agent: &Name) -> Option<Task> {
     let (board, agent) = (board.clone(), agent.clone());
     let own = move || board.query(|graph| graph.open_task_of(&agent).cloned());

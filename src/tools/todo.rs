@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, lenient, parse, schema_of};
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "todo",
     text: include_str!("todo.md"),

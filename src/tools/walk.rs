@@ -8,10 +8,10 @@ use super::workspace::Workspace;
 use super::{ToolContext, ToolOutput};
 use crate::domain::folders::is_reserved;
 
-/// Most files that are listed.
+/// Maximum number of files to list.
 const FILES_MAX: usize = 100_000;
 
-/// A file that was found.
+/// A file found by [`files`].
 pub struct FoundFile {
     /// The absolute path.
     pub path: PathBuf,
@@ -21,36 +21,15 @@ pub struct FoundFile {
     pub shown: PathBuf,
 }
 
-/// Whether the list ends at [`FILES_MAX`].
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
-    /// No.
-    No,
-    /// Yes.
-    Yes,
-}
-
-impl Cut {
-    /// Returns the note to add to the result.
-    pub fn mark(self) -> &'static str {
-        match self {
-            Cut::No => "",
-            Cut::Yes => {
-                "\n... (only the first 100000 files were searched: set path to narrow the search)"
-            }
-        }
-    }
-}
-
-/// The files that were found.
+/// The result of [`files`].
 pub struct FileList {
     /// The files, sorted by path.
     pub files: Vec<FoundFile>,
-    /// Whether there are more.
-    pub cut: Cut,
+    /// The note to add to the result if there are more.
+    pub note: &'static str,
 }
 
-/// Lists the files below `path`, by default the work directory.
+/// Lists the files below `path`; `None` means the work directory.
 pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, ToolOutput> {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     let inside = space
@@ -78,7 +57,7 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, Tool
         .build();
     let mut out = FileList {
         files: Vec::new(),
-        cut: Cut::No,
+        note: "",
     };
     for entry in walk.flatten() {
         if context.cancel.is_cancelled() {
@@ -88,7 +67,8 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, Tool
             continue;
         }
         if out.files.len() == FILES_MAX {
-            out.cut = Cut::Yes;
+            out.note =
+                "\n... (only the first 100000 files were searched: set path to narrow the search)";
             break;
         }
         let path = entry.into_path();

@@ -1,4 +1,4 @@
-//! The agent's work directory as a capability: no path leads out of it, without a race between check and use.
+//! File access limited to the agent's work directory: no path leads out of it, without a race between check and use.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -12,24 +12,24 @@ use rustix::fs::{Mode, OFlags};
 use crate::domain::folders;
 use crate::store::os_errors;
 
-/// Most symbolic links that are followed in a row.
+/// Maximum number of symbolic links to follow in a row.
 const LINKS_MAX: usize = 16;
-/// Most directories above a file.
+/// Maximum number of parent directories to check above a file.
 const DEPTH_MAX: usize = 256;
-/// Largest file that is read for editing, in bytes.
+/// Maximum size of a file that can be edited, in bytes.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
-/// An open work directory.
+/// A work directory, held open so that renaming it does not redirect file access.
 pub struct Workspace {
     dir: Dir,
     root: PathBuf,
 }
 
 impl Workspace {
-    /// Opens `root`.
+    /// Opens the work directory `root`.
     ///
     /// # Errors
-    /// Text for the model.
+    /// Returns text for the model.
     pub fn open(root: &Path) -> Result<Workspace, String> {
         let dir = Dir::open_ambient_dir(root, ambient_authority()).map_err(|e| {
             format!(
@@ -41,7 +41,7 @@ impl Workspace {
         Ok(Workspace { dir, root })
     }
 
-    /// Returns `path`, which is relative or absolute, as a path relative to the work directory.
+    /// Returns the relative or absolute `path` as a path relative to the work directory.
     ///
     /// # Errors
     /// `Path escapes workspace`, for the model.
@@ -68,7 +68,8 @@ impl Workspace {
         Ok(out)
     }
 
-    /// Returns the absolute path by which a file is remembered. Symbolic links are not resolved.
+    /// Returns the absolute path that identifies a file in [`FileSnapshots`](super::file_snapshots::FileSnapshots).
+    /// Symbolic links are not resolved.
     ///
     /// # Errors
     /// `Path escapes workspace`, for the model.
@@ -79,7 +80,7 @@ impl Workspace {
     /// Reads at most `most` bytes of a file. Returns them with the size of the whole file.
     ///
     /// # Errors
-    /// Text for the model.
+    /// Returns text for the model.
     pub fn read(&self, path: &str, most: u64) -> Result<(Vec<u8>, u64), String> {
         let inside = self.inside(path)?;
         let mut options = OpenOptions::new();
@@ -106,7 +107,7 @@ impl Workspace {
     /// Reads a whole text file for editing. Returns `None` if it does not exist.
     ///
     /// # Errors
-    /// Text for the model.
+    /// Returns text for the model.
     pub fn text(&self, path: &str) -> Result<Option<String>, String> {
         let inside = self.inside(path)?;
         match self.dir.metadata(&inside) {
@@ -129,7 +130,7 @@ impl Workspace {
     /// Replaces a file atomically, by renaming a temporary file. Creates missing parent directories.
     ///
     /// # Errors
-    /// Text for the model; the old file is unchanged.
+    /// Returns text for the model. The old file is then unchanged.
     pub fn write(&self, path: &str, content: &str) -> Result<(), String> {
         let (folder, name) = self.place(path)?;
         let old = folder.symlink_metadata(&name).ok();
@@ -159,8 +160,8 @@ impl Workspace {
         })
     }
 
-    /// Opens the directory that `path` leads to and returns it with the file name. Follows symbolic links, which must
-    /// stay inside the work directory.
+    /// Opens the directory that contains the file `path`, and returns it with the file name. Follows symbolic links,
+    /// which must stay inside the work directory.
     fn place(&self, path: &str) -> Result<(Dir, OsString), String> {
         let mut inside = self.inside(path)?;
         for _ in 0..LINKS_MAX {
@@ -193,8 +194,9 @@ impl Workspace {
         Err(format!("Error: {path}: too many symbolic links"))
     }
 
-    /// Opens the directory `inside` and creates it and its parents if they are missing. The check uses the open
-    /// directory and not its name, which may lead elsewhere a moment later.
+    /// Opens the directory `inside`, and creates it and its parents if they are missing. Checks that it is not
+    /// protected. The check uses the opened directory and not its path, because another process may replace the path
+    /// after the check.
     fn folder(&self, inside: &Path, path: &str) -> Result<Dir, String> {
         let describe = |e: std::io::Error| error_text(path, &e);
         let mut open = self.dir.try_clone().map_err(describe)?;
@@ -239,7 +241,7 @@ impl Workspace {
         Ok(true)
     }
 
-    /// Resolves all symbolic links in a path.
+    /// Returns the path with all symbolic links resolved.
     fn real(&self, inside: &Path) -> std::io::Result<PathBuf> {
         if inside.as_os_str().is_empty() {
             return Ok(PathBuf::new());

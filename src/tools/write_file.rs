@@ -10,7 +10,6 @@ use super::{
     schema_of, shown,
 };
 
-/// The tool.
 pub const TOOL: Tool = Tool {
     name: "write_file",
     text: include_str!("write_file.md"),

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Named keys and their crossterm codes.
+/// Keys with a name of several letters, and their crossterm codes.
 const NAMED: [(&str, KeyCode); 16] = [
     ("enter", KeyCode::Enter),
     ("esc", KeyCode::Esc),
@@ -22,14 +22,14 @@ const NAMED: [(&str, KeyCode); 16] = [
     ("null", KeyCode::Null),
 ];
 
-/// The text is not a valid key name.
+/// The error for a text that is not a valid key name. Holds that text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a key: give a character, a name such as enter, esc, pgup or f1, or a combination such as ctrl+x"
 )]
 pub struct KeyError(pub String);
 
-/// Returns the name of a key press; `None` for keys that cannot be bound (media keys, single modifiers).
+/// Returns the name of a key press; `None` for keys that cannot be bound, such as media keys and modifiers alone.
 ///
 /// Modifiers are in the order ctrl, alt, shift. The case of a character includes shift, so `G` is never
 /// `shift+g`. With ctrl the case is ignored, because most terminals do not report it.
@@ -72,7 +72,7 @@ pub fn name_of(key: KeyEvent) -> Option<String> {
     Some(out + &base)
 }
 
-/// Parses a key name.
+/// Parses the name of one key press, such as `ctrl+x`, `G` or `shift+tab`.
 pub fn parse(text: &str) -> Result<KeyEvent, KeyError> {
     let mut rest = text;
     let mut modifiers = KeyModifiers::NONE;
@@ -113,7 +113,7 @@ pub fn parse_all(text: &str) -> Result<Vec<KeyEvent>, KeyError> {
     text.split_whitespace().map(parse).collect()
 }
 
-/// Formats a key for display: `Ctrl+x`, `Enter`, `G`, `PgUp`, `↑`.
+/// Formats a key name, or two separated by a space, for display: `Ctrl+x`, `Enter`, `G`, `PgUp`, `↑`.
 pub fn shown(name: &str) -> String {
     let words: Vec<String> = name.split(' ').map(shown_one).collect();
     words.join(" ")

@@ -1,22 +1,22 @@
-//! Decides when to notify the user: not while they use the window, not twice for one event, and at most every ten seconds.
-//! Pure.
+//! Decides when to notify the user: not while the user is present, and at most every ten seconds. Notifications that
+//! are pending together are combined into one. Pure.
 
 use std::time::Duration;
 
 use crate::domain::notification::NotifyKind;
 use crate::domain::timestamp::Timestamp;
 
-/// Shortest time between two notifications.
+/// Minimum time between two notifications.
 pub const NOTIFY_INTERVAL: Duration = Duration::from_secs(10);
-/// How long after a key the user counts as present, if the terminal does not report focus.
+/// How long after a key press the user counts as present, if the terminal does not report its focus.
 pub const PRESENCE_TIMEOUT: Duration = Duration::from_secs(15);
-/// Most events that wait for the next notification.
+/// Maximum number of pending notifications. Further ones are dropped.
 const WAITING_MAX: usize = 64;
 
 /// Whether the terminal window has the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Window {
-    /// The terminal has not reported it.
+    /// The terminal has not reported whether it has the focus.
     #[default]
     Unknown,
     Focused,
@@ -24,7 +24,7 @@ pub enum Window {
     Elsewhere,
 }
 
-/// The pending notifications and the state that decides about them.
+/// The pending notifications, and what is needed to decide when to show them.
 #[derive(Debug, Default)]
 pub struct Notifier {
     window: Window,
@@ -35,10 +35,10 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// Creates the state, with notifications for these kinds only.
-    pub fn with_kinds(matters: &[NotifyKind]) -> Notifier {
+    /// Creates a notifier for these kinds of notifications only.
+    pub fn with_kinds(kinds: &[NotifyKind]) -> Notifier {
         Notifier {
-            wanted: matters.to_vec(),
+            wanted: kinds.to_vec(),
             ..Notifier::default()
         }
     }
@@ -49,8 +49,8 @@ impl Notifier {
     }
 
     /// Sets the kinds to notify about.
-    pub fn set_kinds(&mut self, matters: &[NotifyKind]) {
-        self.wanted = matters.to_vec();
+    pub fn set_kinds(&mut self, kinds: &[NotifyKind]) {
+        self.wanted = kinds.to_vec();
     }
 
     /// Records that the window got or lost the focus. Focus drops all pending notifications.
@@ -68,17 +68,15 @@ impl Notifier {
     }
 
     /// Adds a notification with one line of text, unless its kind is disabled, the user is present or the queue is full.
-    pub fn push(&mut self, matter: NotifyKind, words: String, now: Timestamp) {
-        if !self.wanted.contains(&matter)
-            || self.is_present(now)
-            || self.waiting.len() >= WAITING_MAX
+    pub fn push(&mut self, kind: NotifyKind, words: String, now: Timestamp) {
+        if !self.wanted.contains(&kind) || self.is_present(now) || self.waiting.len() >= WAITING_MAX
         {
             return;
         }
-        self.waiting.push((matter, words));
+        self.waiting.push((kind, words));
     }
 
-    /// Returns the text of a notification that is due, with all pending ones combined.
+    /// Takes all pending notifications and returns their combined text, if a notification is due now.
     pub fn due(&mut self, now: Timestamp) -> Option<String> {
         if self.next_in(now)? > Duration::ZERO {
             return None;

@@ -25,28 +25,32 @@ use rustix::process::{Signal, getpid, kill_process};
 use crate::domain::text::{clip, one_line};
 use crate::ui::app::MouseOwner;
 
-/// Size of the output buffer in bytes: one frame fits, so it is written at once.
+/// Size of the output buffer in bytes. A whole frame fits into it, so that it is written at once.
 const OUT_BUFFER: usize = 128 * 1024;
 
-/// Longest text for the clipboard, in bytes. Terminals drop longer sequences.
+/// Maximum length of a text for the clipboard, in bytes. Terminals drop longer sequences.
 const COPY_MAX: usize = 100_000;
 
-/// Longest notification, in characters.
+/// The status message for a text that is longer than [`COPY_MAX`].
+pub const COPY_TOO_LONG: &str = "The text is too long to copy through the terminal.";
+
+/// Maximum length of a notification, in characters. A longer text is cut.
 const NOTIFY_MAX: usize = 200;
 
-/// Enables buttons, drags and the wheel with SGR coordinates (DEC modes 1000, 1002 and 1006). Mode 1003 is not used: it
-/// reports every mouse movement.
+/// Escape sequences that make the terminal report mouse buttons, drags and the wheel, with SGR coordinates (DEC modes
+/// 1000, 1002 and 1006). Mode 1003 is not used, because it reports every mouse movement.
 const TAKE_MOUSE: &str = "\u{1b}[?1000h\u{1b}[?1002h\u{1b}[?1006h";
 
-/// Push and pop the window title (xterm window operations 22 and 23). Terminals without a title stack ignore both.
+/// Escape sequences that save and restore the window title (xterm window operations 22 and 23). Terminals without a
+/// title stack ignore both.
 const SAVE_TITLE: &str = "\u{1b}[22;2t";
 const RESTORE_TITLE: &str = "\u{1b}[23;2t";
 
-/// The terminal in full-screen mode. A drop or a panic restores it.
+/// The terminal in full-screen mode. Dropping this value or a panic restores the terminal.
 #[derive(Debug)]
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
-    taken: Arc<AtomicBool>,
+    is_set_up: Arc<AtomicBool>,
     mouse: MouseOwner,
     title: String,
     /// Whether the next frame must be drawn completely.
@@ -61,11 +65,11 @@ impl Screen {
     /// Fails if standard output is not a terminal.
     pub fn enter() -> io::Result<Screen> {
         let out = BufWriter::with_capacity(OUT_BUFFER, io::stdout());
-        let taken = Arc::new(AtomicBool::new(false));
-        give_back_on_panic(&taken);
+        let is_set_up = Arc::new(AtomicBool::new(false));
+        restore_on_panic(&is_set_up);
         let mut screen = Screen {
             terminal: Terminal::new(CrosstermBackend::new(out))?,
-            taken,
+            is_set_up,
             mouse: MouseOwner::Terminal,
             title: String::new(),
             needs_full_redraw: false,
@@ -74,7 +78,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws a frame as one synchronized update ( DEC mode 2026).
+    /// Draws a frame as one synchronized update (DEC mode 2026).
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -89,7 +93,7 @@ impl Screen {
         drawn
     }
 
-    /// Makes the next frame a complete redraw, after a resize. Needed even if the size is the same again.
+    /// Makes the next frame a complete redraw. Needed after every resize, even if the size is the same as before.
     pub fn invalidate(&mut self) {
         self.needs_full_redraw = true;
     }
@@ -103,7 +107,7 @@ impl Screen {
         Ok((size.width, size.height))
     }
 
-    /// Turns mouse capture on or off.
+    /// Sets who handles mouse events: crewdeck, with mouse capture, or the terminal, without it.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -119,7 +123,7 @@ impl Screen {
         }
     }
 
-    /// Sets the window title if it has changed.
+    /// Sets the window title, unless it is the current one.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -142,7 +146,7 @@ impl Screen {
         execute!(self.terminal.backend_mut(), Print(sequence))
     }
 
-    /// Rings the bell.
+    /// Rings the terminal's bell.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -150,28 +154,29 @@ impl Screen {
         execute!(self.terminal.backend_mut(), Print('\u{7}'))
     }
 
-    /// Copies `text` to the terminal's clipboard (OSC 52), which works over ssh too. A text over `COPY_MAX` is not sent.
+    /// Copies `text` to the terminal's clipboard (OSC 52), which works over ssh too. Returns false if the text
+    /// is too long and was not sent. Terminals do not confirm the copy.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
-    pub fn copy(&mut self, text: &str) -> io::Result<CopyResult> {
+    pub fn copy(&mut self, text: &str) -> io::Result<bool> {
         if text.len() > COPY_MAX {
-            return Ok(CopyResult::TooLong);
+            return Ok(false);
         }
         execute!(
             self.terminal.backend_mut(),
             CopyToClipboard::to_clipboard_from(text)
         )?;
-        Ok(CopyResult::Sent)
+        Ok(true)
     }
 
-    /// Restores the terminal temporarily, for example for `$EDITOR`. [`Screen::take`] sets it up again.
+    /// Restores the terminal temporarily, for example for `$EDITOR`. [`Screen::set_up`] sets it up again.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
     pub fn restore_terminal(&mut self) -> io::Result<()> {
         self.terminal.backend_mut().flush()?;
-        give_back(&self.taken)
+        restore(&self.is_set_up)
     }
 
     /// Sets up the terminal, also after [`Screen::restore_terminal`]. The next frame is a complete redraw.
@@ -180,7 +185,7 @@ impl Screen {
     /// Fails if the terminal is gone.
     pub fn set_up(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
-        self.taken.store(true, Ordering::SeqCst);
+        self.is_set_up.store(true, Ordering::SeqCst);
         let out = self.terminal.backend_mut();
         execute!(
             out,
@@ -214,15 +219,6 @@ impl Screen {
     }
 }
 
-/// The result of [`Screen::copy`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CopyResult {
-    /// The sequence was sent. Terminals do not confirm it.
-    Sent,
-    /// The text is longer than `COPY_MAX`.
-    TooLong,
-}
-
 impl Drop for Screen {
     fn drop(&mut self) {
         // If the terminal is gone, there is nothing to restore.
@@ -230,9 +226,9 @@ impl Drop for Screen {
     }
 }
 
-/// Restores the terminal if it is set up. Idempotent.
-fn give_back(taken: &AtomicBool) -> io::Result<()> {
-    if !taken.swap(false, Ordering::SeqCst) {
+/// Restores the terminal if `is_set_up` is true, and sets it to false.
+fn restore(is_set_up: &AtomicBool) -> io::Result<()> {
+    if !is_set_up.swap(false, Ordering::SeqCst) {
         return Ok(());
     }
     let written = execute!(
@@ -252,11 +248,11 @@ fn give_back(taken: &AtomicBool) -> io::Result<()> {
 }
 
 /// Installs a panic hook that restores the terminal before the message is printed.
-fn give_back_on_panic(taken: &Arc<AtomicBool>) {
-    let taken = Arc::clone(taken);
+fn restore_on_panic(is_set_up: &Arc<AtomicBool>) {
+    let is_set_up = Arc::clone(is_set_up);
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        let _ = give_back(&taken);
+        let _ = restore(&is_set_up);
         before(info);
     }));
 }

@@ -15,6 +15,7 @@ mod doctor;
 mod doctor_terminal;
 mod evals;
 mod examples;
+mod first_request;
 mod gallery;
 mod golden;
 mod headless;

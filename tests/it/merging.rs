@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::project::{Project, git};
 use crate::common::pty::Screen;
+use crate::common::repository;
 use crewdeck::domain::graph::{Claimer, NewTask};
 use crewdeck::domain::ids::{Name, TaskId};
 use crewdeck::domain::timestamp::Timestamp;
@@ -165,7 +166,7 @@ fn repository_with_delayed_conflict() -> Project {
 
 /// Waits until the board counts as many unmerged branches as git lists. Holds only while no open task has commits.
 fn wait_for_git_count(screen: &Screen, root: &Path) {
-    let listed = run_git(
+    let listed = repository::git(
         root,
         &["branch", "--no-merged", "main", "--format=%(refname:short)"],
     );
@@ -177,16 +178,6 @@ fn wait_for_git_count(screen: &Screen, root: &Path) {
             n => text.contains(&format!("⇡ {n} to merge")),
         },
     );
-}
-
-fn run_git(root: &Path, args: &[&str]) -> String {
-    let out = std::process::Command::new("git")
-        .args(args)
-        .current_dir(root)
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "{out:?}");
-    String::from_utf8(out.stdout).unwrap()
 }
 
 #[test]
@@ -302,8 +293,8 @@ fn demo_asks_which_version_to_keep_when_the_user_edited_too() {
         std::fs::create_dir_all(root.join("samples")).unwrap();
         let sample = root.join("samples/rain.txt");
         std::fs::write(&sample, "My own words.\n").unwrap();
-        run_git(root, &["add", "samples"]);
-        run_git(root, &["commit", "--quiet", "--message", "mine"]);
+        repository::git(root, &["add", "samples"]);
+        repository::git(root, &["commit", "--quiet", "--message", "mine"]);
         screen.send("\x1b");
         screen.wait_for("i to write");
         screen.send("3gm");

@@ -95,3 +95,28 @@ fn replay_steps_through_a_session_in_both_directions() {
     let line = String::from_utf8_lossy(&other.stderr).into_owned();
     assert!(line.contains("there is no session ffffffff"), "{line}");
 }
+
+#[test]
+fn copy_that_is_too_long_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let words = "word ".repeat(22_000);
+    let script = format!("rules:\n  - say: \"{words}the end\"\n");
+    std::fs::write(home.join("script.yaml"), script).unwrap();
+    let ran = crewdeck(home, &["run", "go", "--provider", "script:script.yaml"]);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let mut screen = Screen::start(home, 120, 36, &["replay", "--speed", "1000"]);
+    screen.wait("the end", |text| {
+        text.contains("‖ replay") && text.contains("the end")
+    });
+    screen.send("1y");
+    screen.wait_for("too long to copy");
+    // The first key closes the status message.
+    screen.send("q");
+    screen.wait("no status message", |text| {
+        !text.contains("too long to copy")
+    });
+    screen.send("q");
+    let (status, is_clean) = screen.wait_for_exit();
+    assert!(status.success() && is_clean);
+}

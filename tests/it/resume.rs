@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use crate::common::project::{Project, RunResult};
+use crate::common::repository::git;
 use crewdeck::domain::chat::{Block, Message, validate};
 use crewdeck::domain::conversation::{Conversation, LogRecord, PlanState, TurnState};
 use crewdeck::domain::graph::{Claimer, NewTask};
@@ -53,12 +54,7 @@ impl KilledCrew {
     }
 
     fn git(&self, args: &[&str]) -> String {
-        let mut command = std::process::Command::new("git");
-        command.args(args).current_dir(self.project.path());
-        command.env("GIT_CONFIG_GLOBAL", "/dev/null");
-        let out = command.output().unwrap();
-        assert!(out.status.success(), "git {args:?}: {out:?}");
-        String::from_utf8_lossy(&out.stdout).trim_end().to_string()
+        git(self.project.path(), args)
     }
 
     fn transcript(&self, agent: &str) -> Transcript {

@@ -128,7 +128,9 @@ fn large_and_unusual_files_are_read_within_limits() {
         place.ok("read_file", json!({"path": "empty"})),
         "(empty file)"
     );
-    place.ok("read_file", json!({"path": "long", "offset": 9_000_000}));
+    let past = json!({"path": "long", "offset": 9_000_000});
+    let why = place.expect_error("read_file", past);
+    assert!(why.contains("only 400000 lines"), "{why}");
 }
 
 #[test]

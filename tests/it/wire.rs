@@ -7,10 +7,8 @@ use std::sync::Arc;
 
 use crewdeck::domain::chat::{Block, Message, Outcome, ToolCall};
 use crewdeck::domain::ids::{CallId, Name};
-use crewdeck::model::anthropic::{AnthropicConfig, KeyHeader};
-use crewdeck::model::openai::{MaxTokensField, OpenAiConfig};
-use crewdeck::model::provider::{ProviderConfig, connect};
-use crewdeck::model::{Delta, ModelError, ModelRequest, Reply, StopReason, ToolSpec};
+use crewdeck::model::provider::ServerConfig;
+use crewdeck::model::{Delta, ModelError, ModelRequest, PROVIDERS, Reply, StopReason, ToolSpec};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use wiremock::matchers::method;
@@ -20,20 +18,25 @@ const KEY: &str = "sk-very-secret";
 const ANTHROPIC: &str = include_str!("../fixtures/sse/anthropic-rich.txt");
 const OPENAI: &str = include_str!("../fixtures/sse/openai-odd.txt");
 
-fn anthropic(server: &MockServer) -> ProviderConfig {
-    ProviderConfig::Anthropic(AnthropicConfig {
-        base_url: format!("{}/v1/", server.uri()),
-        key: Some(KEY.to_string().into()),
-        ..AnthropicConfig::default()
-    })
+fn vendor(name: &str) -> ServerConfig {
+    let spec = PROVIDERS.iter().find(|spec| spec.name == name);
+    ServerConfig::new(spec.unwrap())
 }
 
-fn openai(server: &MockServer) -> ProviderConfig {
-    ProviderConfig::OpenAi(OpenAiConfig {
+fn anthropic(server: &MockServer) -> ServerConfig {
+    ServerConfig {
+        base_url: format!("{}/v1/", server.uri()),
+        key: Some(KEY.to_string().into()),
+        ..vendor("anthropic")
+    }
+}
+
+fn openai(server: &MockServer) -> ServerConfig {
+    ServerConfig {
         base_url: format!("{}/v1", server.uri()),
         key: Some(KEY.to_string().into()),
-        ..OpenAiConfig::default()
-    })
+        ..vendor("openai")
+    }
 }
 
 fn request() -> ModelRequest {
@@ -82,8 +85,8 @@ fn empty_schema() -> Value {
     json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false})
 }
 
-async fn call_model(config: &ProviderConfig) -> Result<Reply, ModelError> {
-    let mut stream = connect(config).unwrap().call(request());
+async fn call_model(config: &ServerConfig) -> Result<Reply, ModelError> {
+    let mut stream = config.connect().unwrap().call(request());
     let mut last = None;
     while let Some(item) = stream.next().await {
         match item? {
@@ -194,24 +197,18 @@ async fn chat_completions_requests_are_valid() {
 #[tokio::test]
 async fn server_specific_fields_are_configurable() {
     let server = mock_server(sse(ANTHROPIC)).await;
-    let ProviderConfig::Anthropic(mut config) = anthropic(&server) else {
-        panic!()
-    };
-    config.key_header = KeyHeader::Bearer;
-    config.version = "2026-10-21".into();
-    call_model(&ProviderConfig::Anthropic(config))
-        .await
-        .unwrap();
+    let mut config = anthropic(&server);
+    let options = [("key_header", "bearer"), ("version", "2026-10-21")];
+    config.options = options.map(|(k, v)| (k.into(), v.into())).into();
+    call_model(&config).await.unwrap();
     let sent = server.received_requests().await.unwrap();
     assert_eq!(sent[0].headers["authorization"], format!("Bearer {KEY}"));
     assert_eq!(sent[0].headers["anthropic-version"], "2026-10-21");
     assert!(!sent[0].headers.contains_key("x-api-key"));
     let server = mock_server(sse(OPENAI)).await;
-    let ProviderConfig::OpenAi(mut config) = openai(&server) else {
-        panic!()
-    };
-    config.max_tokens_field = MaxTokensField::MaxCompletionTokens;
-    call_model(&ProviderConfig::OpenAi(config)).await.unwrap();
+    let mut config = openai(&server);
+    config.options = [("max_tokens_field".into(), "max_completion_tokens".into())].into();
+    call_model(&config).await.unwrap();
     assert_eq!(
         request_bodies(&server).await[0]["max_completion_tokens"],
         99

@@ -3,6 +3,7 @@
 mod command_line;
 mod debris;
 mod killed_processes;
+mod private_locks;
 mod removal;
 mod user_changes;
 

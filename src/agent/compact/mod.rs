@@ -1,12 +1,14 @@
-//! Compaction: decides when a conversation is shortened, and what replaces it. Pure.
+//! Compaction: decides when a conversation is shortened, and builds what replaces it. Pure.
 //!
-//! Near the end of the model's window, a *small* compaction replaces old tool results with placeholders, if that frees
-//! enough. Otherwise a *whole* compaction replaces the conversation with a summary by the model; `/compact` and the
-//! `compact` tool request the same. The whole conversation is saved to disk before anything is replaced.
+//! When the model's window is nearly full, a *small* compaction (prune) replaces old tool results with placeholders,
+//! if that frees enough. Otherwise a *whole* compaction replaces the conversation with a summary by the model.
+//! `/compact` and the tool `compact` also request a whole compaction. The whole conversation is saved to disk before
+//! anything is replaced.
 //!
-//! Every compaction changes the beginning of the request, so the server's prompt cache is lost once. learn-claude-code
-//! compacts before every call and loses the cache every time. Here it happens as rarely as possible: only when the window
-//! is nearly full, and a small compaction only if it frees at least a quarter of the window.
+//! Every compaction changes the beginning of the request, so the server's prompt cache is lost once.
+//! learn-claude-code compacts before every call and so never has a valid cache. Here a compaction happens as rarely
+//! as possible: only when the window is nearly full, and a small one only if it frees at least a quarter of the
+//! window.
 
 mod prune;
 mod rebuild;
@@ -20,14 +22,14 @@ pub use prune::Prune;
 pub use rebuild::{KeptState, rebuild};
 pub use summary_prompt::{SummaryForm, SummaryRequest, question};
 
-/// The window in tokens that is assumed if neither the settings nor the model's name determine it.
+/// The context window, in tokens, that is assumed if neither the settings nor the model's name determine it.
 pub const WINDOW_ASSUMED: u64 = 100_000;
-/// Default share of the window, in percent, at which a conversation is shortened.
+/// The default share of the context window, in percent, at which a conversation is shortened.
 pub const COMPACT_AT: u64 = 80;
-/// The share of the window, in percent, that a small compaction must free.
+/// The minimum share of the context window, in percent, that a small compaction must free.
 const SMALL_WORTH: u64 = 25;
 
-/// How long a conversation may become.
+/// The limit on the length of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// The model's context window, in tokens.
@@ -61,18 +63,18 @@ fn share(of: u64, percent: u64) -> u64 {
     of.saturating_mul(percent) / 100
 }
 
-/// What to do before the next model call.
+/// How to shorten the conversation before the next model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing.
+    /// Leave the conversation as it is.
     Leave,
-    /// Old tool results are replaced with placeholders.
+    /// Replace old tool results with placeholders.
     Prune(Prune),
-    /// The whole conversation is summarised.
+    /// Replace the whole conversation with a summary.
     Whole,
 }
 
-/// Decides whether to shorten a conversation of `context` tokens.
+/// Returns how to shorten a conversation of `context` tokens, if necessary.
 pub fn plan(messages: &[Message], context: u64, budget: &Budget) -> Plan {
     if context < budget.limit() {
         return Plan::Leave;

@@ -1,28 +1,28 @@
-//! Prune compaction: replaces old tool results with placeholders.
+//! The small compaction: replaces old tool results with placeholders.
 
 use std::collections::HashMap;
 
 use crate::domain::chat::{Block, Message};
 use crate::domain::ids::CallId;
 
-/// Number of newest results that are kept, as in learn-claude-code.
+/// Number of newest tool results that are never replaced, as in learn-claude-code.
 const KEEP_RECENT: usize = 3;
-/// Results of at most this many characters are kept, as in learn-claude-code.
+/// Tool results of at most this many characters are not replaced, as in learn-claude-code.
 const SHORT: usize = 100;
-/// Tools whose results are kept, because file contents and skills are needed later.
+/// Tools whose results are not replaced, because file contents and skills are needed later.
 const KEPT_TOOLS: &[&str] = &["read_file", "load_skill"];
 
-/// The plan of a small compaction.
+/// The tool results that a small compaction replaces.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prune {
-    /// The results to replace: index of the message, index of the block, and the tool.
+    /// For each result to replace: the index of its message, the index of its block, and the name of the tool.
     places: Vec<(usize, usize, String)>,
-    /// The estimated number of tokens that this frees.
+    /// The estimated number of tokens that replacing them frees.
     pub frees: u64,
 }
 
 impl Prune {
-    /// Selects the results of `messages` to replace.
+    /// Selects the tool results in `messages` to replace.
     pub fn of(messages: &[Message]) -> Prune {
         let tools: HashMap<&CallId, &str> = messages
             .iter()
@@ -57,7 +57,8 @@ impl Prune {
         self.places.len()
     }
 
-    /// Replaces the results with placeholders.
+    /// Replaces the selected results in `messages` with placeholders. `messages` must be unchanged since
+    /// [`Prune::of`].
     pub fn apply(&self, messages: &mut [Message]) {
         for (m, b, tool) in &self.places {
             let block = messages.get_mut(*m).and_then(|m| m.blocks.get_mut(*b));
@@ -68,7 +69,7 @@ impl Prune {
     }
 }
 
-/// Returns the placeholder, in the wording of learn-claude-code.
+/// Returns the placeholder for a result of `tool`, in the wording of learn-claude-code.
 fn placeholder(tool: &str) -> String {
     format!("[Previous: used {tool}]")
 }

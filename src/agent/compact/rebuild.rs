@@ -1,4 +1,4 @@
-//! Builds the first message after a compaction: the summary, and what is kept word for word.
+//! Builds the first message after a compaction: the summary, and state that is kept word for word.
 
 use std::collections::HashSet;
 
@@ -10,9 +10,9 @@ use crate::domain::todo::TodoList;
 
 /// The tool whose results are loaded skills.
 const SKILL_TOOL: &str = "load_skill";
-/// The beginning of the user's own messages that are kept. Stored in transcripts, so it must not change.
+/// The start tag of the user's own messages that were kept. Stored in transcripts, so it must not change.
 const SAID: &str = "<person-said>";
-/// The beginning of a skill that is kept.
+/// The start of a loaded skill's text.
 const SKILL: &str = "<skill name=";
 
 /// The beginnings of texts that the crew adds to a conversation; all other text blocks are the user's own messages.
@@ -30,25 +30,24 @@ const CREW: &[&str] = &[
     SKILL,
 ];
 
-/// What is kept besides the summary.
+/// The state that a compaction keeps besides the summary.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeptState {
-    /// Who the agent is; empty for the lead.
+    /// The agent's name, role and team as text; empty for the lead.
     pub identity: String,
-    /// The agent's todo list.
     pub todo: TodoList,
-    /// The agent's open task.
     pub task: Option<Task>,
-    /// The decisions about its requests, one line each.
+    /// The decisions about the agent's requests, one line each.
     pub decisions: Vec<String>,
-    /// The path of the saved whole conversation, as the agent can read it.
+    /// The path of the archived conversation, in a form that the agent can read.
     pub transcript: String,
-    /// A fingerprint of files, board and messages at this moment; `None` if it says nothing about this agent's progress.
+    /// A fingerprint of files, board and messages at this moment. `None` if it cannot show whether this agent makes
+    /// progress.
     pub work: Option<u64>,
 }
 
-/// Returns the first message of the conversation that replaces `messages`. `room` is its size in bytes: a third each for
-/// the summary, the user's messages and the skills.
+/// Returns the first message of the conversation that replaces `messages`. `room` is its approximate maximum size in
+/// bytes: a third each for the summary, the user's messages and the skills.
 pub fn rebuild(messages: &[Message], summary: &str, keep: &KeptState, room: usize) -> Message {
     let part = room / 3;
     let summary = match summary.trim() {
@@ -87,7 +86,7 @@ pub fn rebuild(messages: &[Message], summary: &str, keep: &KeptState, room: usiz
     Message::user(blocks)
 }
 
-/// Returns the user's own messages, the newest that fit, in order.
+/// Returns the user's own messages, oldest first; the oldest are omitted if `room` bytes are not enough.
 fn said(messages: &[Message], room: usize) -> Option<Block> {
     let mut all: Vec<&str> = Vec::new();
     for message in messages.iter().filter(|m| m.role == Role::User) {
@@ -123,7 +122,8 @@ fn said(messages: &[Message], room: usize) -> Option<Block> {
     (!text.is_empty()).then(|| Block::text(format!("{SAID}\n{text}\n</person-said>")))
 }
 
-/// Returns the skills that were loaded, the newest that fit, each once.
+/// Returns the loaded skills, each once, oldest first. If `room` bytes are not enough, older ones are replaced with a
+/// note.
 fn skills(messages: &[Message], room: usize) -> Vec<Block> {
     let calls: HashSet<&CallId> = messages
         .iter()

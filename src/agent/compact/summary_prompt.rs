@@ -1,11 +1,12 @@
-//! The prompt for a summary: appended to the conversation, or sent with a shortened text of it.
+//! Builds the request for a summary: a prompt that is appended to the conversation, or sent with a shortened text of
+//! the conversation.
 
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::text::{clip, head_and_tail};
 
-/// Most characters of one message in a digest.
+/// Maximum length of one message in a [`SummaryForm::Digest`], in characters.
 const MESSAGE_MAX: usize = 4_000;
-/// Longest focus, in characters.
+/// Maximum length of the focus, in characters.
 const FOCUS_MAX: usize = 500;
 
 const WANTED: &str = "Write down where this work stands. Your summary replaces everything above it: nothing \
@@ -18,7 +19,7 @@ words, no preface.";
 const SYSTEM: &str = "You summarise the work of a coding agent. You are given its conversation. Write down \
 where the work stands, so that the agent can continue from your summary alone.";
 
-/// How the model is asked for a summary.
+/// How the conversation is sent to the model for a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryForm {
     /// The prompt is appended to the conversation, with the same system prompt and tools, so that the server's prompt
@@ -28,16 +29,17 @@ pub enum SummaryForm {
     Digest,
 }
 
-/// The request for a summary.
+/// A request for a summary, to be sent to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryRequest {
-    /// A different system prompt; `None` uses the agent's own prompt and tools.
+    /// The system prompt, sent without tools. `None`: the agent's own system prompt and tools.
     pub system: Option<String>,
-    /// The conversation with the prompt.
+    /// The conversation, followed by the prompt for the summary.
     pub messages: Vec<Message>,
 }
 
-/// Returns the request for a summary of `messages`. `room` is the most bytes of a digest.
+/// Returns the request for a summary of `messages`. `room` is the maximum size of a [`SummaryForm::Digest`], in
+/// bytes.
 pub fn question(
     messages: &[Message],
     form: SummaryForm,
@@ -73,7 +75,7 @@ pub fn question(
     }
 }
 
-/// Returns a message as text.
+/// Returns a message as plain text for a [`SummaryForm::Digest`].
 fn as_text(message: &Message) -> String {
     let mut out = Vec::new();
     for block in &message.blocks {

@@ -1,4 +1,4 @@
-//! The tool calls of one answer: the order in which they run, and exactly one result for each.
+//! The tool calls of one answer: determines the order in which they run, and ensures exactly one result for each.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,12 +7,12 @@ use crate::domain::chat::{self, Block, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::text::clip;
 
-/// Most calls of one answer that run; the others get an error as their result.
+/// Maximum number of calls in one answer that are run. Further calls get an error as their result.
 pub const CALLS_MAX: usize = 64;
-/// Most calls that run in parallel.
+/// Maximum number of calls that run in parallel.
 const BATCH_MAX: usize = 8;
 
-/// The calls of one answer.
+/// The tool calls of one answer, and their results so far.
 #[derive(Debug)]
 pub struct Calls {
     order: Vec<CallId>,
@@ -61,7 +61,7 @@ impl Calls {
         this
     }
 
-    /// Returns the next calls to run; `None` while some are still running or if there are no more.
+    /// Returns the next calls to run in parallel. `None` while calls are running, and after the last ones.
     pub fn next_batch(&mut self) -> Option<Vec<ToolCall>> {
         if !self.running.is_empty() {
             return None;
@@ -71,14 +71,14 @@ impl Calls {
         Some(batch)
     }
 
-    /// Stores a result. A result for a call that is not running is ignored, because it already has one.
+    /// Stores the result of a call. Ignored if the call is not running, because it then already has a result.
     pub fn done(&mut self, call: &CallId, content: String, outcome: Outcome) {
         if self.running.remove(call) {
             self.results.insert(call.clone(), (content, outcome));
         }
     }
 
-    /// Gives this error to every call without a result.
+    /// Sets the error `why` as the result of every call without a result.
     pub fn close_all(&mut self, why: &str) {
         self.batches.clear();
         self.running.clear();
@@ -111,13 +111,14 @@ impl Calls {
     }
 }
 
-/// The tool whose results are parts of files.
+/// The tool that reads parts of files.
 const READ_TOOL: &str = "read_file";
 
-/// Most bytes of a call id that is sent back unchanged.
+/// Maximum length of a call id that is sent back unchanged, in bytes.
 const ID_MAX: usize = 128;
 
-/// Makes an answer valid for being sent back: removes blank text, and repairs invalid names and missing or repeated ids.
+/// Repairs an answer so that model servers accept it in later requests: removes blank text, and replaces invalid tool
+/// names and missing or repeated call ids.
 pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
     let mut seen: HashSet<CallId> = HashSet::new();
     blocks
@@ -144,7 +145,7 @@ pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
         .collect()
 }
 
-/// Returns a hash of calls and their results. The same hash again and again shows a loop.
+/// Returns a hash of calls and their results. If the same hash keeps coming, the model is in a loop.
 pub fn signature(calls: &[ToolCall], results: &[Block]) -> u64 {
     let mut hash = DefaultHasher::new();
     for call in calls {
@@ -160,7 +161,7 @@ pub fn signature(calls: &[ToolCall], results: &[Block]) -> u64 {
     hash.finish()
 }
 
-/// Returns a hash for each part of a file that these calls have read.
+/// Returns one hash for each successful read of a part of a file.
 pub fn reads(calls: &[ToolCall], results: &[Block]) -> Vec<u64> {
     let is_read = |id: &CallId| {
         results.iter().any(|result| {

@@ -1,9 +1,10 @@
-//! The length of a turn's conversation: measures it and shortens it before the next model call.
+//! Measures the length of a turn's conversation, and shortens the conversation before the next model call if
+//! necessary.
 
 use std::sync::Arc;
 
 use super::failing::{too_long, too_small};
-use super::{Effect, Phase, Turn};
+use super::{Phase, Turn, TurnEffect};
 use crate::agent::compact::{self, Budget, KeptState, Plan, SummaryForm};
 use crate::domain::chat::{self, Block, Message, Role};
 use crate::domain::usage::Usage;
@@ -11,11 +12,12 @@ use crate::model::retry::FailedTries;
 use crate::model::{ErrorKind, ModelError, Reply};
 use crate::protocol::event::{Compaction, CompactionMethod, NoticeLevel, TurnEnd};
 
-/// The share of the available tokens, in percent, for a digest and for the rebuilt first message.
+/// The share of the available tokens, in percent, that a digest or the rebuilt first message may take.
 const ROOM: u64 = 50;
-/// Fewest tokens between system prompt with tools and the limit; with less, a summary would be due after each answer.
+/// Minimum number of tokens that the limit must leave for the conversation. With fewer, a summary would be due after
+/// each answer.
 const ROOM_MIN: u64 = 500;
-/// Estimated bytes per token.
+/// The assumed number of bytes per token.
 const TOKEN: u64 = 4;
 
 const CUT_OFF: &str =
@@ -24,14 +26,14 @@ const RESUMED_TURN: &str = "<crew>Your conversation was summarised in the middle
 
 const NO_GAIN: &str = "Not compacted: the summary would not be shorter.";
 
-/// What follows a summary.
+/// What the turn does after a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
-    /// The model call that was due.
+    /// Makes the model call that was due.
     Call,
-    /// The same, if the user requested the summary: it does not count as a sign of a loop.
+    /// Makes the model call that was due. The user requested the summary, so it does not count as a sign of a loop.
     CallForUser,
-    /// The end of the turn: the user requested it between turns, or during the last answer.
+    /// Ends the turn: the user requested the summary between turns or during the last answer.
     Rest,
 }
 
@@ -42,7 +44,7 @@ pub(super) enum Requester {
     Agent,
 }
 
-/// A summary that is being made.
+/// A summary that the model is writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
     form: SummaryForm,
@@ -53,19 +55,17 @@ pub(super) struct Summary {
 /// How much of the model's window the conversation uses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Length {
-    /// The configured budget.
     set: Budget,
-    /// The window in tokens that the server's refusal showed, if it is smaller than the configured one.
+    /// The window, in tokens, learned from a request that the server refused as too long; `None` if there was none.
     learned: Option<u64>,
-    /// Tokens of system prompt and tools, which precede every conversation.
+    /// The number of tokens in system prompt and tools, which precede every conversation.
     front: u64,
-    /// Tokens that the server counted up to and including the last answer.
+    /// The number of tokens that the server counted up to and including the last answer.
     counted: Option<u64>,
-    /// Estimated tokens after that.
+    /// The estimated number of tokens after the last answer.
     since: u64,
-    /// Whether there was no answer since the last summary, so that another one would not help.
+    /// Whether no answer followed the last summary. Another summary would then not help.
     is_fresh: bool,
-    /// Whether the user was warned that the window is too small.
     was_warned: bool,
 }
 
@@ -78,7 +78,7 @@ impl Length {
         self.front = front;
     }
 
-    /// Records that `refused` tokens did not fit.
+    /// Records that the server refused a request of `refused` tokens as too long.
     fn learn(&mut self, refused: u64) {
         self.learned = Some(refused.saturating_mul(9) / 10);
     }
@@ -105,17 +105,17 @@ impl Length {
         }
     }
 
-    /// Returns the tokens that are left for the conversation.
+    /// Returns the number of tokens that the limit leaves for the conversation.
     fn left(&self) -> u64 {
         self.budget().limit().saturating_sub(self.front)
     }
 
-    /// Returns what a conversation of `before` tokens takes when `new` stands in place of `old`, in tokens; `None`: not
-    /// less.
+    /// Returns the size, in tokens, of a conversation of `before` tokens after `old` is replaced by `new`; `None` if it
+    /// is not smaller.
     ///
-    /// `before` may be the server's count, which knows more than an estimate (images) or less (a server that does not
-    /// count system prompt and tools). An estimate for `new` beside it could show growth where there is none: the count
-    /// is scaled instead.
+    /// `before` may be the server's count, which can be higher than an estimate (images) or lower (a server that does
+    /// not count system prompt and tools). Comparing it with an estimate of `new` could show growth where there is
+    /// none, so the count is scaled instead.
     fn shortened(&self, before: u64, old: &[Message], new: &[Message]) -> Option<u64> {
         let [old, new] = [old, new].map(chat::estimate_tokens);
         let old = old.max(before.saturating_sub(self.front));
@@ -127,8 +127,9 @@ impl Length {
         Some(u64::try_from(scaled).unwrap_or(before))
     }
 
-    /// Warns once that the window is too small to shorten the conversation.
-    fn warn(&mut self) -> Vec<Effect> {
+    /// Returns a warning that the window is too small to shorten the conversation. Empty if the warning was given
+    /// before.
+    fn warn(&mut self) -> Vec<TurnEffect> {
         if std::mem::replace(&mut self.was_warned, true) {
             return vec![];
         }
@@ -136,7 +137,7 @@ impl Length {
         let text = format!(
             "System prompt and tools take about {front} of the {window} tokens of the model's window, so the conversation cannot be shortened to fit. Use a larger window, or give agents fewer tools (--tools)."
         );
-        vec![Effect::Notice(NoticeLevel::Warn, text)]
+        vec![TurnEffect::Notice(NoticeLevel::Warn, text)]
     }
 
     fn room(&self) -> usize {
@@ -146,18 +147,22 @@ impl Length {
 }
 
 impl Turn {
-    /// Sets the budget of the conversation and the tokens of system prompt and tools.
+    /// Sets the token budget of the conversation. `front` is the number of tokens in system prompt and tools.
     pub fn set_budget(&mut self, budget: Budget, front: u64) {
         self.length.set(budget, front);
     }
 
-    /// Returns the tokens of the conversation, counted by the server or estimated.
+    /// Returns the number of tokens in the conversation, as counted by the server or estimated.
     pub fn context(&self) -> u64 {
         self.length.tokens(&self.messages)
     }
 
-    /// Processes a request for a summary.
-    pub(super) fn request_compaction(&mut self, focus: String, asker: Requester) -> Vec<Effect> {
+    /// Starts a summary if no turn is running; otherwise records the request.
+    pub(super) fn request_compaction(
+        &mut self,
+        focus: String,
+        asker: Requester,
+    ) -> Vec<TurnEffect> {
         if !self.is_idle() {
             self.requested_compaction = Some((focus, asker));
             return vec![];
@@ -165,24 +170,25 @@ impl Turn {
         if self.messages.len() < 2 {
             let text = "There is nothing to compact yet.".to_string();
             return vec![
-                Effect::Notice(NoticeLevel::Info, text),
-                Effect::End(TurnEnd::Done),
+                TurnEffect::Notice(NoticeLevel::Info, text),
+                TurnEffect::End(TurnEnd::Done),
             ];
         }
         self.tries = FailedTries::default();
         self.summarise(SummaryForm::Appended, focus, After::Rest)
     }
 
-    /// Ends the turn after its answer, or first makes the summary that was requested meanwhile.
-    pub(super) fn done(&mut self) -> Vec<Effect> {
+    /// Ends the turn after the last answer. If a summary was requested meanwhile, makes it first.
+    pub(super) fn done(&mut self) -> Vec<TurnEffect> {
         match self.requested_compaction.take() {
             Some((focus, _)) => self.summarise(SummaryForm::Appended, focus, After::Rest),
             None => self.end(TurnEnd::Done),
         }
     }
 
-    /// Returns the effects that shorten the conversation before the next call; `None` if it need not be shortened.
-    pub(super) fn shorten(&mut self) -> Option<Vec<Effect>> {
+    /// Returns the effects that shorten the conversation before the next model call; `None` if it need not be
+    /// shortened.
+    pub(super) fn shorten(&mut self) -> Option<Vec<TurnEffect>> {
         if let Some((focus, asker)) = self.requested_compaction.take() {
             let after = match asker {
                 Requester::User => After::CallForUser,
@@ -206,7 +212,7 @@ impl Turn {
                 let messages: &mut Vec<Message> = Arc::make_mut(&mut self.messages);
                 small.apply(messages);
                 self.length.counted = self.length.counted.map(|c| c.saturating_sub(small.frees));
-                let mut effects = vec![Effect::Compacted(Compaction {
+                let mut effects = vec![TurnEffect::Compacted(Compaction {
                     how: CompactionMethod::Results {
                         count: small.count(),
                     },
@@ -219,19 +225,19 @@ impl Turn {
         }
     }
 
-    fn summarise(&mut self, form: SummaryForm, focus: String, after: After) -> Vec<Effect> {
+    fn summarise(&mut self, form: SummaryForm, focus: String, after: After) -> Vec<TurnEffect> {
         let question = compact::question(&self.messages, form, Some(&focus), self.length.room());
         self.phase = Phase::Summarising(Summary { form, focus, after });
-        vec![Effect::Summarise(question)]
+        vec![TurnEffect::Summarise(question)]
     }
 
     /// Requests the same summary again, after a wait.
-    pub(super) fn summarise_again(&mut self, summary: Summary) -> Vec<Effect> {
+    pub(super) fn summarise_again(&mut self, summary: Summary) -> Vec<TurnEffect> {
         self.summarise(summary.form, summary.focus, summary.after)
     }
 
-    /// Processes the summary. If it is empty, requests it once more in the other form.
-    pub(super) fn summarised(&mut self, reply: &Reply) -> Vec<Effect> {
+    /// Processes the model's summary. If it is empty, requests it once more as a [`SummaryForm::Digest`].
+    pub(super) fn summarised(&mut self, reply: &Reply) -> Vec<TurnEffect> {
         let Phase::Summarising(summary) = &self.phase else {
             return vec![];
         };
@@ -245,11 +251,12 @@ impl Turn {
             summary: words,
             after: summary.after,
         };
-        vec![Effect::Archive]
+        vec![TurnEffect::Archive]
     }
 
-    /// Processes a failed summary. Returns `None` if the failure is handled like that of any other call.
-    pub(super) fn summary_failed(&mut self, error: &ModelError) -> Option<Vec<Effect>> {
+    /// Handles a summary that failed because the conversation is too long: requests it as a [`SummaryForm::Digest`].
+    /// Returns `None` for other failures, which are handled like those of any model call.
+    pub(super) fn summary_failed(&mut self, error: &ModelError) -> Option<Vec<TurnEffect>> {
         let Phase::Summarising(summary) = &self.phase else {
             return None;
         };
@@ -258,8 +265,8 @@ impl Turn {
             .then(|| self.summarise(SummaryForm::Digest, summary.focus, summary.after))
     }
 
-    /// Replaces the conversation with the summary.
-    pub(super) fn archived(&mut self, keep: &KeptState) -> Vec<Effect> {
+    /// Replaces the conversation, which was archived, with the summary and the state in `keep`.
+    pub(super) fn archived(&mut self, keep: &KeptState) -> Vec<TurnEffect> {
         let Phase::Archiving { summary, after } = &self.phase else {
             return vec![];
         };
@@ -277,15 +284,15 @@ impl Turn {
             After::Rest => None,
         };
         let mut effects = match self.length.shortened(before, &self.messages, &messages) {
-            None => vec![Effect::Notice(NoticeLevel::Info, NO_GAIN.into())],
+            None => vec![TurnEffect::Notice(NoticeLevel::Info, NO_GAIN.into())],
             Some(tokens) => {
                 self.messages = Arc::new(messages);
                 self.length.counted = self.length.counted.map(|_| tokens);
                 self.length.since = 0;
                 // Recent calls still count for loop detection: a loop may compact the conversation each time.
                 vec![
-                    Effect::Replace(self.messages()),
-                    Effect::Compacted(Compaction {
+                    TurnEffect::Replace(self.messages()),
+                    TurnEffect::Compacted(Compaction {
                         how: CompactionMethod::Summary {
                             transcript: keep.transcript.clone(),
                         },
@@ -310,7 +317,7 @@ impl Turn {
         effects
     }
 
-    pub(super) fn archive_failed(&mut self, why: &str) -> Vec<Effect> {
+    pub(super) fn archive_failed(&mut self, why: &str) -> Vec<TurnEffect> {
         if !matches!(self.phase, Phase::Archiving { .. }) {
             return vec![];
         }
@@ -320,8 +327,8 @@ impl Turn {
         })
     }
 
-    /// Summarises a conversation that the server refused as too long, unless it was just summarised.
-    pub(super) fn overflow(&mut self) -> Vec<Effect> {
+    /// Summarises a conversation that the server refused as too long. Ends the turn if a summary cannot help.
+    pub(super) fn overflow(&mut self) -> Vec<TurnEffect> {
         if self.messages.len() < 2 && !self.length.is_fresh {
             return self.end(too_small());
         }

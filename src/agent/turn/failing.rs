@@ -1,17 +1,17 @@
-//! Failures of a turn: which are retried, and which end it.
+//! Handles failures of a turn: decides which are retried, and which end the turn.
 
-use super::{Effect, Phase, Retry, Turn};
+use super::{Phase, Retry, Turn, TurnEffect};
 use crate::domain::chat::Block;
 use crate::model::{ErrorKind, ModelError, retry};
 use crate::protocol::event::TurnEnd;
 
-/// Most empty answers in a row, including the first.
+/// Maximum number of consecutive empty answers, including the first.
 const EMPTY_MAX: u32 = 3;
-/// The text for a model whose answer was empty.
+/// The text that tells the model that its answer was empty.
 const EMPTY: &str = "<crew>Your last answer was empty. Continue with the next step, or say in one sentence that you are done.</crew>";
 
 impl Turn {
-    pub(super) fn empty(&mut self) -> Vec<Effect> {
+    pub(super) fn empty(&mut self) -> Vec<TurnEffect> {
         self.empty_answers += 1;
         if self.empty_answers < EMPTY_MAX {
             // The same request again would often get an empty answer again.
@@ -24,7 +24,7 @@ impl Turn {
         })
     }
 
-    pub(super) fn failed(&mut self, error: &ModelError, jitter: f64) -> Vec<Effect> {
+    pub(super) fn failed(&mut self, error: &ModelError, jitter: f64) -> Vec<TurnEffect> {
         let again = match &self.phase {
             Phase::Calling if error.kind == ErrorKind::ContextTooLong => return self.overflow(),
             Phase::Calling => Retry::Call,
@@ -47,7 +47,7 @@ impl Turn {
         match wait {
             Some(wait) => {
                 self.phase = Phase::Waiting(again);
-                vec![Effect::Wait {
+                vec![TurnEffect::Wait {
                     wait,
                     attempt: self.tries.count(),
                     attempts_max: retry::max_tries(error),
@@ -73,8 +73,9 @@ impl Turn {
         }
     }
 
-    /// Ends a turn whose model call was not allowed. Text that arrived meanwhile goes into the conversation.
-    pub(super) fn stopped(&mut self, why: String) -> Vec<Effect> {
+    /// Ends a turn because a budget does not allow its next model call. Text that arrived meanwhile goes into the
+    /// conversation.
+    pub(super) fn stopped(&mut self, why: String) -> Vec<TurnEffect> {
         match self.phase {
             Phase::Calling | Phase::Summarising(_) => {
                 let mut effects = self.flush_user();
@@ -89,7 +90,7 @@ impl Turn {
         }
     }
 
-    pub(super) fn retry(&mut self) -> Vec<Effect> {
+    pub(super) fn retry(&mut self) -> Vec<TurnEffect> {
         match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Waiting(Retry::Call) => self.call(),
             Phase::Waiting(Retry::Summary(summary)) => self.summarise_again(summary),
@@ -114,7 +115,7 @@ pub(super) fn too_long() -> TurnEnd {
     }
 }
 
-/// Returns the end of a turn whose first message does not fit the model's window.
+/// Returns the failure of a turn whose first message does not fit the model's window.
 pub(super) fn too_small() -> TurnEnd {
     TurnEnd::Failed {
         error: "system prompt, tools and your message do not fit the model's window".into(),

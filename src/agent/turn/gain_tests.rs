@@ -9,7 +9,12 @@ use crate::domain::chat;
 use crate::protocol::event::NoticeLevel;
 
 /// Compacts a turn with the answer `words`, which the server counted as `counted` tokens, and `front` tokens of system prompt and tools.
-fn asked_to_compact(words: &str, counted: u64, front: u64, summary: &str) -> (Turn, Vec<Effect>) {
+fn asked_to_compact(
+    words: &str,
+    counted: u64,
+    front: u64,
+    summary: &str,
+) -> (Turn, Vec<TurnEffect>) {
     let mut turn = Turn::new(Limits::default());
     turn.set_budget(Budget::default(), front);
     turn.step(Input::Say(vec![Block::text("hello")]));
@@ -36,9 +41,9 @@ fn compaction_never_grows_or_reports_growth() {
     // The server does not count system prompt and tools, so the estimate of the result exceeds its count.
     let (_, effects) = asked_to_compact(&"words ".repeat(800), 1300, 3500, "we talked");
     let [
-        Effect::Replace(_),
-        Effect::Compacted(told),
-        Effect::End(TurnEnd::Done),
+        TurnEffect::Replace(_),
+        TurnEffect::Compacted(told),
+        TurnEffect::End(TurnEnd::Done),
     ] = &effects[..]
     else {
         panic!("{effects:?}")
@@ -47,8 +52,8 @@ fn compaction_never_grows_or_reports_growth() {
     // The summary is as long as the conversation: nothing is replaced, and a notice says why.
     let (turn, effects) = asked_to_compact("fine", 20, 3500, &"we talked ".repeat(100));
     let [
-        Effect::Notice(NoticeLevel::Info, why),
-        Effect::End(TurnEnd::Done),
+        TurnEffect::Notice(NoticeLevel::Info, why),
+        TurnEffect::End(TurnEnd::Done),
     ] = &effects[..]
     else {
         panic!("{effects:?}")

@@ -14,88 +14,86 @@ use crate::protocol::event::{Compaction, NoticeLevel, TurnEnd};
 pub enum Input {
     /// Text from the user, a claimed task or the crew. Starts a turn, or is added before its next call.
     Say(Vec<Block>),
-    /// Answers [`Effect::CheckMail`]: the waiting messages, as text; may be empty.
+    /// Answers [`TurnEffect::CheckMail`]: the waiting messages, as text; may be empty.
     Mail(Vec<Block>),
-    /// Answers [`Effect::Call`]: the model's whole answer.
+    /// Answers [`TurnEffect::Call`]: the model's whole answer.
     Replied(Reply),
-    /// Answers [`Effect::Call`]: the call failed.
+    /// Answers [`TurnEffect::Call`]: the call failed.
     ModelFailed {
-        /// The error.
         error: ModelError,
-        /// A random number in 0..1 that spreads the retries of many agents.
+        /// A random number in 0..1, which spreads the retries of several agents.
         jitter: f64,
     },
-    /// Answers [`Effect::Wait`]: the wait is over.
+    /// Answers [`TurnEffect::Wait`]: the wait is over.
     RetryDue,
-    /// Answers one call of [`Effect::Run`].
+    /// Answers one call of [`TurnEffect::Run`].
     ToolDone {
-        /// The id of the call.
         call: CallId,
-        /// The result.
         content: String,
-        /// Success or error.
         outcome: Outcome,
     },
-    /// The agent replaced its todo list.
+    /// The agent replaced its todo list. The value says whether the list has open items.
     TodoSet(bool),
-    /// The user requests a summary: made at once between turns, else before the next call or after the last answer.
+    /// The user requests a summary. It is made at once between turns; in a turn, before the next call or after the
+    /// last answer.
     Compact {
         /// What the summary should cover in most detail; may be empty.
         focus: String,
     },
-    /// The agent requests a summary before the next call.
+    /// The agent requests a summary, to be made before its next call.
     OwnCompaction {
         /// What the summary should cover in most detail; may be empty.
         focus: String,
     },
-    /// Answers [`Effect::Archive`]: the whole conversation is on disk.
+    /// Answers [`TurnEffect::Archive`]: the whole conversation is on disk.
     Archived(Box<KeptState>),
-    /// Answers [`Effect::Archive`]: the conversation could not be saved, so it must not be replaced.
+    /// Answers [`TurnEffect::Archive`]: the conversation could not be saved, so it must not be replaced.
     ArchiveFailed {
         /// The reason, in one line.
         why: String,
     },
-    /// Answers [`Effect::Call`] and [`Effect::Summarise`]: the model was not called, because a budget is used up.
+    /// Answers [`TurnEffect::Call`] and [`TurnEffect::Summarise`]: the model was not called, because a budget is used up.
     Stop {
         /// The reason, in one line.
         why: String,
     },
     /// The user interrupts the turn.
     Interrupt {
-        /// The text of the answer so far.
+        /// The part of the model's answer that has arrived.
         partial: String,
     },
 }
 
 /// An effect that the driver executes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// Check the inbox, then give [`Input::Mail`].
+pub enum TurnEffect {
+    /// Check the inbox. The driver answers with [`Input::Mail`].
     CheckMail,
     /// Write a conversation message to disk, and only then acknowledge the inbox messages in it.
     Save(Message),
-    /// Call the model with the conversation.
+    /// Call the model with the conversation. The driver answers with [`Input::Replied`], [`Input::ModelFailed`] or
+    /// [`Input::Stop`].
     Call,
-    /// Request a summary from the model; give [`Input::Replied`] or [`Input::ModelFailed`].
+    /// Request a summary from the model. The driver answers as for [`TurnEffect::Call`].
     Summarise(SummaryRequest),
-    /// Save the whole conversation in a separate file, then give [`Input::Archived`].
+    /// Save the whole conversation in a separate file. The driver answers with [`Input::Archived`] or
+    /// [`Input::ArchiveFailed`].
     Archive,
-    /// Rewrite the log, because the conversation was replaced.
+    /// Rewrite the log with these messages, which replaced the conversation.
     Replace(Arc<Vec<Message>>),
     /// Publish that the conversation was shortened.
     Compacted(Compaction),
-    /// Wait, show the countdown, then give [`Input::RetryDue`].
+    /// Wait and show the countdown. The driver answers with [`Input::RetryDue`].
     Wait {
-        /// The length of the wait.
         wait: Duration,
         /// The number of the retry, counted from 1.
         attempt: u32,
-        /// Most tries of such a call, including the first.
+        /// Maximum number of tries of the call, including the first.
         attempts_max: u32,
         /// The reason, in one line.
         cause: String,
     },
-    /// Run these calls in parallel; give [`Input::ToolDone`] for each.
+    /// Run these calls in parallel. The driver answers with one [`Input::ToolDone`] for each.
     Run(Vec<ToolCall>),
     /// Show a notice to the user.
     Notice(NoticeLevel, String),

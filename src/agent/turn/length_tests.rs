@@ -47,7 +47,7 @@ pub(super) fn keep() -> Input {
 }
 
 /// Returns a turn before its second call, after an answer of `tokens` in a window of 1000 tokens.
-fn grown(tokens: u64, output: &str) -> (Turn, Vec<Effect>) {
+fn grown(tokens: u64, output: &str) -> (Turn, Vec<TurnEffect>) {
     let mut turn = Turn::new(Limits::default());
     let budget = Budget {
         window: 1000,
@@ -66,9 +66,9 @@ fn grown(tokens: u64, output: &str) -> (Turn, Vec<Effect>) {
     (turn, effects)
 }
 
-fn asks(effects: &[Effect]) -> &SummaryRequest {
+fn asks(effects: &[TurnEffect]) -> &SummaryRequest {
     match effects.last() {
-        Some(Effect::Summarise(question)) => question,
+        Some(TurnEffect::Summarise(question)) => question,
         _ => panic!("{effects:?}"),
     }
 }
@@ -76,7 +76,7 @@ fn asks(effects: &[Effect]) -> &SummaryRequest {
 #[test]
 fn summary_is_requested_only_above_the_limit() {
     let (_, effects) = grown(700, "fine");
-    assert_eq!(effects.last(), Some(&Effect::Call));
+    assert_eq!(effects.last(), Some(&TurnEffect::Call));
     let (mut turn, effects) = grown(800, "fine");
     assert_eq!(asks(&effects).system, None);
     // Text after the last count is included.
@@ -88,12 +88,12 @@ fn summary_is_requested_only_above_the_limit() {
         StopReason::EndTurn,
         900,
     ));
-    assert_eq!(effects, vec![Effect::Archive]);
+    assert_eq!(effects, vec![TurnEffect::Archive]);
     let effects = turn.step(keep());
     let [
-        Effect::Replace(messages),
-        Effect::Compacted(told),
-        Effect::Call,
+        TurnEffect::Replace(messages),
+        TurnEffect::Compacted(told),
+        TurnEffect::Call,
     ] = &effects[..]
     else {
         panic!("{effects:?}")
@@ -106,7 +106,7 @@ fn summary_is_requested_only_above_the_limit() {
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
     // The turn continues.
     let effects = turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 90));
-    assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
+    assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Done)));
 }
 
 #[test]
@@ -117,13 +117,16 @@ fn summary_is_not_summarised_again() {
     let effects = turn.step(keep());
     assert_eq!(
         effects.last(),
-        Some(&Effect::Call),
+        Some(&TurnEffect::Call),
         "the server has the last word"
     );
     // The summary does not fit either, so the turn ends.
     let effects = turn.step(failed(ErrorKind::ContextTooLong));
     assert!(
-        matches!(effects.last(), Some(Effect::End(TurnEnd::Failed { .. }))),
+        matches!(
+            effects.last(),
+            Some(TurnEffect::End(TurnEnd::Failed { .. }))
+        ),
         "{effects:?}"
     );
     assert!(turn.is_idle());
@@ -141,9 +144,9 @@ fn too_small_window_warns_once_and_skips_summaries() {
     turn.step(Input::Say(vec![Block::text("never say ZEBRA")]));
     let effects = turn.step(Input::Mail(vec![]));
     let [
-        Effect::Save(_),
-        Effect::Notice(NoticeLevel::Warn, text),
-        Effect::Call,
+        TurnEffect::Save(_),
+        TurnEffect::Notice(NoticeLevel::Warn, text),
+        TurnEffect::Call,
     ] = &effects[..]
     else {
         panic!("{effects:?}")
@@ -157,7 +160,7 @@ fn too_small_window_warns_once_and_skips_summaries() {
     });
     let effects = turn.step(Input::Mail(vec![]));
     assert!(
-        matches!(effects[..], [Effect::Save(_), Effect::Call]),
+        matches!(effects[..], [TurnEffect::Save(_), TurnEffect::Call]),
         "{effects:?}"
     );
     // If the server refuses, a summary is the last resort; it contains the user message.
@@ -173,7 +176,7 @@ fn too_long_first_message_suggests_a_larger_window() {
     turn.step(Input::Say(vec![Block::text("go")]));
     turn.step(Input::Mail(vec![]));
     let effects = turn.step(failed(ErrorKind::ContextTooLong));
-    let Some(Effect::End(TurnEnd::Failed { hint, .. })) = effects.last() else {
+    let Some(TurnEffect::End(TurnEnd::Failed { hint, .. })) = effects.last() else {
         panic!("{effects:?}")
     };
     assert!(hint.contains("larger window"), "{hint}");
@@ -200,7 +203,10 @@ fn loop_ends_despite_compaction_in_each_round() {
         effects = turn.step(Input::Mail(vec![]));
     }
     assert!(
-        matches!(effects.last(), Some(Effect::End(TurnEnd::Stopped { .. }))),
+        matches!(
+            effects.last(),
+            Some(TurnEffect::End(TurnEnd::Stopped { .. }))
+        ),
         "{effects:?}"
     );
 }
@@ -216,7 +222,7 @@ fn context_overflow_summarises_a_digest_and_continues() {
         100,
     ));
     let effects = turn.step(keep());
-    assert_eq!(effects.last(), Some(&Effect::Call));
+    assert_eq!(effects.last(), Some(&TurnEffect::Call));
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
 }
 
@@ -235,7 +241,7 @@ fn answer_cut_off_by_the_window_is_continued() {
         100,
     ));
     let effects = turn.step(keep());
-    assert_eq!(effects.last(), Some(&Effect::Call));
+    assert_eq!(effects.last(), Some(&TurnEffect::Call));
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
 }
 
@@ -245,7 +251,7 @@ fn failed_summary_is_retried_and_changes_nothing() {
     let before = turn.messages();
     let effects = turn.step(failed(ErrorKind::Server));
     assert!(
-        matches!(effects.last(), Some(Effect::Wait { attempt: 1, .. })),
+        matches!(effects.last(), Some(TurnEffect::Wait { attempt: 1, .. })),
         "{effects:?}"
     );
     let effects = turn.step(Input::RetryDue);
@@ -254,7 +260,7 @@ fn failed_summary_is_retried_and_changes_nothing() {
     let effects = turn.step(failed(ErrorKind::ContextTooLong));
     assert!(asks(&effects).system.is_some());
     let effects = turn.step(failed(ErrorKind::Auth));
-    let Some(Effect::End(TurnEnd::Failed { error, .. })) = effects.last() else {
+    let Some(TurnEffect::End(TurnEnd::Failed { error, .. })) = effects.last() else {
         panic!("{effects:?}")
     };
     let words = "the conversation could not be summarised: it failed";
@@ -268,9 +274,9 @@ fn empty_summary_is_requested_once_more() {
     let effects = turn.step(reply(vec![tool("z")], StopReason::ToolUse, 900));
     assert!(asks(&effects).system.is_some());
     let effects = turn.step(reply(vec![], StopReason::EndTurn, 900));
-    assert_eq!(effects, vec![Effect::Archive]);
+    assert_eq!(effects, vec![TurnEffect::Archive]);
     let effects = turn.step(keep());
-    let Some(Effect::Replace(messages)) = effects.first() else {
+    let Some(TurnEffect::Replace(messages)) = effects.first() else {
         panic!("{effects:?}")
     };
     assert!(messages[0].text().contains("No summary generated."));
@@ -283,7 +289,7 @@ fn unarchived_conversation_is_not_replaced() {
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 900));
     let why = "no space left".to_string();
     let effects = turn.step(Input::ArchiveFailed { why });
-    let Some(Effect::End(TurnEnd::Failed { error, .. })) = effects.last() else {
+    let Some(TurnEffect::End(TurnEnd::Failed { error, .. })) = effects.last() else {
         panic!("{effects:?}")
     };
     assert!(error.contains("no space left"), "{error}");
@@ -305,13 +311,13 @@ fn request_prefix_is_stable_between_compactions() {
     let mut before = turn.messages();
     let (mut broken, mut small, mut whole) = (0, 0, 0);
     for n in 0..300 {
-        while let Some(Effect::Summarise(_)) = effects.last() {
+        while let Some(TurnEffect::Summarise(_)) = effects.last() {
             turn.step(reply(vec![Block::text("so far")], StopReason::EndTurn, 0));
             effects = turn.step(keep());
         }
-        assert_eq!(effects.last(), Some(&Effect::Call));
+        assert_eq!(effects.last(), Some(&TurnEffect::Call));
         for effect in &effects {
-            if let Effect::Compacted(told) = effect {
+            if let TurnEffect::Compacted(told) = effect {
                 let freed = told.before - told.after;
                 assert!(freed >= window / 4, "{told:?}");
                 match told.how {
@@ -363,7 +369,7 @@ fn requested_compaction_works_between_and_within_turns() {
             .contains("the tests")
     );
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 300));
-    assert_eq!(turn.step(keep()).last(), Some(&Effect::Call));
+    assert_eq!(turn.step(keep()).last(), Some(&TurnEffect::Call));
     turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 50));
     assert!(turn.is_idle());
 
@@ -371,12 +377,12 @@ fn requested_compaction_works_between_and_within_turns() {
     asks(&effects);
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 60));
     let effects = turn.step(keep());
-    assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
+    assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Done)));
     assert!(turn.is_idle());
 
     let mut empty = Turn::new(Limits::default());
     let effects = empty.step(Input::Compact { focus: focus() });
-    assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
+    assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Done)));
 }
 
 #[test]
@@ -394,10 +400,10 @@ fn message_during_a_summary_is_answered() {
     assert_eq!(turn.step(Input::Say(vec![Block::text("and now")])), vec![]);
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 60));
     let effects = turn.step(keep());
-    assert_eq!(effects.last(), Some(&Effect::CheckMail), "{effects:?}");
+    assert_eq!(effects.last(), Some(&TurnEffect::CheckMail), "{effects:?}");
     let effects = turn.step(Input::Mail(vec![]));
     let said = Message::user(vec![Block::text("and now")]);
-    assert_eq!(effects, vec![Effect::Save(said), Effect::Call]);
+    assert_eq!(effects, vec![TurnEffect::Save(said), TurnEffect::Call]);
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
 }
 
@@ -407,12 +413,12 @@ fn compaction_requested_during_last_answer_runs_after_it() {
     let focus = "the tests".to_string();
     assert_eq!(turn.step(Input::Compact { focus }), vec![]);
     let effects = turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 310));
-    assert!(matches!(effects[0], Effect::Save(_)), "{effects:?}");
+    assert!(matches!(effects[0], TurnEffect::Save(_)), "{effects:?}");
     let question = asks(&effects).messages.last().unwrap().text();
     assert!(question.contains("the tests"), "{question}");
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 300));
     let effects = turn.step(keep());
-    assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
+    assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Done)));
     // An interrupt drops the request.
     let (mut turn, _) = grown(300, "fine");
     let focus = String::new();
@@ -421,7 +427,7 @@ fn compaction_requested_during_last_answer_runs_after_it() {
     turn.step(Input::Interrupt { partial });
     turn.step(Input::Say(vec![Block::text("on")]));
     let effects = turn.step(Input::Mail(vec![]));
-    assert_eq!(effects.last(), Some(&Effect::Call), "{effects:?}");
+    assert_eq!(effects.last(), Some(&TurnEffect::Call), "{effects:?}");
 }
 
 #[test]
@@ -430,7 +436,7 @@ fn interrupted_summary_leaves_the_conversation_unchanged() {
     let before = turn.messages();
     let partial = "never shown".to_string();
     let effects = turn.step(Input::Interrupt { partial });
-    assert_eq!(effects, vec![Effect::End(TurnEnd::Interrupted)]);
+    assert_eq!(effects, vec![TurnEffect::End(TurnEnd::Interrupted)]);
     assert_eq!(turn.messages(), before);
     assert_eq!(
         turn.step(reply(vec![Block::text("late")], StopReason::EndTurn, 9)),

@@ -8,6 +8,8 @@ mod gain_tests;
 mod inputs;
 #[cfg(test)]
 mod length_tests;
+#[cfg(test)]
+mod loop_tests;
 mod progress;
 #[cfg(test)]
 mod progress_tests;
@@ -25,22 +27,22 @@ use crate::model::{Reply, StopReason};
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use calls::{Calls, signature};
 use compacting::{After, Length, Requester, Summary};
-pub use inputs::{Effect, Input};
+pub use inputs::{Input, TurnEffect};
 use progress::{Progress, Round};
 
-/// Rounds without a `todo` call after which an agent with open items is reminded.
+/// The number of rounds without a `todo` call after which an agent with open todo items is reminded.
 const REMIND_AFTER: u32 = 3;
-/// How often a server may pause one turn.
+/// Maximum number of times that a server may pause one turn.
 const PAUSE_MAX: u32 = 10;
 
-/// The reminder, in the wording of learn-claude-code.
+/// The reminder to update the todo list, in the wording of learn-claude-code.
 pub const REMINDER: &str = "<reminder>Update your todos.</reminder>";
 
-/// Separates a message whose answer the user stopped before it began from the next one; both are in one conversation
-/// message.
+/// Separates two user messages that share one conversation message because the user stopped the answer to the first
+/// before it began.
 const UNANSWERED: &str = "<crew>The user stopped your answer to the text above before it began. Answer only the text below.</crew>";
 
-/// The reminder that follows the results of tool calls that came with the same results before.
+/// Returns the reminder for a model that repeats the same tool calls and gets the same results.
 fn repeated(times: usize) -> String {
     format!(
         "<reminder>You made the same tool calls {times} times and got the same results. Making them again will change \
@@ -51,11 +53,11 @@ fn repeated(times: usize) -> String {
 /// The limits of one turn.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
-    /// Most model calls; `None` means no limit (the lead).
+    /// Maximum number of model calls in the turn; `None` means no limit (the lead).
     pub rounds: Option<u32>,
-    /// Text for the model when one call is left; `None` means no text.
+    /// The text for the model when one model call is left; `None` for no text.
     pub last_round: Option<&'static str>,
-    /// Tools whose consecutive calls may run in parallel: they only read, or start subagents.
+    /// The names of tools that only read or start subagents, so that consecutive calls may run in parallel.
     pub side_by_side: BTreeSet<String>,
 }
 
@@ -70,9 +72,9 @@ enum Retry {
 enum Phase {
     /// No turn is running.
     Idle,
-    /// The driver checks the inbox; the next user message is being built.
+    /// The driver checks the inbox for the next user message.
     Gathering,
-    /// The model answers.
+    /// A model call is running.
     Calling,
     /// The model call failed; the driver waits before it retries.
     Waiting(Retry),
@@ -80,7 +82,7 @@ enum Phase {
     Summarising(Summary),
     /// The whole conversation is being archived before the summary replaces it.
     Archiving { summary: String, after: After },
-    /// Tools run.
+    /// Tool calls are running.
     Running(Calls),
 }
 
@@ -90,9 +92,9 @@ pub struct Turn {
     messages: Arc<Vec<Message>>,
     phase: Phase,
     limits: Limits,
-    /// Tool results for the next user message.
+    /// Tool results that go into the next user message.
     results: Vec<Block>,
-    /// Texts for the next user message; they follow the results.
+    /// Texts that go into the next user message, after the results.
     said: Vec<Block>,
     rounds: u32,
     /// Failed tries of the current call.
@@ -102,11 +104,11 @@ pub struct Turn {
     /// Whether an answer that reached its length limit was already continued in this turn.
     was_continued: bool,
     since_todo: u32,
-    /// Whether the todo list has open items, for the reminder.
+    /// Whether the todo list has open items, about which the agent can be reminded.
     has_open_todos: bool,
     progress: Progress,
     length: Length,
-    /// A summary that was requested during the turn, with its focus.
+    /// The focus and requester of a summary that was requested during the turn.
     requested_compaction: Option<(String, Requester)>,
 }
 
@@ -141,7 +143,8 @@ impl Turn {
         }
     }
 
-    /// Returns the conversation. It is valid by [`crate::domain::chat::check`] after [`Effect::Call`] and between turns.
+    /// Returns the conversation. After [`TurnEffect::Call`] and between turns, it is valid by
+    /// [`crate::domain::chat::validate`].
     pub fn messages(&self) -> Arc<Vec<Message>> {
         Arc::clone(&self.messages)
     }
@@ -151,9 +154,9 @@ impl Turn {
         matches!(self.phase, Phase::Idle)
     }
 
-    /// Processes one input and returns the effects to execute. Inputs that do not fit the phase are ignored: they are late
-    /// results of interrupted work.
-    pub fn step(&mut self, input: Input) -> Vec<Effect> {
+    /// Processes one input and returns the effects to execute. Ignores inputs that do not fit the phase, because they
+    /// are late results of interrupted work.
+    pub fn step(&mut self, input: Input) -> Vec<TurnEffect> {
         match input {
             Input::Say(blocks) => self.say(blocks),
             Input::Mail(blocks) => self.gathered(blocks),
@@ -193,7 +196,7 @@ impl Turn {
         }
     }
 
-    fn say(&mut self, blocks: Vec<Block>) -> Vec<Effect> {
+    fn say(&mut self, blocks: Vec<Block>) -> Vec<TurnEffect> {
         self.said.extend(blocks);
         if !self.is_idle() {
             self.progress.note_message();
@@ -206,11 +209,11 @@ impl Turn {
         self.was_continued = false;
         self.progress = Progress::default();
         self.phase = Phase::Gathering;
-        vec![Effect::CheckMail]
+        vec![TurnEffect::CheckMail]
     }
 
-    /// Completes the user message with the inbox messages and calls the model.
-    fn gathered(&mut self, mail: Vec<Block>) -> Vec<Effect> {
+    /// Completes the user message with the inbox messages, and calls the model.
+    fn gathered(&mut self, mail: Vec<Block>) -> Vec<TurnEffect> {
         if !matches!(self.phase, Phase::Gathering) {
             // Messages that were taken must not be lost, even if the turn was interrupted meanwhile.
             self.said.extend(mail);
@@ -240,12 +243,12 @@ impl Turn {
         effects
     }
 
-    fn call(&mut self) -> Vec<Effect> {
+    fn call(&mut self) -> Vec<TurnEffect> {
         self.phase = Phase::Calling;
-        vec![Effect::Call]
+        vec![TurnEffect::Call]
     }
 
-    fn replied(&mut self, reply: Reply) -> Vec<Effect> {
+    fn replied(&mut self, reply: Reply) -> Vec<TurnEffect> {
         if !matches!(self.phase, Phase::Calling) {
             return vec![];
         }
@@ -307,12 +310,12 @@ impl Turn {
         effects
     }
 
-    fn run_next(&mut self) -> Vec<Effect> {
+    fn run_next(&mut self) -> Vec<TurnEffect> {
         let Phase::Running(calls) = &mut self.phase else {
             return vec![];
         };
         if let Some(batch) = calls.next_batch() {
-            return vec![Effect::Run(batch)];
+            return vec![TurnEffect::Run(batch)];
         }
         if !calls.is_complete() {
             return vec![];
@@ -346,20 +349,20 @@ impl Turn {
         self.gather()
     }
 
-    /// Ends a turn that makes no progress.
-    fn end_stuck(&mut self, why: String) -> Vec<Effect> {
+    /// Ends a turn that makes no progress, with a warning for the user.
+    fn end_stuck(&mut self, why: String) -> Vec<TurnEffect> {
         let text = format!("Turn ended: {why}. Send a message to continue.");
-        let mut effects = vec![Effect::Notice(NoticeLevel::Warn, text)];
+        let mut effects = vec![TurnEffect::Notice(NoticeLevel::Warn, text)];
         effects.extend(self.end(TurnEnd::Stopped { why }));
         effects
     }
 
-    fn gather(&mut self) -> Vec<Effect> {
+    fn gather(&mut self) -> Vec<TurnEffect> {
         self.phase = Phase::Gathering;
-        vec![Effect::CheckMail]
+        vec![TurnEffect::CheckMail]
     }
 
-    fn interrupt(&mut self, partial: String) -> Vec<Effect> {
+    fn interrupt(&mut self, partial: String) -> Vec<TurnEffect> {
         let mut effects = Vec::new();
         self.requested_compaction = None;
         match std::mem::replace(&mut self.phase, Phase::Idle) {
@@ -391,14 +394,14 @@ impl Turn {
         effects
     }
 
-    /// Ends the turn. Text that arrived meanwhile is kept for the next one.
-    fn end(&mut self, end: TurnEnd) -> Vec<Effect> {
+    /// Ends the turn. Text that arrived meanwhile is kept for the next turn.
+    fn end(&mut self, end: TurnEnd) -> Vec<TurnEffect> {
         self.phase = Phase::Idle;
-        vec![Effect::End(end)]
+        vec![TurnEffect::End(end)]
     }
 
-    /// Adds the collected results and texts to the conversation as a user message.
-    fn flush_user(&mut self) -> Vec<Effect> {
+    /// Adds the collected tool results and texts to the conversation as a user message.
+    fn flush_user(&mut self) -> Vec<TurnEffect> {
         let mut blocks = std::mem::take(&mut self.results);
         blocks.append(&mut self.said);
         if blocks.is_empty() {
@@ -408,8 +411,9 @@ impl Turn {
         }
     }
 
-    /// Adds a message. Joins it with the last one if both have the same role, because roles must alternate.
-    fn push(&mut self, message: Message) -> Effect {
+    /// Adds a message to the conversation. If the last message has the same role, joins both, because roles must
+    /// alternate.
+    fn push(&mut self, message: Message) -> TurnEffect {
         if message.role == Role::User {
             self.length.grew(&message);
         }
@@ -421,6 +425,6 @@ impl Turn {
                 messages.push(message.clone());
             }
         }
-        Effect::Save(message)
+        TurnEffect::Save(message)
     }
 }

@@ -1,41 +1,43 @@
-//! Detects turns without progress: repeated calls, and compactions with no work in between.
+//! Detects turns without progress: repeated calls, and compactions without any work in between.
 
 use std::collections::{HashSet, VecDeque};
 
-/// How often the same calls with the same results may come within [`LOOP_WINDOW`] rounds.
+/// The turn ends when the same calls with the same results come this many times within [`LOOP_WINDOW`] rounds.
 pub(super) const LOOP_MAX: usize = 5;
-/// From this many on, the model gets a note that it repeats itself.
+/// The model gets a reminder when the same calls with the same results come this many times.
 const REPEATED_MIN: usize = 3;
-/// Rounds that the loop detection looks back, from now and from the last compaction.
+/// Number of rounds that the loop detection looks back: from now, and from the last compaction.
 const LOOP_WINDOW: usize = 12;
 
-/// Most file parts that a turn remembers as read. Further ones do not count as progress.
+/// Maximum number of file parts that a turn remembers as read. Reading further parts does not count as progress.
 const READS_MAX: usize = 10_000;
 
 /// What the last round of tool calls means for the turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Round {
     Progress,
-    /// The same calls gave the same results before. The model can still try something else.
+    /// The same calls gave the same results several times. The model is reminded and can try something else.
     Repeated {
         times: usize,
     },
-    /// That happened [`LOOP_MAX`] times: the turn ends.
+    /// The same calls gave the same results [`LOOP_MAX`] times. The turn ends.
     Loop,
 }
 
 /// The history of one turn that is needed to detect loops.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// Hashes of the last rounds since the last compaction, oldest first.
+    /// Hashes of the last rounds after the last compaction, oldest first.
     recent: VecDeque<u64>,
-    /// Hashes of the last rounds before it. The model does not remember them, so it may repeat them.
+    /// Hashes of the last rounds before the last compaction. The model does not remember these rounds, so it may
+    /// repeat them.
     before: VecDeque<u64>,
     /// The fingerprint of files, board and messages at the last compaction, if known.
     work: Option<u64>,
-    /// Whether the agent has received a message or read something new since then.
+    /// Whether the agent has received a message or read something new since the last compaction.
     has_news: bool,
-    /// Hashes of the file parts that the turn has read. Their number is finite, so reading new parts is no loop.
+    /// Hashes of the file parts that the turn has read. Reading a new part counts as progress; since their number is
+    /// finite, the turn still ends.
     reads: HashSet<u64>,
 }
 
@@ -56,15 +58,15 @@ impl Progress {
         self.has_news = true;
     }
 
-    /// Records that a part of a file was read.
+    /// Records that a part of a file was read. `mark` is its hash.
     pub(super) fn note_read(&mut self, mark: u64) {
         if self.reads.len() < READS_MAX {
             self.has_news |= self.reads.insert(mark);
         }
     }
 
-    /// Records a compaction in the middle of the turn; `work` is the fingerprint of files, board and messages. Returns the
-    /// reason to end the turn if nothing changed since the previous compaction.
+    /// Records a compaction in the middle of the turn. `work` is the fingerprint of files, board and messages. If
+    /// nothing has changed since the previous compaction, returns the reason to end the turn.
     pub(super) fn compacted(&mut self, work: Option<u64>) -> Option<String> {
         let is_stuck = work.is_some() && work == self.work && !self.has_news;
         self.work = work;

@@ -28,17 +28,20 @@ fn turn() -> Turn {
     };
     turn.set_budget(budget, 0);
     turn.step(Input::Say(vec![Block::text("go")]));
-    assert_eq!(turn.step(Input::Mail(vec![])).last(), Some(&Effect::Call));
+    assert_eq!(
+        turn.step(Input::Mail(vec![])).last(),
+        Some(&TurnEffect::Call)
+    );
     turn
 }
 
 /// The model makes one call; the answer takes `tokens`, the call gives `result`.
-fn round(turn: &mut Turn, result: &str, tokens: u64) -> Vec<Effect> {
+fn round(turn: &mut Turn, result: &str, tokens: u64) -> Vec<TurnEffect> {
     call(turn, "bash", json!({}), result, tokens)
 }
 
 /// The same with a tool and its input.
-fn call(turn: &mut Turn, name: &str, input: Value, result: &str, tokens: u64) -> Vec<Effect> {
+fn call(turn: &mut Turn, name: &str, input: Value, result: &str, tokens: u64) -> Vec<TurnEffect> {
     let call = ToolCall {
         id: CallId("a".into()),
         name: name.into(),
@@ -54,9 +57,9 @@ fn call(turn: &mut Turn, name: &str, input: Value, result: &str, tokens: u64) ->
 }
 
 /// The summary that was asked for is written, while files, board and messages are in the state `work`.
-fn summary(turn: &mut Turn, work: Option<u64>) -> Vec<Effect> {
+fn summary(turn: &mut Turn, work: Option<u64>) -> Vec<TurnEffect> {
     let effects = turn.step(reply(vec![Block::text("so far")], 900));
-    assert_eq!(effects, vec![Effect::Archive]);
+    assert_eq!(effects, vec![TurnEffect::Archive]);
     turn.step(Input::Archived(Box::new(KeptState {
         work,
         ..KeptState::default()
@@ -64,21 +67,21 @@ fn summary(turn: &mut Turn, work: Option<u64>) -> Vec<Effect> {
 }
 
 /// Two rounds with other results each time, and then a compaction.
-fn cycle(turn: &mut Turn, nth: usize, work: Option<u64>) -> Vec<Effect> {
+fn cycle(turn: &mut Turn, nth: usize, work: Option<u64>) -> Vec<TurnEffect> {
     round(turn, &format!("{nth} one"), 100);
     turn.step(Input::Mail(vec![]));
     round(turn, &format!("{nth} two"), 900);
     let effects = turn.step(Input::Mail(vec![]));
     assert!(
-        matches!(effects.last(), Some(Effect::Summarise(_))),
+        matches!(effects.last(), Some(TurnEffect::Summarise(_))),
         "{effects:?}"
     );
     summary(turn, work)
 }
 
-fn stopped(effects: &[Effect]) -> &str {
+fn stopped(effects: &[TurnEffect]) -> &str {
     match effects.last() {
-        Some(Effect::End(TurnEnd::Stopped { why })) => why,
+        Some(TurnEffect::End(TurnEnd::Stopped { why })) => why,
         _ => panic!("{effects:?}"),
     }
 }
@@ -86,11 +89,11 @@ fn stopped(effects: &[Effect]) -> &str {
 #[test]
 fn two_compactions_without_progress_end_the_turn() {
     let mut turn = turn();
-    assert_eq!(cycle(&mut turn, 1, Some(7)).last(), Some(&Effect::Call));
+    assert_eq!(cycle(&mut turn, 1, Some(7)).last(), Some(&TurnEffect::Call));
     let effects = cycle(&mut turn, 2, Some(7));
     assert!(stopped(&effects).contains("compacted twice"), "{effects:?}");
     let told = effects.iter().any(
-        |e| matches!(e, Effect::Notice(NoticeLevel::Warn, text) if text.contains("Turn ended")),
+        |e| matches!(e, TurnEffect::Notice(NoticeLevel::Warn, text) if text.contains("Turn ended")),
     );
     assert!(told, "{effects:?}");
     assert!(turn.is_idle());
@@ -98,11 +101,14 @@ fn two_compactions_without_progress_end_the_turn() {
     // The agent can be spoken to, and its calls are counted from zero.
     assert_eq!(
         turn.step(Input::Say(vec![Block::text("go on")])),
-        vec![Effect::CheckMail]
+        vec![TurnEffect::CheckMail]
     );
-    assert_eq!(turn.step(Input::Mail(vec![])).last(), Some(&Effect::Call));
+    assert_eq!(
+        turn.step(Input::Mail(vec![])).last(),
+        Some(&TurnEffect::Call)
+    );
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
-    assert_eq!(cycle(&mut turn, 3, Some(7)).last(), Some(&Effect::Call));
+    assert_eq!(cycle(&mut turn, 3, Some(7)).last(), Some(&TurnEffect::Call));
 }
 
 #[test]
@@ -110,12 +116,12 @@ fn change_between_compactions_continues_the_turn() {
     let mut turn = turn();
     for nth in 0..10 {
         let effects = cycle(&mut turn, nth, Some(nth as u64));
-        assert_eq!(effects.last(), Some(&Effect::Call), "{nth}");
+        assert_eq!(effects.last(), Some(&TurnEffect::Call), "{nth}");
     }
     // Where the state is not known nothing is concluded from it.
     for nth in 10..14 {
         let effects = cycle(&mut turn, nth, None);
-        assert_eq!(effects.last(), Some(&Effect::Call), "{nth}");
+        assert_eq!(effects.last(), Some(&TurnEffect::Call), "{nth}");
     }
 }
 
@@ -124,10 +130,10 @@ fn message_between_compactions_continues_the_turn() {
     let mut turn = turn();
     cycle(&mut turn, 1, Some(7));
     turn.step(Input::Say(vec![Block::text("look at b too")]));
-    assert_eq!(cycle(&mut turn, 2, Some(7)).last(), Some(&Effect::Call));
+    assert_eq!(cycle(&mut turn, 2, Some(7)).last(), Some(&TurnEffect::Call));
     round(&mut turn, "three", 100);
     turn.step(Input::Mail(vec![Block::text("<inbox>news</inbox>")]));
-    assert_eq!(cycle(&mut turn, 3, Some(7)).last(), Some(&Effect::Call));
+    assert_eq!(cycle(&mut turn, 3, Some(7)).last(), Some(&TurnEffect::Call));
     stopped(&cycle(&mut turn, 4, Some(7)));
 }
 
@@ -139,7 +145,7 @@ fn user_requested_compaction_is_not_counted() {
     turn.step(Input::Compact { focus });
     round(&mut turn, "x", 100);
     turn.step(Input::Mail(vec![]));
-    assert_eq!(summary(&mut turn, Some(7)).last(), Some(&Effect::Call));
+    assert_eq!(summary(&mut turn, Some(7)).last(), Some(&TurnEffect::Call));
     // One that the model wants is.
     cycle(&mut turn, 2, Some(7));
     let focus = "the tests".to_string();
@@ -178,7 +184,11 @@ fn reading_new_files_between_compactions_is_progress() {
         summary(turn, Some(7))
     };
     for path in ["a", "b", "c", "d"] {
-        assert_eq!(read(&mut turn, path).last(), Some(&Effect::Call), "{path}");
+        assert_eq!(
+            read(&mut turn, path).last(),
+            Some(&TurnEffect::Call),
+            "{path}"
+        );
     }
     // The model has forgotten them and begins again.
     assert!(stopped(&read(&mut turn, "a")).contains("nothing new was read"));

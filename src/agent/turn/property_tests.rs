@@ -74,11 +74,11 @@ proptest! {
         turn.set_budget(budget, 0);
         for input in inputs {
             let effects = turn.step(input);
-            if effects.contains(&Effect::Call) || turn.is_idle() {
+            if effects.contains(&TurnEffect::Call) || turn.is_idle() {
                 prop_assert_eq!(chat::validate(&turn.messages()), Ok(()));
             }
             for effect in effects {
-                if let Effect::Summarise(question) = effect {
+                if let TurnEffect::Summarise(question) = effect {
                     prop_assert_eq!(chat::validate(&question.messages), Ok(()));
                 }
             }

@@ -37,7 +37,7 @@ pub(super) fn reply(blocks: Vec<Block>, stop: StopReason) -> Input {
     })
 }
 
-fn asks(calls: &[ToolCall]) -> Input {
+pub(super) fn asks(calls: &[ToolCall]) -> Input {
     reply(
         calls.iter().cloned().map(Block::ToolCall).collect(),
         StopReason::ToolUse,
@@ -58,16 +58,19 @@ pub(super) fn error(fault: ErrorKind) -> Input {
 }
 
 /// A turn that has just called the model.
-fn calling(limits: Limits) -> Turn {
+pub(super) fn calling(limits: Limits) -> Turn {
     let mut turn = Turn::new(limits);
     assert_eq!(
         turn.step(Input::Say(vec![text("hi")])),
-        vec![Effect::CheckMail]
+        vec![TurnEffect::CheckMail]
     );
     let effects = turn.step(Input::Mail(vec![]));
     assert_eq!(
         effects,
-        vec![Effect::Save(Message::user(vec![text("hi")])), Effect::Call]
+        vec![
+            TurnEffect::Save(Message::user(vec![text("hi")])),
+            TurnEffect::Call
+        ]
     );
     turn
 }
@@ -79,8 +82,8 @@ fn answer_without_calls_ends_the_turn() {
     assert_eq!(
         effects,
         vec![
-            Effect::Save(Message::assistant(vec![text("hello")])),
-            Effect::End(TurnEnd::Done)
+            TurnEffect::Save(Message::assistant(vec![text("hello")])),
+            TurnEffect::End(TurnEnd::Done)
         ]
     );
     assert!(turn.is_idle());
@@ -89,10 +92,10 @@ fn answer_without_calls_ends_the_turn() {
 #[test]
 fn wake_without_messages_makes_no_call() {
     let mut turn = Turn::new(reads());
-    assert_eq!(turn.step(Input::Say(vec![])), vec![Effect::CheckMail]);
+    assert_eq!(turn.step(Input::Say(vec![])), vec![TurnEffect::CheckMail]);
     assert_eq!(
         turn.step(Input::Mail(vec![])),
-        vec![Effect::End(TurnEnd::Done)]
+        vec![TurnEffect::End(TurnEnd::Done)]
     );
     assert_eq!(turn.messages().len(), 0);
 }
@@ -102,17 +105,17 @@ fn reading_calls_run_in_parallel_others_one_by_one() {
     let mut turn = calling(reads());
     let (a, b, c) = (tool("a", "read_file"), tool("b", "grep"), tool("c", "bash"));
     let effects = turn.step(asks(&[a.clone(), b.clone(), c.clone()]));
-    assert_eq!(effects.last(), Some(&Effect::Run(vec![a, b])));
+    assert_eq!(effects.last(), Some(&TurnEffect::Run(vec![a, b])));
     assert_eq!(turn.step(done("b")), vec![]);
-    assert_eq!(turn.step(done("a")), vec![Effect::Run(vec![c])]);
+    assert_eq!(turn.step(done("a")), vec![TurnEffect::Run(vec![c])]);
     assert_eq!(
         turn.step(done("a")),
         vec![],
         "a second result for a call is ignored"
     );
-    assert_eq!(turn.step(done("c")), vec![Effect::CheckMail]);
+    assert_eq!(turn.step(done("c")), vec![TurnEffect::CheckMail]);
     let effects = turn.step(Input::Mail(vec![text("message")]));
-    let Some(Effect::Save(message)) = effects.first() else {
+    let Some(TurnEffect::Save(message)) = effects.first() else {
         panic!("{effects:?}")
     };
     let ids: Vec<_> = message.result_ids().map(|c| c.0.as_str()).collect();
@@ -131,7 +134,7 @@ fn malformed_input_gets_an_error_and_never_runs() {
         ..tool("a", "bash")
     };
     let effects = turn.step(asks(&[broken]));
-    assert_eq!(effects.last(), Some(&Effect::CheckMail));
+    assert_eq!(effects.last(), Some(&TurnEffect::CheckMail));
     turn.step(Input::Mail(vec![]));
     let messages = turn.messages();
     let Some(Block::ToolResult {
@@ -155,7 +158,7 @@ fn repeated_or_missing_call_ids_are_made_unique() {
         tool("", "grep"),
         tool("x", "grep"),
     ]));
-    let Some(Effect::Run(batch)) = effects.last() else {
+    let Some(TurnEffect::Run(batch)) = effects.last() else {
         panic!("{effects:?}")
     };
     let ids: Vec<_> = batch.iter().map(|c| c.id.0.as_str()).collect();
@@ -170,7 +173,7 @@ fn interrupt_closes_every_open_call() {
     let effects = turn.step(Input::Interrupt {
         partial: String::new(),
     });
-    assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Interrupted)));
+    assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Interrupted)));
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
     assert_eq!(
         turn.step(done("b")),
@@ -195,7 +198,7 @@ fn interrupted_answer_keeps_its_partial_text() {
     });
     assert_eq!(
         effects[0],
-        Effect::Save(Message::assistant(vec![text("half an ans")]))
+        TurnEffect::Save(Message::assistant(vec![text("half an ans")]))
     );
     assert_eq!(
         turn.step(reply(vec![text("late")], StopReason::EndTurn)),
@@ -208,7 +211,7 @@ fn message_after_early_interrupt_is_separated() {
     let mut turn = calling(reads());
     let partial = String::new();
     let effects = turn.step(Input::Interrupt { partial });
-    assert_eq!(effects, vec![Effect::End(TurnEnd::Interrupted)]);
+    assert_eq!(effects, vec![TurnEffect::End(TurnEnd::Interrupted)]);
     turn.step(Input::Say(vec![]));
     turn.step(Input::Mail(vec![text("second")]));
     let messages = turn.messages();
@@ -230,11 +233,14 @@ fn denied_call_ends_the_turn_and_accepts_new_messages() {
     let why = "too much";
     let effects = turn.step(Input::Stop { why: why.into() });
     let end = TurnEnd::Stopped { why: why.into() };
-    assert_eq!(effects.last(), Some(&Effect::End(end)));
+    assert_eq!(effects.last(), Some(&TurnEffect::End(end)));
     assert!(turn.is_idle());
     assert_eq!(turn.step(Input::Stop { why: why.into() }), vec![]);
     turn.step(Input::Say(vec![text("go on")]));
-    assert_eq!(turn.step(Input::Mail(vec![])).last(), Some(&Effect::Call));
+    assert_eq!(
+        turn.step(Input::Mail(vec![])).last(),
+        Some(&TurnEffect::Call)
+    );
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
     assert_eq!(turn.messages()[0].text().matches("also").count(), 1);
 }
@@ -246,12 +252,12 @@ fn failure_is_retried_then_ends_the_turn_with_a_hint() {
     let end = loop {
         let effects = turn.step(error(ErrorKind::RateLimited));
         match &effects[..] {
-            [Effect::Wait { attempt, cause, .. }] => {
+            [TurnEffect::Wait { attempt, cause, .. }] => {
                 tries += 1;
                 assert_eq!((*attempt, cause.as_str()), (tries, "it failed"));
-                assert_eq!(turn.step(Input::RetryDue), vec![Effect::Call]);
+                assert_eq!(turn.step(Input::RetryDue), vec![TurnEffect::Call]);
             }
-            [Effect::End(end)] => break end.clone(),
+            [TurnEffect::End(end)] => break end.clone(),
             other => panic!("{other:?}"),
         }
         assert!(tries < 100, "429 forever must end");
@@ -276,7 +282,7 @@ fn authentication_failure_is_not_retried() {
     let effects = turn.step(error(ErrorKind::Auth));
     assert_eq!(
         effects,
-        vec![Effect::End(TurnEnd::Failed {
+        vec![TurnEffect::End(TurnEnd::Failed {
             error: "it failed".into(),
             hint: "do this".into()
         })]
@@ -289,11 +295,11 @@ fn empty_answer_is_retried_twice() {
     for blocks in [vec![text(" \n")], vec![]] {
         assert_eq!(
             turn.step(reply(blocks, StopReason::EndTurn)),
-            vec![Effect::CheckMail]
+            vec![TurnEffect::CheckMail]
         );
         // The same question again would get the same silence.
         let effects = turn.step(Input::Mail(vec![]));
-        let [Effect::Save(added), Effect::Call] = &effects[..] else {
+        let [TurnEffect::Save(added), TurnEffect::Call] = &effects[..] else {
             panic!("{effects:?}");
         };
         assert!(added.text().contains("was empty"), "{added:?}");
@@ -301,7 +307,7 @@ fn empty_answer_is_retried_twice() {
     }
     let effects = turn.step(reply(vec![], StopReason::EndTurn));
     assert!(
-        matches!(&effects[..], [Effect::End(TurnEnd::Failed { .. })]),
+        matches!(&effects[..], [TurnEffect::End(TurnEnd::Failed { .. })]),
         "{effects:?}"
     );
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
@@ -311,11 +317,14 @@ fn empty_answer_is_retried_twice() {
 fn answer_at_its_length_limit_is_continued_once() {
     let mut turn = calling(reads());
     let effects = turn.step(reply(vec![text("part one")], StopReason::MaxTokens));
-    assert_eq!(effects.last(), Some(&Effect::CheckMail));
+    assert_eq!(effects.last(), Some(&TurnEffect::CheckMail));
     turn.step(Input::Mail(vec![]));
     let effects = turn.step(reply(vec![text("part two")], StopReason::MaxTokens));
     assert!(
-        matches!(effects.last(), Some(Effect::End(TurnEnd::Stopped { .. }))),
+        matches!(
+            effects.last(),
+            Some(TurnEffect::End(TurnEnd::Stopped { .. }))
+        ),
         "{effects:?}"
     );
 }
@@ -326,13 +335,13 @@ fn other_stop_reasons_end_the_turn() {
     let effects = turn.step(reply(vec![text("thinking…")], StopReason::PauseTurn));
     assert_eq!(
         effects.last(),
-        Some(&Effect::Call),
+        Some(&TurnEffect::Call),
         "a paused turn is sent again"
     );
     let effects = turn.step(reply(vec![text("no")], StopReason::Refusal));
     assert!(matches!(
         effects.last(),
-        Some(Effect::End(TurnEnd::Stopped { .. }))
+        Some(TurnEffect::End(TurnEnd::Stopped { .. }))
     ));
     assert_eq!(
         turn.messages().len(),
@@ -343,7 +352,7 @@ fn other_stop_reasons_end_the_turn() {
     let effects = turn.step(reply(vec![], StopReason::ContextExceeded));
     assert!(matches!(
         effects.last(),
-        Some(Effect::End(TurnEnd::Failed { .. }))
+        Some(TurnEffect::End(TurnEnd::Failed { .. }))
     ));
 }
 
@@ -359,7 +368,7 @@ fn text_received_meanwhile_is_added_before_the_next_call() {
     let effects = turn.step(reply(vec![text("fine")], StopReason::EndTurn));
     assert_eq!(
         effects.last(),
-        Some(&Effect::CheckMail),
+        Some(&TurnEffect::CheckMail),
         "the turn goes on with what was said"
     );
 }
@@ -382,67 +391,4 @@ fn reminder_follows_three_rounds_with_open_todos() {
     turn.step(done("z"));
     turn.step(Input::Mail(vec![]));
     assert_eq!(turn.messages().last().unwrap().text(), "");
-}
-
-#[test]
-fn the_third_repetition_reminds_the_model_before_the_turn_ends() {
-    let mut turn = calling(reads());
-    let reminders: Vec<bool> = (1..progress::LOOP_MAX)
-        .map(|_| {
-            turn.step(asks(&[tool("a", "bash")]));
-            turn.step(done("a"));
-            turn.step(Input::Mail(vec![]));
-            let text = turn.messages().last().unwrap().text();
-            text.contains("got the same results")
-        })
-        .collect();
-    assert_eq!(reminders, [false, false, true, true]);
-    assert_eq!(chat::validate(&turn.messages()), Ok(()));
-}
-
-#[test]
-fn repeated_calls_end_the_turn() {
-    let mut turn = calling(reads());
-    for round in 1.. {
-        turn.step(asks(&[tool("a", "bash")]));
-        let effects = turn.step(done("a"));
-        if effects == vec![Effect::CheckMail] {
-            turn.step(Input::Mail(vec![]));
-            continue;
-        }
-        assert_eq!(round, progress::LOOP_MAX);
-        assert!(
-            effects
-                .iter()
-                .any(|e| matches!(e, Effect::Notice(NoticeLevel::Warn, _)))
-        );
-        assert!(matches!(
-            effects.last(),
-            Some(Effect::End(TurnEnd::Stopped { .. }))
-        ));
-        assert_eq!(chat::validate(&turn.messages()), Ok(()));
-        return;
-    }
-}
-
-#[test]
-fn turn_has_a_limit_of_rounds() {
-    let mut turn = calling(Limits {
-        rounds: Some(2),
-        ..reads()
-    });
-    for id in ["a", "b"] {
-        turn.step(asks(&[tool(id, "bash")]));
-        turn.step(done(id));
-        let effects = turn.step(Input::Mail(vec![]));
-        let expected = id == "b";
-        let ended = matches!(effects.last(), Some(Effect::End(TurnEnd::Stopped { .. })));
-        assert_eq!(ended, expected, "{effects:?}");
-    }
-    turn.step(Input::Say(vec![text("go on")]));
-    assert_eq!(
-        turn.step(Input::Mail(vec![])).last(),
-        Some(&Effect::Call),
-        "a new phase counts from zero"
-    );
 }

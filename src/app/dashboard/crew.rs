@@ -1,4 +1,5 @@
-//! The state of the dashboard's crew (starting, running here, running in another process, or absent) and its changes.
+//! The state of the crew that the dashboard shows (starting, running here, running in another process, or absent),
+//! and its changes.
 
 use std::pin::Pin;
 
@@ -12,24 +13,24 @@ use crate::app::model_setup::{ModelProblem, ModelUnavailable};
 use crate::app::viewer_session::{ViewerSession, ViewerUpdate};
 use crate::app::{new_id, now};
 use crate::protocol::event::NoticeLevel;
-use crate::protocol::{Command, Event};
+use crate::protocol::{Event, SentCommand};
 use crate::store::JournalStart;
 use crate::ui::{Msg, SessionRole, update};
 
-/// The state of the crew.
+/// The state of the crew that the dashboard shows.
 pub(super) enum CrewState {
-    /// It is starting; commands and events are queued.
+    /// The crew is starting. Commands and events are queued.
     Starting(StartQueue),
-    /// It runs in this process.
+    /// The crew runs in this process.
     Running(Box<Assembly>),
-    /// It runs in another process.
+    /// The crew runs in another process.
     Remote(Box<ViewerSession>),
-    /// It could not start; the first page shows the reason.
+    /// The crew could not start. The first page shows the reason.
     Absent,
 }
 
 impl CrewState {
-    /// Waits for the next update of a crew that another process runs.
+    /// Waits for the next update of a crew that another process runs. Waits forever for any other crew.
     pub(super) async fn next_update(&mut self) -> ViewerUpdate {
         match self {
             CrewState::Remote(viewing) => viewing.next().await,
@@ -40,31 +41,31 @@ impl CrewState {
     }
 }
 
-/// Most events that are queued until the journal is open.
+/// Maximum number of events that are queued until the journal is open.
 const EARLY_EVENTS_MAX: usize = 256;
 
 /// Commands and events queued while the crew starts.
 #[derive(Default)]
 pub(super) struct StartQueue {
-    pub(super) commands: Vec<Command>,
+    pub(super) commands: Vec<SentCommand>,
     /// Events for the journal, at most [`EARLY_EVENTS_MAX`].
     events: Vec<Event>,
-    /// Number of events dropped over that limit.
+    /// Number of events that were dropped because of this limit.
     lost: usize,
-    /// The crew that is taken over from a dead process, if any.
+    /// The ended process whose crew is taken over; `None` for a new start.
     pub(super) from: Option<PreviousRun>,
 }
 
 impl StartQueue {
-    /// Creates a queue with the first command, if there is one.
-    pub(super) fn with(command: Option<Command>) -> StartQueue {
+    /// Creates a queue that contains `command`, if there is one.
+    pub(super) fn with(command: Option<SentCommand>) -> StartQueue {
         StartQueue {
             commands: command.into_iter().collect(),
             ..StartQueue::default()
         }
     }
 
-    /// Queues an event for the journal, or counts it as lost over the limit.
+    /// Queues an event for the journal. Beyond [`EARLY_EVENTS_MAX`], counts it as lost.
     pub(super) fn keep(&mut self, event: &Event) {
         if self.events.len() < EARLY_EVENTS_MAX {
             self.events.push(event.clone());
@@ -85,7 +86,7 @@ impl StartQueue {
     }
 }
 
-/// The process and session of a crew whose process has ended.
+/// The process that ran a crew before it ended, and its session.
 pub(super) struct PreviousRun {
     process: Option<u32>,
     session: String,
@@ -156,12 +157,12 @@ impl Dashboard {
             }
         }
         for command in early.commands {
-            self.submit(command);
+            self.send(command);
         }
         Ok(())
     }
 
-    /// Shows an update of a crew that another process runs. Returns the crew lock once that process has ended.
+    /// Shows an update of a crew that another process runs. If that process has ended, returns the crew lock.
     pub(super) fn apply_update(&mut self, news: ViewerUpdate) -> Result<Option<FreedLock>> {
         let CrewState::Remote(viewing) = &mut self.crew else {
             return Ok(None);
@@ -206,7 +207,7 @@ impl Dashboard {
         Ok(None)
     }
 
-    /// Starts the crew in this process after its previous process has ended and its whole journal has been shown.
+    /// Starts the crew in this process, after the previous process has ended and the whole journal has been shown.
     pub(super) fn take_over<'a>(
         &mut self,
         freed: FreedLock,

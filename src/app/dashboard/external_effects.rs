@@ -1,4 +1,4 @@
-//! Effects of the dashboard outside its panes: notifications, clipboard, the saved theme, external programs.
+//! Executes effects outside of the dashboard's panes: notifications, clipboard, saving the theme, external programs.
 
 use anyhow::Result;
 use tokio_util::sync::CancellationToken;
@@ -8,11 +8,11 @@ use crate::app::external_program::ExternalProgram;
 use crate::app::signals::Signalled;
 use crate::app::{describe_error, theme};
 use crate::domain::notification::NotifyMethod;
-use crate::ui::terminal::CopyResult;
+use crate::ui::terminal::COPY_TOO_LONG;
 use crate::ui::{Msg, ThemeChoice, update};
 
 impl Dashboard {
-    /// Notifies the user in the way that the settings choose.
+    /// Notifies the user by the configured method.
     pub(super) fn call(&mut self, words: &str) -> Result<()> {
         match self.calling {
             NotifyMethod::Bell => self.screen.bell()?,
@@ -23,9 +23,8 @@ impl Dashboard {
     }
 
     pub(super) fn copy(&mut self, text: &str) -> Result<()> {
-        match self.screen.copy(text)? {
-            CopyResult::Sent => {}
-            CopyResult::TooLong => self.warn("The text is too long to copy through the terminal."),
+        if !self.screen.copy(text)? {
+            self.warn(COPY_TOO_LONG);
         }
         Ok(())
     }
@@ -37,8 +36,8 @@ impl Dashboard {
         }
     }
 
-    /// Hands the terminal to an external program until it ends. The crew keeps running. Returns a reason to leave if a
-    /// signal asked crewdeck to end.
+    /// Hands the terminal to an external program and waits for its end. The crew keeps running. If a signal asked
+    /// crewdeck to end, returns a reason to leave.
     pub(super) async fn run_program(
         &mut self,
         program: ExternalProgram,

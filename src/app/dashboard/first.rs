@@ -1,4 +1,5 @@
-//! Controls the first page: runs the startup checks, watches for fixed problems, and executes the page's offers.
+//! Controls the first page: runs the startup checks, checks whether a reported problem was solved, and executes what
+//! the page offers.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,44 +21,45 @@ use crate::app::model_setup::{self, ModelProblem, ModelUnavailable, Probe};
 use crate::app::now;
 use crate::app::signals::Signals;
 use crate::app::{git_setup, local_server, trust};
-use crate::config::{Decision, ProjectPolicy, ProviderChoice};
+use crate::config::{Decision, ProjectPolicy};
 use crate::model::is_local;
+use crate::model::providers::ProviderChoice;
 use crate::protocol::event::NoticeLevel;
 use crate::store::GitError;
 use crate::ui::terminal::Screen;
 use crate::ui::{Effect, MouseOwner};
 use crate::ui::{FirstPage, Weight};
 
-/// Interval between checks whether the cause of a page is gone.
+/// The interval between checks whether the cause of a page is gone.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// The notice after the first commit.
+/// The notice after the first commit and a restart of the dashboard.
 const DONE: &str =
     "This directory is now a git repository with a commit: each task gets a worktree.";
 
-/// The notice when a conversation has started meanwhile, so that the dashboard cannot restart.
+/// The notice after the first commit if a conversation has started, so that the dashboard cannot restart.
 const DONE_LATER: &str = "This directory is now a git repository with a commit: after a restart of crewdeck each task gets a worktree.";
 
-/// State that a restart of the dashboard takes over from the previous start.
+/// The state that a restart of the dashboard takes over.
 #[derive(Default)]
 pub(super) struct RestartState {
-    /// The screen, which keeps its content until the first draw.
+    /// The open screen, which shows its old content until the first draw.
     pub(super) screen: Option<Screen>,
     /// The text in the composer.
     pub(super) draft: String,
-    /// A message to show if the same page appears again.
+    /// The status message to show if the checks lead to the same page again.
     pub(super) said: Option<String>,
-    /// A message about what was done before the restart.
+    /// The notice to show after the restart, such as [`DONE`].
     pub(super) done: Option<&'static str>,
-    /// The user's choice of mouse owner.
+    /// The mouse owner that the user chose in this window.
     pub(super) mouse: Option<MouseOwner>,
-    /// Digest of the project settings that the user chose to ignore this time.
+    /// The digest of the project settings that the user chose to ignore for this session.
     pub(super) without: Option<String>,
-    /// The signal listeners, so that no signal between two starts is lost.
+    /// The signal listeners, kept so that no signal between two starts is lost.
     pub(super) signals: Option<Signals>,
 }
 
-/// The running first commit; git is stopped on drop.
+/// A first commit that git is creating. Dropping this stops git.
 pub(super) struct FirstCommitTask(Arc<AtomicBool>);
 
 impl Drop for FirstCommitTask {
@@ -66,23 +68,23 @@ impl Drop for FirstCommitTask {
     }
 }
 
-/// The result of a startup check.
+/// The result of a check or of the first commit.
 pub(super) enum CheckResult {
-    /// A page to show.
+    /// A page to show, because a check found a problem.
     Page(FirstPage),
-    /// The model is not expected to answer.
+    /// The model check failed: the server rejects the key or lacks the model.
     Trouble(ModelUnavailable),
-    /// The cause of a page is gone.
+    /// The cause of a page no longer exists.
     Gone(PageCause),
-    /// The cause of a page persists.
+    /// The cause of a page still exists.
     Still(PageCause),
-    /// The first commit was created or failed.
+    /// Creating the first commit has ended.
     Made(Result<(), GitError>),
-    /// No problem.
+    /// A check found no problem.
     Nothing,
 }
 
-/// The running startup checks.
+/// The checks that are running in the background.
 #[derive(Default)]
 pub(super) struct StartupChecks {
     running: FuturesUnordered<BoxFuture<'static, CheckResult>>,
@@ -101,7 +103,7 @@ impl StartupChecks {
         self.running.push(Box::pin(work));
     }
 
-    /// Checks whether tasks can have worktrees in `root`.
+    /// Starts a check whether tasks can have worktrees in `root`.
     fn ground(&self, root: PathBuf) {
         self.find(async move {
             let found = spawn_blocking(move || git_setup::look(&root)).await;
@@ -110,7 +112,7 @@ impl StartupChecks {
         });
     }
 
-    /// Checks whether the server accepts the key and has the model.
+    /// Starts a check whether the server accepts the key and has the model.
     fn model(&self, probe: Probe) {
         self.find(async move {
             match probe.ask().await {
@@ -120,7 +122,7 @@ impl StartupChecks {
         });
     }
 
-    /// Checks after [`AGAIN_AFTER`] whether the cause of a page is gone.
+    /// Starts a check, after [`AGAIN_AFTER`], whether the cause of a page is gone.
     fn watch(&self, cause: PageCause) {
         self.find(async move {
             tokio::time::sleep(AGAIN_AFTER).await;
@@ -135,14 +137,14 @@ impl StartupChecks {
     }
 }
 
-/// The cause of a page that can disappear without user input in this window.
+/// The problem that a page reports, if it can be solved outside of this window.
 #[derive(Debug, Clone)]
 pub(super) enum PageCause {
-    /// No local server listens on a known port.
+    /// No local model server was found on the known ports.
     NoServer,
-    /// The local server at this address does not answer.
+    /// The configured local model server at this address does not answer.
     ServerDown(SocketAddr),
-    /// Tasks cannot have worktrees in this directory.
+    /// Tasks cannot have worktrees in this project directory.
     NoWorktrees(PathBuf),
 }
 
@@ -157,7 +159,7 @@ impl PageCause {
 }
 
 impl Dashboard {
-    /// Starts the checks that need a running crew.
+    /// Starts the checks that are made once the crew runs.
     pub(super) fn start_checks(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
         let is_demo = blueprint.choice == Some(ProviderChoice::Demo);
         if !is_demo && blueprint.settings.worktrees != Some(false) {
@@ -168,7 +170,7 @@ impl Dashboard {
         }
     }
 
-    /// Shows the project settings that need approval, before anything is started or sent.
+    /// If project settings need approval, shows them before anything is started or sent.
     pub(super) fn ask_for_approval(&mut self, blueprint: &Blueprint) {
         let ProjectPolicy::Waiting(found) = &blueprint.project else {
             if let ProjectPolicy::Ignored(found) = &blueprint.project {
@@ -186,7 +188,7 @@ impl Dashboard {
         self.stale = Some(FrameCause::Key);
     }
 
-    /// Applies the user's decision on the project settings. Returns how to restart the dashboard, if it has to.
+    /// Applies the user's decision on the project settings. Returns a restart if the decision needs one.
     pub(super) fn apply_decision(&mut self, effect: &Effect) -> Option<ExitReason> {
         let asked = self.asked.clone()?;
         if *effect == Effect::StartWithoutSettings {
@@ -210,7 +212,7 @@ impl Dashboard {
         }
     }
 
-    /// Watches for a local server that is configured and does not answer.
+    /// Starts to check whether the configured server answers again, if it is a local one.
     fn await_server(&self, blueprint: &Blueprint) {
         let address = model_setup::base_url(blueprint).filter(|url| is_local(url));
         if let Some(address) = address.and_then(|url| local_server::address(&url)) {
@@ -218,7 +220,7 @@ impl Dashboard {
         }
     }
 
-    /// Shows the page for a crew that could not start, and watches for the fix.
+    /// Shows the page for a crew that could not start, and starts to check whether the problem was solved.
     pub(super) fn without_crew(&mut self, missing: &ModelUnavailable, blueprint: &Blueprint) {
         match missing.problem {
             ModelProblem::NotConfigured => self.checks.watch(PageCause::NoServer),
@@ -233,7 +235,7 @@ impl Dashboard {
         self.show_first(first::without_crew(missing));
     }
 
-    /// Handles the result of a check. Returns how to restart the dashboard, if it has to.
+    /// Handles the result of a check. Returns a restart if the result needs one.
     pub(super) fn handle_check(
         &mut self,
         found: CheckResult,
@@ -282,7 +284,7 @@ impl Dashboard {
         }
     }
 
-    /// Collects the state for a restart.
+    /// Returns the state that a restart takes over.
     pub(super) fn keep(&self) -> RestartState {
         RestartState {
             draft: self.state.draft(),
@@ -292,7 +294,8 @@ impl Dashboard {
         }
     }
 
-    /// Restarts the dashboard, which repeats all checks.
+    /// Returns a restart of the dashboard, which repeats all checks. `said` is shown if they lead to the same page
+    /// again.
     pub(super) fn again(&self, said: Option<&str>) -> ExitReason {
         ExitReason::Restart(Box::new(RestartState {
             said: said.map(String::from),
@@ -300,8 +303,8 @@ impl Dashboard {
         }))
     }
 
-    /// Creates a repository with a first commit in the background, at the user's request. The page shows the progress
-    /// and how to stop it.
+    /// Starts to create a repository with a first commit, at the user's request. Meanwhile the page shows how to stop
+    /// git.
     pub(super) fn make_repository(&mut self) {
         let stop = Arc::<AtomicBool>::default();
         self.first_commit = Some(FirstCommitTask(Arc::clone(&stop)));
@@ -313,7 +316,8 @@ impl Dashboard {
         self.show_first(first::making());
     }
 
-    /// Handles the end of the first commit. Returns how to restart the dashboard, if it can.
+    /// Handles the result of the first commit. Returns a restart if the dashboard still shows only its first page.
+    /// Otherwise reports the result, or checks again later if the page is covered or in use.
     fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
             self.first_commit = None;

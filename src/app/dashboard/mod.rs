@@ -27,7 +27,7 @@ use crate::config::SensitiveSettings;
 use crate::domain::ids::Name;
 use crate::domain::notification::NotifyMethod;
 use crate::protocol::event::{EventKind, NoticeLevel};
-use crate::protocol::{Command, Event, EventReceiver, EventSender, bus};
+use crate::protocol::{Command, Event, EventReceiver, EventSender, SentCommand, bus};
 use crate::ui::notifier::Window;
 use crate::ui::terminal::Screen;
 use crate::ui::{
@@ -35,9 +35,9 @@ use crate::ui::{
     update,
 };
 
-/// Most events handled between two frames.
+/// Maximum number of events to handle between two frames.
 const DRAIN_MAX: usize = 256;
-/// Most commands that are queued while the crew starts.
+/// Maximum number of commands that are queued while the crew starts.
 const EARLY_MAX: usize = 16;
 
 /// Why the dashboard was left.
@@ -45,7 +45,7 @@ enum ExitReason {
     Quit,
     /// The user chose the demo on the first page.
     StartDemo(Box<RestartState>),
-    /// A restart that repeats the startup checks.
+    /// The dashboard restarts and repeats the startup checks.
     Restart(Box<RestartState>),
 }
 
@@ -57,17 +57,16 @@ struct Dashboard {
     publisher: EventSender,
     inlet: EventReceiver,
     crew: CrewState,
-    /// The running startup checks.
     checks: StartupChecks,
-    /// Project settings that wait for approval.
+    /// The project settings for which the first page asks approval.
     asked: Option<SensitiveSettings>,
-    /// The running first commit.
+    /// The first commit, while git creates it.
     first_commit: Option<FirstCommitTask>,
     kept: RestartState,
     root: PathBuf,
     title: String,
     calling: NotifyMethod,
-    /// The reason for the next frame; `None` if the screen is up to date.
+    /// Why the screen must be drawn again; `None` if it is up to date.
     stale: Option<FrameCause>,
     limiter: FrameLimiter,
     opened: Instant,
@@ -93,10 +92,6 @@ impl Dashboard {
             None => Screen::enter().context("the terminal cannot be set up")?,
         };
         let (width, height) = screen.size()?;
-        let early = blueprint.prompt().map(|text| Command::Prompt {
-            to: Name::lead(),
-            text,
-        });
         let mut state = UiState::new(width, height, time_zone::local(), Motion::Full);
         if let Some(matters) = &blueprint.settings.notify_about {
             state.call_for(matters);
@@ -104,6 +99,11 @@ impl Dashboard {
         // Sets the clock first, so that the messages below do not expire at once.
         update(&mut state, Msg::Tick { now: now() });
         state.set_role(SessionRole::Starting);
+        let early = blueprint.prompt().map(|text| Command::Prompt {
+            to: Name::lead(),
+            text,
+        });
+        let early = early.map(|command| state.assign_id(command));
         state.set_keymap(keymap);
         let (choice, warning) = saved_layout::load(&blueprint.root);
         state.set_screen(choice);
@@ -251,7 +251,7 @@ impl Dashboard {
         }
     }
 
-    /// Returns when to wake up without input: for the next frame, a spinner or a countdown.
+    /// Returns when the main loop must wake up without input: for the next frame, a spinner or a countdown.
     fn next_wake(&self) -> Option<Instant> {
         let now = self.opened.elapsed();
         let frame = self
@@ -299,7 +299,7 @@ impl Dashboard {
         }
     }
 
-    /// Executes an effect of an event or a tick. Effects that only user input causes are ignored.
+    /// Executes an effect of an event or a tick. Ignores effects that only user input can cause.
     fn apply_effect(&mut self, effect: Effect) {
         match effect {
             // A failed bell or notification must not end the program.
@@ -386,7 +386,7 @@ impl Dashboard {
         Ok(IdleAction::Stay)
     }
 
-    /// Redraws everything after another program used the terminal, whose size may have changed.
+    /// Redraws everything after another program used the terminal, because its size may have changed.
     fn redraw_all(&mut self) -> Result<()> {
         let (width, height) = self.screen.size()?;
         update(&mut self.state, Msg::Resize(width, height));
@@ -394,21 +394,28 @@ impl Dashboard {
         Ok(())
     }
 
+    /// Gives a command its id and sends it.
     fn submit(&mut self, command: Command) {
         self.state.settle();
-        let asked = command.to_ref();
-        let is_refused = match &mut self.crew {
-            CrewState::Running(assembly) => assembly.crew.submit(command).is_err(),
-            CrewState::Remote(viewing) => viewing.submit(command).is_err(),
+        let sent = self.state.assign_id(command);
+        self.send(sent);
+    }
+
+    /// Sends a command that has its id. A command that cannot be queued is rejected.
+    fn send(&mut self, sent: SentCommand) {
+        let id = sent.id;
+        let is_rejected = match &mut self.crew {
+            CrewState::Running(assembly) => assembly.crew.submit(sent).is_err(),
+            CrewState::Remote(viewing) => viewing.submit(sent).is_err(),
             CrewState::Starting(early) if early.commands.len() < EARLY_MAX => {
-                early.commands.push(command);
+                early.commands.push(sent);
                 false
             }
             CrewState::Starting(_) | CrewState::Absent => true,
         };
-        if is_refused {
+        if is_rejected {
             let why = "The crew could not accept the command: try again in a moment.";
-            self.publisher.offer(EventKind::refused(asked, why));
+            self.publisher.offer(EventKind::rejected(id, why));
         }
     }
 

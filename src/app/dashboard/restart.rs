@@ -9,10 +9,10 @@ use crate::app::signals::Signals;
 use crate::app::{block_on, describe_error};
 use crate::cli::GlobalOptions;
 
-/// Runs the dashboard until the user leaves it and returns the exit code.
+/// Runs the dashboard until the user leaves, and returns the exit code.
 ///
 /// # Errors
-/// The reason why it could not start. The terminal is restored by then.
+/// Fails if the dashboard cannot start. The terminal is restored before that.
 pub fn main(global: &GlobalOptions) -> Result<u8> {
     let mut blueprint = Blueprint::read(global)?;
     let mut kept = RestartState::default();
@@ -44,16 +44,16 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
     }
 }
 
-/// What the dashboard is restarted with.
+/// Which options the restart uses.
 #[derive(Clone, Copy)]
 enum Restart {
-    /// The same options.
+    /// The options of the previous start.
     Same,
-    /// The demo.
+    /// The options of the demo.
     Demo,
 }
 
-/// Reads the blueprint of the next start, which may wait for git. Returns `None` if a signal came meanwhile.
+/// Reads the configuration for the next start, which may wait for git. Returns `None` if a signal arrives meanwhile.
 async fn read(
     global: GlobalOptions,
     signals: Option<&mut Signals>,

@@ -1,21 +1,24 @@
-//! The model check: which model a crew would use here, and whether its server answers. The key is sent to that server only.
+//! The model check of `crewdeck doctor`: determines which model a crew would use here, and whether its server
+//! answers. The key is sent only to that server.
 
 use std::time::Duration;
 
 use anyhow::Result;
 
 use crate::app::local_server;
-use crate::app::model_setup::{self, ANTHROPIC_KEY, ModelUnavailable, OPENAI_KEY, variable};
+use crate::app::model_setup::{self, ModelUnavailable, variable};
 use crate::cli::GlobalOptions;
-use crate::config::{self, ProviderChoice, Settings};
+use crate::config::Settings;
 use crate::doctor::{ModelFacts, ModelListing, Offer};
 use crate::model::ModelError;
-use crate::model::provider::{self, ProviderConfig};
+use crate::model::provider::ServerConfig;
+use crate::model::providers::ProviderChoice;
+use crate::model::script::Script;
 
-/// Timeout of the request that lists the server's models.
+/// The timeout of the request for the server's models.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Determines the model and asks its server for the model list. Contacts no other server.
+/// Determines the model, and requests the model list from its server. Contacts no other server.
 pub async fn facts(global: &GlobalOptions, settings: Result<Settings>) -> ModelFacts {
     let Ok(settings) = settings else {
         return ModelFacts::Missing {
@@ -47,8 +50,7 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
     let demo = global.demo.then_some(ProviderChoice::Demo);
     let choice = match demo {
         Some(demo) => Some(demo),
-        None => config::choose_provider(None, settings, model_setup::keys())
-            .map_err(anyhow::Error::msg)?,
+        None => model_setup::choice(settings)?,
     };
     let named = |variable: &str| match (&global.provider, &settings.provider) {
         (Some(_), _) => "--provider".to_string(),
@@ -61,38 +63,35 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
             return Ok(ModelFacts::Scripted { what });
         }
         Some(ProviderChoice::Script(file)) => {
-            provider::script(&model_setup::script_text(&file)?, 1.0)
+            Script::parse(&model_setup::script_text(&file)?, 1.0)
                 .map_err(|e| anyhow::anyhow!("{file}: {e}"))?;
             return Ok(ModelFacts::Scripted { what: file });
         }
-        Some(ProviderChoice::Anthropic) => {
-            (model_setup::anthropic(settings)?, named(ANTHROPIC_KEY))
-        }
-        Some(ProviderChoice::OpenAi) => (model_setup::openai(settings, None)?, named(OPENAI_KEY)),
+        Some(ProviderChoice::Server(spec)) => (
+            model_setup::server(spec, settings, None)?,
+            named(spec.key_var),
+        ),
         None => match tokio::task::spawn_blocking(local_server::find).await? {
-            Some((server, url)) => {
-                let config = model_setup::openai(settings, Some(url))?;
-                (config, format!("the port of {server} answers"))
+            Some((spec, found)) => {
+                let config = model_setup::server(spec, settings, Some(found.base_url))?;
+                (config, format!("the port of {} answers", found.name))
             }
             None => return Err(model_setup::no_model().into()),
         },
     };
-    let (provider, url, key) = match &config {
-        ProviderConfig::Anthropic(config) => ("anthropic", config.base_url.clone(), ANTHROPIC_KEY),
-        ProviderConfig::OpenAi(config) => ("openai", config.base_url.clone(), OPENAI_KEY),
-    };
+    let key = config.spec.key_var;
     Ok(ModelFacts::Server(Offer {
-        provider,
+        provider: config.spec.name,
         why,
-        url,
+        url: config.base_url.clone(),
         key: (key, variable(key).is_some()),
         wanted: settings.model.clone(),
         listing: ask(&config).await,
     }))
 }
 
-async fn ask(config: &ProviderConfig) -> ModelListing {
-    let model = match provider::connect(config) {
+async fn ask(config: &ServerConfig) -> ModelListing {
+    let model = match config.connect() {
         Ok(model) => model,
         Err(error) => return failed(&error),
     };

@@ -1,20 +1,20 @@
-//! What happens when a teammate is stuck or shuts down: its task is released, and the lead and the user are informed.
+//! Handles a teammate that is stuck or shuts down: releases its task, and informs the lead and the user.
 
 use super::super::registry::AgentState;
 use super::Life;
 use crate::agent::mailbox::ShutdownAnswer;
 use crate::domain::mail::MailKind;
 use crate::domain::team::Activity;
-use crate::protocol::event::{EventKind, NoticeLevel, TurnEnd};
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel, TurnEnd};
 
 /// Why a teammate shuts down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaveCause {
     /// A shutdown request was approved.
     Asked,
-    /// It was idle for longer than the idle timeout.
+    /// The teammate was idle for longer than the idle timeout.
     IdleTimeout,
-    /// The user stopped it by force.
+    /// The user stopped the teammate by force.
     Forced,
 }
 
@@ -31,18 +31,18 @@ impl Life {
         );
         self.agent
             .driver
-            .publish(EventKind::Notice {
+            .publish(EventKind::Crew(CrewEvent::Notice {
                 level: NoticeLevel::Warn,
                 agent,
                 text,
-            })
+            }))
             .await;
         self.crew
             .lead
             .report(format!("{} is stuck: it {why}", self.member.name));
     }
 
-    /// Puts its open task back on the board.
+    /// Puts the teammate's open task back on the board.
     pub(super) async fn release_task(&self) {
         if let Err(error) = self.crew.board.release_task_of(&self.member.name).await {
             self.agent
@@ -52,7 +52,8 @@ impl Life {
         }
     }
 
-    /// Restores an approved shutdown request that a resuming member had not answered. Returns whether there is one.
+    /// Restores an approved shutdown request that the teammate had not answered before a restart. Returns whether
+    /// there is one.
     pub(super) async fn remember_shutdown(&mut self) -> bool {
         let open = self.crew.shutdowns.open(&self.member.name).await;
         let Some(request) = open.last() else {
@@ -69,7 +70,7 @@ impl Life {
         true
     }
 
-    /// Handles the member's answer to a shutdown request after a turn.
+    /// Handles the teammate's answer to a shutdown request, after a turn.
     pub(super) fn handle_shutdown_answer(&mut self) {
         match self.agent.handle.mailbox.take_shutdown_answer() {
             Some(ShutdownAnswer::Refused) => {
@@ -85,7 +86,8 @@ impl Life {
         }
     }
 
-    /// Shuts the member down: releases its task, stops its jobs, answers the shutdown request and updates the roster.
+    /// Shuts the teammate down: releases its task, stops its jobs, confirms the shutdown request and updates the
+    /// roster.
     pub(super) async fn leave(&mut self, cause: LeaveCause) {
         let name = self.member.name.clone();
         // The crew does not count as idle until all of this is published.
@@ -108,7 +110,7 @@ impl Life {
                 let end = TurnEnd::Interrupted;
                 self.crew
                     .context
-                    .publish(EventKind::TurnEnded { agent, end })
+                    .publish(AgentEvent::TurnEnded { end }.of(agent))
                     .await;
             }
             (LeaveCause::Asked | LeaveCause::IdleTimeout, _) => {}
@@ -126,7 +128,7 @@ impl Life {
         let text = format!("{name} {reason}.");
         self.crew
             .context
-            .publish(EventKind::Notice { level, agent, text })
+            .publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
             .await;
         if cause != LeaveCause::Asked {
             self.crew.lead.report(format!("{name} {reason}"));

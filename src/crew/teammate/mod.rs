@@ -1,4 +1,5 @@
-//! Runs a teammate: it works in turns and is idle in between, as its idle state machine decides, until it shuts down.
+//! Runs a teammate: it works in turns and is idle in between, as [`Idle`](crate::agent::idle::Idle) decides, until it
+//! shuts down.
 
 mod leaving;
 mod tasks;
@@ -36,14 +37,15 @@ use crate::tools::policy::PlanGate;
 use leaving::LeaveCause;
 use tasks::Claim;
 
-/// Most model calls in one turn, the same as in learn-claude-code.
+/// Maximum number of model calls in one turn, the same as in learn-claude-code.
 const ROUNDS_MAX: u32 = 50;
-/// The delay before the next attempt to claim a task if the board could not be written.
+/// The delay before a claim is repeated if the board could not be written.
 const CLAIM_AGAIN: Duration = Duration::from_secs(2);
-/// Most failed attempts in a row before the teammate counts as idle: then `run` ends, while a dashboard keeps trying.
+/// Maximum number of consecutive failed claims. After that the teammate counts as idle, so that `run` can end; in a
+/// dashboard it keeps trying.
 const CLAIMS_MAX: u32 = 5;
 
-/// Runs the teammates, with the components that they work with.
+/// Starts and restores teammates, and holds the components that they use.
 pub struct Teammates {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
@@ -62,7 +64,7 @@ pub struct Teammates {
 }
 
 impl Teammates {
-    /// Adds a member to the roster and starts it with its first prompt.
+    /// Adds a member to the roster, and starts it with its first prompt.
     pub async fn start(
         self: Arc<Self>,
         member: Member,
@@ -85,7 +87,7 @@ impl Teammates {
         Ok(())
     }
 
-    /// Restores a member of a resumed session with its conversation.
+    /// Restores a member of a resumed session with its conversation. Does not start it.
     pub async fn restore(
         self: &Arc<Self>,
         member: Member,
@@ -141,20 +143,20 @@ impl Teammates {
 pub struct RestoredTeammate {
     life: Life,
     first: Option<Input>,
-    /// Whether it has something to do.
+    /// Whether the member has a turn, task or message to continue with.
     pub turn: TurnState,
 }
 
 impl RestoredTeammate {
-    /// Starts the member.
+    /// Runs the member in the background until it shuts down.
     pub fn begin(self) {
         let context = Arc::clone(&self.life.crew.context);
         context.spawn(self.life.live(self.first));
     }
 }
 
-/// Returns whether a teammate waits for a message after a turn, although it has work: because its model failed or it was
-/// interrupted. A compaction does not tell a paused teammate to continue.
+/// Returns whether a teammate is paused after a turn: it waits for a message although it has work, because its model
+/// failed or it was interrupted. A compaction does not end the pause.
 fn is_paused_after(was_paused: bool, is_compaction: bool, end: &TurnEnd) -> bool {
     match end {
         TurnEnd::Interrupted | TurnEnd::Failed { .. } => true,
@@ -167,12 +169,13 @@ struct Life {
     agent: Agent,
     member: Member,
     idle: Idle,
-    /// Whether it waits for a message although it has work, because its model failed, it was interrupted, or a budget was
-    /// not raised.
+    /// Whether the teammate waits for a message although it has work, because its model failed, it was interrupted,
+    /// or a budget was not raised.
     is_paused: bool,
-    /// The number of claims in a row that failed because the board could not be written.
+    /// The number of consecutive claims that failed because the board could not be written.
     failed_claims: u32,
-    /// The task with which it was reported as stuck since its last turn, so that this is reported only once.
+    /// The task with which the teammate was reported as stuck since its last turn, so that this is reported only
+    /// once.
     stuck_with: Option<TaskId>,
 }
 
@@ -230,7 +233,7 @@ impl Life {
         }
     }
 
-    /// Works and waits until the member shuts down. `None` if the crew stops.
+    /// Alternates between work and waiting until the member shuts down. Returns `None` if the crew stops.
     async fn work_and_wait(&mut self, first: Option<Input>) -> Option<LeaveCause> {
         let mut changes = self.crew.signals.subscribe_files();
         let mut say = first;
@@ -272,7 +275,7 @@ impl Life {
         }
     }
 
-    /// Runs one turn. `None` if the crew stops.
+    /// Runs one turn. Returns `None` if the crew stops.
     async fn work(&mut self, start: Input) -> Option<()> {
         self.stuck_with = None;
         self.set_state(AgentState::Working);
@@ -309,7 +312,8 @@ impl Life {
         Some(())
     }
 
-    /// Waits for input, a change on disk or the time `until`. Outer `None`: the crew stops; inner `None`: check for work.
+    /// Waits for input, a change on disk, or the time `until`. Returns the outer `None` if the crew stops, and the
+    /// inner `None` if the teammate should check for work.
     #[allow(clippy::option_option)] // three outcomes: stop, check again, input
     async fn wait(
         &mut self,
@@ -347,7 +351,7 @@ impl Life {
         }
     }
 
-    /// Removes the first prompt from the roster after the first turn, since the conversation contains it.
+    /// Removes the first prompt from the roster after the first turn, since the conversation then contains it.
     async fn forget_first_prompt(&mut self) {
         if self.member.first.is_empty() {
             return;

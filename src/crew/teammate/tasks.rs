@@ -1,4 +1,4 @@
-//! The tasks of a teammate: checks what there is to do, claims tasks and sets up their worktrees.
+//! The tasks of a teammate: checks whether there is work, claims tasks and sets up their worktrees.
 
 use super::super::registry::AgentState;
 use super::Life;
@@ -10,17 +10,17 @@ use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
-use crate::protocol::event::EventKind;
+use crate::protocol::event::AgentEvent;
 use crate::store::{StoreError, TaskSet};
 use crate::tools::claim_task;
 
 /// The result of a claim.
 pub(super) enum Claim {
-    /// The task is claimed; this input starts the work on it.
+    /// The task is claimed. This input starts the work on it.
     Work(Vec<Block>),
-    /// The task is not available; check for another one.
+    /// The task cannot be claimed any more. Check for another task.
     LookAgain,
-    /// The board cannot be written; try again later.
+    /// The board cannot be written. Try again later.
     Wait,
 }
 
@@ -66,7 +66,7 @@ impl Life {
         }
     }
 
-    /// Handles shutdown messages without a model call. Returns true if there was nothing else to read.
+    /// Handles approved shutdown requests without a model call. Returns true if nothing else was in the inbox.
     pub(super) async fn take_shutdown_requests(&mut self) -> bool {
         // Marked as working first: once the messages are read, they no longer keep the crew from being idle.
         self.set_state(AgentState::Working);
@@ -86,7 +86,8 @@ impl Life {
         vec![Block::text(prompt::open_task_reminder(task.0, &subject))]
     }
 
-    /// Releases a task whose worktree cannot be created: working in a shared directory could collide with other agents.
+    /// Releases a task whose worktree cannot be created, because work in a shared directory could collide with other
+    /// agents.
     async fn give_up_workspace(&mut self, task: &Task, error: &StoreError) {
         let what = format!("The worktree of task {} cannot be created", task.id);
         self.agent.driver.report_file_error(&what, error).await;
@@ -97,8 +98,8 @@ impl Life {
         self.agent.driver.activity(Activity::Failed { why }).await;
     }
 
-    /// Restores the task and worktree of a resuming member if crewdeck ended after the claim and before its conversation
-    /// mentioned them. Returns the text to add to the conversation.
+    /// Restores the task and worktree of a resumed member, if crewdeck ended after the claim and before the
+    /// conversation mentioned them. Returns the text to add to the conversation.
     pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own = blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
@@ -134,7 +135,8 @@ impl Life {
         }
     }
 
-    /// Sets the working directory to the worktree of the open task, or to the root if there is none.
+    /// Sets the agent's work directory to the worktree of its open task, or to the project directory if there is
+    /// none.
     pub(super) async fn settle(&mut self) {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own = blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
@@ -178,11 +180,13 @@ impl Life {
         let what = format!("claimed task {}: {}", claimed.id, claimed.subject);
         self.agent
             .driver
-            .publish(EventKind::Injected {
-                agent,
-                what,
-                text: claimed.description.clone(),
-            })
+            .publish(
+                AgentEvent::ContextAdded {
+                    what,
+                    text: claimed.description.clone(),
+                }
+                .of(agent),
+            )
             .await;
         let mut text = prompt::claimed_task(claimed.id.0, &claimed.subject, &claimed.description);
         match self

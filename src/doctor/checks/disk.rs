@@ -4,9 +4,9 @@ use crate::doctor::units::size;
 use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "disk";
-/// Free bytes below which the disk may fill up soon, as worktrees and records grow.
+/// Free space below which the check warns, in bytes: growing worktrees and records may soon fill the disk.
 const LOW: u64 = 1024 * 1024 * 1024;
-/// Free bytes below which the next write may fail.
+/// Free space below which the check fails, in bytes: the next write may fail.
 const CRITICAL: u64 = 32 * 1024 * 1024;
 
 /// Checks the free space and the free inodes.
@@ -25,16 +25,20 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
 }
 
 fn evaluate(free: u64, files: u64) -> Finding {
+    // Some file systems have no inode limit and report 0.
+    let inodes = match files {
+        0 => String::new(),
+        files => format!(", {files} free inodes"),
+    };
     let text = format!("{} free", size(free));
     let remedy = "free disk space; crewdeck worktree list shows the sizes of the worktrees";
-    // Some file systems have no inode limit and report 0.
     let few_files = (1..1000).contains(&files);
     if free < CRITICAL {
         Finding::fail(CHECK, format!("{text}: the disk is full"), remedy)
     } else if free < LOW || few_files {
         Finding::warn(
             CHECK,
-            format!("{text}, {files} free inodes: the disk may fill up soon"),
+            format!("{text}{inodes}: the disk may fill up soon"),
             remedy,
         )
     } else {
@@ -58,5 +62,13 @@ mod tests {
         ] {
             assert_eq!(evaluate(free, files).level, level, "{free} {files}");
         }
+    }
+
+    #[test]
+    fn missing_inode_limit_is_not_shown_as_no_free_inodes() {
+        let text = evaluate(LOW - 1, 0).text;
+        assert!(!text.contains("inodes"), "{text}");
+        let text = evaluate(LOW, 12).text;
+        assert!(text.contains("12 free inodes"), "{text}");
     }
 }

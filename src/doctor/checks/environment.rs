@@ -9,11 +9,11 @@ const CHECK: &str = "variables";
 pub struct EnvironmentFacts {
     /// Variables that are hidden from commands.
     pub withheld: Vec<String>,
-    /// Variables that the setting `pass_env` shows to commands.
+    /// Variables that commands see because of the setting `pass_env`.
     pub allowed: Vec<String>,
 }
 
-/// Reports the hidden variables.
+/// Reports the variables that are hidden from commands.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     vec![evaluate(&context.environment)]
 }
@@ -26,7 +26,7 @@ fn evaluate(facts: &EnvironmentFacts) -> Finding {
     let text = match facts.withheld.as_slice() {
         [] => format!("none looks like a secret, so commands of agents see them all{passed}"),
         names => format!(
-            "commands of agents do not see {}{passed}; to show them one, set pass_env = [\"NAME\"]",
+            "commands of agents do not see {}{passed}; to let them see one, set pass_env = [\"NAME\"]",
             names.join(", ")
         ),
     };

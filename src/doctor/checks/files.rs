@@ -1,4 +1,4 @@
-//! Finds damaged files that were set aside and temporary files of killed processes.
+//! Finds damaged files that were renamed to `NAME.damaged-N`, and temporary files of killed processes.
 
 use crate::doctor::units::{count, size};
 use crate::doctor::{Crew, DoctorContext, Finding, Fix};
@@ -6,7 +6,7 @@ use crate::store::{self, Leftovers};
 
 const CHECK: &str = "files";
 
-/// Checks the state folders.
+/// Reports damaged and temporary files in the state folders.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if !store::has_state(&context.root) {
         return Vec::new();

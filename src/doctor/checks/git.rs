@@ -54,7 +54,7 @@ fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
         return Finding::warn(
             CHECK,
             format!("{busy} is in progress, so no worktree can be merged"),
-            format!("finish it, or abort it: git {} --abort", busy.command()),
+            format!("finish it, or abort it: git {}", busy.abort()),
         );
     }
     match &facts.branch {
@@ -76,15 +76,28 @@ mod tests {
     use crate::doctor::Level;
     use crate::domain::worktree::GitOperation;
 
+    fn repository(
+        branch: Option<&str>,
+        busy: Option<GitOperation>,
+    ) -> Result<RepositoryFacts, GitError> {
+        Ok(RepositoryFacts {
+            branch: branch.map(String::from),
+            commit: "0123456789abcdef".into(),
+            busy,
+        })
+    }
+
+    #[test]
+    fn fix_of_a_bisect_names_the_command_that_git_has() {
+        let finding = super::repository(&repository(Some("main"), Some(GitOperation::Bisect)));
+        assert!(
+            format!("{finding:?}").contains("git bisect reset"),
+            "{finding:?}"
+        );
+    }
+
     #[test]
     fn repository_state_decides_the_level() {
-        let repository = |branch: Option<&str>, busy| {
-            Ok(RepositoryFacts {
-                branch: branch.map(String::from),
-                commit: "0123456789abcdef".into(),
-                busy,
-            })
-        };
         for (version, repository, level, words) in [
             (
                 Ok("2.47.3".to_string()),

@@ -4,7 +4,7 @@ use crate::doctor::{Crew, DoctorContext, Finding, Fix};
 use crate::store::{self, Debris, StoreError, Worktrees};
 
 const CHECK: &str = "leftovers";
-/// Maximum number of leftovers to list.
+/// Maximum number of leftovers that are listed. Further ones are counted.
 const NAMED_MAX: usize = 50;
 
 /// Checks for leftovers, unless a crew is running: it repairs them when it starts and before it merges.
@@ -15,7 +15,8 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(Worktrees::open(&context.root).debris())
 }
 
-/// Returns no finding if there are no leftovers.
+/// Returns one warning for each of the first [`NAMED_MAX`] leftovers, and one for all others. The first leftover that
+/// can be repaired offers a fix that repairs all of them.
 fn evaluate(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
     let debris = match found {
         Ok(debris) => debris,
@@ -41,11 +42,11 @@ fn evaluate(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
 
 const REPAIR: &str = "crewdeck doctor --mend repairs it or says why it cannot; no work is lost";
 
-/// Returns what to do. Some leftovers need a decision of the user.
+/// Returns what the user should do: [`REPAIR`], or a manual step for leftovers that only the user can judge.
 fn remedy(debris: &Debris) -> &'static str {
     match debris {
         Debris::InvisibleLock(_) => {
-            "delete the file if no git is running in the repository, also not in a container or on another machine; crewdeck removes it when it is ten minutes old"
+            "delete the file if no git process uses the repository, in containers and on other machines too; crewdeck removes the file when it is ten minutes old"
         }
         Debris::Unlinked(_) => {
             "save what you need from it, move it away, then run crewdeck doctor --mend"

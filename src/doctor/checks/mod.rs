@@ -21,8 +21,29 @@ pub mod worktrees;
 use super::{Crew, DoctorContext, Finding};
 use crate::store;
 
-/// Returns the findings of a check that is skipped, because the root has no crew state or because a running crew checks
-/// this itself. `None`: the check must run.
+/// All checks in the order of the report. `files` comes after the checks that set damaged files aside.
+pub const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
+    settings::run,
+    model::run,
+    git::run,
+    terminal::run,
+    sandbox::run,
+    environment::run,
+    watches::run,
+    disk::run,
+    crew::run,
+    team::run,
+    tasks::run,
+    requests::run,
+    mail::run,
+    leftovers::run,
+    worktrees::run,
+    files::run,
+    records::run,
+];
+
+/// Returns the findings of a check that does not run, because the root has no crew state or a running crew checks this
+/// itself. `None` if the check must run.
 fn skip_check(check: &'static str, context: &DoctorContext) -> Option<Vec<Finding>> {
     if !store::has_state(&context.root) {
         return Some(Vec::new());

@@ -6,29 +6,27 @@ use crate::doctor::{DoctorContext, Finding};
 const CHECK: &str = "model";
 const KEY: &str = "key";
 
-/// The model that would be used. Gathered by the caller.
+/// The model that a crew would use. Gathered by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelFacts {
     /// No model is set up, or the settings are invalid.
     Missing {
-        /// What is wrong.
+        /// Why there is no model.
         reason: String,
-        /// What to do.
         remedy: String,
     },
     /// A scripted model, which needs no server.
     Scripted {
-        /// Its description.
+        /// A description of the script.
         what: String,
     },
-    /// A model on a server.
     Server(Offer),
 }
 
-/// A model server.
+/// The model server that a crew would use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// `anthropic` or `openai`.
+    /// The name of the provider.
     pub provider: &'static str,
     /// Why this provider was chosen, such as `ANTHROPIC_API_KEY is set`.
     pub why: String,
@@ -38,24 +36,19 @@ pub struct Offer {
     pub key: (&'static str, bool),
     /// The configured model, if any.
     pub wanted: Option<String>,
-    /// The result of the request for its models.
+    /// The result of asking the server for its models.
     pub listing: ModelListing,
 }
 
-/// The result of a request for a server's models.
+/// The result of asking a server for its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelListing {
-    /// The models.
+    /// The names of the models that the server offers.
     Models(Vec<String>),
     /// The server has no model list.
     NoList,
     /// The request failed.
-    Failed {
-        /// The error.
-        why: String,
-        /// What to do.
-        remedy: String,
-    },
+    Failed { why: String, remedy: String },
 }
 
 /// Checks the model and its key.
@@ -133,7 +126,7 @@ fn key(offer: &Offer) -> Finding {
     }
 }
 
-/// Lists the first five names.
+/// Returns the first five names, followed by `…` if there are more.
 fn first_names(all: &[String]) -> String {
     let shown: Vec<&str> = all.iter().take(5).map(String::as_str).collect();
     let more = if all.len() > shown.len() { ", …" } else { "" };

@@ -11,7 +11,7 @@ const FOLDERS: &[(&str, &str)] = &[
     (".crewdeck/sessions", "journals"),
     (".crewdeck/logs", "logs"),
 ];
-/// Total bytes from which on the check warns.
+/// Total size of the records from which on the check warns, in bytes.
 const WARN_SIZE: u64 = 1024 * 1024 * 1024;
 
 /// Checks the total size of the records.

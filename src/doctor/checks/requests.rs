@@ -9,7 +9,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::store::Requests;
 
 const CHECK: &str = "requests";
-/// Maximum characters of a request's text to show.
+/// Maximum length of a request's text in a finding, in characters.
 const BODY_MAX: usize = 60;
 
 /// Checks the pending requests.

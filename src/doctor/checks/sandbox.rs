@@ -17,7 +17,7 @@ pub enum SandboxFacts {
     WithoutHistory(SandboxReport),
     /// The sandbox is on.
     Tried {
-        /// What is available on this machine.
+        /// The sandbox mechanisms that are available on this machine.
         report: SandboxReport,
         /// Which commands have network access.
         network: NetworkRules,

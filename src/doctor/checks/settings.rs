@@ -6,18 +6,18 @@ const CHECK: &str = "settings";
 /// The project's settings file, below its root.
 const PROJECT_FILE: &str = ".crewdeck/config.toml";
 
-/// The settings files.
+/// What was found out about the settings files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SettingsFacts {
     /// The paths of settings files, and whether each exists.
     pub files: Vec<(String, bool)>,
-    /// The error if they are invalid.
+    /// The error message if the settings are invalid.
     pub error: Option<String>,
     /// Warnings about theme colours that are hard to tell apart.
     pub warnings: Vec<String>,
-    /// Project settings that wait for the user's approval.
+    /// Names of the project settings that wait for the user's approval.
     pub waiting: Option<String>,
-    /// Project settings that the user decided to ignore.
+    /// Names of the project settings that the user decided to ignore.
     pub ignored: Option<String>,
 }
 

@@ -10,7 +10,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::store::{self, Board, Roster};
 
 const CHECK: &str = "tasks";
-/// Maximum characters of a task's subject to show.
+/// Maximum length of a task's subject in a finding, in characters.
 const SUBJECT_MAX: usize = 60;
 
 /// Checks the task board.

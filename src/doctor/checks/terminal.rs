@@ -11,7 +11,7 @@ const SMALLEST: (u16, u16) = (60, 16);
 /// The properties of the terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Facts {
-    /// Columns and rows. `None`: the output is not a terminal.
+    /// Columns and rows; `None` if the output is not a terminal.
     size: Option<(u16, u16)>,
     term: String,
     colorterm: String,

@@ -3,10 +3,10 @@
 use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "watches";
-/// The maximum watches and instances that one crew needs.
+/// Maximum numbers of inotify watches and inotify instances that one crew needs.
 const NEEDED: (u64, u64) = (16, 4);
 
-/// Checks the limits of the kernel.
+/// Checks the kernel's inotify limits.
 pub fn run(_: &DoctorContext) -> Vec<Finding> {
     let limit = |name: &str| {
         let path = format!("/proc/sys/fs/inotify/{name}");
@@ -22,7 +22,7 @@ fn evaluate(watches: Option<u64>, instances: Option<u64>) -> Finding {
     let (Some(watches), Some(instances)) = (watches, instances) else {
         return Finding::ok(CHECK, "the inotify limits are not known on this system");
     };
-    let text = format!("{watches} watches and {instances} instances per user");
+    let text = format!("inotify allows {watches} watches and {instances} instances per user");
     if watches < NEEDED.0 || instances < NEEDED.1 {
         return Finding::warn(
             CHECK,

@@ -10,7 +10,7 @@ use crate::domain::worktree::{
 use crate::store::{self, Board, GitError, OrphanKind, OrphanWorktree, StoreError, Worktrees};
 
 const CHECK: &str = "worktrees";
-/// Maximum number of worktrees to inspect. Each takes several git commands.
+/// Maximum number of worktrees that are inspected, because each takes several git commands.
 const TREES_MAX: usize = 200;
 
 /// A worktree with its state and size.
@@ -83,7 +83,7 @@ fn gather(context: &DoctorContext) -> Result<Vec<Finding>, StoreError> {
     if found.is_empty() {
         let text = match all {
             0 => "none".to_string(),
-            all => format!("{all}, each kept or for an open task"),
+            all => format!("{all}, each marked to be kept or needed by an open task"),
         };
         found.push(Finding::ok(CHECK, text));
     }

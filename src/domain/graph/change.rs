@@ -48,7 +48,7 @@ impl TaskGraph {
         Ok(unique(changed))
     }
 
-    /// Claims task `id` for `claimer`. Fails unless [`TaskGraph::may_claim`] allows it.
+    /// Claims task `id` for `claimer`. Fails unless [`TaskGraph::check_claim`] succeeds.
     pub fn claim(
         &mut self,
         id: TaskId,
@@ -128,7 +128,7 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Returns a claimed task to the board.
+    /// Releases a task on behalf of `who`: it becomes pending and has no owner.
     pub fn release(
         &mut self,
         id: TaskId,
@@ -144,8 +144,8 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Returns the task of `owner` to the board on behalf of the user. `owner` does not choose the task again by
-    /// itself.
+    /// Returns the task of `owner` to the board on behalf of the user. From then on `owner` gets the task only if it
+    /// claims it by number.
     pub fn take_from_owner(
         &mut self,
         id: TaskId,
@@ -271,7 +271,7 @@ impl TaskGraph {
         Ok(on.iter().copied().collect())
     }
 
-    /// Returns the path of blockers that leads from `from` to `to`, if there is one.
+    /// Returns the path that follows blockers from `from` to `to`, if there is one.
     fn path(&self, from: TaskId, to: TaskId) -> Option<Vec<TaskId>> {
         let mut previous: BTreeMap<TaskId, TaskId> = BTreeMap::new();
         let mut queue = VecDeque::from([from]);

@@ -7,9 +7,9 @@ use super::super::ids::TaskId;
 use super::super::task::Task;
 use super::TaskGraph;
 
-/// Maximum number of tasks in one piece.
+/// Maximum number of changed tasks in one piece of a [`Delta`].
 const PIECE_TASKS: usize = 500;
-/// Approximate maximum size of one piece, in bytes. A larger task is sent as its own piece.
+/// Approximate maximum size of one piece of a [`Delta`], in bytes. A larger task is sent as its own piece.
 const PIECE_BYTES: usize = 256 * 1024;
 /// Estimated size of a task without its texts, in bytes.
 const TASK_BYTES: usize = 300;
@@ -17,14 +17,15 @@ const TASK_BYTES: usize = 300;
 /// The difference between two versions of a board.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Delta {
-    /// New and changed tasks, complete.
+    /// New and changed tasks, each with all fields.
     pub changed: Vec<Arc<Task>>,
-    /// Deleted tasks.
+    /// Numbers of the deleted tasks.
     pub removed: Vec<TaskId>,
 }
 
 impl TaskGraph {
-    /// Returns the changes from `self` to `new`. Tasks shared by both graphs are not compared in depth.
+    /// Returns the changes from `self` to `new`. Tasks that both graphs share by pointer are skipped without a
+    /// comparison.
     pub fn delta(&self, new: &TaskGraph) -> Delta {
         let is_news = |t: &&Arc<Task>| !self.has_same(t);
         Delta {
@@ -38,7 +39,7 @@ impl TaskGraph {
         }
     }
 
-    /// Like [`TaskGraph::delta`], for some tasks only.
+    /// Like [`TaskGraph::delta`], but looks only at the tasks `ids`.
     pub fn delta_of(&self, new: &TaskGraph, ids: &BTreeSet<TaskId>) -> Delta {
         let mut delta = Delta::default();
         for id in ids {
@@ -58,7 +59,7 @@ impl TaskGraph {
             .is_some_and(|known| Arc::ptr_eq(known, task) || known == task)
     }
 
-    /// Applies a delta.
+    /// Inserts or replaces the tasks `changed` and deletes the tasks `removed`.
     pub fn apply(&mut self, changed: &[Arc<Task>], removed: &[TaskId]) {
         for task in changed {
             self.put(Arc::clone(task));

@@ -5,19 +5,19 @@ use super::super::ids::{Name, TaskId};
 /// Why a change of the task graph is rejected. Each message says what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// The task does not exist. The second field is a hint about the tasks that exist.
+    /// The task does not exist. The second field is a hint about the existing tasks.
     #[error("task {0} does not exist{1}")]
     Unknown(TaskId, String),
     /// The subject of a task was given instead of its number.
     #[error("'{0}' is the subject of a task: use its number {1}")]
     Subject(String, u64),
-    /// Other text was given instead of a task number.
+    /// Text that is neither a number nor the subject of a task was given instead of a task number.
     #[error("'{0}' is not the number of a task (list the tasks to see them)")]
     NoNumber(String),
     /// The subject is empty.
     #[error("a task needs a subject: one line that says what is to be done")]
     NoSubject,
-    /// A field is too long: its name, the limit and the unit of the limit.
+    /// A field is too long. The values are the name of the field, its limit and the unit of the limit.
     #[error("the {0} is too long ({1} {2} at most): put the rest into a file and name it")]
     TooLong(&'static str, usize, &'static str),
     /// A task cannot wait for itself.
@@ -30,7 +30,7 @@ pub enum GraphError {
     Cycle {
         /// The task that should wait.
         task: TaskId,
-        /// The task that it should wait for.
+        /// The task that `task` should wait for.
         on: TaskId,
         /// The existing path from `on` to `task`, formatted for the message.
         path: String,
@@ -61,10 +61,10 @@ pub enum GraphError {
         /// The open task of the claimer.
         open: TaskId,
     },
-    /// The task has no owner to release it.
+    /// The task has no owner, so it cannot be released.
     #[error("task {0} has no owner: it is already on the board")]
     NoOwner(TaskId),
-    /// The user took the task away from the agent that wants to complete it.
+    /// The user took the task away from the agent that now wants to complete it.
     #[error("the user took task {0} away from you: leave it to its next owner")]
     TakenByUser(TaskId),
     /// The claimer does not have the required tags.

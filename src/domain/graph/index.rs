@@ -20,8 +20,8 @@ pub(super) struct GraphIndex {
 }
 
 impl GraphIndex {
-    /// Replaces one version of a task with the next. Readiness is updated separately, because it depends on other
-    /// tasks.
+    /// Replaces `before`, the old version of a task, by `now`. Does not update the set of ready tasks, because
+    /// readiness depends on other tasks.
     pub(super) fn replace(&mut self, before: Option<&Task>, now: Option<&Task>) {
         if let Some(task) = before {
             if task.status == TaskStatus::Completed {

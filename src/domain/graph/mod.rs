@@ -23,25 +23,25 @@ use index::GraphIndex;
 
 /// Maximum length of a subject, in characters.
 pub const SUBJECT_MAX: usize = 200;
-/// Number of claims after which agents no longer claim a task by themselves.
+/// Number of claims of a task after which it is no longer assigned automatically.
 pub const ATTEMPTS_MAX: u32 = 5;
 /// Maximum length of a description, in bytes.
 pub const DESCRIPTION_MAX: usize = 64 * 1024;
-/// Maximum number of characters of invalid input that an error message repeats.
+/// Maximum length of invalid input that an error message repeats, in characters.
 const WORDS_MAX: usize = 200;
 
 /// The fields of a new task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NewTask {
-    /// The goal of the task, in one line.
+    /// What to do, in one line.
     pub subject: String,
-    /// All other details.
+    /// Everything else that the owner needs to know.
     pub description: String,
     /// Tasks that must be completed first.
     pub blocked_by: Vec<TaskId>,
     /// Tags a teammate must have to claim the task.
     pub tags: Vec<String>,
-    /// The name of the task's worktree; empty: none yet.
+    /// The name of the task's worktree; empty if it has none yet.
     pub worktree: String,
 }
 
@@ -196,7 +196,8 @@ impl TaskGraph {
         self.done() < self.len()
     }
 
-    /// Returns the first ready task that `claimer` may claim, except tasks that the user took away from it.
+    /// Returns the first ready task that `claimer` may claim without naming it. Skips tasks that the user took away
+    /// from `claimer`. `None` if `claimer` already has an open task.
     pub fn claimable(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
@@ -204,8 +205,8 @@ impl TaskGraph {
         self.ready().find(|t| can_choose(t, claimer))
     }
 
-    /// Like [`TaskGraph::claimable`], but skips tasks that were claimed and released [`ATTEMPTS_MAX`] times. Such a
-    /// task needs the user, who edits or assigns it.
+    /// Like [`TaskGraph::claimable`], but skips tasks that were claimed [`ATTEMPTS_MAX`] times. The user must edit or
+    /// assign such a task.
     pub fn auto_claimable(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
@@ -214,7 +215,8 @@ impl TaskGraph {
             .find(|t| t.attempts < ATTEMPTS_MAX && can_choose(t, claimer))
     }
 
-    /// Returns every task that `id` waits for or waited for, according to both ends of the edges.
+    /// Returns every task that `id` waits or waited for: the `blocked_by` of `id`, and the tasks that list `id` in
+    /// `blocks`.
     pub fn blockers(&self, id: TaskId) -> BTreeSet<TaskId> {
         let mut all = self.index.blocking(id);
         if let Some(task) = self.get(id) {
@@ -223,7 +225,8 @@ impl TaskGraph {
         all
     }
 
-    /// Returns every task that waits or waited for `id`, according to both ends of the edges.
+    /// Returns every task that waits or waited for `id`: the `blocks` of `id`, and the tasks that list `id` in
+    /// `blocked_by`.
     pub fn dependants(&self, id: TaskId) -> BTreeSet<TaskId> {
         let mut all = self.index.waiting(id);
         if let Some(task) = self.get(id) {
@@ -243,7 +246,7 @@ impl TaskGraph {
         }
     }
 
-    /// Returns the task with that number. The error says how many tasks the board has.
+    /// Returns the task with that number, or an error that says how many tasks the board has.
     pub fn require(&self, id: TaskId) -> Result<&Arc<Task>, GraphError> {
         self.tasks.get(&id).ok_or_else(|| {
             let last = self.tasks.keys().next_back().copied();

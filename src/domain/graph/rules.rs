@@ -7,7 +7,8 @@ use super::super::text::clip;
 use super::{Claimer, GraphError, TaskGraph, tags_match};
 
 impl TaskGraph {
-    /// Checks whether `claimer` may claim task `id`, according to promise 2.
+    /// Checks whether `claimer` may claim task `id` (guarantee 2 in docs/GUARANTEES.md): the task is pending, has no
+    /// owner and no open blockers, requires only tags that `claimer` has, and `claimer` has no other open task.
     pub fn check_claim(&self, id: TaskId, claimer: &Claimer) -> Result<(), GraphError> {
         let task = self.require(id)?;
         if task.status == TaskStatus::Completed {
@@ -35,7 +36,8 @@ impl TaskGraph {
         }
     }
 
-    /// Checks whether `who` may complete task `id`.
+    /// Checks whether `who` may complete task `id`: the task is not completed, no other agent owns it, the user has not
+    /// taken it from `who`, and it has no open blockers.
     pub fn check_complete(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
         let task = self.require(id)?;
         if task.status == TaskStatus::Completed {
@@ -52,7 +54,7 @@ impl TaskGraph {
         Ok(())
     }
 
-    /// Checks whether `who` may release task `id`.
+    /// Checks whether `who` may release task `id`: it is not completed, and no other agent owns it.
     pub fn check_release(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
         let task = self.require(id)?;
         if task.status == TaskStatus::Completed {

@@ -1,8 +1,9 @@
-//! What all recognized formats of secrets are made of.
+//! Building blocks of the rules that recognize secrets by their format.
 
 use super::{InputState, Match};
 
-/// Maximum number of bytes held back. Longer than every recognized secret.
+/// Maximum number of bytes that a stream holds back until it can tell whether they are a secret. Longer than every
+/// recognized secret.
 pub const PENDING_MAX: usize = 20 * 1024;
 
 /// The characters that a secret can consist of after its prefix.
@@ -10,9 +11,9 @@ pub const PENDING_MAX: usize = 20 * 1024;
 pub enum SecretBody {
     /// Letters, digits, `-` and `_`.
     Token,
-    /// Characters of `Token` and those of base64 and dotted tokens.
+    /// The characters of `Token` and `.`, `~`, `+`, `/`, `=`, as in base64 and dotted tokens.
     Header,
-    /// The lines of a private key.
+    /// The characters of a private key in PEM format, including line breaks.
     Block,
 }
 
@@ -31,7 +32,7 @@ impl SecretBody {
         }
     }
 
-    /// Returns how many bytes at the start of `rest` belong to the secret.
+    /// Returns the number of bytes at the start of `rest` that can belong to the secret.
     pub fn length(self, rest: &[u8]) -> usize {
         let other = rest.iter().position(|byte| !self.has(*byte));
         other.unwrap_or(rest.len())
@@ -41,22 +42,15 @@ impl SecretBody {
 /// What a token must contain to count as random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requirement {
-    /// A digit.
+    /// At least one digit.
     Digit,
-    /// A digit, and a run of at least this many letters and digits without a separator. Names written by people have
-    /// shorter runs.
+    /// At least one digit, and a run of at least this many letters and digits without a separator. Names written by
+    /// people have shorter runs.
     Run(usize),
 }
 
-/// Which characters may precede a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Boundary {
-    Any,
-    /// No word character: the `sk-` in `task-…` is not a key.
-    NoWord,
-}
-
-/// Returns what follows `start` in `rest`. If `rest` ends within `start`, the error asks for more input.
+/// Returns the part of `rest` after the prefix `start`. Fails with `Incomplete` if more input could complete the
+/// prefix, otherwise with `Nothing`.
 pub fn strip_start<'a>(
     start: &str,
     rest: &'a [u8],
@@ -74,7 +68,8 @@ pub fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// Returns `Nothing`, or `Incomplete` if fewer bytes are available than a decision takes and more may follow.
+/// Returns the result for input without a match so far: `Incomplete` if fewer than `decided_by` bytes are available and
+/// more may follow, otherwise `Nothing`.
 pub fn unless_more(bytes: usize, decided_by: usize, end: InputState) -> Match<'static> {
     match end {
         InputState::Partial if bytes < decided_by => Match::Incomplete,

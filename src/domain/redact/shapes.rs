@@ -1,8 +1,10 @@
 //! Keys recognized by their format. Each rule requires enough random-looking characters that ordinary words, class
 //! names and placeholders do not match.
+//!
+//! Not done by `regex`: at the end of a chunk, it cannot tell that a match may still begin or grow.
 
 use super::rules::{
-    Boundary, PENDING_MAX, Requirement, SecretBody, is_random, is_word, strip_start, unless_more,
+    PENDING_MAX, Requirement, SecretBody, is_random, is_word, strip_start, unless_more,
 };
 use super::tokens::{JWT_START, TOKENS, TokenFormat, jwt};
 use super::{InputState, Match};
@@ -53,7 +55,7 @@ pub fn first_bytes() -> [bool; 256] {
     table
 }
 
-/// Matches the known formats at the start of `rest`. `before` is the byte in front of it.
+/// Matches all known formats at the start of `rest`. `before` is the byte in front of `rest`.
 pub fn match_at(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     let found = TOKENS
         .iter()
@@ -71,7 +73,7 @@ pub fn match_at(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'stat
 
 impl TokenFormat {
     fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
-        if self.boundary == Boundary::NoWord && is_word(before) {
+        if self.begins_word && is_word(before) {
             return Match::Nothing;
         }
         let after = match strip_start(self.start, rest, end) {
@@ -211,7 +213,8 @@ fn private_key(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     }
 }
 
-/// Returns how many bytes belong to the lines of a key. A single `-` is allowed, as in `Proc-Type`.
+/// Returns the number of bytes at the start of `bytes` that can belong to the lines of a key. A single `-` is allowed,
+/// as in `Proc-Type`.
 fn key_body_length(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {

@@ -10,9 +10,10 @@ pub struct RedactingStream {
     redactor: Redactor,
     /// Bytes that may be the start of a secret.
     pending: Vec<u8>,
-    /// The last byte before `pending`.
+    /// The last byte that was output before `pending`.
     before: Option<u8>,
-    /// Set while the input continues a secret that is already replaced by a placeholder.
+    /// While a secret may continue in the next input: the characters of which it can consist. Its start is already
+    /// replaced by a placeholder.
     open_secret: Option<SecretBody>,
 }
 
@@ -26,7 +27,7 @@ impl RedactingStream {
         }
     }
 
-    /// Adds a piece and returns the redacted bytes that are decided.
+    /// Adds a piece of input. Returns the redacted output, without bytes at the end that may be the start of a secret.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.pending.extend_from_slice(piece);
         self.process(InputState::Partial)
@@ -42,7 +43,7 @@ impl RedactingStream {
         String::from_utf8_lossy(&self.end()).into_owned()
     }
 
-    /// Ends the input and returns the rest, redacted.
+    /// Ends the input and returns the redacted rest.
     pub fn end(&mut self) -> Vec<u8> {
         let rest = self.process(InputState::Complete);
         (self.before, self.open_secret) = (None, None);

@@ -1,6 +1,6 @@
 //! Secrets recognized by a fixed prefix, and JSON web tokens.
 
-use super::rules::{Boundary, Requirement, SecretBody, is_word, strip_start, unless_more};
+use super::rules::{Requirement, SecretBody, is_word, strip_start, unless_more};
 use super::{InputState, Match};
 
 /// A token format with a fixed prefix.
@@ -13,7 +13,8 @@ pub struct TokenFormat {
     /// Minimum number of bytes after the prefix.
     pub min: usize,
     pub requirement: Requirement,
-    pub boundary: Boundary,
+    /// Whether no word character may precede it: the `sk-` in `task-…` is not a key.
+    pub begins_word: bool,
 }
 
 const fn token(start: &'static str, label: &'static str, min: usize) -> TokenFormat {
@@ -23,16 +24,16 @@ const fn token(start: &'static str, label: &'static str, min: usize) -> TokenFor
         body: SecretBody::Token,
         min,
         requirement: Requirement::Digit,
-        boundary: Boundary::Any,
+        begins_word: false,
     }
 }
 
-/// A longer prefix is listed before a shorter one that it begins with.
+/// The known token formats. A longer prefix comes before a shorter one that it begins with.
 pub const TOKENS: &[TokenFormat] = &[
     token("sk-ant-", "Anthropic key", 20),
     TokenFormat {
         requirement: Requirement::Run(16),
-        boundary: Boundary::NoWord,
+        begins_word: true,
         ..token("sk-", "API key", 20)
     },
     token("ghp_", "GitHub token", 30),
@@ -54,7 +55,7 @@ pub const TOKENS: &[TokenFormat] = &[
     token("whsec_", "webhook secret", 24),
     TokenFormat {
         requirement: Requirement::Run(30),
-        boundary: Boundary::NoWord,
+        begins_word: true,
         ..token("npm_", "npm token", 30)
     },
     token("pypi-AgE", "PyPI token", 40),
@@ -63,11 +64,11 @@ pub const TOKENS: &[TokenFormat] = &[
     token("glrt-", "GitLab token", 20),
     TokenFormat {
         requirement: Requirement::Run(30),
-        boundary: Boundary::NoWord,
+        begins_word: true,
         ..token("hf_", "Hugging Face token", 30)
     },
     TokenFormat {
-        boundary: Boundary::NoWord,
+        begins_word: true,
         ..token("AIza", "Google key", 35)
     },
 ];

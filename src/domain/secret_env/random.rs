@@ -6,12 +6,12 @@ const VALUE_MAX: usize = 1024;
 const MIXED_MIN: usize = 20;
 /// Minimum length of a key with digits and letters of one case, in characters.
 const PLAIN_MIN: usize = 24;
-/// Minimum number of digit groups in such a key. Versions and years have one or two.
+/// Minimum number of digit groups in a key with letters of one case. Versions and years have one or two.
 const PLAIN_GROUPS: usize = 4;
 /// Minimum length of a hexadecimal key, in characters.
 const HEX_MIN: usize = 32;
-/// Minimum share of adjacent characters of different kinds (uppercase, lowercase, digit). Random text has 0.62, names
-/// with versions up to 0.43.
+/// Minimum share of neighbouring characters that are of different kinds (uppercase, lowercase, digit). Random text has
+/// 0.62, names with versions have up to 0.43.
 const CHANGES_MIN: f64 = 0.45;
 /// Minimum entropy, in bits per character.
 const ENTROPY_MIN: f64 = 3.2;
@@ -111,7 +111,7 @@ fn is_random_piece(piece: &str) -> bool {
     }
 }
 
-/// Returns the share of adjacent characters that are of different kinds.
+/// Returns the share of neighbouring characters that are of different kinds.
 fn changes(text: &[u8], kind: impl Fn(&u8) -> i32) -> f64 {
     let pairs = text.windows(2);
     let all = pairs.len().max(1);

@@ -58,7 +58,7 @@ pub struct SkillFile {
     pub name: String,
     /// When to use the skill, on one line.
     pub description: String,
-    /// Search terms.
+    /// Tags that agents see in the list of skills.
     pub tags: Vec<String>,
     /// The text that agents read. Cut to [`BODY_MAX`] bytes, with a marker if it was longer.
     pub body: String,
@@ -166,7 +166,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The front matter. Other keys are ignored.
+/// The keys of the front matter that crewdeck reads. Other keys are ignored.
 #[derive(Default, Deserialize)]
 struct Meta {
     #[serde(default)]
@@ -189,7 +189,7 @@ fn valid_name(text: &str) -> Option<String> {
     fits.then(|| name.to_string())
 }
 
-/// Tags: a list, or a string with commas.
+/// The tags, read from a list or from a string with commas.
 #[derive(Default)]
 struct Tags(Vec<String>);
 
@@ -262,19 +262,16 @@ fn single_line(text: &str) -> String {
     escape_control_chars(&words.join(" "))
 }
 
-/// Escapes control characters, but keeps tabs: Makefiles need them.
+/// Escapes control characters except tabs, which Makefiles need.
 fn escape_keeping_tabs(text: &str) -> String {
     let parts: Vec<String> = text.split('\t').map(escape_control_chars).collect();
     parts.join("\t")
 }
 
-/// Cuts a text that is too long. The beginning is kept.
+/// Keeps the first [`BODY_MAX`] bytes of a text. If bytes are cut, a marker at the end says how many.
 fn truncate_body(mut body: String) -> String {
     if body.len() > BODY_MAX {
-        let mut at = BODY_MAX;
-        while !body.is_char_boundary(at) {
-            at -= 1;
-        }
+        let at = body.floor_char_boundary(BODY_MAX);
         let missing = body.len() - at;
         body.truncate(at);
         body.push_str(&format!("\n[… {missing} bytes cut here …]"));

@@ -10,35 +10,36 @@ use serde::{Deserialize, Serialize};
 
 pub use file::{BODY_MAX, SkillError, SkillFile};
 
-/// Maximum number of skills. Further ones are reported as left out.
+/// Maximum number of skills. Further skills are ignored and reported.
 pub const SKILLS_MAX: usize = 64;
 /// Maximum length of a skill's name, in characters.
 pub const NAME_MAX: usize = 64;
 /// Maximum length of a skill's description, in characters. A longer one is cut and ends in `…`.
 pub const DESCRIPTION_MAX: usize = 1024;
-/// Maximum number of tags. Further ones are dropped.
+/// Maximum number of tags of a skill. Further tags are dropped.
 pub const TAGS_MAX: usize = 16;
 /// Maximum length of a tag, in characters.
 pub const TAG_MAX: usize = 32;
-/// Maximum number of names per kind of change in [`SkillCatalog::changes_since`]. Further ones are counted.
+/// Maximum number of names per kind of change that [`SkillCatalog::changes_since`] lists. Further names are only
+/// counted.
 const NEWS_MAX: usize = 10;
 
 /// The origin of a skill. If two skills have the same name, the earlier source wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillSource {
-    /// `skills/` in the project.
+    /// A skill in the folder `skills/` of the project.
     Project,
-    /// `.claude/skills/` in the project.
+    /// A skill in the folder `.claude/skills/` of the project.
     Claude,
-    /// The user's own folder, for all projects.
+    /// A skill in the user's own folder, for all projects.
     User,
-    /// Shipped with crewdeck.
+    /// A skill that is part of crewdeck.
     BuiltIn,
 }
 
 impl SkillSource {
-    /// Returns the label on the screen.
+    /// Returns the label of the source on the screen.
     pub fn label(self) -> &'static str {
         match self {
             SkillSource::Project | SkillSource::Claude => "project",
@@ -55,12 +56,12 @@ pub struct Skill {
     pub name: String,
     /// When to use the skill.
     pub description: String,
-    /// Search terms.
+    /// Tags that agents see in the list of skills.
     pub tags: Vec<String>,
     pub source: SkillSource,
     /// The file as shown to the user; empty for a built-in skill.
     pub path: String,
-    /// Differs if the text of the file differs. Only comparable within one process.
+    /// A hash of the text, to detect changes. Only comparable within one process.
     #[serde(skip)]
     pub version: u64,
 }
@@ -89,9 +90,9 @@ pub struct BrokenSkill {
 /// All skills, sorted by name, and the files that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SkillCatalog {
-    /// At most [`SKILLS_MAX`] skills.
+    /// The skills, sorted by name, at most [`SKILLS_MAX`].
     pub skills: Vec<Skill>,
-    /// At most [`SKILLS_MAX`] files.
+    /// The files that cannot be used, at most [`SKILLS_MAX`].
     pub broken: Vec<BrokenSkill>,
 }
 
@@ -101,7 +102,7 @@ impl SkillCatalog {
         self.skills.iter().find(|s| same(&s.name, name))
     }
 
-    /// Returns the broken files that are not in `before`, or that had another problem there.
+    /// Returns the broken files that were not broken in `before`, or had another problem there.
     pub fn newly_broken<'a>(
         &'a self,
         before: &'a SkillCatalog,

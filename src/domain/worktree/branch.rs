@@ -26,7 +26,7 @@ pub enum BranchState {
     Unmerged {
         /// The target branch.
         into: String,
-        /// What the branch changes, if it was counted.
+        /// The size of the branch's changes; `None` if they were not counted.
         size: Option<ChangeSize>,
     },
     /// The target has everything that the branch has.
@@ -45,7 +45,7 @@ pub enum BranchState {
 /// A completed task whose branch is not merged.
 #[derive(Debug, Clone, Copy)]
 pub struct Unmerged<'a> {
-    /// If several tasks share the worktree, the first completed one.
+    /// The completed task; the one with the lowest number if several completed tasks share the worktree.
     pub task: &'a Task,
     /// An open task in the same worktree. It must be completed before the branch can be merged, for example because
     /// it resolves a conflict.

@@ -41,7 +41,7 @@ pub enum WorktreeError {
     )]
     OtherBranch {
         name: WorktreeName,
-        /// What is checked out.
+        /// The branch or commit that is checked out in the worktree.
         on: String,
         /// The worktree's own branch.
         own: String,
@@ -53,7 +53,7 @@ pub enum WorktreeError {
     )]
     CommitsOnOtherBranch {
         name: WorktreeName,
-        /// What is checked out.
+        /// The branch or commit that is checked out in the worktree.
         on: String,
         /// The worktree's own branch.
         own: String,
@@ -72,7 +72,6 @@ pub enum WorktreeError {
     /// A git operation is in progress in the worktree or in the main work tree.
     #[error("{what} is under way in {place}: finish it, or run git {} there", what.abort())]
     Busy {
-        /// The operation.
         what: GitOperation,
         /// The work tree, formatted for the message.
         place: String,
@@ -81,7 +80,7 @@ pub enum WorktreeError {
     #[error("worktree {name} has uncommitted files ({files}): commit them first")]
     Uncommitted {
         name: WorktreeName,
-        /// The first of the files.
+        /// The first of the uncommitted files, formatted for the message.
         files: String,
     },
     /// The main work tree has uncommitted files.
@@ -95,9 +94,9 @@ pub enum WorktreeError {
         "the main work tree is on {on} and the worktree started from {base}: run git switch {base} first"
     )]
     WrongBranch {
-        /// The current branch.
+        /// The branch that is checked out in the main work tree.
         on: String,
-        /// The base of the worktree.
+        /// The base branch of the worktree.
         base: String,
     },
     /// The merge failed without a conflict and was undone.
@@ -113,7 +112,7 @@ pub enum WorktreeError {
     )]
     HoldsState {
         branch: String,
-        /// The first of the files.
+        /// The first of the changed state files, formatted for the message.
         files: String,
     },
     /// The worktree is marked to be kept.
@@ -136,7 +135,7 @@ pub enum WorktreeError {
         /// What would be lost.
         losses: Box<Losses>,
     },
-    /// Removal would lose something.
+    /// The removal of the worktree would lose work.
     #[error("worktree {name} was not removed: it has {losses}")]
     Unsafe {
         name: WorktreeName,

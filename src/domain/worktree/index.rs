@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{Worktree, WorktreeError, WorktreeName, WorktreeStatus};
 use crate::domain::ids::TaskId;
 
-/// Maximum number of entries of removed worktrees. The oldest are dropped.
+/// Maximum number of entries of removed worktrees. Beyond it, the oldest entries are dropped.
 pub const REMOVED_MAX: usize = 1000;
 /// Maximum number of names in an error message.
 const NAMES_MAX: usize = 12;
@@ -69,8 +69,8 @@ impl WorktreeIndex {
             })
     }
 
-    /// Adds a worktree, or replaces the one with its name that is not removed. It is stored before removed worktrees
-    /// of the same name, because learn-claude-code uses the first match.
+    /// Adds a worktree, or replaces the existing worktree with that name. A new entry is stored before entries of
+    /// removed worktrees with the same name, because learn-claude-code uses the first match.
     pub fn put(&mut self, tree: Worktree) {
         let at = self.position(|t| t.exists() && t.name.same(&tree.name));
         if let Some(entry) = at.and_then(|at| self.worktrees.get_mut(at)) {
@@ -84,7 +84,7 @@ impl WorktreeIndex {
         self.drop_oldest_removed();
     }
 
-    /// Changes the worktree with that name that is not removed, and returns it.
+    /// Applies `rule` to the existing worktree with that name, and returns the result.
     ///
     /// # Errors
     /// Returns a message that lists the existing names.

@@ -32,7 +32,8 @@ pub use state::{
 
 /// Maximum length of the subject in a commit message, in characters.
 const SUBJECT_MAX: usize = 200;
-/// Maximum number of worktrees that one task can have at the same time.
+/// Number of names that [`WorktreeName::candidates`] returns, and so of worktrees that one task can have at the same
+/// time.
 const ATTEMPTS_MAX: u32 = 50;
 
 /// The name of a worktree. It is also the name of its folder and of the branch `wt/NAME`.
@@ -41,10 +42,10 @@ const ATTEMPTS_MAX: u32 = 50;
 pub struct WorktreeName(Name);
 
 impl WorktreeName {
-    /// Validates a name. The form is that of an agent's name; `lead` and `user` are not allowed.
+    /// Validates a name. It has the form of an agent's name; `lead` and `user` are not allowed.
     ///
     /// # Errors
-    /// Returns the rules for names.
+    /// Fails with a message that states the rules for names.
     pub fn new(text: &str) -> Result<WorktreeName, WorktreeError> {
         Name::party(text)
             .ok()
@@ -110,14 +111,13 @@ impl From<WorktreeName> for String {
     }
 }
 
-/// The status of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorktreeStatus {
-    /// In use.
+    /// The worktree is in use.
     #[default]
     Active,
-    /// Marked to be kept.
+    /// The user marked the worktree to be kept, so it is not removed automatically.
     Kept,
     /// The branch was merged; the folder still exists.
     Merged,
@@ -140,7 +140,7 @@ impl fmt::Display for WorktreeStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Worktree {
     pub name: WorktreeName,
-    /// The absolute path of the folder. Written for other programs; crewdeck uses the name.
+    /// The absolute path of the folder. Written for other programs; crewdeck derives the path from the name.
     #[serde(default, deserialize_with = "or_default")]
     pub path: String,
     /// The branch, always `wt/NAME`. Written for other programs.
@@ -150,7 +150,7 @@ pub struct Worktree {
     pub task_id: Option<TaskId>,
     #[serde(default, deserialize_with = "or_default")]
     pub status: WorktreeStatus,
-    /// When the worktree was created; zero: unknown.
+    /// When the worktree was created; zero if unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,20 +160,21 @@ pub struct Worktree {
     pub kept_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_at: Option<Timestamp>,
-    /// The merge commit; empty if none was needed or it is not known.
+    /// The merge commit; empty if the merge made none or it is not known.
     #[serde(
         default,
         deserialize_with = "or_default",
         skip_serializing_if = "String::is_empty"
     )]
     pub merged_commit: String,
-    /// The branch that it started from and is merged into; empty: the branch checked out in the main work tree.
+    /// The branch that the worktree started from and is merged into. Empty: the branch checked out in the main work
+    /// tree.
     #[serde(default, deserialize_with = "or_default")]
     pub base: String,
-    /// The commit that it started from; empty: unknown.
+    /// The commit that the worktree started from; empty if unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub base_commit: String,
-    /// The agent that works in it; empty: none or unknown.
+    /// The agent that works in the worktree; empty if there is none or it is not known.
     #[serde(default, deserialize_with = "or_default")]
     pub owner: String,
     /// The subject of the task, used in commit messages.
@@ -211,7 +212,7 @@ impl Worktree {
         self.status != WorktreeStatus::Removed
     }
 
-    /// Marks the worktree to be kept.
+    /// Marks the worktree to be kept, so that it is not removed automatically.
     pub fn mark_kept(&mut self, now: Timestamp) {
         self.status = WorktreeStatus::Kept;
         self.kept_at = Some(now);
@@ -237,7 +238,7 @@ impl Worktree {
         self.owner = owner.into();
     }
 
-    /// Records the removal.
+    /// Records that the worktree was removed.
     pub fn mark_removed(&mut self, now: Timestamp) {
         self.status = WorktreeStatus::Removed;
         self.removed_at = Some(now);

@@ -19,18 +19,18 @@ pub struct Conflict {
 pub struct Created {
     /// The entry in the registry.
     pub worktree: Worktree,
-    /// What the worktree was created from.
+    /// Whether the worktree started from the base branch or from its own branch.
     pub origin: Origin,
     /// The result of merging other branches into it.
     pub branch_merges: BranchMerges,
 }
 
-/// What a new worktree was created from.
+/// The branch that a new worktree was created from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The base branch.
     Base,
-    /// Its own branch. The folder was lost, but the commits were not.
+    /// The worktree's own branch, which existed from an earlier worktree whose folder was lost.
     Branch,
 }
 
@@ -85,7 +85,7 @@ pub enum CommitOutcome {
 pub enum BranchOutcome {
     /// The branch was deleted, or did not exist.
     Deleted,
-    /// The branch was kept, because it has unmerged commits or is in use. The text gives the reason.
+    /// The branch with this name was kept, because it has unmerged commits or is in use.
     Kept(String),
 }
 

@@ -5,10 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Worktree, WorktreeError, WorktreeStatus};
+use crate::domain::text::join_names;
 
-/// Maximum number of files that are listed.
+/// Maximum number of uncommitted or conflicting files that are listed.
 pub const FILES_MAX: usize = 20;
-/// Maximum number of commits that are listed.
+/// Maximum number of unmerged commits whose subjects are listed.
 pub const SUBJECTS_MAX: usize = 20;
 /// Maximum number of files and commits that an error message names.
 const NAMED_MAX: usize = 5;
@@ -21,7 +22,7 @@ pub enum FolderState {
     Whole,
     /// The folder does not exist or is empty.
     Missing,
-    /// Other content.
+    /// The folder exists but is not a worktree of this repository.
     Foreign,
 }
 
@@ -83,11 +84,11 @@ impl fmt::Display for GitOperation {
     }
 }
 
-/// The state of a worktree.
+/// The state of a worktree on disk, and of its branch relative to the base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeState {
     pub on_disk: FolderState,
-    /// What is checked out, if it is not the worktree's own branch.
+    /// The branch or commit that is checked out, if it is not the worktree's own branch.
     pub other_checkout: Option<String>,
     /// The checked-out commit, if it is on no branch and the base lacks its content.
     pub unreachable_commit: Option<String>,
@@ -97,9 +98,9 @@ pub struct WorktreeState {
     pub dirty: usize,
     /// The first uncommitted files, at most [`FILES_MAX`].
     pub files: Vec<String>,
-    /// Number of commits that the base does not have by hash.
+    /// Number of commits on the branch whose hashes are not in the base.
     pub ahead: u64,
-    /// Whether the base has the content of these commits.
+    /// Whether the base has the changes of these commits, possibly under other hashes.
     pub content: ContentStatus,
     /// Subjects of the commits whose content is not in the base, newest first, at most [`SUBJECTS_MAX`].
     pub unmerged: Vec<String>,
@@ -128,22 +129,21 @@ impl WorktreeState {
 /// What the removal of a worktree would lose. Ignored files do not count, because they can be built again.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Losses {
-    /// Number of uncommitted files.
     pub files: usize,
-    /// The first uncommitted files.
+    /// The first uncommitted files, at most [`FILES_MAX`].
     pub named: Vec<String>,
     /// Number of unmerged commits.
     pub commits: u64,
-    /// The subjects of the newest unmerged commits.
+    /// Subjects of the newest unmerged commits.
     pub subjects: Vec<String>,
-    /// Nested repositories.
+    /// Nested repositories in the worktree, whose commits would be lost.
     pub nested: Vec<String>,
-    /// The git operation in progress.
+    /// The git operation in progress, whose state would be lost.
     pub busy: Option<GitOperation>,
 }
 
 impl Losses {
-    /// Returns what survives a removal: the commits, on the branch.
+    /// Returns the part that survives a removal: the commits, because the branch is kept.
     #[must_use]
     pub fn retained(&self) -> Losses {
         Losses {
@@ -153,7 +153,7 @@ impl Losses {
         }
     }
 
-    /// Returns what a removal deletes for good: everything except the commits.
+    /// Returns the part that a removal deletes for good: everything except the commits.
     #[must_use]
     pub fn permanent(&self) -> Losses {
         Losses {
@@ -172,7 +172,7 @@ impl fmt::Display for Losses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if self.files > 0 {
-            let names = join_names(&self.named, self.files);
+            let names = join_names(&self.named, NAMED_MAX, self.files);
             parts.push(format!(
                 "{} ({names})",
                 pluralize(self.files, "uncommitted file")
@@ -180,14 +180,14 @@ impl fmt::Display for Losses {
         }
         if self.commits > 0 {
             let commits = usize::try_from(self.commits).unwrap_or(usize::MAX);
-            let subjects = join_names(&self.subjects, commits);
+            let subjects = join_names(&self.subjects, NAMED_MAX, commits);
             parts.push(format!(
                 "{} ({subjects})",
                 pluralize(commits, "unmerged commit")
             ));
         }
         if !self.nested.is_empty() {
-            let names = join_names(&self.nested, self.nested.len());
+            let names = join_names(&self.nested, NAMED_MAX, self.nested.len());
             parts.push(format!("a nested repository ({names})"));
         }
         if let Some(busy) = self.busy {
@@ -203,17 +203,7 @@ fn pluralize(n: usize, what: &str) -> String {
     format!("{n} {what}{end}")
 }
 
-/// Joins the first names and adds how many more there are.
-fn join_names(names: &[String], all: usize) -> String {
-    let shown: Vec<&str> = names.iter().take(NAMED_MAX).map(String::as_str).collect();
-    let more = all.saturating_sub(shown.len());
-    match more {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
-}
-
-/// The condition for the removal of a worktree.
+/// When a worktree may be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalMode {
     /// Remove only if nothing would be lost.
@@ -222,7 +212,8 @@ pub enum RemovalMode {
     Confirmed,
 }
 
-/// Checks whether a worktree may be removed (promise 6).
+/// Checks whether a worktree may be removed (guarantee 6 in docs/GUARANTEES.md): in any case if the user has confirmed,
+/// otherwise only if nothing would be lost.
 ///
 /// # Errors
 /// Returns what would be lost, or why the folder cannot be removed.

@@ -6,15 +6,16 @@ use crate::domain::chat::{Block, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
-use crate::model::http::{Decode, SizeLimit, invalid_response};
+use crate::model::http::{SizeLimit, invalid_response};
+use crate::model::provider::Decode;
 use crate::model::refusal::{ERROR_TEXT_MAX, error_text, is_too_long};
 use crate::model::sse::SseEvent;
-use crate::model::surrogates::{self, Halves, Joiner, Parsed};
+use crate::model::surrogates::{self, Joiner, Parsed};
 use crate::model::{
     Delta, ErrorKind, ModelError, Reply, StopReason, label, parse_input, parse_tokens,
 };
 
-/// Maximum number of blocks in one response.
+/// Maximum number of content blocks in one response. A response with more is rejected.
 const BLOCKS_MAX: usize = 1024;
 
 /// The state of a response that is being received.
@@ -24,14 +25,7 @@ pub struct Decoder {
     stop: Option<StopReason>,
     usage: Usage,
     size: SizeLimit,
-    ended: Ended,
-}
-
-#[derive(Debug, Default, PartialEq, Eq)]
-enum Ended {
-    #[default]
-    No,
-    Yes,
+    has_ended: bool,
 }
 
 /// A block that is being received.
@@ -41,7 +35,7 @@ struct OpenBlock {
     part: Part,
     /// Joins surrogate pairs in the block's text or input.
     joiner: Joiner,
-    closed: Ended,
+    is_closed: bool,
 }
 
 #[derive(Debug)]
@@ -66,7 +60,7 @@ impl Decode for Decoder {
         if event.data.is_empty() || event.data == "[DONE]" {
             return Ok(());
         }
-        let Parsed { value, halves } = surrogates::parse(&event.data)
+        let Parsed { value, has_halves } = surrogates::parse(&event.data)
             .map_err(|_| invalid_response("an event that is not JSON"))?;
         let kind = value
             .get("type")
@@ -78,12 +72,12 @@ impl Decode for Decoder {
                     read_usage(&mut self.usage, usage);
                 }
             }
-            "content_block_start" => self.start(&value, halves, out)?,
-            "content_block_delta" => self.delta(&value, halves, out)?,
+            "content_block_start" => self.start(&value, has_halves, out)?,
+            "content_block_delta" => self.delta(&value, has_halves, out)?,
             "content_block_stop" => {
                 let index = index(&value);
                 if let Some(open) = self.blocks.iter_mut().rev().find(|b| b.index == index) {
-                    open.closed = Ended::Yes;
+                    open.is_closed = true;
                 }
             }
             "message_delta" => {
@@ -95,7 +89,7 @@ impl Decode for Decoder {
                 }
             }
             "message_stop" => {
-                self.ended = Ended::Yes;
+                self.has_ended = true;
                 let reply = self.take_reply();
                 out.push(Delta::Done(reply));
             }
@@ -116,7 +110,7 @@ impl Decoder {
     fn start(
         &mut self,
         value: &Value,
-        halves: Halves,
+        has_halves: bool,
         out: &mut Vec<Delta>,
     ) -> Result<(), ModelError> {
         if self.blocks.len() >= BLOCKS_MAX {
@@ -136,14 +130,14 @@ impl Decoder {
         let mut joiner = Joiner::default();
         let part = match block.get("type").and_then(Value::as_str) {
             Some("text") => {
-                let first = joiner.push(&text("text"), halves).into_owned();
+                let first = joiner.push(&text("text"), has_halves).into_owned();
                 if !first.is_empty() {
                     out.push(Delta::Text(first.clone()));
                 }
                 Part::Text(first)
             }
             Some("thinking") => Part::Thinking {
-                text: joiner.push(&text("thinking"), halves).into_owned(),
+                text: joiner.push(&text("thinking"), has_halves).into_owned(),
                 signature: text("signature"),
             },
             Some("tool_use") => {
@@ -167,7 +161,7 @@ impl Decoder {
             index: index(value),
             part,
             joiner,
-            closed: Ended::No,
+            is_closed: false,
         });
         Ok(())
     }
@@ -177,7 +171,7 @@ impl Decoder {
     fn is_repeat(&self, index: u64, block: &Value) -> bool {
         let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
         self.blocks.iter().any(|open| {
-            let is_open = open.index == index && open.closed == Ended::No;
+            let is_open = open.index == index && !open.is_closed;
             match (&open.part, text("type")) {
                 (Part::Call { id, .. }, "tool_use") if !id.is_empty() => *id == label(text("id")),
                 (Part::Call { .. }, "tool_use") => is_open && text("id").is_empty(),
@@ -192,7 +186,7 @@ impl Decoder {
     fn delta(
         &mut self,
         value: &Value,
-        halves: Halves,
+        has_halves: bool,
         out: &mut Vec<Delta>,
     ) -> Result<(), ModelError> {
         let index = index(value);
@@ -206,14 +200,14 @@ impl Decoder {
         }
         match &mut open.part {
             Part::Text(text) => {
-                let more = open.joiner.push(more("text"), halves);
+                let more = open.joiner.push(more("text"), has_halves);
                 text.push_str(&more);
                 if !more.is_empty() {
                     out.push(Delta::Text(more.into()));
                 }
             }
             Part::Thinking { text, signature } => {
-                let thinking = open.joiner.push(more("thinking"), halves);
+                let thinking = open.joiner.push(more("thinking"), has_halves);
                 text.push_str(&thinking);
                 signature.push_str(more("signature"));
                 if !thinking.is_empty() {
@@ -221,7 +215,7 @@ impl Decoder {
                 }
             }
             Part::Call { json, .. } => {
-                json.push_str(&open.joiner.push(more("partial_json"), halves));
+                json.push_str(&open.joiner.push(more("partial_json"), has_halves));
             }
             Part::Other => {}
         }
@@ -298,7 +292,7 @@ pub fn parse_message(value: &Value) -> Result<Reply, ModelError> {
     let mut decoder = Decoder::default();
     for (at, block) in content.iter().enumerate() {
         let start = serde_json::json!({"index": at, "content_block": block});
-        decoder.start(&start, Halves::None, &mut Vec::new())?;
+        decoder.start(&start, false, &mut Vec::new())?;
     }
     if let Some(usage) = value.get("usage") {
         read_usage(&mut decoder.usage, usage);
@@ -326,7 +320,7 @@ fn stop_reason(text: &str) -> StopReason {
     }
 }
 
-/// Reads the token counts that are present; they replace earlier ones.
+/// Copies the token counts in `value` to `usage`. Counts that `value` lacks stay unchanged.
 fn read_usage(usage: &mut Usage, value: &Value) {
     for (key, slot) in [
         ("input_tokens", &mut usage.input),
@@ -340,7 +334,7 @@ fn read_usage(usage: &mut Usage, value: &Value) {
     }
 }
 
-/// Returns the error that an error event describes.
+/// Converts an error event of a stream into a [`ModelError`].
 fn stream_error(value: &Value) -> ModelError {
     let text = error_text(value);
     let lower = text.to_lowercase();

@@ -1,60 +1,85 @@
 //! The Anthropic Messages API: <https://docs.anthropic.com/en/api/messages-streaming>.
 
-pub(crate) mod decode;
+mod decode;
 mod request;
 
 #[cfg(test)]
 pub(super) use decode::Decoder;
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 
-use super::http::{Http, READ_TIMEOUT, response_deltas};
-use super::refusal::Vendor;
+use super::http::{Http, response_deltas};
+use super::provider::{ProviderOption, ProviderSpec, RefusalHints, ServerConfig};
 use super::{Delta, Model, ModelError, ModelRequest, Window};
 
-/// The settings of a server with the Messages API.
-#[derive(Debug, Clone)]
-pub struct AnthropicConfig {
-    /// The address, with or without `/v1`.
-    pub base_url: String,
-    /// The API key; a local server may need none.
-    pub key: Option<SecretString>,
-    /// How the key is sent.
-    pub key_header: KeyHeader,
-    /// The value of the `anthropic-version` header.
-    pub version: String,
-    /// Maximum time without data from the server.
-    pub read_timeout: Duration,
-}
+/// The value of the `anthropic-version` header, unless the option `version` is set.
+const VERSION: &str = "2023-06-01";
 
-/// How the key is sent. The official SDK uses `X-Api-Key` up to version 1.x and a bearer token since 2.0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum KeyHeader {
-    /// `x-api-key: KEY`
-    #[default]
-    XApiKey,
-    /// `authorization: Bearer KEY`
-    Bearer,
-}
+/// The provider `anthropic`. Its address is accepted with and without `/v1`.
+pub static SPEC: ProviderSpec = ProviderSpec {
+    name: "anthropic",
+    api: "Anthropic Messages",
+    key_var: "ANTHROPIC_API_KEY",
+    url_var: "ANTHROPIC_BASE_URL",
+    vendor_url: "https://api.anthropic.com",
+    options: &[
+        // The official SDK uses `X-Api-Key` up to version 1.x and a bearer token since 2.0.
+        ProviderOption {
+            name: "key_header",
+            values: &["x-api-key", "bearer"],
+        },
+        ProviderOption {
+            name: "version",
+            values: &[],
+        },
+    ],
+    local_servers: &[],
+    windows: &[("claude-", 200_000)],
+    refusal_hints,
+    decoder: || Box::new(decode::Decoder::default()),
+    connect: |config| Ok(Arc::new(Anthropic::new(config)?)),
+};
 
-impl Default for AnthropicConfig {
-    fn default() -> AnthropicConfig {
-        AnthropicConfig {
-            base_url: "https://api.anthropic.com".into(),
-            key: None,
-            key_header: KeyHeader::default(),
-            version: "2023-06-01".into(),
-            read_timeout: READ_TIMEOUT,
-        }
+/// Messages about an invalid key; they name a header, but the header is right.
+const WRONG_KEY: &[&str] = &["invalid x-api-key", "invalid bearer token"];
+
+fn refusal_hints(code: u16, lower: &str) -> RefusalHints {
+    let has = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
+    let is_the_key = has(WRONG_KEY);
+    let setting = if !matches!(code, 400 | 401) || is_the_key {
+        None
+    } else if has(&["anthropic-version"]) {
+        Some(
+            "Set the version that the server expects: [anthropic] version = \"…\" in the settings.",
+        )
+    } else if has(&["x-api-key", "authorization header", "bearer"]) {
+        Some(
+            "Set the other key header: [anthropic] key_header = \"bearer\" (or \"x-api-key\") in the settings.",
+        )
+    } else {
+        None
+    };
+    RefusalHints {
+        setting,
+        key: if is_the_key {
+            " If the key is right, the server may expect the other header: set [anthropic] key_header in the settings."
+        } else {
+            ""
+        },
+        request: if has(&["max_tokens", "max_completion_tokens"]) {
+            "Set a smaller max_tokens at the top of the settings."
+        } else {
+            ""
+        },
     }
 }
 
-/// A model behind the Messages API.
+/// A model on a server that offers the Messages API.
 #[derive(Debug, Clone)]
 pub struct Anthropic {
     http: Http,
@@ -65,18 +90,20 @@ impl Anthropic {
     ///
     /// # Errors
     /// Fails if the address or a header value is invalid.
-    pub fn new(config: &AnthropicConfig) -> Result<Anthropic, ModelError> {
-        let mut headers = vec![("anthropic-version", config.version.clone())];
+    pub fn new(config: &ServerConfig) -> Result<Anthropic, ModelError> {
+        let version = config.option("version").unwrap_or(VERSION);
+        let mut headers = vec![("anthropic-version", version.to_string())];
         if let Some(key) = &config.key {
-            headers.push(match config.key_header {
-                KeyHeader::XApiKey => ("x-api-key", key.expose_secret().to_string()),
-                KeyHeader::Bearer => ("authorization", format!("Bearer {}", key.expose_secret())),
+            let key = key.expose_secret();
+            headers.push(match config.option("key_header") {
+                Some("bearer") => ("authorization", format!("Bearer {key}")),
+                _ => ("x-api-key", key.to_string()),
             });
         }
         let base = config.base_url.trim_end_matches('/');
         let base = base.strip_suffix("/v1").unwrap_or(base);
         Ok(Anthropic {
-            http: Http::new(base, headers, Vendor::Anthropic, config.read_timeout)?,
+            http: Http::new(base, headers, config.spec, config.read_timeout)?,
         })
     }
 }

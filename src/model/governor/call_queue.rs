@@ -8,7 +8,7 @@ use super::super::{ErrorKind, ModelError, ServerHistory, retry};
 /// The number of a call, in the order in which calls are queued.
 pub type CallNumber = u64;
 
-/// All calls that wait or run. Times are relative to a start that the owner chooses.
+/// The waiting and the running model calls. Times are durations since a zero point that the caller chooses.
 #[derive(Debug)]
 pub struct CallQueue {
     /// Maximum number of concurrent calls.
@@ -20,11 +20,12 @@ pub struct CallQueue {
     /// The running calls, each with the round in which it started.
     running: BTreeMap<CallNumber, u64>,
     gate: Gate,
-    /// The number of consecutive server-wide failures; those of concurrent calls count as one.
+    /// The number of consecutive server-wide failures. Failures of concurrent calls count as one.
     failures: u32,
     /// Whether the server has ever answered.
     server: ServerHistory,
-    /// Incremented at each server-wide failure. A success of a call from an earlier round does not open the gate.
+    /// A counter that each server-wide failure increments. A success of a call that started in an earlier round does not
+    /// open the gate.
     round: u64,
 }
 
@@ -33,7 +34,7 @@ pub struct CallQueue {
 enum Gate {
     /// Calls may start up to the limit.
     Open,
-    /// No call may start before `until`; then one call, the probe, tests whether the server has recovered.
+    /// No call may start before `until`. After that, a single call, the probe, tests whether the server has recovered.
     Shut { until: Duration, cause: String },
     /// The probe is running; all other calls wait for its result.
     Probing { probe: CallNumber, cause: String },
@@ -44,22 +45,22 @@ enum Gate {
 pub enum Admission {
     /// The call starts; it now counts as running.
     Start,
-    /// The call waits until the queue changes.
+    /// The call waits. Try again when the queue has changed.
     Queued {
         /// The position in the queue; the first is 1.
         place: usize,
     },
-    /// The call waits for the end of the shared back-off, or until the queue changes.
+    /// The call waits for the end of the shared back-off. Try again at its end or when the queue has changed.
     Paused {
-        /// When the back-off ends.
+        /// The end of the back-off, as a duration since the queue's zero point.
         until: Duration,
-        /// The reason, in one line.
+        /// The error message of the server, in one line.
         cause: String,
     },
 }
 
 impl CallQueue {
-    /// Creates an empty queue for at most `max` concurrent calls, at least one.
+    /// Creates an empty queue that lets at most `max` calls run concurrently; 0 counts as 1.
     pub fn new(max: usize) -> CallQueue {
         CallQueue {
             max: max.max(1),
@@ -86,7 +87,8 @@ impl CallQueue {
         number
     }
 
-    /// Starts call `number` if it may start now. Returns [`Admission::Start`] once per call.
+    /// Starts call `number` if it may start now, and returns the decision. Returns [`Admission::Start`] at most once per
+    /// call.
     pub fn try_start(&mut self, number: CallNumber, now: Duration) -> Admission {
         if let Gate::Shut { until, cause } = &self.gate
             && now < *until

@@ -1,11 +1,11 @@
 //! The rate limiter of the whole team: limits concurrent model calls and applies one shared back-off.
 //!
-//! The governor wraps a model and is a model itself. A call is queued when it is made and frees its slot when its stream
-//! ends or is dropped. While it waits, its stream reports why ([`Held`]), so that the UI can show it. The rules are in
-//! `call_queue.rs`.
+//! The governor wraps a model and is a model itself. A call is queued when it is made and frees its slot when its
+//! stream ends or is dropped. While it waits, its stream reports why ([`CallWait`]), so that the UI can show it. The
+//! rules are in `call_queue.rs`.
 //!
-//! If the server rejects a call, the shared back-off is returned in [`ModelError::wait`], so that the agent that counts
-//! its tries waits as long as all others.
+//! If a call fails for a reason that affects all calls to the server, [`ModelError::wait`] is set to the shared back-off,
+//! so that the agent retries no earlier than all others.
 
 mod call_queue;
 
@@ -24,7 +24,7 @@ use call_queue::{Admission, CallNumber, CallQueue};
 /// Default maximum number of concurrent calls.
 pub const CALLS_MAX: usize = 4;
 
-/// A model whose calls go through one queue.
+/// Wraps a model and sends all its calls through one queue.
 pub struct Governor {
     model: Arc<dyn Model>,
     shared: Arc<Shared>,
@@ -41,7 +41,7 @@ struct Shared {
 }
 
 impl Governor {
-    /// Limits the calls of `model` to `max` at a time. `jitter` returns random numbers in 0..1.
+    /// Wraps `model` and allows at most `max` concurrent calls. `jitter` returns random numbers in 0..1.
     pub fn new(model: Arc<dyn Model>, max: usize, jitter: fn() -> f64) -> Governor {
         Governor {
             model,
@@ -90,7 +90,7 @@ impl Shared {
     }
 }
 
-/// A place in the queue or a running call; dropping it frees the place.
+/// The place of a waiting call in the queue, or the slot of a running call. Dropping the ticket frees it.
 struct Ticket {
     shared: Arc<Shared>,
     number: CallNumber,
@@ -113,7 +113,7 @@ impl Ticket {
         self.shared.changed.send_replace(());
     }
 
-    /// Records a failure and completes the error with the shared back-off and the state of the server.
+    /// Records a failure, and adds the shared back-off and the server's history to the error.
     fn record_failure(&self, error: &mut ModelError) {
         let jitter = (self.shared.jitter)();
         let now = self.shared.now();
@@ -136,10 +136,9 @@ impl Drop for Ticket {
     }
 }
 
-/// The stage of a call.
 enum Stage {
     Waiting(Box<Waiting>),
-    /// Started, no data received yet.
+    /// The call has started, and no data has been received yet.
     Started(Ticket, BoxStream<'static, Result<Delta, ModelError>>),
     Streaming(Ticket, BoxStream<'static, Result<Delta, ModelError>>),
     Ended,
@@ -150,7 +149,7 @@ struct Waiting {
     model: Arc<dyn Model>,
     request: ModelRequest,
     changed: watch::Receiver<()>,
-    /// The admission that was reported last.
+    /// The last admission that the call's stream has reported.
     reported: Option<Admission>,
 }
 
@@ -200,7 +199,8 @@ impl Stage {
 }
 
 impl Waiting {
-    /// Waits until the reason of the wait changes or the call starts.
+    /// Waits until the call starts or the reason for the wait changes. Returns the delta to report, if any, and the next
+    /// stage.
     async fn wait(mut self: Box<Self>) -> (Option<CallWait>, Stage) {
         loop {
             self.changed.mark_unchanged();

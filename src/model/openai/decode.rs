@@ -6,15 +6,16 @@ use crate::domain::chat::{Block, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
-use crate::model::http::{Decode, SizeLimit, invalid_response};
+use crate::model::http::{SizeLimit, invalid_response};
+use crate::model::provider::Decode;
 use crate::model::refusal::{ERROR_TEXT_MAX, error_text, is_out_of_credit, is_too_long};
 use crate::model::sse::SseEvent;
-use crate::model::surrogates::{self, Halves, Joiner, Parsed};
+use crate::model::surrogates::{self, Joiner, Parsed};
 use crate::model::{
     Delta, ErrorKind, ModelError, Reply, StopReason, label, parse_input, parse_tokens,
 };
 
-/// Maximum number of tool calls in one response.
+/// Maximum number of tool calls in one response. A response with more is rejected.
 const CALLS_MAX: usize = 256;
 
 /// The state of a response that is being received.
@@ -49,7 +50,7 @@ impl Decode for Decoder {
         if data.is_empty() {
             return Ok(());
         }
-        let Parsed { value, halves } =
+        let Parsed { value, has_halves } =
             surrogates::parse(data).map_err(|_| invalid_response("an event that is not JSON"))?;
         if value.get("error").is_some_and(|e| !e.is_null()) {
             return Err(stream_error(&value));
@@ -65,7 +66,7 @@ impl Decode for Decoder {
             .get("delta")
             .or_else(|| choice.get("message"))
             .unwrap_or(&Value::Null);
-        self.delta(delta, halves, out)?;
+        self.delta(delta, has_halves, out)?;
         if let Some(finish) = choice.get("finish_reason").and_then(Value::as_str) {
             self.finish = Some(stop_reason(finish));
         }
@@ -80,7 +81,8 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Handles the `[DONE]` marker. Some servers keep the connection open after it, some send no finish reason before.
+    /// Completes the reply at the `[DONE]` marker, because some servers keep the connection open after it. If the server has
+    /// sent no finish reason, derives one from the content.
     fn done(&mut self, out: &mut Vec<Delta>) {
         let guessed = if !self.calls.is_empty() {
             Some(StopReason::ToolUse)
@@ -98,7 +100,7 @@ impl Decoder {
     fn delta(
         &mut self,
         delta: &Value,
-        halves: Halves,
+        has_halves: bool,
         out: &mut Vec<Delta>,
     ) -> Result<(), ModelError> {
         let text = |key: &str| {
@@ -109,7 +111,7 @@ impl Decoder {
         };
         if let Some(thinking) = text("reasoning_content").or_else(|| text("reasoning")) {
             self.size.add(thinking)?;
-            let thinking = self.thinking_joiner.push(thinking, halves);
+            let thinking = self.thinking_joiner.push(thinking, has_halves);
             self.thinking.push_str(&thinking);
             if !thinking.is_empty() {
                 out.push(Delta::Thinking(thinking.into()));
@@ -117,7 +119,7 @@ impl Decoder {
         }
         if let Some(content) = text("content").or_else(|| text("refusal")) {
             self.size.add(content)?;
-            let content = self.text_joiner.push(content, halves);
+            let content = self.text_joiner.push(content, has_halves);
             self.text.push_str(&content);
             if !content.is_empty() {
                 out.push(Delta::Text(content.into()));
@@ -129,17 +131,17 @@ impl Decoder {
             .into_iter()
             .flatten()
         {
-            self.call(part, halves, out)?;
+            self.call(part, has_halves, out)?;
         }
         Ok(())
     }
 
-    /// Adds a part of a tool call. It belongs to the call with its index. If a server sends no index, a part with an id
-    /// or a name starts a new call.
+    /// Adds a part to the tool call with the same index. If a server sends no index, a part without id and name continues
+    /// the last call, a part with a known id continues that call, and any other part starts a new call.
     fn call(
         &mut self,
         part: &Value,
-        halves: Halves,
+        has_halves: bool,
         out: &mut Vec<Delta>,
     ) -> Result<(), ModelError> {
         let index = part.get("index").and_then(Value::as_u64);
@@ -177,14 +179,15 @@ impl Decoder {
         match part.pointer("/function/arguments") {
             Some(Value::String(more)) => {
                 self.size.add(more)?;
-                let more = call.joiner.push(more, halves);
+                let more = call.joiner.push(more, has_halves);
                 call.arguments.push_str(&more);
             }
             Some(Value::Null) | None => {}
             Some(object) => {
                 let more = object.to_string();
                 self.size.add(&more)?;
-                call.arguments.push_str(&call.joiner.push(&more, halves));
+                call.arguments
+                    .push_str(&call.joiner.push(&more, has_halves));
             }
         }
         Ok(())
@@ -263,7 +266,7 @@ fn read_usage(usage: &mut Usage, value: &Value) {
     }
 }
 
-/// Returns the error that an error chunk describes.
+/// Converts an error chunk of a stream into a [`ModelError`].
 fn stream_error(value: &Value) -> ModelError {
     let text = error_text(value);
     let lower = text.to_lowercase();

@@ -1,64 +1,85 @@
 //! The OpenAI Chat Completions API, which many servers offer:
 //! <https://platform.openai.com/docs/api-reference/chat-streaming>.
 
-pub(crate) mod decode;
+mod decode;
 mod request;
 
 #[cfg(test)]
 pub(super) use decode::Decoder;
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 
-use super::http::{Http, READ_TIMEOUT, response_deltas};
-use super::refusal::Vendor;
+use super::http::{Http, response_deltas};
+use super::provider::{LocalServer, ProviderOption, ProviderSpec, RefusalHints, ServerConfig};
 use super::{Delta, Model, ModelError, ModelRequest, Window};
 
-/// The address of `OpenAI` itself.
-const OFFICIAL: &str = "https://api.openai.com/v1";
+/// The request fields with the token limit of the response. Newer `OpenAI` models accept only the second, most other
+/// servers only the first.
+const MAX_TOKENS: &str = "max_tokens";
+const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
 
-/// The settings of a server with the Chat Completions API.
-#[derive(Debug, Clone)]
-pub struct OpenAiConfig {
-    /// The address, including `/v1` if the server uses it.
-    pub base_url: String,
-    /// The API key; a local server may need none.
-    pub key: Option<SecretString>,
-    /// The request field with the token limit.
-    pub max_tokens_field: MaxTokensField,
-    /// Maximum time without data from the server.
-    pub read_timeout: Duration,
-}
+/// The provider `openai`. Its address includes `/v1` if the server uses it.
+pub static SPEC: ProviderSpec = ProviderSpec {
+    name: "openai",
+    api: "Chat Completions",
+    key_var: "OPENAI_API_KEY",
+    url_var: "OPENAI_BASE_URL",
+    vendor_url: "https://api.openai.com/v1",
+    options: &[ProviderOption {
+        name: "max_tokens_field",
+        values: &[MAX_TOKENS, MAX_COMPLETION_TOKENS],
+    }],
+    local_servers: &[
+        LocalServer {
+            name: "Ollama",
+            base_url: "http://127.0.0.1:11434/v1",
+        },
+        LocalServer {
+            name: "llama.cpp",
+            base_url: "http://127.0.0.1:8080/v1",
+        },
+        LocalServer {
+            name: "LM Studio",
+            base_url: "http://127.0.0.1:1234/v1",
+        },
+    ],
+    windows: &[
+        ("gpt-3.5-turbo", 16_385),
+        ("gpt-4", 8_192),
+        ("gpt-4-turbo", 128_000),
+        ("gpt-4.1", 1_047_576),
+        ("gpt-4o", 128_000),
+        ("gpt-5", 400_000),
+        ("gpt-5-chat", 128_000),
+        ("o1", 200_000),
+        ("o1-mini", 128_000),
+        ("o1-preview", 128_000),
+        ("o3", 200_000),
+        ("o4-mini", 200_000),
+    ],
+    refusal_hints,
+    decoder: || Box::new(decode::Decoder::default()),
+    connect: |config| Ok(Arc::new(OpenAi::new(config)?)),
+};
 
-/// The request field with the token limit of the response. Newer `OpenAI` models accept only `max_completion_tokens`,
-/// most other servers only `max_tokens`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MaxTokensField {
-    /// `max_completion_tokens` for `OpenAI` itself, `max_tokens` for all other servers.
-    #[default]
-    Auto,
-    /// `max_tokens`
-    MaxTokens,
-    /// `max_completion_tokens`
-    MaxCompletionTokens,
-}
-
-impl Default for OpenAiConfig {
-    fn default() -> OpenAiConfig {
-        OpenAiConfig {
-            base_url: OFFICIAL.into(),
-            key: None,
-            max_tokens_field: MaxTokensField::default(),
-            read_timeout: READ_TIMEOUT,
-        }
+fn refusal_hints(_code: u16, lower: &str) -> RefusalHints {
+    let names_field = lower.contains(MAX_COMPLETION_TOKENS) || lower.contains(MAX_TOKENS);
+    RefusalHints {
+        request: if names_field {
+            "Set [openai] max_tokens_field in the settings (max_tokens or max_completion_tokens), or a smaller max_tokens at their top."
+        } else {
+            ""
+        },
+        ..RefusalHints::default()
     }
 }
 
-/// A model behind the Chat Completions API.
+/// A model on a server that offers the Chat Completions API.
 #[derive(Debug, Clone)]
 pub struct OpenAi {
     http: Http,
@@ -70,24 +91,19 @@ impl OpenAi {
     ///
     /// # Errors
     /// Fails if the address or a header value is invalid.
-    pub fn new(config: &OpenAiConfig) -> Result<OpenAi, ModelError> {
+    pub fn new(config: &ServerConfig) -> Result<OpenAi, ModelError> {
         let mut headers = Vec::new();
         if let Some(key) = &config.key {
             headers.push(("authorization", format!("Bearer {}", key.expose_secret())));
         }
-        let is_official = config.base_url.trim_end_matches('/') == OFFICIAL;
-        let max_tokens = match config.max_tokens_field {
-            MaxTokensField::Auto if is_official => "max_completion_tokens",
-            MaxTokensField::Auto | MaxTokensField::MaxTokens => "max_tokens",
-            MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
+        let is_official = config.base_url.trim_end_matches('/') == SPEC.vendor_url;
+        let max_tokens = match config.option("max_tokens_field") {
+            Some(MAX_COMPLETION_TOKENS) => MAX_COMPLETION_TOKENS,
+            None if is_official => MAX_COMPLETION_TOKENS,
+            _ => MAX_TOKENS,
         };
         Ok(OpenAi {
-            http: Http::new(
-                &config.base_url,
-                headers,
-                Vendor::OpenAi,
-                config.read_timeout,
-            )?,
+            http: Http::new(&config.base_url, headers, config.spec, config.read_timeout)?,
             max_tokens,
         })
     }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::domain::chat::{Block, Message, Role, valid_tool_name};
 use crate::model::ModelRequest;
 
-/// Returns the body of a request. `max_tokens` is the name of the field with the token limit. The order of the content
-/// never changes, because servers cache the prefix.
+/// Returns the body of a request. `max_tokens` is the name of the field with the token limit. Fields and messages always
+/// have the same order, because servers cache the prefix of a conversation.
 pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     for message in request.messages.iter() {
@@ -32,7 +32,8 @@ pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
     body
 }
 
-/// Appends a user message: each tool result as its own message, directly after the calls, then the text.
+/// Appends `message`, a user message, in the form of the API: first each tool result as a separate message, because the
+/// results must directly follow the calls, then the text.
 fn user(message: &Message, out: &mut Vec<Value>) {
     for block in &message.blocks {
         if let Block::ToolResult { call, content, .. } = block {

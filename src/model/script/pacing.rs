@@ -15,7 +15,7 @@ type Item = Result<Delta, ModelError>;
 /// The number of characters per token, about the average of real models for English text.
 pub const TOKEN_CHARS: usize = 4;
 
-/// The rest of a response.
+/// The part of a scripted response that has not been sent yet.
 struct PacedResponse {
     thinking: Text,
     text: Text,
@@ -28,7 +28,7 @@ struct PacedResponse {
     due: Option<Instant>,
 }
 
-/// A text and the number of bytes that were sent.
+/// A text of which the first `sent` bytes have been sent.
 struct Text {
     text: String,
     sent: usize,

@@ -20,19 +20,19 @@ use crate::model::{
     Delta, ErrorKind, Model, ModelError, ModelRequest, Reply, StopReason, parse_input,
 };
 
-/// A scripted model.
+/// A model that answers from the rules of a script.
 pub struct Script {
     name: String,
     window: Option<u64>,
     rules: Arc<Vec<ScriptRule>>,
-    /// How often each agent used each rule, by lower-case agent name and index of the rule.
+    /// How often each agent has used each rule. Key: the agent's name in lower case and the index of the rule.
     used: Arc<Mutex<HashMap<(String, usize), u32>>>,
     pace: f64,
     speed: f64,
 }
 
 impl Script {
-    /// Parses a script, which runs `speed` times as fast as it says.
+    /// Parses a script. The model answers `speed` times as fast as the script says.
     ///
     /// # Errors
     /// Fails if the script is invalid; the error says where and why.
@@ -53,12 +53,13 @@ impl Script {
         &self.name
     }
 
-    /// Returns the context window in tokens that the script sets.
+    /// Returns the context window that the script sets, in tokens.
     pub fn window(&self) -> Option<u64> {
         self.window
     }
 
-    /// Selects the first rule that matches and is not used up, and counts its use.
+    /// Selects the first rule that matches and that `agent` may still use, and counts the use. Returns the rule's index and
+    /// its response.
     fn pick(&self, agent: &str, last: &str) -> Option<(usize, ScriptedResponse)> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         self.rules.iter().enumerate().find_map(|(at, rule)| {
@@ -83,7 +84,7 @@ impl Model for Script {
         let last = last_message(&request);
         let Some((at, answer)) = self.pick(&agent, &last) else {
             let text = format!(
-                "the script has no rule for {agent} after: {}",
+                "the script has no rule that {agent} can use after the message: {}",
                 clip(&one_line(&last), 300)
             );
             let error = ModelError::new(

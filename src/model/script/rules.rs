@@ -22,7 +22,7 @@ pub enum ScriptError {
     },
 }
 
-/// A script in its file format.
+/// The content of a script file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptFile {
@@ -32,7 +32,7 @@ pub struct ScriptFile {
     /// The context window in tokens.
     #[serde(default)]
     pub window: Option<u64>,
-    /// The speed in tokens per second; 0: unlimited.
+    /// The speed in tokens per second; 0 means unlimited.
     #[serde(default)]
     pub pace: f64,
     /// The rules, in order of precedence.
@@ -43,7 +43,7 @@ fn default_name() -> String {
     "script".into()
 }
 
-/// A rule in the file format.
+/// A rule as written in a script file; its pattern is not compiled yet.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleEntry {
@@ -71,13 +71,12 @@ fn once() -> u32 {
     1
 }
 
-/// A tool call in the file format.
+/// A tool call of a rule, as written in a script file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallEntry {
-    /// The name of the tool.
     pub tool: String,
-    /// The input of the tool.
+    /// The arguments of the call as a JSON object.
     #[serde(default)]
     pub input: Value,
 }
@@ -95,7 +94,8 @@ struct UsageEntry {
     cache_write: u64,
 }
 
-/// A simulated failure in the file format. If several fields are set, the order in [`FaultEntry::build`] decides.
+/// A simulated failure, as written in a script file. If several fields are set, [`FaultEntry::build`] uses the first one
+/// in this order: `status`, `broken_json`, `cut`, `hang`, `empty`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FaultEntry {
@@ -120,7 +120,6 @@ struct FaultEntry {
 pub enum SimulatedFault {
     /// The server responds with an HTTP error.
     Status {
-        /// The status code.
         code: u16,
         /// The wait that the server asks for, in seconds.
         retry_after: Option<f64>,
@@ -142,22 +141,22 @@ pub enum SimulatedFault {
 pub struct ScriptRule {
     agent: Option<String>,
     when: Option<Regex>,
-    /// How often each agent may use the rule; 0: unlimited.
+    /// How often each agent may use the rule; 0 means unlimited.
     pub times: u32,
     /// The wait before the response, in milliseconds.
     pub delay_ms: u64,
-    /// The response, with placeholders.
+    /// The response, in which placeholders such as `{{agent}}` are not replaced yet.
     pub answer: ScriptedResponse,
-    /// The failure that is simulated.
+    /// The failure to simulate, if any.
     pub fault: Option<SimulatedFault>,
 }
 
-/// The response of a rule.
+/// The response that a matching rule gives.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScriptedResponse {
     /// The thinking text.
     pub think: String,
-    /// The text.
+    /// The visible text of the response.
     pub say: String,
     /// The tool calls: name and input.
     pub calls: Vec<(String, Value)>,
@@ -171,7 +170,7 @@ impl ScriptFile {
         serde_saphyr::from_str(text).map_err(|e| ScriptError::Format(e.to_string()))
     }
 
-    /// Compiles the rules.
+    /// Returns the rules with compiled patterns.
     pub fn rules(&self) -> Result<Vec<ScriptRule>, ScriptError> {
         self.rules
             .iter()

@@ -7,33 +7,34 @@ use std::time::{Duration, SystemTime};
 
 use super::folder::Folder;
 use super::refs::{self, Change, Reason, Verdict};
-use super::{PrivateHistory, git, objects};
+use super::{PrivateHistory, git};
 use crate::domain::text::one_line;
 
-/// Maximum attempts to update a ref that still has its old value: another git may hold its lock.
+/// Maximum number of attempts to update a ref that still has its old value. An attempt fails while another git process
+/// holds the lock of the ref.
 const ATTEMPTS: usize = 3;
 /// Pause between two attempts, in addition to git's own wait for a lock.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Prefix of the refs that keep commits which no other ref has.
+/// Prefix of the refs that keep commits which no other ref reaches.
 const KEPT_COMMITS: &str = "refs/crewdeck/beside/";
-/// Maximum number of these refs. The oldest are deleted first.
+/// Maximum number of refs below [`KEPT_COMMITS`]. Beyond it, the oldest are deleted.
 const KEPT_COMMITS_MAX: usize = 100;
-/// Length of an abbreviated hash.
+/// Length of an abbreviated hash, in characters.
 const SHORT: usize = 12;
 
-/// A ref change that was not transferred.
+/// A ref change of a command that was not applied to the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRef {
-    /// The change.
+    /// The refused change.
     pub change: Change,
     /// Why it was refused.
     pub reason: Reason,
-    /// The ref that keeps the commits. `None`: other refs have them, or they are damaged.
+    /// The ref below [`KEPT_COMMITS`] that keeps the commits. `None`: other refs reach them, or objects are damaged.
     pub kept: Option<String>,
 }
 
 impl RefusedRef {
-    /// Formats a line for the model: what was refused, why, where the commits are, and what to do.
+    /// Formats a line for the model: which ref was not updated, why, where the commits are, and what to do.
     pub fn line(&self) -> String {
         let mut text = format!("[Ref not updated: {}. {}", self.change.name, self.why());
         if let (Some(kept), Some(new)) = (&self.kept, &self.change.new) {
@@ -72,7 +73,8 @@ impl RefusedRef {
         }
     }
 
-    /// Returns the command that makes only this ref change. The user must approve it.
+    /// Returns the git command that makes only this ref change, for the user to approve; `None` if no command can make
+    /// it.
     fn remedy(&self) -> Option<String> {
         let name = &self.change.name;
         match (&self.reason, &self.change.new) {
@@ -90,12 +92,12 @@ fn short(hash: &str) -> String {
 }
 
 impl PrivateHistory {
-    /// Applies the accepted changes. Returns the refused ones.
+    /// Applies the accepted changes to the repository. Returns the refused changes.
     pub(super) fn accept(
         &self,
         dir: &Folder,
         changes: &[Change],
-        objects: objects::CopyResult,
+        has_all_objects: bool,
     ) -> io::Result<Vec<RefusedRef>> {
         let packed = refs::read_packed(&self.common)?;
         let mut made: BTreeSet<String> = refs::read_names(dir, "made")?;
@@ -123,9 +125,7 @@ impl PrivateHistory {
             let is_whole = match &change.new {
                 // Only an object name is passed to git.
                 Some(new) if !refs::is_object(new) => false,
-                Some(new) if objects == objects::CopyResult::Some => {
-                    git::is_connected(&self.common, new)?
-                }
+                Some(new) if !has_all_objects => git::is_connected(&self.common, new)?,
                 Some(_) | None => true,
             };
             let done = match done {
@@ -159,7 +159,7 @@ impl PrivateHistory {
         Ok(refused)
     }
 
-    /// Returns whether the old commit is an ancestor of the new one.
+    /// Returns whether the new value of the ref contains its old value, so that no commit is lost.
     fn is_forward(&self, change: &Change) -> io::Result<bool> {
         match (&change.old, &change.new) {
             (Some(old), Some(new)) => git::is_ancestor(&self.common, old, new),
@@ -177,7 +177,8 @@ impl PrivateHistory {
         )
     }
 
-    /// Creates a ref that keeps the commits of a value if no other ref does. Returns its name.
+    /// Creates a ref below [`KEPT_COMMITS`] for the commit `value`, if no other ref reaches it. Returns the name of the
+    /// ref.
     fn keep_unreferenced(&self, value: Option<&str>) -> io::Result<Option<String>> {
         let Some(new) = value.filter(|new| refs::is_object(new)) else {
             return Ok(None);
@@ -221,7 +222,8 @@ impl PrivateHistory {
     }
 }
 
-/// Tries a change until it succeeds, the ref has neither its old nor its new value, or [`ATTEMPTS`] have failed.
+/// Tries to update a ref until it succeeds, the ref has neither its old nor its new value, or [`ATTEMPTS`] attempts
+/// have failed.
 fn try_to_update(
     change: &Change,
     mut update: impl FnMut() -> io::Result<Result<(), String>>,

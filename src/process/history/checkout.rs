@@ -12,22 +12,23 @@ use rustix::fs::FileType;
 use super::folder::Folder;
 use super::{FOLDER, git, refs};
 
-/// The folder of the copies.
+/// The folder of the copies, in the private folder.
 const COPIES: &str = "checkout";
-/// A file that exists while a command may have changed the files since the last check.
+/// The name of a file that exists from the start of a command until [`Checkout::check`] has checked the protected
+/// files.
 const RUNNING: &str = "running";
-/// The fingerprints of the files when they were copied.
+/// The name of the file with the fingerprint that each protected file had when it was copied.
 const FINGERPRINTS: &str = "stamps";
-/// Maximum bytes of `HEAD`.
+/// Maximum size of `HEAD`, in bytes.
 const HEAD_MAX: u64 = 1024;
-/// Maximum bytes of the index and the reflog. Longer ones are not copied.
+/// Maximum size of the index and of the reflog, in bytes. Larger files are not copied.
 const LARGE_MAX: u64 = 64 * 1024 * 1024;
-/// Minimum bytes of an index: a header and a checksum.
+/// Minimum size of an index, in bytes: a header and a checksum.
 const INDEX_MIN: usize = 32;
-/// Maximum bytes of the fingerprint file.
+/// Maximum size of the file [`FINGERPRINTS`], in bytes.
 const FINGERPRINTS_MAX: u64 = 4096;
 
-/// A protected file.
+/// A file in the git folder of a work directory that is restored if a command damages it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckoutFile {
     Head,
@@ -45,7 +46,7 @@ impl CheckoutFile {
         }
     }
 
-    /// The name of the copy.
+    /// Returns the name of the file's copy.
     fn label(self) -> &'static str {
         match self {
             CheckoutFile::Head => "HEAD",
@@ -68,12 +69,12 @@ pub struct Checkout<'a> {
     own: Folder,
     copies: Folder,
     common: &'a Path,
-    /// The private objects.
+    /// The folder of the private objects.
     objects: PathBuf,
 }
 
 impl<'a> Checkout<'a> {
-    /// Opens the files in the git folder `own`, whose private folder is `dir`.
+    /// Opens the protected files in the git folder `own`. Their copies are in the private folder `dir`.
     pub fn open(own: &Path, dir: &Folder, common: &'a Path) -> io::Result<Checkout<'a>> {
         Ok(Checkout {
             own: Folder::open(own)?,
@@ -83,12 +84,13 @@ impl<'a> Checkout<'a> {
         })
     }
 
-    /// Returns whether a command has started since the last [`Checkout::check`]. True if crewdeck was killed in between.
+    /// Returns whether a command has started since the last [`Checkout::check`]. This is also the case if crewdeck was
+    /// killed while a command ran.
     pub fn is_unchecked(&self) -> bool {
         matches!(self.copies.kind(RUNNING), Ok(Some(_)))
     }
 
-    /// Copies the files that have changed since their last copy. Call it before a command runs.
+    /// Copies the files that have changed since their last copy. Must be called before a command runs.
     pub fn save(&self) -> io::Result<()> {
         let old = self.fingerprints()?;
         let new = CheckoutFile::ALL.map(|file| self.fingerprint(file).unwrap_or_default());
@@ -113,7 +115,8 @@ impl<'a> Checkout<'a> {
         Ok(())
     }
 
-    /// Restores files that a command has damaged since [`Checkout::save`]. Returns one line per restored file.
+    /// Restores the files that a command has damaged since [`Checkout::save`]. Returns one line for the model per
+    /// restored file.
     pub fn check(&self) -> io::Result<Vec<String>> {
         let old = self.fingerprints()?;
         let mut notes = Vec::new();
@@ -132,7 +135,10 @@ impl<'a> Checkout<'a> {
                     None
                 }
                 Err(e) => {
-                    notes.push(format!("[{} of git was not checked: {e}.]", file.label()));
+                    notes.push(format!(
+                        "[The git file {} was not checked for damage: {e}.]",
+                        file.label()
+                    ));
                     continue;
                 }
             };
@@ -150,7 +156,7 @@ impl<'a> Checkout<'a> {
         Ok(notes)
     }
 
-    /// Returns the content to restore and a note about it. `None`: the file is valid.
+    /// Returns the content to restore and a note for the model; `None` if the file is valid.
     fn repair(
         &self,
         file: CheckoutFile,
@@ -176,7 +182,7 @@ impl<'a> Checkout<'a> {
         })
     }
 
-    /// Restores a `HEAD` that git does not accept as part of a repository. Returns a note about it.
+    /// Restores `HEAD` if git does not accept its content. Returns a note for the model about the restored file.
     pub fn check_head(&self) -> io::Result<Option<String>> {
         let now = match self.read(CheckoutFile::Head) {
             Ok(now) => now.unwrap_or_default(),
@@ -194,7 +200,7 @@ impl<'a> Checkout<'a> {
         Ok(Some(head_note(text(&copy), text(&now))))
     }
 
-    /// Returns whether a text is a valid `HEAD` that points to a commit.
+    /// Returns whether `text` is the content of a valid `HEAD` that points to an existing commit.
     fn has_commit(&self, text: &str) -> io::Result<bool> {
         match text.strip_prefix("ref: ") {
             _ if !is_head(text) => Ok(false),
@@ -203,7 +209,7 @@ impl<'a> Checkout<'a> {
         }
     }
 
-    /// Reads a file. `None`: it is missing or not a regular file.
+    /// Reads a protected file; `None` if it is missing or not a regular file.
     fn read(&self, file: CheckoutFile) -> io::Result<Option<Vec<u8>>> {
         let logs = match file {
             CheckoutFile::Head | CheckoutFile::Index => None,
@@ -251,7 +257,7 @@ fn text(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap_or_default().trim()
 }
 
-/// Returns whether a text has the form of a `HEAD` that names a branch or a commit.
+/// Returns whether `text` has the form of a `HEAD` file that names a branch or a commit.
 fn is_head(text: &str) -> bool {
     let Some(name) = text.strip_prefix("ref: ") else {
         return refs::is_object(text);
@@ -260,7 +266,7 @@ fn is_head(text: &str) -> bool {
     name.starts_with("refs/heads/") && name.split('/').all(is_plain)
 }
 
-/// Returns a note about a `HEAD` that was restored from `now` to `was`.
+/// Returns a note for the model about a `HEAD` that was restored from `now` to `was`.
 fn head_note(was: &str, now: &str) -> String {
     match now.strip_prefix("ref: ") {
         Some(name) if is_head(now) => format!(
@@ -274,12 +280,12 @@ fn head_note(was: &str, now: &str) -> String {
     }
 }
 
-/// Returns whether bytes start like an index. Git detects other damage by the checksum at the end.
+/// Returns whether the bytes start like a git index. Git itself detects other damage by the checksum at the end.
 fn is_index(bytes: &[u8]) -> bool {
     bytes.len() >= INDEX_MIN && bytes.starts_with(b"DIRC")
 }
 
-/// Returns the reflog `copy` plus the valid entries of `now` that it lacks.
+/// Returns the reflog `copy`, followed by the valid entries of `now` that `copy` lacks.
 fn with_new_entries(copy: &[u8], now: &[u8]) -> Vec<u8> {
     let lines = |bytes| <[u8]>::split(bytes, |byte| *byte == b'\n');
     let have: BTreeSet<&[u8]> = lines(copy).collect();

@@ -1,4 +1,5 @@
-//! The lock that marks a running command in a work directory, and the notes for the result of the next command.
+//! The lock that marks a running command in a work directory, and the notes that are shown in the result of the next
+//! command.
 
 use std::fs::File;
 use std::io;
@@ -6,9 +7,9 @@ use std::io;
 use super::folder::Folder;
 use super::{FILE_MAX, Phase, PrivateHistory, TransferReport};
 
-/// The file in the private folder that each running command and its supervisor hold a shared lock on.
+/// The name of the lock file in the private folder. Each running command and its supervisor hold a shared lock on it.
 const COMMANDS: &str = "commands";
-/// The file with the notes of transfers for the next command.
+/// The name of the file with notes of transfers that the result of the next command shows.
 const NOTES: &str = "notes";
 
 /// A shared lock that marks a running command. The kernel releases it when the process is killed.
@@ -16,7 +17,7 @@ const NOTES: &str = "notes";
 pub struct CommandLock(File);
 
 impl CommandLock {
-    /// Takes the lock. Waits while a transfer checks that no command runs.
+    /// Takes the lock. Blocks while [`if_unused`] holds it exclusively.
     pub(super) fn take(dir: &Folder) -> io::Result<CommandLock> {
         let file = dir.lock_file(COMMANDS)?;
         file.lock_shared()?;
@@ -31,17 +32,26 @@ impl Drop for CommandLock {
     }
 }
 
-/// Returns whether no command holds a [`CommandLock`]. The caller must hold the transfer lock, so that none can start.
-pub(super) fn is_unused(dir: &Folder) -> io::Result<bool> {
+/// Calls `then` if no command holds a [`CommandLock`], and returns its result. No command can take the lock until
+/// `then` returns. Returns `None` if a command holds the lock. The caller must hold the transfer lock.
+pub(super) fn if_unused<T>(dir: &Folder, then: impl FnOnce() -> T) -> io::Result<Option<T>> {
     let file = dir.lock_file(COMMANDS)?;
     match file.try_lock() {
-        Ok(()) => file.unlock().map(|()| true),
-        Err(std::fs::TryLockError::WouldBlock) => Ok(false),
+        Ok(()) => {
+            let result = then();
+            file.unlock().map(|()| Some(result))
+        }
+        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
         Err(std::fs::TryLockError::Error(e)) => Err(e),
     }
 }
 
-/// Stores the note of a transfer for the result of the next command.
+/// Returns whether a command or a transfer has ever run in the work directory.
+pub(super) fn exists(dir: &Folder) -> io::Result<bool> {
+    Ok(dir.kind(COMMANDS)?.is_some())
+}
+
+/// Stores the note of a transfer, if it has one, to be shown in the result of the next command.
 pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Result<()> {
     let Some(note) = transferred.note() else {
         return Ok(());
@@ -53,7 +63,7 @@ pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Resu
     dir.write(NOTES, &format!("{text}{note}\n"))
 }
 
-/// Takes the notes of earlier transfers.
+/// Reads and deletes the notes of earlier transfers.
 pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
     let text = dir.read(NOTES, FILE_MAX)?;
     if text.is_some() {
@@ -85,20 +95,21 @@ impl PrivateHistory {
         }
     }
 
-    /// Marks a command as running. Called by the supervisor, which survives if crewdeck is killed.
+    /// Marks a command as running until the returned lock is dropped. Called by the supervisor, which survives if
+    /// crewdeck is killed.
     ///
     /// # Errors
-    /// When the private folder cannot be written.
+    /// Fails if the private folder cannot be written.
     pub fn mark_running(&self) -> io::Result<CommandLock> {
         CommandLock::take(&self.folder()?)
     }
 }
 
 impl CommandTransfer {
-    /// Transfers the changes of the command.
+    /// Transfers the changes of the command to the repository. Returns what the model must know about the transfer.
     ///
     /// # Errors
-    /// When a file cannot be read or written, or git fails. No change is lost: the next transfer tries again.
+    /// Fails if a file cannot be read or written, or git fails. No change is lost: the next transfer tries again.
     pub fn finish(mut self) -> io::Result<TransferReport> {
         if self.phase == Phase::BeforePrivate {
             return self.history.transfer(Phase::After, &mut self.lock);

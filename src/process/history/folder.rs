@@ -11,10 +11,10 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-/// Maximum depth of a recursive removal.
+/// Maximum depth of folders that [`Folder::remove`] removes. It fails for deeper ones.
 const DEPTH_MAX: usize = 64;
 
-/// An open folder.
+/// An open folder. All methods resolve a single name in it.
 pub struct Folder(OwnedFd);
 
 fn folder_flags() -> OFlags {
@@ -22,7 +22,8 @@ fn folder_flags() -> OFlags {
 }
 
 impl Folder {
-    /// Opens a folder by path. Only for paths that commands cannot change.
+    /// Opens a folder by its path. Commands must not be able to change the path, because symbolic links in it are
+    /// followed.
     pub fn open(path: &Path) -> io::Result<Folder> {
         Ok(Folder(rustix::fs::open(
             path,
@@ -31,7 +32,6 @@ impl Folder {
         )?))
     }
 
-    /// Opens a subfolder.
     pub fn sub(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         let flags = folder_flags() | OFlags::NOFOLLOW;
         Ok(Folder(openat(
@@ -45,7 +45,7 @@ impl Folder {
     /// Opens a subfolder and creates it if it is missing. Replaces a symbolic link or special file of that name.
     ///
     /// # Errors
-    /// Also when there is a regular file of that name.
+    /// Also fails if there is a regular file of that name.
     pub fn make(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         let name = name.as_ref();
         match self.kind(name)? {
@@ -60,7 +60,7 @@ impl Folder {
         }
     }
 
-    /// Returns the type of an entry. `None`: there is none of that name.
+    /// Returns the type of an entry; `None` if there is no entry of that name.
     pub fn kind(&self, name: impl AsRef<OsStr>) -> io::Result<Option<FileType>> {
         match statat(&self.0, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
@@ -69,7 +69,7 @@ impl Folder {
         }
     }
 
-    /// Returns all entries.
+    /// Returns the name and type of each entry.
     pub fn entries(&self) -> io::Result<Vec<(OsString, FileType)>> {
         let mut out = Vec::new();
         for entry in Dir::read_from(&self.0)? {
@@ -86,10 +86,11 @@ impl Folder {
         Ok(out)
     }
 
-    /// Reads a text file. `None`: there is no entry of that name.
+    /// Reads a text file; `None` if there is no entry of that name.
     ///
     /// # Errors
-    /// Also when it is not a regular file, longer than `max` bytes ([`io::ErrorKind::FileTooLarge`]) or not UTF-8.
+    /// Also fails if the entry is not a regular file, is longer than `max` bytes ([`io::ErrorKind::FileTooLarge`]) or
+    /// is not UTF-8.
     pub fn read(&self, name: impl AsRef<OsStr>, max: u64) -> io::Result<Option<String>> {
         let Some(bytes) = self.read_bytes(name, max)? else {
             return Ok(None);
@@ -99,7 +100,7 @@ impl Folder {
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
     }
 
-    /// Like [`Folder::read`], but for any content.
+    /// Like [`Folder::read`], but for files that need not be UTF-8.
     pub fn read_bytes(&self, name: impl AsRef<OsStr>, max: u64) -> io::Result<Option<Vec<u8>>> {
         // Without NONBLOCK, opening a pipe would wait for its other end.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -120,7 +121,8 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    /// Returns a text that changes when a file is written or replaced. Includes the ctime, which commands cannot set.
+    /// Returns a text that changes when the file is written or replaced. It includes the ctime, which commands cannot
+    /// set.
     pub fn fingerprint(&self, name: &str) -> io::Result<String> {
         let stat = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(format!(
@@ -129,7 +131,7 @@ impl Folder {
         ))
     }
 
-    /// Creates a new file. Fails if it exists.
+    /// Creates a new file with this content. Fails if an entry of that name exists.
     pub fn create(&self, name: impl AsRef<OsStr>, text: &str) -> io::Result<()> {
         self.create_bytes(name, text.as_bytes())
     }
@@ -141,12 +143,12 @@ impl Folder {
         File::from(file).write_all(bytes)
     }
 
-    /// Replaces an entry of any type by a file with this content, atomically.
+    /// Replaces an entry of any type by a file with this content. Readers see the old or the new file, never a part.
     pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
         self.write_bytes(name, text.as_bytes())
     }
 
-    /// Like [`Folder::write`], but for any content.
+    /// Like [`Folder::write`], but for content that need not be UTF-8.
     pub fn write_bytes(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let new = format!("{name}.new");
         self.remove(&new)?;
@@ -157,7 +159,7 @@ impl Folder {
         self.rename(&new, self, name)
     }
 
-    /// Opens a file to lock it. Creates it if it is missing.
+    /// Opens the file for locking. Creates it if it is missing.
     pub fn lock_file(&self, name: &str) -> io::Result<File> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -165,7 +167,7 @@ impl Folder {
         Ok(File::from(openat(&self.0, name, flags, mode)?))
     }
 
-    /// Moves an entry to another folder. Replaces a file there.
+    /// Moves the entry `name` to the folder `to` under the name `other`. Replaces a file of that name.
     pub fn rename(
         &self,
         name: impl AsRef<OsStr>,
@@ -190,7 +192,7 @@ impl Folder {
         Ok(unlinkat(&self.0, name.as_ref(), AtFlags::REMOVEDIR)?)
     }
 
-    /// Removes an entry of any type, recursively. Succeeds if it is missing.
+    /// Removes an entry of any type, recursively. Succeeds if there is no entry of that name.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         self.remove_to(name.as_ref(), DEPTH_MAX)
     }

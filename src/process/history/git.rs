@@ -1,4 +1,4 @@
-//! The git commands of a transfer. They run outside the sandbox, only on folders that crewdeck chooses.
+//! The git commands that a transfer runs. They run outside the sandbox, only on folders that crewdeck chooses.
 
 use std::collections::BTreeSet;
 use std::io::{self, Seek, Write};
@@ -11,13 +11,13 @@ use crate::process::environment;
 
 /// Timeout of one git command.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Precedes arguments that a command may have written, so that git does not take them for options.
+/// The option before arguments that an agent's command may have written, so that git does not read them as options.
 const END_OF_OPTIONS: &str = "--end-of-options";
 /// Maximum pause between two checks of whether git has exited.
 const PAUSE_MAX: Duration = Duration::from_millis(10);
 
-/// Returns a `git` command for the repository `common`, without hooks, automatic maintenance and replace refs. It waits up
-/// to 2 s for locks of refs.
+/// Returns a `git` command for the repository `common`, without hooks, automatic maintenance and replace refs. The
+/// command waits up to 2 s for locks of refs.
 pub fn command(common: &Path) -> Command {
     let mut command = Command::new("git");
     for (name, _) in std::env::vars_os() {
@@ -43,7 +43,7 @@ pub fn command(common: &Path) -> Command {
     command
 }
 
-/// Returns `core.hooksPath` of the git folder `own`. `None`: it is not set.
+/// Returns the setting `core.hooksPath` of the git folder `own`; `None` if it is not set.
 pub fn hooks_path(own: &Path) -> Option<PathBuf> {
     let git = command(own);
     // Takes only the environment of [`command`], not its arguments, which override the setting.
@@ -65,10 +65,10 @@ pub fn hooks_path(own: &Path) -> Option<PathBuf> {
     (!text.is_empty()).then(|| text.into())
 }
 
-/// Waits for a git command. If it failed, the inner error is the last line of its standard error.
+/// Waits until a git command exits. If git failed, the inner error is the last line of its standard error.
 ///
 /// # Errors
-/// [`io::ErrorKind::TimedOut`] when it was killed after [`TIMEOUT`]. The failure says nothing about its input then.
+/// Fails with [`io::ErrorKind::TimedOut`] if git was killed after [`TIMEOUT`]; this says nothing about its input.
 pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
     let until = Instant::now() + TIMEOUT;
     let mut pause = Duration::from_micros(200);
@@ -106,7 +106,7 @@ pub fn is_ancestor(common: &Path, old: &str, new: &str) -> io::Result<bool> {
     Ok(wait(child)?.is_ok())
 }
 
-/// Returns whether objects can be written to the repository. Tries it with the empty blob.
+/// Returns whether git can write objects to the repository. Tries it by writing the empty blob.
 pub fn can_write(common: &Path) -> bool {
     let child = command(common)
         .args(["hash-object", "-w", "--stdin"])
@@ -114,7 +114,8 @@ pub fn can_write(common: &Path) -> bool {
     child.and_then(wait).is_ok_and(|done| done.is_ok())
 }
 
-/// Returns whether all objects that `new` needs and that no ref reaches exist.
+/// Returns whether no object is missing that `new` needs. Objects that refs of the repository reach are assumed to
+/// exist.
 pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
     let child = command(common)
         .args([
@@ -130,7 +131,7 @@ pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
     Ok(wait(child)?.is_ok())
 }
 
-/// Returns whether a hash names a commit in the repository or in the object folder `private`.
+/// Returns whether `hash` names a commit in the repository or in the object folder `private`.
 pub fn is_commit(common: &Path, private: &Path, hash: &str) -> io::Result<bool> {
     let child = command(common)
         .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", private)
@@ -144,7 +145,7 @@ pub fn is_commit(common: &Path, private: &Path, hash: &str) -> io::Result<bool> 
     Ok(wait(child)?.is_ok())
 }
 
-/// Returns whether `new` has commits that no ref reaches.
+/// Returns whether `new` reaches commits that no ref of the repository reaches. True if git fails.
 pub fn has_new_commits(common: &Path, new: &str) -> io::Result<bool> {
     let mut list = tempfile::tempfile()?;
     let child = command(common)
@@ -158,7 +159,7 @@ pub fn has_new_commits(common: &Path, new: &str) -> io::Result<bool> {
     Ok(done.is_err() || !io::read_to_string(list)?.is_empty())
 }
 
-/// Creates, updates or deletes a ref if it still has its old value. The inner error is git's message.
+/// Creates, updates or deletes a ref if it still has its old value. The inner error is the message of git.
 pub fn update_ref(common: &Path, change: &Change) -> io::Result<Result<(), String>> {
     let mut git = command(common);
     git.args(["update-ref", "-m", "crewdeck: from a command of an agent"]);
@@ -171,7 +172,7 @@ pub fn update_ref(common: &Path, change: &Change) -> io::Result<Result<(), Strin
     wait(git.spawn()?)
 }
 
-/// Returns those of the objects that the repository does not have.
+/// Returns the objects among `names` that the repository does not have.
 pub fn missing(common: &Path, names: &[String]) -> io::Result<BTreeSet<String>> {
     let (mut list, mut answers) = (tempfile::tempfile()?, tempfile::tempfile()?);
     list.write_all((names.join("\n") + "\n").as_bytes())?;

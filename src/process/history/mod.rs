@@ -21,12 +21,16 @@
 //! Objects are copied through git, which computes their names from their content: a damaged or substituted object never
 //! enters the repository under another name, and no file of the repository shares an inode with one that a command can
 //! write.
+//!
+//! Processes that are killed leave locks in the private folders. Each transfer removes them if no command runs, as does
+//! the repair when a crew starts: see `leftovers`.
 
 mod accept;
 mod checkout;
 mod command_lock;
 mod folder;
 mod git;
+mod leftovers;
 mod objects;
 mod refs;
 
@@ -42,28 +46,29 @@ use checkout::Checkout;
 pub use command_lock::{CommandLock, CommandTransfer};
 use folder::Folder;
 pub use git::hooks_path;
+pub use leftovers::{remove_stale_locks, stale_locks};
 pub use refs::Branch;
 use refs::Refs;
 
-/// The folder in a git folder that contains the private history.
+/// The name of the folder with the private history, in the git folder of a work directory.
 pub const FOLDER: &str = "crewdeck";
-/// Where the shared objects are mounted, below [`FOLDER`] of the common git folder.
+/// The folder at which a sandbox mounts the shared objects, below [`FOLDER`] in the common git folder.
 pub const SHARED_OBJECTS: &str = "shared";
-/// The suffix with which the supervisor renames a file that a command must not create but the user may.
+/// The suffix that the supervisor appends to the name of a file which the user may create but a command must not.
 pub const SET_ASIDE: &str = ".set-aside";
-/// crewdeck's own refs. They keep objects alive and are hidden from commands.
+/// Prefix of crewdeck's own refs. They keep objects alive and are hidden from commands.
 const KEPT_REFS: &str = "refs/crewdeck/";
-/// Maximum stash entries whose objects are kept.
+/// Maximum number of stash entries whose objects are kept. Garbage collection may delete the objects of older entries.
 const STASH_MAX: usize = 64;
-/// Maximum bytes of a small file.
+/// Maximum size of a small file such as the notes, in bytes.
 const FILE_MAX: u64 = 64 * 1024;
-/// Maximum bytes of the stash's reflog.
+/// Maximum size of the stash's reflog, in bytes.
 const LOG_MAX: u64 = 16 * 1024 * 1024;
-/// Maximum bytes of a list of alternates.
+/// Maximum size of the repository's `objects/info/alternates`, in bytes.
 const ALTERNATES_MAX: u64 = 1024 * 1024;
-/// Maximum bytes of a repository's `config`.
+/// Maximum size of a repository's `config`, in bytes.
 const CONFIG_MAX: u64 = 4 * 1024 * 1024;
-/// Maximum refused refs to list in the result of a command.
+/// Maximum number of refused refs that the result of a command lists. The others are counted.
 const NAMED_MAX: usize = 5;
 
 /// The private history of one work directory: objects, refs and reflogs that commands there write to.
@@ -71,11 +76,11 @@ const NAMED_MAX: usize = 5;
 pub struct PrivateHistory {
     /// The git folder that all worktrees share.
     pub common: PathBuf,
-    /// [`FOLDER`] in the git folder of the work directory.
+    /// The private folder: [`FOLDER`] in the git folder of the work directory.
     pub dir: PathBuf,
-    /// The name of this work directory in crewdeck's own refs.
+    /// The name of the work directory, unique in the repository. Part of the names of its refs below [`KEPT_REFS`].
     pub name: String,
-    /// The branch that commands here can update.
+    /// The branch that commands in this work directory can update.
     pub branch: Branch,
 }
 
@@ -92,19 +97,19 @@ pub enum Phase {
     Recovery,
 }
 
-/// The result of a transfer that the model must know about.
+/// What the model must know about a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransferReport {
-    /// Refs that were not updated.
+    /// Ref changes that were not applied to the repository.
     pub refused: Vec<RefusedRef>,
-    /// One line per file in the work directory's git folder that was restored.
+    /// One line for each file in the git folder of the work directory that was restored.
     pub restored: Vec<String>,
-    /// Notes of transfers before the command.
+    /// Notes of transfers that ran before the command.
     pub earlier: Option<String>,
 }
 
 impl TransferReport {
-    /// Returns a note for the model. `None`: all changes were transferred.
+    /// Returns a note for the model; `None` if nothing was refused or restored.
     pub fn note(&self) -> Option<String> {
         let refused = self.refused.iter().take(NAMED_MAX);
         let mut lines: Vec<String> = Vec::new();
@@ -123,8 +128,8 @@ impl TransferReport {
 }
 
 impl PrivateHistory {
-    /// Returns the private history for a work directory whose git folder is `own`. `None`: the repository stores its refs
-    /// in a format that cannot be copied file by file.
+    /// Returns the private history of a work directory whose git folder is `own`. `None` if the repository stores its
+    /// refs in a format that cannot be copied file by file.
     pub fn of(own: &Path, common: &Path, name: &str, branch: Branch) -> Option<PrivateHistory> {
         can_be_private(common).then(|| PrivateHistory {
             common: common.to_path_buf(),
@@ -134,10 +139,10 @@ impl PrivateHistory {
         })
     }
 
-    /// Creates missing private folders.
+    /// Creates the private folders and files that are missing.
     ///
     /// # Errors
-    /// When a folder or file cannot be written.
+    /// Fails if a folder or file cannot be written.
     pub fn prepare(&self) -> io::Result<()> {
         let dir = self.folder()?;
         for path in [
@@ -199,13 +204,13 @@ impl PrivateHistory {
         Ok(())
     }
 
-    /// Opens the private folder. Creates it if it is missing.
+    /// Opens the private folder, and creates it if it is missing.
     fn folder(&self) -> io::Result<Folder> {
         Folder::open(self.own())?.make(FOLDER)
     }
 
-    /// Returns whether a command has left changes to transfer: new objects, or a new value of [`Self::branch`]. Takes only
-    /// a few system calls.
+    /// Returns whether a command has left changes to transfer: new objects, or a new value of [`Self::branch`]. Cheap:
+    /// takes only a few system calls.
     pub fn is_pending(&self) -> bool {
         let own = self.dir.parent().map(Folder::open);
         let Some(Ok(dir)) = own.map(|own| own.and_then(|own| own.sub(FOLDER))) else {
@@ -232,9 +237,8 @@ impl PrivateHistory {
     fn transfer(&self, phase: Phase, own: &mut Option<CommandLock>) -> io::Result<TransferReport> {
         self.prepare()?;
         let dir = self.folder()?;
-        let lock = dir.lock_file("lock")?;
-        lock.lock()?;
-        let was_unused = command_lock::is_unused(&dir)?;
+        let _lock = lock(&dir)?;
+        let was_unused = leftovers::remove_if_unused(&dir)?;
         match phase {
             Phase::BeforePrivate | Phase::BeforeRepository => *own = Some(CommandLock::take(&dir)?),
             Phase::Recovery if !was_unused => return Ok(TransferReport::default()),
@@ -244,7 +248,7 @@ impl PrivateHistory {
         let is_unused = match phase {
             Phase::After => {
                 drop(own.take());
-                command_lock::is_unused(&dir)?
+                leftovers::remove_if_unused(&dir)?
             }
             Phase::BeforePrivate | Phase::BeforeRepository | Phase::Recovery => was_unused,
         };
@@ -271,7 +275,8 @@ impl PrivateHistory {
         Ok(done)
     }
 
-    /// Moves a `shallow` file that the supervisor has renamed into the private folder. Returns a note about it.
+    /// Moves a `shallow` file that the supervisor has renamed into the private folder. Returns a note for the model
+    /// about it.
     fn shallow_note(&self, dir: &Folder) -> io::Result<Option<String>> {
         let aside = format!("shallow{SET_ASIDE}");
         let own = Folder::open(self.own())?;
@@ -288,7 +293,7 @@ impl PrivateHistory {
         )))
     }
 
-    /// The git folder of the work directory.
+    /// Returns the git folder of the work directory.
     fn own(&self) -> &Path {
         self.dir.parent().unwrap_or(Path::new("/"))
     }
@@ -304,13 +309,13 @@ impl PrivateHistory {
             None => Vec::new(),
         };
         let stash = stash(dir)?;
-        let mut objects = objects::CopyResult::All;
+        let mut has_all_objects = true;
         if objects::has_objects(dir) {
-            objects = objects::copy(dir, &self.dir, &self.common)?;
+            has_all_objects = objects::copy(dir, &self.dir, &self.common)?;
         }
         let is_stash_kept = self.keep_stash(&stash, &shared)?;
         if !changes.is_empty() {
-            refused = self.accept(dir, &changes, objects)?;
+            refused = self.accept(dir, &changes, has_all_objects)?;
         }
         if !changes.is_empty() || is_stash_kept {
             shared = self.shared()?;
@@ -352,7 +357,7 @@ impl PrivateHistory {
     }
 }
 
-/// Returns the stash commits of a work directory, newest last, at most [`STASH_MAX`].
+/// Returns the commits of the stash entries of a work directory, newest last, at most [`STASH_MAX`].
 fn stash(dir: &Folder) -> io::Result<Vec<String>> {
     let log = match dir.sub("logs")?.sub("refs") {
         // An unreadable reflog counts as an empty stash.
@@ -367,8 +372,8 @@ fn stash(dir: &Folder) -> io::Result<Vec<String>> {
     Ok(last.cloned().collect())
 }
 
-/// Returns whether the refs of a repository can be copied file by file. The reftable format cannot. Reads only the
-/// repository's `config`, which commands cannot write.
+/// Returns whether the refs of a repository are stored as files that can be copied, and not in the reftable format.
+/// Reads only the repository's `config`, which commands cannot write.
 pub fn can_be_private(common: &Path) -> bool {
     let config = Folder::open(common).and_then(|common| common.read_bytes("config", CONFIG_MAX));
     let config = config.ok().flatten().unwrap_or_default();
@@ -378,17 +383,9 @@ pub fn can_be_private(common: &Path) -> bool {
 }
 
 /// Transfers the changes that a killed crew has left, in all work directories of a repository where no command runs.
-/// Refused changes are listed in the result of the next command there.
+/// The result of the next command in a work directory lists the changes that were refused.
 pub fn recover(root_git: &Path, common: &Path) {
-    let root = PrivateHistory::of(root_git, common, "root", Branch::checked_out(root_git));
-    let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten();
-    let trees = entries.flatten().filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        let own = entry.path();
-        let is_other = own != root_git && own.join(FOLDER).is_dir();
-        is_other.then(|| PrivateHistory::of(&own, common, &name, Branch::of_worktree(&name)))?
-    });
-    for history in root.into_iter().chain(trees) {
+    for history in all(root_git, common) {
         if history.is_pending() {
             // The next command there tries again.
             if let Err(why) = history.transfer(Phase::Recovery, &mut None) {
@@ -398,10 +395,22 @@ pub fn recover(root_git: &Path, common: &Path) {
     }
 }
 
-/// Removes locks that a killed git has left in the private refs of a git folder. Call it only while no command runs there.
-pub fn unlock(own: &Path) {
-    let private = Folder::open(own).and_then(|own| own.sub(FOLDER));
-    if let Ok(refs) = private.and_then(|private| private.sub("refs")) {
-        refs::unlock(&refs);
-    }
+/// Returns the private histories of all work directories of a repository.
+fn all(root_git: &Path, common: &Path) -> impl Iterator<Item = PrivateHistory> {
+    let root = PrivateHistory::of(root_git, common, "root", Branch::checked_out(root_git));
+    let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten();
+    let trees = entries.flatten().filter_map(move |entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let own = entry.path();
+        let is_other = own != root_git && own.join(FOLDER).is_dir();
+        is_other.then(|| PrivateHistory::of(&own, common, &name, Branch::of_worktree(&name)))?
+    });
+    root.into_iter().chain(trees)
+}
+
+/// Takes the transfer lock of a private folder. Blocks while another transfer runs.
+fn lock(dir: &Folder) -> io::Result<fs::File> {
+    let lock = dir.lock_file("lock")?;
+    lock.lock()?;
+    Ok(lock)
 }

@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use super::folder::Folder;
-use super::git;
+use super::{git, leftovers};
 
-/// Fewer objects than this are stored loose, as git does for received objects (`fetch.unpackLimit`).
+/// Number of new objects from which on they are stored as a pack, as git does for received objects
+/// (`fetch.unpackLimit`). Fewer objects are stored loose.
 const UNPACK_LIMIT: usize = 100;
 
-/// Maximum copy attempts when some objects are damaged.
+/// Maximum number of attempts to copy parts of the objects when some of them are damaged.
 const SALVAGE_MAX: usize = 256;
 
-/// The folder for objects that cannot be copied, next to the private objects.
+/// The folder that receives objects which cannot be copied, in the private folder.
 const ASIDE: &str = "aside";
 
 /// Returns whether a private folder contains objects.
@@ -30,21 +31,12 @@ pub fn has_objects(dir: &Folder) -> bool {
         || objects.sub("pack").is_ok_and(|pack| !all(&pack).is_empty())
 }
 
-/// Whether a copy was complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CopyResult {
-    /// All objects were copied.
-    All,
-    /// Damaged objects were skipped.
-    Some,
-}
-
 /// Moves all objects of the private folder `dir`, whose path is `path`, into the repository `common`. Damaged objects are
-/// moved to the folder [`ASIDE`].
+/// moved to the folder [`ASIDE`]. Returns whether there were none.
 ///
 /// # Errors
 /// When a file cannot be read or written, or git fails for another reason. No object is removed then.
-pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> {
+pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<bool> {
     let private = &path.join("objects");
     let objects = dir.sub("objects")?;
     let found = find(&objects)?;
@@ -53,7 +45,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> 
         names = all_names(private, common)?;
     }
     let mut missing = BTreeSet::new();
-    let mut copied = CopyResult::All;
+    let mut is_complete = true;
     if !names.is_empty()
         && let Err(why) = transfer(&names, private, common)
     {
@@ -61,7 +53,7 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> 
         if why.kind() == io::ErrorKind::TimedOut || !salvage(&names, private, common) {
             return Err(why);
         }
-        copied = CopyResult::Some;
+        is_complete = false;
         missing = git::missing(common, &names)?;
     }
     for (start, rest) in &found.loose {
@@ -86,10 +78,11 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> 
         // Fails if a new object was added in the meantime.
         let _ = objects.remove_folder(folder);
     }
-    Ok(copied)
+    Ok(is_complete)
 }
 
-/// Moves a file to the folder [`ASIDE`] under a free name. Returns its path below `dir`.
+/// Moves a file to the folder [`ASIDE`], under a name that is not in use there. Returns the new path, relative to
+/// `dir`.
 pub fn move_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Result<PathBuf> {
     let aside = dir.make(ASIDE)?;
     let mut free = to.to_string();
@@ -103,7 +96,7 @@ pub fn move_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Re
     Ok(Path::new(ASIDE).join(free))
 }
 
-/// Copies the readable objects by bisection. Returns whether the repository can be written to at all.
+/// Finds the readable objects by bisection and copies them. Returns whether the repository can be written to at all.
 fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
     let mut parts = vec![names];
     let mut tries = SALVAGE_MAX;
@@ -122,7 +115,7 @@ fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
 
 #[derive(Default)]
 struct PrivateObjects {
-    /// Loose objects as (folder name, file name).
+    /// Loose objects, as pairs of folder name and file name.
     loose: Vec<(String, String)>,
     folders: Vec<String>,
     packs: Vec<OsString>,
@@ -133,6 +126,8 @@ fn find(objects: &Folder) -> io::Result<PrivateObjects> {
     let mut found = PrivateObjects::default();
     for (name, kind) in objects.entries()? {
         match name.to_str() {
+            // A running git may hold it.
+            _ if kind.is_file() && leftovers::is_lock(&name) => {}
             _ if !kind.is_dir() => objects.remove_file(&name)?,
             Some("pack") => {
                 for file in files(objects, "pack")? {
@@ -181,7 +176,7 @@ fn is_hex(text: &str, length: std::ops::RangeInclusive<usize>) -> bool {
     length.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Lists the names of all objects in a folder, including packs.
+/// Returns the names of all objects in an object folder, including those in packs.
 fn all_names(private: &Path, common: &Path) -> io::Result<Vec<String>> {
     let mut list = tempfile::tempfile()?;
     let child = git::command(common)

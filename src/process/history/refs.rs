@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::Folder;
 
-/// Refs by full name. The value is a hash or `ref: NAME`.
+/// Refs by their full name. The value is a hash or `ref: NAME`.
 pub type Refs = BTreeMap<String, String>;
 
-/// Maximum bytes of a ref's value.
+/// Maximum size of a file that contains the value of a ref, in bytes.
 const VALUE_MAX: u64 = 1024;
-/// Maximum nesting of folders in `refs`.
+/// Maximum depth of folders below `refs`. Refs in deeper folders are ignored.
 const DEPTH_MAX: usize = 32;
-/// Maximum bytes of a list of refs.
+/// Maximum size of a file that lists refs, in bytes.
 const LIST_MAX: u64 = 256 * 1024 * 1024;
-/// Prefixes below which commands can create refs. Others, such as `refs/replace/`, change how git shows the history.
+/// Prefixes of the refs that commands can create. Others, such as `refs/replace/`, change how git shows the history.
 const CREATABLE: &[&str] = &["refs/heads/", "refs/tags/", "refs/notes/", "refs/remotes/"];
-/// Refs that belong to one work directory. They are not transferred.
+/// Refs that exist separately in each work directory. They are not transferred.
 const PRIVATE: &[&str] = &[
     "refs/stash",
     "refs/bisect/",
@@ -46,7 +46,7 @@ impl Branch {
         Branch::Own(format!("refs/heads/wt/{name}"))
     }
 
-    /// Returns whether this is the branch `full`.
+    /// Returns whether this is the branch with the full name `full`.
     pub fn is(&self, full: &str) -> bool {
         match self {
             Branch::Own(name) | Branch::ForwardOnly(name) => name == full,
@@ -54,7 +54,7 @@ impl Branch {
         }
     }
 
-    /// Returns the branch in the `HEAD` of a git folder.
+    /// Returns the branch that `HEAD` of a git folder names, as one that can only be fast-forwarded.
     pub fn checked_out(git_dir: &Path) -> Branch {
         let folder = Folder::open(git_dir).ok();
         let text = folder.and_then(|folder| value(&folder, "HEAD").ok()?);
@@ -66,19 +66,19 @@ impl Branch {
     }
 }
 
-/// A change of a ref. A value of `None` means that the ref does not exist.
+/// A change of a ref. `None` as a value means that the ref does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The full name.
+    /// The full name of the ref.
     pub name: String,
-    /// The value before.
+    /// The value of the ref before the change.
     pub old: Option<String>,
-    /// The value now.
+    /// The value of the ref after the change.
     pub new: Option<String>,
 }
 
 impl Change {
-    /// Takes the old value from `packed` if the ref was not loose.
+    /// Returns the change with the old value from `packed`, if it has none because the ref was not loose.
     pub fn with_packed(self, packed: &Refs) -> Change {
         Change {
             old: self.old.or_else(|| packed.get(&self.name).cloned()),
@@ -90,41 +90,41 @@ impl Change {
 /// The decision on a ref change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Apply it.
+    /// Apply the change.
     Accept,
-    /// Apply it if it is a fast-forward.
+    /// Apply the change if it is a fast-forward.
     AcceptForward,
-    /// Leave it in the work directory.
+    /// Do not transfer the change, because the ref exists separately in each work directory.
     Private,
-    /// Do not apply it.
+    /// Do not apply the change to the repository, for this reason.
     Refuse(Reason),
 }
 
 /// Why a ref change is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// It is or becomes a symbolic ref.
+    /// The ref is a symbolic ref, or would become one.
     Symbolic,
-    /// Its new value is not an object name.
+    /// The new value is not the hash of an object.
     NoHash,
-    /// Only crewdeck updates it.
+    /// Only crewdeck updates this ref.
     Managed,
-    /// It is new and not below a prefix where commands can create refs.
+    /// The ref is new and has none of the prefixes below which commands can create refs.
     WrongPlace,
-    /// Commands in the same work directory did not create it.
+    /// The ref was not created by a command in the same work directory.
     NotMadeHere,
     /// The new value lacks commits of the old one.
     LosesCommits,
     /// Objects that the new value needs are damaged or missing.
     Incomplete,
-    /// Another process changed it since the command started.
+    /// Another process changed the ref since the command started.
     Moved,
-    /// Git refuses, with its message.
+    /// Git rejected the update, with this message.
     Git(String),
 }
 
-/// Decides on a ref change of a command that the user did not approve. `made`: the refs that commands in the same work
-/// directory have created.
+/// Decides whether to apply a ref change of a command that the user did not approve. `made` lists the refs that
+/// commands in the same work directory have created.
 pub fn verdict(change: &Change, branch: &Branch, made: &BTreeSet<String>) -> Verdict {
     let name = change.name.as_str();
     if is_private(name) {
@@ -159,24 +159,24 @@ pub fn verdict(change: &Change, branch: &Branch, made: &BTreeSet<String>) -> Ver
     Verdict::Refuse(Reason::NotMadeHere)
 }
 
-/// Returns whether a ref belongs to one work directory.
+/// Returns whether the ref exists separately in each work directory.
 pub fn is_private(name: &str) -> bool {
     PRIVATE
         .iter()
         .any(|own| name == *own || own.ends_with('/') && name.starts_with(own))
 }
 
-/// Returns whether a text is a hash other than all zeros, which git uses for a missing ref.
+/// Returns whether `text` is a hash, but not the one of all zeros that git uses for a missing ref.
 pub fn is_object(text: &str) -> bool {
     is_hash(text) && text.bytes().any(|b| b != b'0')
 }
 
-/// Returns whether a text has the form of a SHA-1 or SHA-256 hash.
+/// Returns whether `text` has the form of a SHA-1 or SHA-256 hash.
 pub fn is_hash(text: &str) -> bool {
     (text.len() == 40 || text.len() == 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Returns the differences between two sets of refs, sorted by name.
+/// Returns the differences between two sets of refs, sorted by the name of the ref.
 pub fn changes(before: &Refs, now: &Refs) -> Vec<Change> {
     let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
     let change = |name: &String| Change {
@@ -188,7 +188,7 @@ pub fn changes(before: &Refs, now: &Refs) -> Vec<Change> {
     all.filter(|change| change.old != change.new).collect()
 }
 
-/// Reads the loose refs in a folder `refs`.
+/// Reads all loose refs below a folder `refs`.
 pub fn read_loose(refs: &Folder) -> io::Result<Refs> {
     let mut out = Refs::new();
     read_folder(refs, "refs", 0, &mut out)?;
@@ -217,14 +217,14 @@ fn read_folder(folder: &Folder, name: &str, depth: usize, out: &mut Refs) -> io:
     Ok(())
 }
 
-/// Reads the value of a loose ref. `None`: it does not exist.
+/// Reads the value of a loose ref; `None` if the ref does not exist.
 fn value(folder: &Folder, name: &str) -> io::Result<Option<String>> {
     let text = folder.read(name, VALUE_MAX)?.unwrap_or_default();
     let text = text.trim();
     Ok((!text.is_empty()).then(|| text.to_string()))
 }
 
-/// Reads the loose ref `name` in a folder that contains `refs`.
+/// Returns the value of the loose ref `name`, in a folder `dir` that contains `refs`.
 pub fn loose(dir: &Folder, name: &str) -> Option<String> {
     match name.split_once('/') {
         Some((folder, rest)) => loose(&dir.sub(folder).ok()?, rest),
@@ -232,17 +232,17 @@ pub fn loose(dir: &Folder, name: &str) -> Option<String> {
     }
 }
 
-/// Reads the packed refs of a repository.
+/// Reads the refs in the file `packed-refs` of a repository.
 ///
 /// # Errors
-/// Also when `packed-refs` is not a regular file or longer than [`LIST_MAX`] bytes.
+/// Also fails if `packed-refs` is not a regular file or is longer than [`LIST_MAX`] bytes.
 pub fn read_packed(common: &Path) -> io::Result<Refs> {
     let list = read_list(&Folder::open(common)?, "packed-refs");
     let list = list.map_err(|e| io::Error::new(e.kind(), format!("packed-refs: {e}")))?;
     Ok(list.unwrap_or_default())
 }
 
-/// Reads the value of a ref of a repository, loose or packed.
+/// Returns the value of a ref of a repository, loose or packed; `None` if the ref does not exist.
 pub fn current(common: &Path, name: &str) -> io::Result<Option<String>> {
     match loose(&Folder::open(common)?, name) {
         Some(value) => Ok(Some(value)),
@@ -250,7 +250,7 @@ pub fn current(common: &Path, name: &str) -> io::Result<Option<String>> {
     }
 }
 
-/// Reads the refs of a repository, loose or packed, whose names start with `prefix`.
+/// Returns the refs of a repository, loose or packed, whose names start with `prefix`.
 pub fn refs_below(common: &Path, prefix: &str) -> io::Result<Refs> {
     let mut all = read_packed(common)?;
     all.extend(read_loose(&Folder::open(&common.join("refs"))?)?);
@@ -258,7 +258,7 @@ pub fn refs_below(common: &Path, prefix: &str) -> io::Result<Refs> {
     Ok(all)
 }
 
-/// Reads a list of `VALUE NAME` lines. `None`: the file does not exist.
+/// Reads a file of `VALUE NAME` lines; `None` if the file does not exist.
 pub fn read_list(dir: &Folder, name: &str) -> io::Result<Option<Refs>> {
     Ok(dir.read(name, LIST_MAX)?.map(|text| parse_list(&text)))
 }
@@ -274,57 +274,43 @@ fn parse_list(text: &str) -> Refs {
         .collect()
 }
 
-/// Writes a list of `VALUE NAME` lines.
+/// Writes a file of `VALUE NAME` lines.
 pub fn write_list(dir: &Folder, name: &str, refs: &Refs) -> io::Result<()> {
     let lines = refs.iter().map(|(name, value)| format!("{value} {name}\n"));
     dir.write(name, &lines.collect::<String>())
 }
 
-/// Reads a list of names, one per line.
+/// Reads a file of names, one per line.
 pub fn read_names(dir: &Folder, name: &str) -> io::Result<BTreeSet<String>> {
     let text = dir.read(name, LIST_MAX)?.unwrap_or_default();
     Ok(text.lines().map(String::from).collect())
 }
 
-/// Writes a list of names, one per line.
+/// Writes a file of names, one per line.
 pub fn write_names(dir: &Folder, name: &str, names: &BTreeSet<String>) -> io::Result<()> {
     let lines = names.iter().map(|name| format!("{name}\n"));
     dir.write(name, &lines.collect::<String>())
 }
 
-/// Updates the loose refs in `dir` from `private`, their values when they were read, to `shown`. Skips refs that are
-/// locked or have changed since. Returns the resulting refs.
+/// Updates the loose refs in `dir` from the values `private`, which were read before, to the values `shown`. Skips refs
+/// that are locked or no longer have the value in `private`. Returns the resulting refs, with the value in `private`
+/// for each skipped ref, so that the next transfer does not mistake it for a change of a command.
 pub fn show(dir: &Folder, private: &Refs, shown: &Refs) -> io::Result<Refs> {
-    let mut now = Refs::new();
+    let mut now = shown.clone();
     for change in changes(private, shown) {
-        if is_private(&change.name) {
+        if is_private(&change.name) || replace(dir, &change)? {
             continue;
         }
-        if !replace(dir, &change)?
-            && let Some(old) = change.old
-        {
-            now.insert(change.name, old);
-        }
-    }
-    for (name, value) in shown {
-        now.entry(name.clone()).or_insert_with(|| value.clone());
+        match change.old {
+            Some(old) => now.insert(change.name, old),
+            None => now.remove(&change.name),
+        };
     }
     Ok(now)
 }
 
-/// Removes all lock files in a folder of refs.
-pub fn unlock(folder: &Folder) {
-    for (name, kind) in folder.entries().unwrap_or_default() {
-        if kind.is_dir() {
-            folder.sub(&name).iter().for_each(unlock);
-        } else if Path::new(&name).extension().is_some_and(|e| e == "lock") {
-            // If this fails, the next git command reports the lock.
-            let _ = folder.remove_file(&name);
-        }
-    }
-}
-
-/// Updates a loose ref as git does: under a lock, and only if it has the old value. Returns whether it did.
+/// Updates a loose ref as git does: under a lock, and only if it has the old value. Returns whether the ref was
+/// updated.
 fn replace(dir: &Folder, change: &Change) -> io::Result<bool> {
     let Some((folders, file)) = change.name.rsplit_once('/') else {
         return Ok(false);

@@ -155,6 +155,20 @@ fn changed_and_locked_refs_are_not_updated() {
 }
 
 #[test]
+fn ref_that_cannot_be_written_is_not_recorded_as_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let heads = dir.path().join("refs/heads");
+    fs::create_dir_all(&heads).unwrap();
+    let folder = Folder::open(dir.path()).unwrap();
+    let shown = Refs::from(["locked", "new"].map(|n| (format!("refs/heads/{n}"), A.into())));
+    // A running command creates one of the refs.
+    fs::write(heads.join("locked.lock"), "").unwrap();
+    let now = show(&folder, &Refs::new(), &shown).unwrap();
+    assert_eq!(now, read_loose(&folder.sub("refs").unwrap()).unwrap());
+    assert_eq!(now.keys().collect::<Vec<_>>(), ["refs/heads/new"]);
+}
+
+#[test]
 fn packed_refs_must_be_a_regular_file() {
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(read_packed(dir.path()).unwrap(), Refs::new());

@@ -1,4 +1,4 @@
-//! The sandbox of a crew: gathers from the disk what the plan of each command depends on.
+//! The sandbox of a crew: reads from the disk what the sandbox plan of a command depends on.
 
 use std::fs;
 use std::io::Read;
@@ -10,9 +10,9 @@ use super::{HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
 use crate::domain::sandbox::SocketGroup;
 use crate::process::history::{Branch, CommandTransfer, Phase, PrivateHistory, hooks_path};
 
-/// Maximum number of worktrees to consider.
+/// Maximum number of task worktrees that a command in the root can write. Further worktrees are read-only.
 const TREES_MAX: usize = 256;
-/// Maximum bytes of a file that contains a path.
+/// Maximum size of a file that contains a path, in bytes.
 const LINK_MAX: u64 = 16 * 1024;
 /// Caches below the home directory that builds write. Folders of programs that the user runs, such as `~/.cargo/bin`,
 /// are not included.
@@ -35,17 +35,18 @@ const CACHES: &[&str] = &[
     "Library/Caches",
 ];
 
-/// How a command can write to the git history.
+/// Where a command writes git history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HistoryReach {
-    /// To a private copy. Only changes that lose no commits are transferred to the repository.
+    /// To a private copy of the history, one per work directory. After the command, only changes that lose no commits
+    /// are transferred to the repository.
     #[default]
     Private,
-    /// To the repository itself. For git commands that the user has approved.
+    /// To the repository itself. Only for git commands that the user has approved.
     Repository,
 }
 
-/// The git folders of a root.
+/// The git folders of a project root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitDirs {
     /// The git folder of the root itself.
@@ -95,7 +96,8 @@ const GIT_READ_ONLY: &str = "[Commands cannot write to the git folder, and they 
     commits the changes in a worktree when its task is completed. To allow git writes, the user can enable user \
     namespaces or set confine = \"files\".]";
 
-/// Returns the folders that all commands can write: caches below `home`, and those in `named`, where `~/` is `home`.
+/// Returns the folders that all commands can write: known caches below `home`, and the folders `named`, in which `~/`
+/// stands for `home`.
 pub fn writable_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
     let caches = home
         .into_iter()
@@ -109,8 +111,8 @@ pub fn writable_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
 }
 
 impl Sandbox {
-    /// Creates a sandbox for the crew in `root`. Its commands can write in their work directory, in `temp` and in
-    /// `write`.
+    /// Creates the sandbox settings for the crew in `root`. Commands can write in their work directory, in `temp` and
+    /// in `write`.
     pub fn new(root: &Path, git: Option<GitDirs>, temp: &[PathBuf], write: &[PathBuf]) -> Sandbox {
         let git = git.map(|git| GitDirs {
             own: real(&git.own),
@@ -128,7 +130,7 @@ impl Sandbox {
         }
     }
 
-    /// Returns a warning for the model if the history is unprotected or read-only, the first time it is called for a crew.
+    /// Returns a warning for the model if the history is unprotected or read-only. Returns it only once per crew.
     pub fn warning(&self, plan: &SandboxPlan) -> Option<&'static str> {
         let text = match plan.keeps_history {
             HistoryProtection::Private => return None,
@@ -140,7 +142,7 @@ impl Sandbox {
         is_first.then_some(text)
     }
 
-    /// Disables protection of the history: commands write to the repository itself.
+    /// Disables protection of the git history: commands write to the repository itself.
     #[must_use]
     pub fn without_history(self) -> Sandbox {
         Sandbox {
@@ -158,13 +160,13 @@ impl Sandbox {
         }
     }
 
-    /// Returns the plan for a command in `workdir` without starting one.
+    /// Returns the plan for a command in `workdir`.
     pub fn plan(&self, workdir: &Path, reach: HistoryReach) -> SandboxPlan {
         self.start(workdir, reach).0
     }
 
-    /// Returns the plan for a command that starts in `workdir` now, and the transfer to finish after it. Runs git if the
-    /// changes of an earlier command were not transferred.
+    /// Returns the plan for a command that starts in `workdir` now, and the transfer that must be finished after the
+    /// command. Runs git if the changes of an earlier command were not transferred yet.
     pub fn start(
         &self,
         workdir: &Path,
@@ -243,8 +245,8 @@ fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// Returns the git folder of the worktree in `workdir`, found from the repository side. The worktree's own `.git` file is
-/// not trusted, since the agent can write it.
+/// Returns the git folder of the worktree in `workdir`, according to the repository. The worktree's own `.git` file is
+/// not trusted, because agents can write it.
 fn git_dir_of(workdir: &Path, common: &Path) -> Option<PathBuf> {
     let link = workdir.join(".git");
     let all = common.join("worktrees");
@@ -266,7 +268,8 @@ fn short_file(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Creates the hooks folder and, if git reads it, `config.worktree`, so that they can be mounted read-only.
+/// Creates the hooks folder and, if git reads it, `config.worktree`, because only existing paths can be mounted
+/// read-only.
 fn create_missing_protected_files(own: &Path) {
     let settings = short_file(&own.join("config")).unwrap_or_default();
     let reads_more = settings.to_ascii_lowercase().contains("worktreeconfig");

@@ -9,10 +9,10 @@ use landlock::{
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
-/// The newest Landlock ABI to request. Older kernels enforce the rights they know. Later ABIs would also block
-/// connections to sockets outside the sandbox, such as ssh-agent.
+/// The newest Landlock ABI to request. Older kernels enforce the restrictions that they know. Later ABIs would also
+/// block connections to sockets outside the sandbox, such as ssh-agent.
 const NEWEST: ABI = ABI::V7;
-/// The first ABI version that controls truncation. Before it, read-only files can be emptied.
+/// The first ABI version that controls truncation. Below it, commands can empty read-only files.
 pub const TRUNCATE_VERSION: u32 = 3;
 
 /// Restricts this thread and the processes it starts, irrevocably: they can write only below `writable` and send signals
@@ -20,7 +20,7 @@ pub const TRUNCATE_VERSION: u32 = 3;
 /// paths are skipped. Returns the kernel's ABI version, or `None` for a kernel without Landlock, which restricts nothing.
 ///
 /// # Errors
-/// When the kernel refuses to drop capabilities or to enforce the rules.
+/// Fails if the kernel refuses to drop capabilities or to enforce the rules.
 pub fn restrict_thread(
     writable: &[PathBuf],
     abstract_sockets: bool,
@@ -28,10 +28,11 @@ pub fn restrict_thread(
     drop_capabilities()?;
     restrict(writable, abstract_sockets)
         .map(|status| version_of(&status))
-        .map_err(|e| format!("Landlock refuses: {e}"))
+        .map_err(|e| format!("cannot enforce the Landlock rules: {e}"))
 }
 
-/// Returns the kernel's ABI version, or `None` without Landlock. Restricts this process, so it must exit right after.
+/// Returns the kernel's ABI version, or `None` without Landlock. Restricts this process irrevocably, so the process
+/// must exit right afterwards.
 pub fn version() -> Option<u32> {
     version_of(&restrict(&[], true).ok()?)
 }
@@ -46,8 +47,9 @@ fn version_of(status: &RestrictionStatus) -> Option<u32> {
     }
 }
 
-/// Capabilities that commands keep when crewdeck runs as root, as builds and installations need them. The others bypass
-/// Landlock: they give access to the memory and environment of every process, to devices, and to files by inode.
+/// Capabilities that commands keep when crewdeck runs as root, because builds and installations need them. The other
+/// capabilities would bypass Landlock: they give access to the memory and environment of every process, to devices, and
+/// to files by inode.
 const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -63,7 +65,7 @@ const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::IPC_LOCK)
     .union(CapabilitySet::AUDIT_WRITE);
 
-/// Drops all capabilities but [`KEPT_CAPABILITIES`] for the processes that this thread starts.
+/// Drops all capabilities except [`KEPT_CAPABILITIES`] for the processes that this thread starts.
 fn drop_capabilities() -> Result<(), String> {
     for number in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << number);

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use super::plan::{Mount, SandboxPlan};
 use crate::domain::folders::STATE;
 
-/// Maximum entries to list in one folder. Further entries are not writable.
+/// Maximum number of entries of one folder that are listed. Further entries are not writable.
 const ENTRIES_MAX: usize = 4096;
 
-/// Returns the writable paths of `plan` without the git folder. A folder that contains the git folder is replaced by its
-/// current entries, since Landlock can only allow a folder with everything below it.
+/// Returns the writable paths of `plan` without the git folder. A folder that contains the git folder is replaced by
+/// its current entries, because Landlock can only allow a folder with everything below it.
 pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
     let git: Vec<&Path> = plan
         .history
@@ -55,7 +55,7 @@ pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
 struct ReadOnlyPaths<'a> {
     git: Vec<&'a Path>,
     read_only: Vec<&'a Path>,
-    /// Folders that contain one of these paths are replaced by their entries.
+    /// Paths that must not become writable as part of a folder. A folder that contains one is replaced by its entries.
     split: Vec<&'a Path>,
 }
 

@@ -1,7 +1,7 @@
 //! The sandbox of agents' commands: the kernel restricts where they can write. Reading and executing are not restricted.
 //!
 //! [`Sandbox`] gathers the inputs, [`plan()`] computes a [`SandboxPlan`] from them, and the
-//! [supervisor](super::guard) enforces it. Two mechanisms are combined:
+//! [supervisor](super::supervisor) enforces it. Two mechanisms are combined:
 //!
 //! - **Landlock** allows writes below a list of folders. It cannot exclude a subfolder, such as `.tasks` in a writable
 //!   root.

@@ -1,6 +1,6 @@
 //! The mount view: a private mount namespace in which protected folders are mounted read-only over themselves.
 //!
-//! Only for single-threaded processes, since the kernel lets no others create a user namespace.
+//! Only a single-threaded process can create a mount view, because the kernel lets no others create a user namespace.
 
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ use crate::process::NetworkReach;
 use crate::process::history::{FOLDER, PrivateHistory, SHARED_OBJECTS};
 use crate::process::supervisor::network;
 
-/// Maximum entries of a git folder in a view of it, besides those in [`NEEDED`].
+/// Maximum number of entries of a git folder that a mount view shows, besides those in [`NEEDED`].
 const ENTRIES_MAX: usize = 512;
 /// Entries of the common git folder that git needs.
 const NEEDED: &[&str] = &[
@@ -48,10 +48,12 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// The folder of terminal devices.
 const TERMINALS: &str = "/dev/pts";
 
-/// Creates the mount view for this process. Afterwards the caller must enter the current directory again.
+/// Creates the mount view for this process. Afterwards the caller must change to its current directory again, so that
+/// it resolves through the new mounts.
 ///
 /// # Errors
-/// The operation that the kernel refused, in one line. The view may be incomplete then, but allows no additional writes.
+/// Returns the operation that the kernel refused, in one line. The view may then be incomplete, but allows no
+/// additional writes.
 pub fn apply(steps: &[Mount], network: NetworkReach) -> Result<(), String> {
     let more = match network {
         NetworkReach::On => CloneFlags::empty(),
@@ -59,7 +61,8 @@ pub fn apply(steps: &[Mount], network: NetworkReach) -> Result<(), String> {
     };
     enter_namespaces(more).map_err(|e| format!("cannot create a namespace: {e}"))?;
     if network == NetworkReach::Off {
-        network::raise_loopback().map_err(|e| format!("cannot bring up the loopback: {e}"))?;
+        network::raise_loopback()
+            .map_err(|e| format!("cannot bring up the loopback interface: {e}"))?;
     }
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(|e| format!("cannot make mounts private: {e}"))?;
@@ -87,7 +90,8 @@ pub fn apply(steps: &[Mount], network: NetworkReach) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns steps that exercise everything a mount view needs. Only for a process that exits right after.
+/// Returns steps that use all kernel features that a mount view needs. They must be applied only in a process that
+/// exits right afterwards.
 pub fn probe_steps() -> Vec<Mount> {
     vec![Mount::ReadOnly("/proc".into()), Mount::Terminals]
 }
@@ -98,8 +102,8 @@ enum MountAccess {
     ReadOnly,
 }
 
-/// Enters a new mount namespace. Without the privilege for that, also enters a user namespace that maps only the current
-/// user.
+/// Enters a new mount namespace, and the namespaces in `more`. Without the privilege for that, also enters a user
+/// namespace that maps only the current user.
 fn enter_namespaces(more: CloneFlags) -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     if user.is_root() && nix::sched::unshare(CloneFlags::CLONE_NEWNS | more).is_ok() {
@@ -126,7 +130,7 @@ fn bind_over_itself(path: &Path, access: MountAccess) -> io::Result<()> {
     }
 }
 
-/// Makes a mount read-only or writable. Keeps its other flags, since the kernel may refuse to drop them.
+/// Makes a mount read-only or writable. Keeps the other flags of the mount, because the kernel may refuse to drop them.
 fn set_access(path: &Path, access: MountAccess) -> io::Result<()> {
     let now = statvfs(path)?.f_flag;
     let is_read_only = now.contains(StatVfsMountFlags::RDONLY);
@@ -156,7 +160,7 @@ fn set_access(path: &Path, access: MountAccess) -> io::Result<()> {
     }
 }
 
-/// Makes all mounts read-only except those below `paths`, which become mounts of their own.
+/// Makes all mounts read-only except those below `paths`. Each of `paths` becomes a mount of its own.
 fn make_read_only_except(paths: &[PathBuf]) -> io::Result<()> {
     for path in paths {
         let is_below = |other: &PathBuf| path != other && path.starts_with(other);
@@ -205,7 +209,7 @@ fn unescape(field: &str) -> String {
         .fold(text, |text, (code, plain)| text.replace(code, plain))
 }
 
-/// Hides a socket with `/dev/null`, or a folder with an empty one.
+/// Hides a socket by mounting `/dev/null` over it, or a folder by mounting an empty one over it.
 fn hide(path: &Path) -> io::Result<()> {
     let is_folder = match path.symlink_metadata() {
         Ok(meta) => meta.is_dir(),
@@ -224,8 +228,8 @@ fn hide(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Mounts private shared memory over `/dev/shm`. Paths in `kept` stay accessible in it. If `kept` contains `/dev/shm`
-/// itself, nothing is mounted.
+/// Mounts private shared memory over `/dev/shm`, in which the paths `kept` stay accessible. Does nothing if `kept`
+/// contains `/dev/shm` itself.
 fn mount_shared_memory(kept: &[PathBuf]) -> io::Result<()> {
     let Ok(shared) = fs::canonicalize(SHARED_MEMORY) else {
         return Ok(()); // no shared memory on this machine
@@ -253,7 +257,7 @@ fn mount_shared_memory(kept: &[PathBuf]) -> io::Result<()> {
     open.iter().try_for_each(HeldEntry::mount_back)
 }
 
-/// Mounts a new, empty set of terminal devices over the system's.
+/// Mounts a new, empty set of terminal devices over the system's terminal devices.
 fn mount_terminals() -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     match mount(
@@ -275,8 +279,8 @@ fn mount_terminals() -> io::Result<()> {
     Ok(())
 }
 
-/// Mounts an empty folder over a git folder and mounts the original entries into it: shared ones writable, the rest
-/// read-only. The private history, if given, replaces the shared one.
+/// Mounts an empty folder over a git folder and mounts the original entries into it: entries that git shares between
+/// worktrees writable, the rest read-only. If `private` is given, it replaces objects, refs and reflogs.
 fn mount_git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<()> {
     let mut entries = entries(dir)?;
     if let Some(private) = private {
@@ -306,7 +310,7 @@ fn mount_git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<
     filled
 }
 
-/// Mounts the private objects, refs and reflogs over those of a git folder.
+/// Mounts the private objects, refs and reflogs over those of the git folder that all worktrees share.
 fn mount_history(private: &PrivateHistory) -> io::Result<()> {
     let (common, own) = (&private.common, &private.dir);
     let shared = common.join(FOLDER).join(SHARED_OBJECTS);
@@ -330,16 +334,16 @@ fn is_one_of(name: &Path, names: &[&str]) -> bool {
     names.iter().any(|one| name == Path::new(one))
 }
 
-/// A file or folder that is held open while a mount covers it, to mount it again on top.
+/// A file or folder that is kept open while a mount covers it, so that it can be mounted again on top of that mount.
 struct HeldEntry {
-    /// The name in its folder, or the whole path.
+    /// The name of the entry in its folder, or its whole path.
     name: PathBuf,
     open: OwnedFd,
     kind: FileType,
 }
 
-/// Opens the entries of a git folder to show in a view. Skips locks, and entries not in [`NEEDED`] beyond
-/// [`ENTRIES_MAX`]: commands in the root can fill the folder, which must not make other commands fail.
+/// Opens the entries of a git folder that a mount view shows. Skips lock files, and beyond [`ENTRIES_MAX`] all entries
+/// not in [`NEEDED`], so that the view can be created even if commands in the root fill the folder.
 fn entries(dir: &Path) -> io::Result<Vec<HeldEntry>> {
     let others = fs::read_dir(dir)?.take(ENTRIES_MAX).map(|entry| {
         let name = PathBuf::from(entry?.file_name());
@@ -372,7 +376,7 @@ impl HeldEntry {
         Ok(HeldEntry { name, open, kind })
     }
 
-    /// Mounts it back at its original path, which an empty folder covers now, with all mounts below it.
+    /// Mounts the entry, with all mounts below it, at its original path, which an empty folder covers now.
     fn mount_back(&self) -> io::Result<()> {
         if self.kind.is_dir() {
             fs::create_dir_all(&self.name)?;

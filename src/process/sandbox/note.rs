@@ -1,12 +1,12 @@
-//! Notes for the model about a denied write or a missing network. Pure.
+//! Notes for the model about a denied write or a missing network. Does no I/O.
 
 use super::SandboxPlan;
 use crate::domain::sandbox::ASKS_FOR_NETWORK;
 use crate::domain::text::one_line;
 
-/// Maximum number of folders to list.
+/// Maximum number of writable folders that a note lists.
 const NAMED_MAX: usize = 8;
-/// Error texts of programs after a denied write, in lower case.
+/// Texts, in lower case, by which the output of a program shows that a write was denied.
 const SIGNS: &[&str] = &[
     "permission denied",
     "read-only file system",
@@ -18,7 +18,7 @@ const SIGNS: &[&str] = &[
     "eperm",
 ];
 
-/// Returns a line that lists where the command can write, if its `output` looks like a write was denied.
+/// Returns a note that lists where the command can write, if its `output` looks like a write was denied.
 pub fn write_denied_note(plan: &SandboxPlan, output: &str) -> Option<String> {
     let output = output.to_ascii_lowercase();
     if !SIGNS.iter().any(|sign| output.contains(sign)) {
@@ -42,11 +42,11 @@ pub fn write_denied_note(plan: &SandboxPlan, output: &str) -> Option<String> {
     )))
 }
 
-/// The note in a tool result when git hooks were disabled.
+/// The note in a tool result if git ran without hooks.
 pub const HOOKS_SKIPPED: &str = "[git ran no hooks for this command: core.hooksPath names a folder that commands can write, and \
     the user approved this command, not the hooks. Run their checks as a separate command.]";
 
-/// Error texts of programs without a network, in lower case.
+/// Texts, in lower case, by which the output of a program shows that it had no network.
 const NETWORK_SIGNS: &[&str] = &[
     "network is unreachable",
     "could not resolve",
@@ -61,7 +61,7 @@ const NETWORK_SIGNS: &[&str] = &[
     "dns error",
 ];
 
-/// Returns a line that says that the network is off, if the `output` looks like the command needed it.
+/// Returns a note that says that the network is off, if the `output` looks like the command needed the network.
 pub fn network_off_note(output: &str) -> Option<String> {
     let output = output.to_ascii_lowercase();
     let is_wanted = NETWORK_SIGNS.iter().any(|sign| output.contains(sign));

@@ -1,4 +1,4 @@
-//! Computes the sandbox plan of a command: where it can write and what is hidden from it. Pure.
+//! Computes the sandbox plan of a command: where it can write and what is hidden from it. Does no I/O.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::domain::folders::STATE;
 use crate::process::history::{FOLDER, PrivateHistory};
 
-/// Entries of a git folder that decide which programs git starts, or that belong to other worktrees. Read-only.
+/// Entries of a git folder that decide which programs git starts, or that belong to other worktrees. Read-only for
+/// commands.
 const PROTECTED_IN_GIT: &[&str] = &[
     "hooks",
     "info",
@@ -16,13 +17,14 @@ const PROTECTED_IN_GIT: &[&str] = &[
     "modules",
     "worktrees",
 ];
-/// Entries of the common git folder that git writes when it runs in a worktree.
+/// Entries of the common git folder that git also writes when it runs in a worktree.
 pub(super) const SHARED_IN_GIT: &[&str] = &["lfs", "rr-cache"];
-/// Entries that are replaced by private folders. With refs in the reftable format they are shared instead.
+/// Entries of a git folder that are replaced by private folders. With refs in the reftable format they are shared
+/// instead.
 pub(super) const HISTORY_IN_GIT: &[&str] = &["objects", "refs", "logs"];
 /// The folder of refs in the reftable format.
 pub(super) const TABLES_IN_GIT: &str = "reftable";
-/// Entries of a worktree's git folder that lead to the repository and its configuration.
+/// Entries of a worktree's git folder that lead to the repository and its configuration. Read-only for commands.
 const LINKS_IN_GIT: &[&str] = &["commondir", "gitdir", "config.worktree"];
 /// Devices that are safe to write.
 const DEVICES: &[&str] = &[
@@ -34,68 +36,69 @@ const DEVICES: &[&str] = &[
     "/dev/tty",
     "/dev/shm",
 ];
-/// Devices that create terminals. Writable only in a mount view, which has its own set: on the system's terminals a
-/// command could draw on the screen, read keys and insert keys.
+/// Devices that create terminals. They are writable only in a mount view, which has its own set of terminals: on the
+/// system's terminals a command could draw on the screen, and read and insert keys.
 const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
 /// The inputs of a sandbox plan. All paths are absolute and without symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanInputs {
-    /// The root of the crew, which contains the state folders.
+    /// The project root, which contains the state folders.
     pub root: PathBuf,
-    /// The work directory of the command.
     pub workdir: PathBuf,
-    /// The git folder of the work directory. `None`: it is not in a repository.
+    /// The git folder of the work directory; `None` if the work directory is not in a repository.
     pub own_git: Option<PathBuf>,
     /// The git folder that all worktrees share. Equal to `own_git` in the main worktree.
     pub common_git: Option<PathBuf>,
-    /// Sockets and folders of sockets to hide from the command.
+    /// Sockets and folders of sockets that the command must not see.
     pub hidden: Vec<PathBuf>,
-    /// Whether the command can connect to abstract sockets outside the sandbox.
+    /// Whether the command can connect to abstract sockets of programs outside the sandbox.
     pub abstract_sockets: bool,
-    /// Environment variables to remove.
+    /// Names of the environment variables to remove.
     pub unset: Vec<String>,
-    /// The private history that the command writes to. `None`: it writes to the repository itself.
+    /// The private history that the command writes to; `None` if it writes to the repository itself.
     pub history: Option<PrivateHistory>,
-    /// Whether `history` is `None` although the user did not approve a git command.
+    /// Whether the command writes to the repository itself although the user did not approve that. The cause is a
+    /// setting or the format of the repository.
     pub is_history_exposed: bool,
-    /// The folder in `core.hooksPath`, for a command that writes to the repository itself.
+    /// The folder in `core.hooksPath`; `None` unless the command writes to the repository itself.
     pub hooks: Option<PathBuf>,
-    /// The worktrees of tasks, below `.worktrees`.
+    /// The worktrees of tasks in `.worktrees` that the command can write. Only for commands in the root.
     pub trees: Vec<PathBuf>,
     /// Folders for temporary files.
     pub temp: Vec<PathBuf>,
-    /// Caches and the folders in the setting `write`.
+    /// Other writable folders: caches, and the folders in the setting `write`.
     pub write: Vec<PathBuf>,
 }
 
-/// The sandbox restrictions of a command.
+/// What a command can write, and what is hidden from it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SandboxPlan {
-    /// Paths that are writable with everything below them.
+    /// Folders and files that the command can write, with everything below them.
     pub writable: Vec<PathBuf>,
-    /// Further writable paths if the mount view could be created.
+    /// Paths that are also writable if the mount view was created.
     pub writable_in_view: Vec<PathBuf>,
     /// The private history whose changes are transferred when the command has ended. If the mount view cannot be
     /// created, the git folder is read-only instead.
     pub history: Option<PrivateHistory>,
-    /// The steps that create the mount view. Missing paths are skipped.
+    /// The steps that create the mount view, in order. Steps for missing paths are skipped.
     pub view: Vec<Mount>,
-    /// Files that must not be created, because they would redirect git to another repository. The supervisor removes
-    /// those that exist when the command has ended.
+    /// Files that the command must not create, because they would redirect git to another repository. If such a file
+    /// appeared while the command ran, the supervisor deletes it.
     pub unwanted: Vec<PathBuf>,
-    /// Files that the command must not create, but the user may. If one appeared while the command ran, the supervisor
-    /// renames it and appends [`SET_ASIDE`](crate::process::history::SET_ASIDE).
+    /// Files that the command must not create, but the user may. If such a file appeared while the command ran, the
+    /// supervisor renames it by appending [`SET_ASIDE`](crate::process::history::SET_ASIDE).
     #[serde(default)]
     pub set_aside: Vec<PathBuf>,
-    /// Whether the command can connect to abstract sockets outside the sandbox.
+    /// Whether the command can connect to abstract sockets of programs outside the sandbox.
     pub abstract_sockets: bool,
-    /// Environment variables to remove.
+    /// Names of the environment variables to remove.
     pub unset: Vec<String>,
     /// How the history of the repository is protected.
     #[serde(default)]
     pub keeps_history: HistoryProtection,
-    /// Whether git must run no hooks: the command writes to the repository itself, and commands can write the hooks.
+    /// Whether git must run no hooks, because the command writes to the repository itself and the hooks are in a folder
+    /// that commands can write.
     #[serde(default)]
     pub is_without_hooks: bool,
 }
@@ -107,9 +110,10 @@ pub enum HistoryProtection {
     /// The command writes to a private copy, or there is no repository, or the user approved the command.
     #[default]
     Private,
-    /// The git folder is read-only, because the mount view failed. Set after the command has started.
+    /// The git folder is read-only, because the mount view could not be created. Never part of a computed plan: it is
+    /// set when the command has started.
     ReadOnly,
-    /// Not protected: private copies are disabled or not possible.
+    /// The history is not protected, because private copies are disabled or not possible.
     Nothing,
 }
 
@@ -124,17 +128,17 @@ pub enum Mount {
     ReadOnly(PathBuf),
     /// Makes a path writable. It cannot be renamed or removed.
     Writable(PathBuf),
-    /// Replaces a git folder by a view of it: shared parts are writable and the rest is read-only. Objects, refs and
-    /// reflogs are the private ones, if given. New files in the folder itself, such as git's lock of `packed-refs`, are
-    /// visible only to the command and vanish with it.
+    /// Replaces a git folder by a view in which the entries that worktrees share are writable and the rest is
+    /// read-only. Objects, refs and reflogs come from the private history, if one is given. New files in the folder
+    /// itself, such as git's lock of `packed-refs`, are visible only to the command and vanish when it ends.
     GitFolder(PathBuf, Option<PrivateHistory>),
-    /// Mounts the private objects, refs and reflogs over those of a git folder and makes `packed-refs` read-only.
+    /// Mounts the private objects, refs and reflogs over those of a git folder, and makes `packed-refs` read-only.
     History(PrivateHistory),
-    /// Hides a socket or a folder of sockets.
+    /// Hides a socket, or a folder of sockets.
     Hidden(PathBuf),
-    /// Replaces shared memory by a private, bounded one that contains only these paths of the original.
+    /// Replaces the shared memory by a private one of limited size, which contains only these paths of the original.
     SharedMemory(Vec<PathBuf>),
-    /// Replaces the terminal devices by a private set.
+    /// Replaces the terminal devices by a private set of terminal devices.
     Terminals,
 }
 

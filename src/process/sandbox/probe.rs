@@ -11,16 +11,14 @@ use crate::process::blocking::{self, BlockingCommand};
 
 /// Timeout of the child process.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum bytes of its answer.
+/// Maximum size of the report that the child process prints, in bytes.
 const ANSWER_MAX: usize = 4096;
 
-/// Whether a mechanism is available.
+/// Whether a sandbox mechanism is available on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Availability {
-    /// It is available.
     Yes,
-    /// It is not available.
     No {
         /// The reason, in one line.
         why: String,
@@ -30,19 +28,19 @@ pub enum Availability {
 /// The sandbox mechanisms that are available on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxReport {
-    /// The supervisor, which kills everything that a command leaves running.
+    /// Whether commands run under a supervisor, which kills everything that a command leaves running.
     pub guard: Availability,
     /// The ABI version of Landlock (1 and up). `None`: the kernel has no Landlock, so commands are not sandboxed.
     pub landlock: Option<u32>,
-    /// User and mount namespaces. Without them, git folders are read-only to commands, and commands of the lead can write
-    /// the state folders of a root that is not a repository.
+    /// Whether user and mount namespaces are available. Without them, git folders are read-only to commands, and
+    /// commands of the lead can write the state folders of a root that is not a repository.
     pub view: Availability,
-    /// Network namespaces. Without them, commands whose network must be off do not run.
+    /// Whether network namespaces are available. Without them, commands whose network must be off do not run.
     pub network: Availability,
 }
 
 impl SandboxReport {
-    /// Returns a report in which nothing is available.
+    /// Returns a report in which no mechanism is available, for the reason `why`.
     pub fn none(why: impl Into<String>) -> SandboxReport {
         let why = why.into();
         SandboxReport {
@@ -53,7 +51,7 @@ impl SandboxReport {
         }
     }
 
-    /// Returns what is missing, as one line for the user. `None`: everything is available.
+    /// Returns what is missing and what follows from that, as one line for the user; `None` if everything is available.
     pub fn missing(&self) -> Option<String> {
         match (&self.guard, self.landlock, &self.view) {
             (Availability::No { why }, ..) => Some(format!(
@@ -73,7 +71,7 @@ impl SandboxReport {
         }
     }
 
-    /// Returns what is missing if the settings disable protection of the history, as one line for the user.
+    /// Returns what is missing if the settings disable protection of the git history, as one line for the user.
     pub fn missing_without_history(&self) -> String {
         let unprotected = "Commands of agents can delete and rewind commits: confine = \"files\" disables protection of the history.";
         match (&self.guard, self.landlock, &self.view) {
@@ -86,14 +84,14 @@ impl SandboxReport {
     }
 }
 
-/// What commands can access without a mount view.
+/// What commands can access without a mount view, as part of a sentence.
 const ACCESS_WITHOUT_VIEW: &str =
     "can use ssh-agent and container sockets, and commands of the lead can write .tasks and .team";
-/// How to disable protection of the history.
+/// How to disable protection of the git history, as part of a sentence.
 const DISABLE_PROTECTION: &str = "confine = \"files\" to disable protection of the history";
 
 impl SandboxReport {
-    /// Returns what is missing for these network rules, as one line for the user. `None`: nothing is missing.
+    /// Returns what is missing to enforce these network rules, as one line for the user; `None` if nothing is missing.
     pub fn missing_network(&self, rules: NetworkRules) -> Option<String> {
         match &self.network {
             Availability::No { why } if !rules.is_on_for_all() => Some(format!(
@@ -104,9 +102,10 @@ impl SandboxReport {
     }
 }
 
-/// Runs the supervisor `program` to find out what is available. Blocks for some milliseconds.
+/// Runs the supervisor `program` in a mode in which it reports what is available. Blocks for some milliseconds.
 ///
-/// `program`: see [`Supervisor`](crate::process::supervisor::Supervisor). `None`: there is no supervisor on this operating system.
+/// `program` is the program of a [`Supervisor`](crate::process::supervisor::Supervisor); `None` if this operating
+/// system has no supervisor.
 pub fn probe(program: Option<&Path>) -> SandboxReport {
     let Some(program) = program else {
         return SandboxReport::none("the supervisor is not available on this operating system");

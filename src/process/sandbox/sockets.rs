@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::domain::sandbox::SocketGroup;
 
-/// Environment variables that name a socket or service.
+/// Environment variables that name a socket or a service, by group.
 const VARIABLES: &[(SocketGroup, &[&str])] = &[
     (
         SocketGroup::Ssh,
@@ -60,7 +60,7 @@ const VARIABLES: &[(SocketGroup, &[&str])] = &[
         ],
     ),
 ];
-/// Well-known paths of sockets and of folders that contain them.
+/// Well-known paths of sockets and of folders that contain sockets, by group.
 const WELL_KNOWN: &[(SocketGroup, &[&str])] = &[
     (
         SocketGroup::Containers,
@@ -90,7 +90,7 @@ const WELL_KNOWN: &[(SocketGroup, &[&str])] = &[
     ),
     (SocketGroup::Terminals, &["/run/screen", "/tmp/screens"]),
 ];
-/// Well-known paths below the home directory.
+/// Well-known paths below the home directory, by group.
 const IN_HOME: &[(SocketGroup, &[&str])] = &[
     (
         SocketGroup::Ssh,
@@ -183,10 +183,10 @@ const SIGNS: &[(SocketGroup, &[&str])] = &[
         ],
     ),
 ];
-/// Maximum number of sockets in use to consider.
+/// Maximum number of sockets in use that are considered. Further sockets are not hidden.
 const IN_USE_MAX: usize = 4096;
 
-/// Returns the environment variables to remove for commands that can use only the `allowed` groups.
+/// Returns the environment variables to remove from commands that can use only the `allowed` groups of sockets.
 pub fn unset(allowed: &[SocketGroup]) -> Vec<String> {
     let denied = VARIABLES
         .iter()
@@ -201,7 +201,7 @@ pub fn unset(allowed: &[SocketGroup]) -> Vec<String> {
 }
 
 /// Returns the existing sockets and folders of sockets to hide from commands that can use only the `allowed` groups.
-/// Sockets below `own`, the root of the crew, belong to the project and are not hidden.
+/// Sockets below the project root `own` belong to the project and are not hidden.
 pub fn hidden(allowed: &[SocketGroup], home: Option<&Path>, own: &Path) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     let is_denied = |group: &SocketGroup| !allowed.contains(group);
@@ -251,7 +251,8 @@ pub fn hidden(allowed: &[SocketGroup], home: Option<&Path>, own: &Path) -> Vec<P
     outermost(there.filter(|path| !path.starts_with(own)))
 }
 
-/// Returns whether a path looks like a runtime folder. `XDG_RUNTIME_DIR` could name any folder.
+/// Returns whether the path looks like a folder of runtime files. Checked because `XDG_RUNTIME_DIR` could name any
+/// folder.
 fn is_runtime(dir: &Path) -> bool {
     dir.starts_with("/run/user") && dir != Path::new("/run/user")
         || dir
@@ -259,7 +260,8 @@ fn is_runtime(dir: &Path) -> bool {
             .is_some_and(|name| name.to_string_lossy().contains("runtime"))
 }
 
-/// Returns the socket path in the value of a variable: `PATH`, `unix:///PATH`, `unix:path=PATH,…` or `PATH,…`.
+/// Returns the socket path in the value of an environment variable: `PATH`, `unix:///PATH`, `unix:path=PATH,…` or
+/// `PATH,…`.
 fn path_in(value: &str) -> Option<PathBuf> {
     let value = value.strip_prefix("unix:").unwrap_or(value);
     let value = value.strip_prefix("path=").unwrap_or(value);
@@ -274,7 +276,7 @@ fn path_in(value: &str) -> Option<PathBuf> {
     (path.is_absolute() && is_socket).then_some(path)
 }
 
-/// Iterates over the paths of sockets in use.
+/// Iterates over the paths of all sockets in use on this machine.
 fn in_use() -> impl Iterator<Item = PathBuf> {
     let text = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let paths = text
@@ -287,7 +289,7 @@ fn in_use() -> impl Iterator<Item = PathBuf> {
         .into_iter()
 }
 
-/// Returns the group of a socket, judged by its path.
+/// Returns the group of the socket, judged by its path; `None` if it belongs to no group.
 fn group_of(path: &Path) -> Option<SocketGroup> {
     if path.ends_with("bus") {
         return Some(SocketGroup::Dbus);
@@ -299,7 +301,7 @@ fn group_of(path: &Path) -> Option<SocketGroup> {
     found.map(|(group, _)| *group)
 }
 
-/// Returns the paths that are not inside another one.
+/// Returns the paths that are not inside another one of the paths.
 fn outermost(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let sorted: BTreeSet<PathBuf> = paths.collect();
     let mut out: Vec<PathBuf> = Vec::new();

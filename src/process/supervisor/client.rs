@@ -1,4 +1,4 @@
-//! The client of a supervisor process: starts it, receives how its program ended, and kills what remains.
+//! The client of a supervisor process: starts it, receives how the program ended, and kills the processes that remain.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
 use super::{BY_CREWDECK, Supervisor, VERB, process_tree};
 use crate::process::history::CommandTransfer;
 use crate::process::sandbox::{HistoryProtection, SandboxPlan};
-use crate::process::{Job, JobExit, LeftoverProcesses, ProcessGroup, ended_from, environment};
+use crate::process::{Job, JobExit, ProcessGroup, ended_from, environment};
 
 /// Disables git hooks in `command`.
 fn disable_hooks(command: &mut Command) {
@@ -27,7 +27,8 @@ fn disable_hooks(command: &mut Command) {
         .env(format!("GIT_CONFIG_VALUE_{count}"), "/dev/null");
 }
 
-/// How long a supervisor may take to kill everything. Its own limits are shorter.
+/// Maximum time that a supervisor may take to kill everything. Its own timeouts are shorter. Beyond it, crewdeck kills
+/// the supervisor and the processes itself.
 const END_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A running supervisor process.
@@ -35,25 +36,25 @@ pub struct SupervisorClient {
     socket: UnixStream,
     received: Vec<u8>,
     mark: String,
-    /// The process group of the program, once it has started.
+    /// The process group of the program; `None` until the program has started.
     group: Option<ProcessGroup>,
-    /// The sandbox plan. `None`: the program is not sandboxed.
+    /// The sandbox plan of the program; `None` if the program is not sandboxed.
     pub plan: Option<SandboxPlan>,
-    /// The transfer of the program's git changes, to finish when it has ended.
+    /// The transfer of the program's git changes, which must be finished when the program has ended.
     pub running: Option<CommandTransfer>,
 }
 
-/// How a job ended.
+/// How a job under a supervisor ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobOutcome {
-    /// The limit that it was killed for, as a line for the model.
+    /// The limit for which the job was killed, as a line for the model.
     pub limit: Option<String>,
     pub ended: JobExit,
-    pub leftovers: LeftoverProcesses,
+    pub had_leftovers: bool,
 }
 
 impl SupervisorClient {
-    /// Starts a supervisor that runs a job. Also returns the supervisor's process.
+    /// Starts a supervisor that runs `job`. Returns the supervisor's process and its client.
     pub async fn start(guard: &Supervisor, job: &Job) -> io::Result<(Child, SupervisorClient)> {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -109,7 +110,8 @@ impl SupervisorClient {
         Ok((child, client))
     }
 
-    /// Waits until the program and everything it has started have ended. Cancel-safe.
+    /// Waits until the program and everything it has started have ended. Cancel-safe: the call can be dropped and
+    /// repeated without losing an event.
     pub async fn wait(&mut self, child: &mut Child) -> io::Result<JobOutcome> {
         loop {
             while let Some(event) = self.next_event()? {
@@ -140,11 +142,7 @@ impl SupervisorClient {
                                 (None, Some(signal)) => JobExit::Signal(signal),
                                 (None, None) => JobExit::Code(-1),
                             },
-                            leftovers: if left {
-                                LeftoverProcesses::Killed
-                            } else {
-                                LeftoverProcesses::None
-                            },
+                            had_leftovers: left,
                         });
                     }
                 }
@@ -156,13 +154,13 @@ impl SupervisorClient {
                 return Ok(JobOutcome {
                     limit: None,
                     ended: ended_from(status),
-                    leftovers: LeftoverProcesses::Killed,
+                    had_leftovers: true,
                 });
             }
         }
     }
 
-    /// Decodes the next complete line, if there is one.
+    /// Decodes the next complete line that was received; `None` if there is none.
     fn next_event(&mut self) -> io::Result<Option<SupervisorEvent>> {
         let Some(at) = self.received.iter().position(|b| *b == b'\n') else {
             return Ok(None);
@@ -171,7 +169,7 @@ impl SupervisorClient {
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    /// Makes the supervisor kill everything and waits for that.
+    /// Makes the supervisor kill everything that the program has started, and waits until it has.
     pub async fn end(mut self, child: &mut Child) {
         // Fails if the supervisor is gone.
         let _ = self.socket.shutdown().await;
@@ -185,7 +183,7 @@ impl SupervisorClient {
         self.forget_group();
     }
 
-    /// Kills the processes that a dead supervisor has left.
+    /// Kills the program and the processes that it has started, without the supervisor.
     async fn kill_leftovers(&mut self) {
         if let Some(group) = self.group.take() {
             group.signal(Signal::KILL);

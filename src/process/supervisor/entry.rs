@@ -47,24 +47,24 @@ mod linux {
         Availability, SandboxPlan, SandboxReport, landlock, landlock_only, mounts,
     };
     use crate::process::supervisor::monitor::{self, Monitor};
-    use crate::process::supervisor::process_tree::{self, Children};
+    use crate::process::supervisor::process_tree;
     use crate::process::supervisor::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
     use crate::process::{DRAIN, GRACE, NetworkReach};
 
-    /// Interval at which exited children are reaped while the program runs.
+    /// Interval at which exited children are reaped while the program runs, on kernels with pidfds.
     const REAP_INTERVAL: Timespec = Timespec {
         tv_sec: 1,
         tv_nsec: 0,
     };
-    /// The same interval on kernels without pidfds (before Linux 5.3).
+    /// Interval at which exited children are reaped on kernels without pidfds (before Linux 5.3).
     const REAP_POLL_INTERVAL: Timespec = Timespec {
         tv_sec: 0,
         tv_nsec: 20_000_000,
     };
 
-    /// Maximum number of writable paths to report.
+    /// Maximum number of writable paths that are reported to crewdeck.
     const REPORTED_MAX: usize = 16;
-    /// The error for a user who runs the command by hand.
+    /// The error message for a user who runs this internal command by hand.
     const USAGE_MESSAGE: &str =
         "this is an internal command that crewdeck uses to run commands of agents";
 
@@ -105,10 +105,10 @@ mod linux {
         line.push('\n');
         crewdeck
             .write_all(line.as_bytes())
-            .map_err(|e| format!("crewdeck does not listen: {e}"))
+            .map_err(|e| format!("cannot send the event to crewdeck: {e}"))
     }
 
-    /// Runs the program and returns how it ended. `None`: the program was killed because crewdeck is gone.
+    /// Runs the program and returns how it ended; `None` if the program was killed because crewdeck has ended.
     fn supervise(
         request: &StartRequest,
         crewdeck: &UnixStream,
@@ -174,13 +174,13 @@ mod linux {
                 false
             }
             // Processes that exit within `DRAIN` do not count as left running.
-            SupervisionEnd::ProgramExited => match process_tree::wait(DRAIN, on_exit) {
-                Children::None => false,
-                Children::Some => {
+            SupervisionEnd::ProgramExited => {
+                let has_leftovers = process_tree::wait(DRAIN, on_exit);
+                if has_leftovers {
                     process_tree::terminate(GRACE, on_exit);
-                    true
                 }
-            },
+                has_leftovers
+            }
         };
         for path in absent_unwanted {
             // Usually the file does not exist.
@@ -199,8 +199,8 @@ mod linux {
         }))
     }
 
-    /// Creates the mount view. Returns the plan to enforce with Landlock. If the view failed and the git folder is
-    /// read-only for that reason, also returns the error.
+    /// Creates the mount view. Returns the plan to enforce with Landlock, and an error if the view could not be created
+    /// and the git folder is read-only for that reason.
     fn enter_mount_view(
         mut plan: SandboxPlan,
         request: &StartRequest,
@@ -243,8 +243,8 @@ mod linux {
         )
     }
 
-    /// Starts the program in the sandbox, as the leader of a new process group.
-    /// `without_view`: why there is no mount view, if Landlock alone must protect the git folder.
+    /// Starts the program in the sandbox, as the leader of a new process group. `without_view` is the reason why there
+    /// is no mount view, if Landlock alone must protect the git folder.
     fn start(
         request: &StartRequest,
         plan: Option<&SandboxPlan>,
@@ -286,7 +286,7 @@ mod linux {
         LimitExceeded(String),
     }
 
-    /// Waits until the program has exited, has exceeded a limit, or crewdeck is gone.
+    /// Waits until the program has exited or exceeded a limit, or crewdeck has ended.
     fn wait(
         program: Pid,
         crewdeck: &UnixStream,
@@ -324,7 +324,7 @@ mod linux {
         }
     }
 
-    /// Tries to create a mount view with this network access.
+    /// Tries to create a mount view with this network access, in this process.
     fn probe_mounts(network: NetworkReach) -> Availability {
         match mounts::apply(&mounts::probe_steps(), network) {
             Ok(()) => Availability::Yes,

@@ -2,9 +2,9 @@
 //!
 //! The supervisor is crewdeck itself, run with the hidden verb [`VERB`], one process per command. Its standard input is
 //! one end of a socket pair. crewdeck sends the request and receives events over the other end. When that end closes,
-//! because crewdeck cancels the command or was killed, the supervisor kills everything. Processes that leave their group
-//! or parent (`setsid`, double fork) stay its descendants, since it is a subreaper. The supervisor itself is not in the
-//! sandbox that it puts the command into, so the command cannot send it signals.
+//! because crewdeck cancels the command or was killed, the supervisor kills everything. Processes that leave their
+//! group or parent (`setsid`, double fork) stay descendants of the supervisor, because it is a subreaper. The
+//! supervisor itself runs outside the sandbox of the command, so the command cannot send it signals.
 
 mod client;
 mod entry;
@@ -26,15 +26,16 @@ use crate::domain::sandbox::{CommandLimits, NetworkRules};
 
 /// The hidden command-line verb that runs [`main`].
 pub const VERB: &str = "guard";
-/// The argument that shows that crewdeck started the supervisor, and not a user.
+/// The argument with which crewdeck starts the supervisor. Without it, the supervisor assumes that a user ran the
+/// command.
 const BY_CREWDECK: &str = "--for-crewdeck";
 
 /// How commands of agents are supervised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Supervisor {
-    /// The program that implements the verb.
+    /// The program that runs as supervisor when it is started with [`VERB`].
     pub program: PathBuf,
-    /// The sandbox. `None`: commands are not sandboxed.
+    /// The sandbox for commands; `None` if commands are not sandboxed.
     pub sandbox: Option<Sandbox>,
     /// Which commands have network access.
     pub network: NetworkRules,
@@ -43,8 +44,8 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Returns a path to the running program that stays valid when an upgrade replaces the file. `None`: supervisors are
-    /// not available on this operating system. Only for a program whose `main` handles [`VERB`].
+    /// Returns a path to the running program that stays valid when an upgrade replaces the file; `None` if this
+    /// operating system has no supervisors. Only for a program whose `main` handles [`VERB`].
     pub fn program() -> Option<&'static Path> {
         cfg!(target_os = "linux").then_some(Path::new("/proc/self/exe"))
     }

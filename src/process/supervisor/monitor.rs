@@ -1,7 +1,8 @@
 //! Enforces the process and memory limits of one command while it runs.
 //!
-//! A scan of all processes takes a millisecond or more. It runs when the machine's task count or available memory, which
-//! take microseconds to read, have changed by a fraction of a limit since the command began, and at a fixed interval.
+//! A scan of all processes takes a millisecond or more. The monitor therefore scans only at a fixed interval, and when
+//! the machine's task count or available memory has changed by a fraction of a limit since the command began. Reading
+//! these two values takes microseconds.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,12 +13,12 @@ use rustix::process::{Pid, Resource, Rlimit, setrlimit};
 use super::process_tree;
 use crate::domain::sandbox::CommandLimits;
 
-/// Poll interval while a command is young: most fork and memory bombs act right away.
+/// Interval between two checks while a command is young: most fork and memory bombs act right away.
 const YOUNG_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 25_000_000,
 };
-/// Poll interval later on.
+/// Interval between two checks of a command that is no longer young.
 const INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
@@ -26,13 +27,14 @@ const INTERVAL: Timespec = Timespec {
 const YOUNG_PERIOD: Duration = Duration::from_secs(2);
 /// Maximum time between two scans of all processes.
 const FORCED_SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// A machine-wide change by one fourth of a limit triggers a scan.
+/// Divisor of a limit: a scan runs when the machine's task count or available memory has changed by this fraction of
+/// the limit.
 const SCAN_FRACTION: u64 = 4;
-/// The kernel limit on processes is this many times the limit that the monitor enforces.
+/// Factor between the kernel's limit on processes and the lower limit that the monitor enforces.
 const KERNEL_LIMIT_FACTOR: u64 = 4;
 const MIB: u64 = 1024 * 1024;
 
-/// Watches the limits of one command.
+/// Checks whether one command exceeds its limits.
 pub struct Monitor {
     limits: CommandLimits,
     began: Instant,
@@ -42,7 +44,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Starts watching. Returns `None` if no limit is set.
+    /// Starts to watch a command that begins now; `None` if no limit is set.
     pub fn new(limits: CommandLimits) -> Option<Monitor> {
         let has_any = limits.processes.is_some() || limits.memory_mb.is_some();
         let now = Instant::now();
@@ -63,7 +65,7 @@ impl Monitor {
         }
     }
 
-    /// Returns the limit that the command has exceeded, as a sentence for the model.
+    /// Returns the limit that the command has exceeded, as a sentence for the model; `None` if it has exceeded none.
     pub fn exceeded(&mut self) -> Option<String> {
         if !self.should_scan() {
             return None;
@@ -104,8 +106,9 @@ impl Monitor {
     }
 }
 
-/// Sets a kernel limit on processes as a backstop against fork bombs. The kernel counts threads, counts only those in the
-/// own user namespace, and does not limit root. Set only in a user namespace of the command's own.
+/// Sets a kernel limit on processes, as a backstop against fork bombs. Does nothing unless this process has a user
+/// namespace of its own: the kernel counts all threads of the user in that namespace, and would otherwise count those
+/// of other programs. The limit does not apply to root.
 pub fn limit_processes(limits: CommandLimits) {
     let is_own = fs::read_to_string("/proc/self/uid_map")
         .is_ok_and(|map| map.split_whitespace().nth(2) == Some("1"));
@@ -131,7 +134,7 @@ pub fn raise_oom_score(pid: Pid) {
     );
 }
 
-/// Returns the machine's task count, threads included, from `/proc/loadavg` (345 in `0.10 0.20 0.30 2/345 678`).
+/// Returns the machine's number of tasks, including threads, from `/proc/loadavg` (345 in `0.10 0.20 0.30 2/345 678`).
 fn tasks() -> u64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let part = text.split_whitespace().nth(3).unwrap_or_default();
@@ -149,7 +152,7 @@ fn available() -> u64 {
     )
 }
 
-/// Returns a process's resident anonymous and shared memory in bytes. Shared pages count fully for each process.
+/// Returns the resident anonymous and shared memory of a process, in bytes. Shared pages count fully for each process.
 fn resident(pid: Pid) -> u64 {
     let path = format!("/proc/{}/status", pid.as_raw_nonzero());
     let text = fs::read_to_string(path).unwrap_or_default();
@@ -165,7 +168,7 @@ fn proportional(pid: Pid) -> u64 {
     }
 }
 
-/// Returns the value in bytes of a line `NAME   123 kB`, or 0 if it is missing.
+/// Returns the value of a line `NAME   123 kB`, in bytes; 0 if there is no such line.
 fn kilobytes(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let number = line.and_then(|line| line.split_whitespace().next());

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// `AF_NETLINK`, and its protocol `NETLINK_ROUTE`.
+/// The number of the socket family `AF_NETLINK`, and of its protocol `NETLINK_ROUTE`.
 const NETLINK: (i32, i32) = (16, 0);
 /// Fields of a netlink message as (value, length in bytes): `RTM_NEWLINK` with `NLM_F_REQUEST` and `NLM_F_ACK`, then an
 /// `ifinfomsg` that sets `IFF_UP` on interface 1, the loopback of every namespace.
@@ -25,7 +25,7 @@ const RAISE: &[(u32, usize)] = &[
 /// Brings up the loopback interface of this process's network namespace.
 ///
 /// # Errors
-/// When the kernel rejects a socket operation or the netlink message.
+/// Fails if the kernel rejects a socket operation or the netlink message.
 pub fn raise_loopback() -> std::io::Result<()> {
     let socket = Socket::new(
         Domain::from(NETLINK.0),

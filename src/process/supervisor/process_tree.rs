@@ -7,50 +7,43 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process};
 
-/// Interval at which exited children are reaped while waiting.
+/// Interval between two checks for exited children while waiting for them.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Maximum time to spend on processes that SIGKILL does not end: they hang in the kernel or belong to another user.
+/// Maximum time to wait for processes that SIGKILL does not end, because they hang in the kernel or belong to another
+/// user.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The same limit for a fork bomb, whose processes compete for the CPU.
+/// Like [`KILL_TIMEOUT`], but for a fork bomb, whose processes compete for the CPU.
 const BOMB_KILL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Whether this process has children.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Children {
-    /// There are children.
-    Some,
-    /// There are no children, and so no descendants: orphaned descendants become children of a subreaper.
-    None,
-}
-
-/// Reaps exited children and calls `on_exit` for each.
-pub fn reap(on_exit: &mut impl FnMut(Pid, WaitStatus)) -> Children {
+/// Reaps exited children and calls `on_exit` for each. Returns whether there are children left; without any there are no
+/// descendants, because orphaned descendants become children of a subreaper.
+pub fn reap(on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) => on_exit(pid, status),
-            Ok(None) => return Children::Some,
+            Ok(None) => return true,
             Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return Children::None,
+            Err(_) => return false,
         }
     }
 }
 
-/// Waits until there are no descendants, or until `within` has passed.
-pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> Children {
+/// Waits until there are no descendants, or until `within` has passed. Returns whether there are some.
+pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool {
     let until = Instant::now() + within;
     loop {
-        if reap(on_exit) == Children::None {
-            return Children::None;
+        if !reap(on_exit) {
+            return false;
         }
         if Instant::now() >= until {
-            return Children::Some;
+            return true;
         }
         thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Ends all descendants: sends SIGTERM, waits up to `grace`, then sends SIGKILL to the rest.
+/// Ends all descendants: sends SIGTERM, waits up to `grace`, then sends SIGKILL to those that remain.
 pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     for pid in descendants() {
         // Fails only if it has already exited.
@@ -58,7 +51,7 @@ pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
         // A stopped process handles SIGTERM only once it continues.
         let _ = kill_process(pid, Signal::CONT);
     }
-    if wait(grace, on_exit) == Children::None {
+    if !wait(grace, on_exit) {
         return;
     }
     // Repeated, since they may start others while they are being killed.
@@ -67,7 +60,7 @@ pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
         for pid in descendants() {
             let _ = kill_process(pid, Signal::KILL);
         }
-        if wait(POLL_INTERVAL, on_exit) == Children::None {
+        if !wait(POLL_INTERVAL, on_exit) {
             return;
         }
     }
@@ -84,7 +77,7 @@ pub fn kill_all_now(program: Pid, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
         for pid in descendants() {
             let _ = kill_process(pid, Signal::KILL);
         }
-        if reap(on_exit) == Children::None {
+        if !reap(on_exit) {
             return;
         }
     }
@@ -117,13 +110,14 @@ fn all() -> impl Iterator<Item = (i32, i32)> {
     })
 }
 
-/// Returns the parent process id in a line of `/proc/PID/stat`. The program name is in parentheses and may contain some.
+/// Returns the parent process id in a line of `/proc/PID/stat`. The program name in the line is in parentheses and may
+/// itself contain parentheses.
 fn parent_in(stat: &str) -> Option<i32> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Kills every process whose environment contains `entry`. Used after a supervisor was killed.
+/// Kills every process whose environment contains `entry`. Used to find the processes of a supervisor that was killed.
 pub fn kill_marked(entry: &str) {
     for (pid, _) in all() {
         let is_marked = fs::read(format!("/proc/{pid}/environ"))

@@ -8,23 +8,22 @@ use crate::domain::sandbox::CommandLimits;
 use crate::process::NetworkReach;
 use crate::process::sandbox::SandboxPlan;
 
-/// Maximum bytes of one line.
+/// Maximum size of one line, in bytes.
 pub const LINE_MAX: u64 = 4 * 1024 * 1024;
-/// The environment variable that marks a program and its descendants, to find them if the supervisor is killed.
+/// The environment variable that marks a program and its descendants, so that they can be found if the supervisor is
+/// killed.
 pub const MARK: &str = "CREWDECK_JOB";
 
-/// A request to run a program.
+/// The request to run a program, which crewdeck sends to the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartRequest {
-    /// The program and its arguments.
+    /// The program, followed by its arguments.
     pub argv: Vec<String>,
-    /// The working directory.
     pub dir: PathBuf,
-    /// The sandbox plan. `None`: the program is not sandboxed.
+    /// The sandbox plan; `None` if the program is not sandboxed.
     pub plan: Option<SandboxPlan>,
-    /// The value of [`MARK`].
+    /// The value of the environment variable [`MARK`], unique for each program.
     pub mark: String,
-    /// Network access.
     #[serde(default)]
     pub network: NetworkReach,
     /// Process and memory limits. `None`: no limits.
@@ -32,32 +31,30 @@ pub struct StartRequest {
     pub limits: Option<CommandLimits>,
 }
 
-/// An event of a supervisor.
+/// An event that the supervisor sends to crewdeck.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupervisorEvent {
     /// The program was started.
     Started {
-        /// Its process id, which is also its process group id.
+        /// The process id of the program, which is also its process group id.
         pid: i32,
-        /// The first writable paths, if the mount view failed and the git folder is read-only.
+        /// The first writable paths, if the git folder is read-only because the mount view could not be created;
+        /// otherwise `None`.
         #[serde(default)]
         git_is_read_only: Option<Vec<PathBuf>>,
     },
     /// The program could not be started.
-    NotStarted {
-        /// The error.
-        why: String,
-    },
+    NotStarted { why: String },
     /// The program and everything it started have ended.
     Ended {
-        /// Its exit code, if it exited.
+        /// The exit code of the program, if it exited.
         code: Option<i32>,
-        /// The signal that killed it, if one did.
+        /// The signal that killed the program, if one did.
         signal: Option<i32>,
         /// Whether other processes were still running and were killed.
         left: bool,
-        /// The limit that it exceeded, if it was killed for that.
+        /// The limit for which the program was killed, if it exceeded one.
         limit: Option<String>,
     },
 }

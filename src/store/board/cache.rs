@@ -15,10 +15,11 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
-/// Age of the last full refresh at which a change refreshes all tasks first. Bounds how long a change by a writer without
-/// the lock can stay unknown if no event reports it.
+/// A change of the board first refreshes all tasks if the last full refresh is older than this. This bounds how long a
+/// change by a writer without the lock stays unknown if no event reports it.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(15);
-/// The interval grows by one second for this many tasks, so full refreshes check at most this many files per second.
+/// [`REFRESH_INTERVAL`] grows by one second per this number of tasks, so that full refreshes check at most this number of
+/// files per second.
 const TASKS_PER_SECOND: usize = 200;
 
 /// The tasks of a board and the state of their files.
@@ -27,27 +28,27 @@ pub(super) struct Cache {
     /// The tasks. Copied on write while a snapshot shares them.
     pub graph: Arc<TaskGraph>,
     files: HashMap<TaskId, CachedFile>,
-    /// Files that cannot be used and whose tasks are not on the board.
+    /// The tasks that are not on the board because their files cannot be used.
     unusable: BTreeSet<TaskId>,
     /// The highest task number found so far.
     pub last: u64,
-    /// The last revision of the change log that is included here.
+    /// The latest revision of the change log whose changes the cache contains.
     revision: Option<Revision>,
     refreshed_at: Option<Instant>,
     /// Temporary files found by the last full refresh.
     pub temps: Vec<PathBuf>,
     /// Problems of the whole folder, from the last full refresh.
     folder_problems: FolderProblems,
-    /// The folder problems that were last reported.
+    /// The folder problems that [`Cache::take_unreported`] has already returned.
     reported_folder_problems: FolderProblems,
-    /// Whether a task has changed since the last check for cycles.
+    /// Whether a task has changed since the last check for dependency cycles.
     has_changes: bool,
 }
 
-/// Problems that concern no single task.
+/// Problems of the folder `.tasks` that do not concern a single task.
 #[derive(Debug, Default, Clone, PartialEq)]
 struct FolderProblems {
-    /// Name of the first JSON file that is not a task file, and how many there are.
+    /// Files named `task_*.json` without a valid number: the first name and the count.
     unrecognized: Option<(String, usize)>,
     /// Description of a dependency cycle.
     cycle: Option<String>,
@@ -56,13 +57,13 @@ struct FolderProblems {
 /// State of one task file.
 #[derive(Debug, Default)]
 struct CachedFile {
-    /// `None`: the next refresh reads the file again.
+    /// The fingerprint of the file when it was read; with `None`, the next refresh reads the file again.
     fingerprint: Option<FileFingerprint>,
-    /// Why the task is not on the board.
+    /// Why the task is not on the board; `None` if it is on the board.
     problem: Option<String>,
-    /// Whether the file is damaged.
+    /// Whether the file is [`StableRead::Damaged`] and may therefore be renamed.
     is_damaged: bool,
-    /// Whether the problem was reported.
+    /// Whether [`Cache::take_unreported`] has already returned the problem.
     is_reported: bool,
 }
 
@@ -174,7 +175,8 @@ impl Cache {
         }
     }
 
-    /// Returns what other crewdeck processes have changed since the last refresh, according to their change log.
+    /// Returns the tasks that crewdeck processes have changed since the last refresh, according to the change log. Returns
+    /// all tasks if the log does not tell.
     pub(super) fn changed_since_refresh(&self, log: Option<&ChangeLog>) -> TaskSet {
         match log {
             _ if self.refreshed_at.is_none() => TaskSet::All,
@@ -186,7 +188,7 @@ impl Cache {
         }
     }
 
-    /// Records that every change up to `revision` is included.
+    /// Records that the cache contains every change up to `revision`.
     pub(super) fn advance_to(&mut self, revision: Revision) {
         if self
             .revision
@@ -197,8 +199,9 @@ impl Cache {
         }
     }
 
-    /// Reads, under the lock, what other processes have changed since the last refresh.
-    pub(super) fn repair_log(&mut self, dir: &Path, log: &ChangeLog) -> Result<(), StoreError> {
+    /// Refreshes the tasks that other processes have changed, or all tasks if the last full refresh is too old. The caller
+    /// holds the lock.
+    pub(super) fn apply_log(&mut self, dir: &Path, log: &ChangeLog) -> Result<(), StoreError> {
         let is_old = self
             .refreshed_at
             .is_none_or(|at| at.elapsed() > refresh_interval(self.files.len()));
@@ -221,7 +224,7 @@ impl Cache {
         Ok(Arc::clone(self.graph.require(id)?))
     }
 
-    /// Marks a file that this process is about to write, so that the next refresh reads it.
+    /// Makes the next refresh read the task's file, which this process is about to write.
     pub(super) fn invalidate(&mut self, id: TaskId) {
         self.last = self.last.max(id.0);
         self.has_changes = true;
@@ -260,7 +263,7 @@ impl Cache {
     }
 }
 
-/// Returns the maximum age of a full refresh for a board with `tasks` tasks.
+/// Returns the maximum age of the last full refresh for a board with `tasks` tasks: see [`REFRESH_INTERVAL`].
 fn refresh_interval(tasks: usize) -> Duration {
     REFRESH_INTERVAL + Duration::from_secs((tasks / TASKS_PER_SECOND) as u64)
 }

@@ -19,11 +19,11 @@ use super::super::regular_file;
 use super::TaskSet;
 use crate::domain::ids::TaskId;
 
-/// Largest log, in bytes. The oldest changes are dropped.
+/// Maximum size of the log, in bytes. The oldest changes are dropped to keep it.
 const BYTES_MAX: usize = 4096;
-/// Longest accepted epoch, in bytes. A longer one would leave no room for changes.
+/// Maximum length of an epoch, in bytes. A log with a longer epoch is invalid: it would leave no room for changes.
 const EPOCH_MAX: usize = 64;
-/// Most tasks listed for one change.
+/// Maximum number of tasks listed for one change. A change of more tasks is recorded as a change of all tasks.
 const IDS_MAX: usize = 128;
 
 /// A point in the change history of a board.
@@ -40,7 +40,7 @@ impl Revision {
     }
 }
 
-/// The change log.
+/// The latest changes of the board.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ChangeLog {
     revision: Revision,
@@ -95,7 +95,7 @@ impl ChangeLog {
         }
     }
 
-    /// Returns the tasks that may have changed since `revision`.
+    /// Returns the tasks that may have changed since `revision`; all tasks if the log does not reach back that far.
     pub(super) fn changed_since(&self, revision: Option<&Revision>) -> TaskSet {
         let known =
             revision.filter(|m| m.epoch == self.revision.epoch && m.change <= self.revision.change);
@@ -112,7 +112,7 @@ impl ChangeLog {
         TaskSet::These(all)
     }
 
-    /// Adds a change and writes the log.
+    /// Adds a change of the tasks `ids` and writes the log to `file`, the lock file.
     pub(super) fn append(&mut self, ids: &[TaskId], file: &File) -> std::io::Result<()> {
         self.add(ids);
         let text = self.text();

@@ -12,15 +12,15 @@ use crate::domain::ids::TaskId;
 pub(super) struct FolderListing {
     /// The tasks, in ascending order.
     pub tasks: Vec<TaskId>,
-    /// The highest number of a file, including damaged files; 0 if there is none.
+    /// The highest task number in a file name, including damaged files; 0 if there is none.
     pub last: u64,
-    /// Temporary files of writers.
+    /// Temporary files of running or killed writers.
     pub temps: Vec<PathBuf>,
     /// Files named `task_*.json` without a valid number: the first name and the count.
     pub unrecognized: Option<(String, usize)>,
 }
 
-/// Lists the folder. A missing folder counts as empty.
+/// Lists the relevant files in the folder `dir` of a board. A missing folder counts as empty.
 pub(super) fn list(dir: &Path) -> Result<FolderListing, StoreError> {
     let mut names = FolderListing::default();
     let entries = match fs::read_dir(dir) {

@@ -13,10 +13,10 @@ use crate::domain::graph::{Claimer, GraphError, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 
-/// Most bytes of the file with the highest task number.
+/// Maximum size of the file that stores the highest task number, in bytes.
 const LAST_ID_MAX: u64 = 1024;
 
-/// The board under its lock.
+/// The board while this process holds its lock.
 pub(super) struct LockedBoard<'a> {
     pub dir: &'a Path,
     pub log: ChangeLog,
@@ -24,7 +24,7 @@ pub(super) struct LockedBoard<'a> {
     pub lock: Lock,
 }
 
-/// How the first task of a change is written.
+/// What a change does with the file of the first task in its list, the task that the change is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstWrite {
     /// Create the file, which must not exist, and record the number as used.
@@ -66,7 +66,8 @@ impl LockedBoard<'_> {
         self.refresh(neighbors)
     }
 
-    /// Refreshes the known open tasks of `name` until one is confirmed on disk or none is left.
+    /// Refreshes the open tasks of `name` in the cache, one by one, until the file of one confirms that it is open or none
+    /// is left.
     pub(super) fn refresh_open_task_of(&mut self, name: &Name) -> Result<(), StoreError> {
         while let Some(id) = self.cache.graph.open_task_of(name).map(|t| t.id) {
             self.refresh([id])?;
@@ -124,8 +125,8 @@ impl LockedBoard<'_> {
             .try_for_each(|id| self.cache.task(*id).map(|_| ()))
     }
 
-    /// Writes the changed tasks. The task that was changed itself is written first; the others only follow from it. A
-    /// crash in between blocks no task, because the status of a blocker decides.
+    /// Writes the changed tasks. The first is the task that the change is about; the others change as a consequence. A crash
+    /// in between blocks no task, because a task is blocked only as long as the status of a blocker says so.
     ///
     /// # Errors
     /// When a file cannot be written. The cache is then refreshed from the files.
@@ -187,7 +188,7 @@ impl LockedBoard<'_> {
         Ok(Some(text))
     }
 
-    /// Adds the tasks that are about to be changed to the change log.
+    /// Adds a change of these tasks to the change log. Call this before their files are written.
     pub(super) fn record_change(&mut self, ids: &[TaskId]) -> Result<(), StoreError> {
         let path = self.dir.join(LOCK);
         let recorded = self.log.append(ids, self.lock.file());
@@ -204,7 +205,7 @@ impl LockedBoard<'_> {
         atomic::write(&self.dir.join(LAST_ID), id.0.to_string().as_bytes())
     }
 
-    /// Returns the number for a new task.
+    /// Returns a number for a new task that was never used before.
     pub(super) fn next_id(&mut self) -> Result<TaskId, StoreError> {
         let path = self.dir.join(LAST_ID);
         let recorded: u64 = match regular_file::read_text(&path, LAST_ID_MAX) {

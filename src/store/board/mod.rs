@@ -29,7 +29,7 @@ use locked::{FirstWrite, LockedBoard};
 /// File with the highest task number ever used. Numbers are not reused.
 const LAST_ID: &str = ".last_id";
 const LOCK: &str = ".lock";
-/// Most notices about files that cannot be read.
+/// Maximum number of notices about files that cannot be used. Further notices are counted in one line.
 const NOTICES_MAX: usize = 20;
 
 /// The board of a root. Clones share a cache of the tasks.
@@ -45,21 +45,22 @@ const NOTICES_MAX: usize = 20;
 ///   lock, the task itself, its blockers, its dependants and the claimer's open task by inode, size and times, and reads
 ///   them if they differ. So it keeps and respects the changes of such a writer. What that writer saves between this
 ///   check and the rename is lost: the later write wins. The file is always complete.
-/// - More distant tasks (a task that another program assigned to the claimer, the far end of a cycle) are as old as the
-///   last refresh: a moment if the folder is watched ([`crate::store::watch`]), otherwise at most 15 seconds plus one
-///   second per 200 tasks, so the cost of refreshes does not grow with the board.
+/// - A change does not check other tasks, for example a task that another program has just assigned to the claimer, or
+///   the far end of a cycle. What it knows of them is as old as the last refresh: a moment if the folder is watched
+///   ([`crate::store::watch`]), otherwise at most 15 seconds plus one second per 200 tasks. The addition keeps the cost
+///   of refreshes constant as the board grows.
 #[derive(Debug, Clone)]
 pub struct Board {
     dir: PathBuf,
     cache: Arc<Mutex<Cache>>,
 }
 
-/// A set of tasks.
+/// The tasks that a change or a refresh concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskSet {
     /// All tasks of the board.
     All,
-    /// The given tasks.
+    /// Only the tasks with these ids.
     These(BTreeSet<TaskId>),
 }
 
@@ -81,16 +82,18 @@ impl TaskSet {
 pub struct BoardSnapshot {
     /// The tasks that could be read.
     pub graph: Arc<TaskGraph>,
-    /// Files that could not be read or were set aside, one line each, at most `NOTICES_MAX` and a count.
+    /// Notices about files that cannot be used or were renamed: at most `NOTICES_MAX` lines, and one with the number of
+    /// further notices.
     pub notices: Vec<String>,
 }
 
 /// The difference between a known graph and the board.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BoardUpdate {
-    /// The changed tasks.
+    /// The tasks that were added, changed or deleted.
     pub delta: Delta,
-    /// Files that cannot be read and were not reported before, one line each, at most `NOTICES_MAX` and a count.
+    /// Notices about files that were not reported before: at most `NOTICES_MAX` lines, and one with the number of further
+    /// notices.
     pub notices: Vec<String>,
 }
 
@@ -117,7 +120,7 @@ impl Board {
         })
     }
 
-    /// Returns the whole board and sets damaged files aside; the notices name the new files.
+    /// Renames damaged files and returns the whole board. The notices give the new names of the files.
     ///
     /// # Errors
     /// When the folder cannot be read, or a damaged file cannot be renamed.
@@ -130,8 +133,8 @@ impl Board {
         Ok(reading)
     }
 
-    /// Evaluates `question` on the cached graph, after reading what other crewdeck processes have changed. Changes by
-    /// writers without the lock are included once the watch has reported them.
+    /// Returns the result of `question` on the cached graph. First reads the tasks that other crewdeck processes have
+    /// changed. Changes by writers without the lock are included only once the watch has reported them.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -140,7 +143,7 @@ impl Board {
         Ok(question(&self.cache().graph))
     }
 
-    /// Returns one task as it is on disk.
+    /// Returns the task `id` as it is on disk.
     ///
     /// # Errors
     /// When the task does not exist or cannot be read.
@@ -180,7 +183,7 @@ impl Board {
         Ok(())
     }
 
-    /// Refreshes the tasks of `which`, sets damaged files aside and returns the difference from `known`.
+    /// Refreshes the tasks in `which`, renames damaged files, and returns the difference between `known` and the board.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -326,7 +329,7 @@ impl Board {
         Ok(removed)
     }
 
-    /// Sets aside the task files that the last refresh found damaged, and returns one notice for each.
+    /// Renames the task files that the last refresh found damaged to `NAME.damaged-N`, and returns a notice for each.
     ///
     /// # Errors
     /// When a file cannot be renamed.
@@ -383,7 +386,7 @@ impl Board {
         let lock = Lock::take(&self.dir.join(LOCK))?;
         let mut cache = self.cache();
         let log = ChangeLog::read(lock.file()).unwrap_or_else(ChangeLog::empty);
-        cache.repair_log(&self.dir, &log)?;
+        cache.apply_log(&self.dir, &log)?;
         Ok(LockedBoard {
             dir: &self.dir,
             log,
@@ -397,18 +400,18 @@ impl Board {
     }
 }
 
-/// Returns the task of a task file name, or `None` for any other file, including a damaged one that was set aside.
+/// Returns the task to which the file name `name` belongs. `None` for other files, including renamed damaged task files.
 pub(super) fn is_task_file(name: &str) -> Option<TaskId> {
     let (id, kind) = files::id_of(name)?;
     (kind == files::TaskFileKind::Current).then_some(id)
 }
 
-/// Returns the task of a task file name, including damaged files that were set aside.
+/// Returns the task to which the file name `name` belongs; renamed damaged task files count too. `None` for other files.
 pub(super) fn id_of_file(name: &str) -> Option<TaskId> {
     files::id_of(name).map(|(id, _)| id)
 }
 
-/// Keeps the first [`NOTICES_MAX`] lines and adds one with the number of the others.
+/// Returns the first [`NOTICES_MAX`] lines and, if there are more, one with the number of further lines.
 fn limit_notices(mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(NOTICES_MAX);
     if more > 0 {

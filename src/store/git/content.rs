@@ -4,10 +4,10 @@
 use super::{Git, GitError, Repo, is_hash};
 
 impl Repo {
-    /// Whether `base` has all changes of `tip`, so that deleting `tip` loses nothing. Both are commits.
+    /// Returns whether `base` has all changes of `tip`, so that deleting `tip` loses nothing. Both are commits.
     ///
-    /// True if `tip` is an ancestor of `base`, if merging it would change nothing, or if `base` has its commits under
-    /// other hashes: each one (rebased) or all of them as one (squashed).
+    /// This is the case if `tip` is an ancestor of `base`, if merging `tip` would change nothing, or if `base` has the
+    /// commits of `tip` under other hashes: each one (rebased) or all of them as one (squashed).
     ///
     /// # Errors
     /// When git fails.
@@ -41,7 +41,7 @@ impl Repo {
         Ok((answer.code == 0 && is_hash(&hash)).then_some(hash))
     }
 
-    /// Whether one commit of `base` makes the same change as all commits of `tip` together.
+    /// Returns whether one commit of `base` makes the same change as all commits of `tip` together.
     fn is_squashed(&self, base: &str, tip: &str) -> Result<bool, GitError> {
         let Some(start) = self.merge_base(base, tip)? else {
             return Ok(false);
@@ -54,8 +54,8 @@ impl Repo {
     }
 }
 
-/// Whether a merge would change no file. Git before 2.38 cannot compute a merge without touching files; there, only
-/// identical trees count.
+/// Returns whether merging `tip` into `base` would change no file. Git before 2.38 cannot compute a merge without touching
+/// files; with such a git, the result is true only if both trees are identical.
 fn changes_nothing(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     let trees = [base, tip].map(|commit| format!("{commit}^{{tree}}"));
     let both = git.ok(&["rev-parse", &trees[0], &trees[1]])?;
@@ -67,8 +67,8 @@ fn changes_nothing(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     Ok(merged.code == 0 && merged.out.trim() == tree)
 }
 
-/// Whether `base` has each commit of `tip` under another hash. False for a branch with merge commits, since changes
-/// made in a merge commit cannot be matched.
+/// Returns whether `base` has each commit of `tip` under another hash. Returns false for a branch with merge commits,
+/// because changes made in a merge commit cannot be compared.
 fn is_rebased(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     let range = format!("{base}..{tip}");
     if git.ok(&["rev-list", "--count", "--merges", &range])? != "0" {
@@ -77,7 +77,7 @@ fn is_rebased(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     has_equivalents(git, base, tip)
 }
 
-/// Whether `base` has an equivalent of each commit of `tip`, apart from merge commits.
+/// Returns whether `base` has, for each commit of `tip` except merge commits, a commit with the same change.
 fn has_equivalents(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     let twins = git.ok(&["cherry", base, tip])?;
     Ok(!twins.lines().any(|line| line.starts_with('+')))

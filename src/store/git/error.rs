@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::domain::text::{clip, one_line};
 
-/// Most characters of git's error message that are kept.
+/// Maximum length of git's error message, in characters. Longer messages are cut.
 const MESSAGE_MAX: usize = 400;
 
 /// The error of a git command.
@@ -28,7 +28,7 @@ pub enum GitError {
     /// The command ended with an unexpected exit code.
     #[error("git {what} failed: {why}")]
     Failed {
-        /// The first two arguments.
+        /// The first two arguments of the command.
         what: String,
         /// Git's error message on one line, or its exit code.
         why: String,
@@ -60,7 +60,8 @@ pub enum GitError {
     NoCommits,
 }
 
-/// Extracts git's error message on one line: the part from the first `fatal:` or `error:` line on, else the last lines.
+/// Extracts git's error message from `stderr` as one line: everything from the first `fatal:` or `error:` line on, else
+/// the last four lines.
 pub fn error_message(stderr: &str) -> String {
     let of = |line: &&str| line.starts_with("fatal:") || line.starts_with("error:");
     let from = stderr.lines().position(|l| of(&l)).unwrap_or(0);

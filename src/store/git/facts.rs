@@ -38,8 +38,9 @@ pub fn facts(root: &Path) -> GitFacts {
     }
 }
 
-/// Whether the file at `path` below `root` comes from the repository: git tracks the file itself, or tracks a symbolic
-/// link or submodule in place of its first folder. Names are compared case-insensitively, as some file systems do.
+/// Returns whether the file at `path` below `root` comes from the repository: git tracks the file itself, or a symbolic
+/// link or submodule with the name of the first folder in `path`. Names are compared case-insensitively, because some
+/// file systems do so.
 ///
 /// # Errors
 /// When git fails.

@@ -1,10 +1,11 @@
-//! Removes the entries of worktrees that git was killed while creating: `git worktree list` fails as long as one exists.
+//! Removes git's entries for worktrees whose creation was interrupted because git was killed. `git worktree list` fails as
+//! long as such an entry exists.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a running git may take to write a file it has opened; a busy machine can delay it.
+/// Maximum time that a running git is given to write a file that it has opened. A busy machine can delay the write.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 /// The interval between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -26,7 +27,7 @@ pub fn clear(common: &Path) {
     }
 }
 
-/// Whether the entry is older than [`WAIT_MAX`].
+/// Returns whether the entry's `commondir` file is older than [`WAIT_MAX`].
 fn is_old(entry: &Path) -> bool {
     let meta = fs::symlink_metadata(entry.join("commondir"));
     let age = meta.and_then(|m| m.modified()).ok().map(|at| at.elapsed());

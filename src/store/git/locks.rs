@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::TIMEOUT;
 use crate::domain::timestamp::Timestamp;
+use crate::process::history::FOLDER;
 use crate::process::users::{GitUse, git_in, has_open};
 use crate::store::watch::is_shared_file_system;
 
@@ -20,25 +21,40 @@ use crate::store::watch::is_shared_file_system;
 const MIN_AGE: Duration = Duration::from_secs(2);
 /// The minimum age of a lock where processes that use the repository may not be visible.
 const MIN_AGE_INVISIBLE: Duration = Duration::from_secs(600);
-/// How long to wait for a lock to reach the minimum age or for a running git to end.
+/// Maximum wait for locks to reach the minimum age and for a running git to end.
 const WAIT_MAX: Duration = Duration::from_secs(4);
 /// The interval between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Most folders that are searched.
+/// Maximum number of folders to search for lock files.
 const FOLDERS_MAX: usize = 20_000;
 
-/// Returns the lock files below `common`, the git folder that all worktrees share.
+/// The folders in the common git folder in which git creates locks, and whether their subfolders are searched.
+const SEARCHED: &[(&str, bool)] = &[
+    ("", false),
+    ("refs", true),
+    ("logs", true),
+    ("reftable", true),
+    ("info", false),
+    ("sequencer", false),
+    ("rebase-merge", false),
+    ("objects", false),
+    ("objects/info", true),
+    ("objects/pack", true),
+    ("worktrees", true),
+];
+
+/// Returns the lock files below `common`, the git folder that all worktrees share. Skips the agents' private histories,
+/// for which [`crate::process::history::stale_locks`] has another rule.
 pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![
-        (common.to_path_buf(), false),
-        (common.join("refs"), true),
-        (common.join("logs"), true),
-        (common.join("reftable"), true),
-        (common.join("objects/info"), true),
-        (common.join("objects/pack"), true),
-        (common.join("worktrees"), true),
-    ];
+    let searched = SEARCHED.iter();
+    let mut folders: Vec<(PathBuf, bool)> = searched
+        .map(|(name, is_deep)| (common.join(name), *is_deep))
+        .collect();
+    let trees = common.join("worktrees");
+    let is_private = |path: &Path| {
+        path.ends_with(FOLDER) && path.parent().and_then(Path::parent) == Some(&trees)
+    };
     let mut count = 0;
     while let Some((folder, is_deep)) = folders.pop() {
         count += 1;
@@ -50,7 +66,7 @@ pub fn lock_files(common: &Path) -> Vec<PathBuf> {
                 continue;
             };
             let path = entry.path();
-            if kind.is_dir() && is_deep {
+            if kind.is_dir() && is_deep && !is_private(&path) {
                 folders.push((path, true));
             } else if kind.is_file() && is_lock(&path) {
                 found.push(path);
@@ -61,7 +77,8 @@ pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether the path names a lock file. `packed-refs.new` counts: while it exists, no branch can be deleted.
+/// Returns whether `path` is the path of a lock file. `packed-refs.new` counts as one: while it exists, no branch can be
+/// deleted.
 fn is_lock(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "lock")
         || path
@@ -74,7 +91,7 @@ fn is_lock(path: &Path) -> bool {
 pub enum LockHolder {
     /// The git process with this id runs in the repository.
     Git(u32),
-    /// A process has the file open.
+    /// A process has the lock file open.
     Open,
     /// No process uses it, but the file is younger than two seconds.
     Young,
@@ -97,9 +114,10 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// Returns the lock files that no visible process holds. [`LockHolder::Invisible`] marks those that an invisible git may hold.
-/// `root` is the main worktree; `interrupted` holds the start times of interrupted operations.
-pub fn previous_work(
+/// Returns the lock files that no visible process holds, each with [`LockHolder::Invisible`] if a git may hold it that is
+/// not visible to this process, else with `None`. `root` is the main worktree; `interrupted` holds the start times of
+/// crewdeck's interrupted operations.
+pub fn left_behind(
     root: &Path,
     common: &Path,
     interrupted: &[Timestamp],
@@ -141,18 +159,19 @@ pub fn clear(
     }
 }
 
-/// Whether one of these locks may become removable within [`WAIT_MAX`]. [`LockHolder::Invisible`] can take minutes.
+/// Returns whether one of these locks may become removable within [`WAIT_MAX`]. For [`LockHolder::Invisible`], it can take
+/// minutes.
 fn may_be_removable_soon(stay: &[(PathBuf, LockHolder)]) -> bool {
     stay.iter().any(|(_, by)| *by != LockHolder::Invisible)
 }
 
-/// Identifies a file, so that a new file with the same name is not mistaken for it.
+/// Returns the inode and the modification time of a file, so that a new file with the same name is not mistaken for it.
 fn identity(path: &Path) -> Option<(u64, i64, i64)> {
     let meta = fs::symlink_metadata(path).ok()?;
     Some((meta.ino(), meta.mtime(), meta.mtime_nsec()))
 }
 
-/// Returns who holds a lock or may hold it; `None` if it was left behind.
+/// Returns the reason why a lock file cannot be removed yet; `None` if a killed git left it behind.
 fn holder(
     lock: &Path,
     root: &Path,
@@ -183,7 +202,7 @@ fn holder(
     }
 }
 
-/// Returns the minimum age of a lock.
+/// Returns the minimum age at which a lock that no visible process holds can be removed.
 fn min_age(gits: GitUse, is_from_interrupted: bool) -> Duration {
     match gits {
         GitUse::None => MIN_AGE,
@@ -193,7 +212,8 @@ fn min_age(gits: GitUse, is_from_interrupted: bool) -> Duration {
     }
 }
 
-/// Whether a file was created during an interrupted operation: between its start and the time limit of git.
+/// Returns whether a file with the modification time `made` was written during an interrupted operation: between the start
+/// of the operation and the time limit of git.
 fn is_from_interrupted(made: SystemTime, interrupted: &[Timestamp]) -> bool {
     let made = made.duration_since(SystemTime::UNIX_EPOCH);
     let made = Timestamp(made.unwrap_or_default().as_secs_f64());
@@ -202,7 +222,7 @@ fn is_from_interrupted(made: SystemTime, interrupted: &[Timestamp]) -> bool {
         .any(|begun| *begun <= made && made <= begun.after(TIMEOUT))
 }
 
-/// Whether another user owns the file or other machines share its file system.
+/// Returns whether another user owns the file or other machines share its file system.
 fn is_foreign(lock: &Path, meta: Option<&fs::Metadata>) -> bool {
     let own = rustix::process::geteuid().as_raw();
     meta.is_none_or(|meta| meta.uid() != own) || is_shared_file_system(lock)
@@ -212,6 +232,48 @@ fn is_foreign(lock: &Path, meta: Option<&fs::Metadata>) -> bool {
 mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
+
+    #[test]
+    fn all_locks_are_found_except_private_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let common = dir.path();
+        let expected = [
+            "config.lock",
+            "gc.pid.lock",
+            "index.lock",
+            "info/sparse-checkout.lock",
+            "logs/refs/heads/wt/task-1.lock",
+            "objects/info/commit-graph.lock",
+            "objects/info/commit-graphs/commit-graph-chain.lock",
+            "objects/maintenance.lock",
+            "objects/pack/multi-pack-index.lock",
+            "packed-refs.lock",
+            "packed-refs.new",
+            "rebase-merge/git-rebase-todo.lock",
+            "refs/heads/crewdeck/a.lock",
+            "reftable/tables.list.lock",
+            "sequencer/todo.lock",
+            "worktrees/crewdeck/HEAD.lock",
+            "worktrees/task-1/index.lock",
+            "worktrees/task-1/logs/HEAD.lock",
+            "worktrees/task-1/refs/bisect/bad.lock",
+        ];
+        let private = [
+            "crewdeck/refs/heads/main.lock",
+            "worktrees/task-1/crewdeck/refs/heads/main.lock",
+        ];
+        for file in expected.iter().chain(&private) {
+            let path = common.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let found = lock_files(common);
+        let found: Vec<&Path> = found
+            .iter()
+            .map(|path| path.strip_prefix(common).unwrap())
+            .collect();
+        assert_eq!(found, expected.map(Path::new));
+    }
 
     #[test]
     fn lock_must_be_older_where_git_may_be_invisible() {

@@ -29,7 +29,7 @@ pub use repo::{RegisteredWorktree, Repo, busy_in, commit_of, head, is_hash};
 
 /// The time limit of one git command, the same as in learn-claude-code.
 pub const TIMEOUT: Duration = Duration::from_secs(120);
-/// Most bytes of output that are kept.
+/// Maximum size of a command's output, in bytes. The rest of a longer output is dropped.
 pub const ANSWER_MAX: usize = 4 * 1024 * 1024;
 /// The oldest supported git (it needs `rev-parse --path-format`).
 const OLDEST: (u32, u32) = (2, 31);
@@ -45,8 +45,8 @@ const SETTINGS: &[&str] = &[
 /// Settings of the calls without hooks. Submodules are skipped too, since they have hooks and filters of their own.
 const NO_HOOKS: &[&str] = &["core.hooksPath=/dev/null", "submodule.recurse=false"];
 
-/// Variables that would point git at another repository (crewdeck may run inside a hook) or let it write to the
-/// terminal.
+/// Environment variables to remove, because they would point git at another repository (crewdeck may run inside a hook)
+/// or let git write to the terminal.
 const UNSET: &[&str] = &[
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -96,12 +96,13 @@ pub struct Git {
     program: PathBuf,
     /// Git does not search for a repository in this folder or above it.
     ceiling: Option<PathBuf>,
-    /// Variables with the repository's folders and files, where git must not search for them itself.
+    /// Additional environment variables, such as those that name the repository's folders and files, so that git does not
+    /// search for them.
     folders: Vec<(&'static str, PathBuf)>,
     hooks: Hooks,
-    /// The lock that git inherits, so that it is held until git ends.
+    /// A lock that git inherits, so that the lock is held until git ends.
     lock: Option<Arc<File>>,
-    /// `-c` settings with the committer's name and address, where the user has set none.
+    /// `-c` settings with crewdeck's name and address as the committer's, if the user has configured none.
     identity: Vec<String>,
     /// Stops git when it becomes true.
     stop: Option<Arc<AtomicBool>>,
@@ -116,12 +117,12 @@ pub struct GitOutput<T = String> {
     pub out: T,
     /// The number of bytes cut off the end of `out`.
     pub lost: u64,
-    /// The error message, on one line.
+    /// Git's error message on one line; empty if git printed none.
     pub error_message: String,
 }
 
 impl Git {
-    /// Returns a runner for git in `dir`, an absolute path.
+    /// Returns a `Git` that runs in `dir`, an absolute path, without hooks.
     pub fn at(dir: &Path) -> Git {
         Git {
             dir: dir.to_path_buf(),
@@ -179,8 +180,8 @@ impl Git {
         git
     }
 
-    /// Returns a copy that does not fetch missing objects of a partial clone. A fetch can start programs that the settings of the
-    /// remote name. Git knows this from 2.45 on.
+    /// Returns a copy that does not fetch missing objects of a partial clone, because a fetch can start programs that the
+    /// settings of the remote name. Git before 2.45 fetches them nevertheless.
     #[must_use]
     pub fn without_fetching(&self) -> Git {
         let mut git = self.clone();
@@ -281,7 +282,7 @@ impl Git {
         Ok(answer.out.trim_end_matches('\n').to_string())
     }
 
-    /// Runs a git command that answers with its exit code: 0 is true, 1 is false.
+    /// Runs a git command that answers with its exit code. Returns true for 0 and false for 1.
     ///
     /// # Errors
     /// When the exit code is another one, or git cannot be run.
@@ -353,7 +354,7 @@ impl Git {
 }
 
 impl<T> GitOutput<T> {
-    /// Returns the error for a command that did not succeed.
+    /// Returns the error for a command with this output that did not succeed.
     pub fn failed(&self, args: &[&str]) -> GitError {
         let what: Vec<&str> = args.iter().copied().take(2).collect();
         let why = if self.error_message.is_empty() {
@@ -387,11 +388,20 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     fn fake_git(script: &str) -> (tempfile::TempDir, Git) {
-        use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("git");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        // Written by another process: a thread that starts a program at this moment would inherit a file that is open for
+        // writing here, and the program could not be started ("text file busy").
+        let written = std::process::Command::new("sh")
+            .args([
+                "-c",
+                r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod 755 "$2""#,
+                "sh",
+                script,
+            ])
+            .arg(&program)
+            .status();
+        assert!(written.unwrap().success());
         let git = Git {
             program,
             ..Git::at(dir.path())

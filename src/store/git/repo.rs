@@ -7,10 +7,10 @@ use super::super::regular_file;
 use super::{Git, GitError, incomplete_worktrees};
 use crate::domain::worktree::GitOperation;
 
-/// Most bytes of a file that holds a path.
+/// Maximum size of a file that holds a path, in bytes.
 const LINK_MAX: u64 = 16 * 1024;
 
-/// How often the worktrees are listed before git's error is returned.
+/// Maximum number of attempts to list the worktrees. If all fail, git's error is returned.
 const LISTS_MAX: usize = 4;
 
 /// A repository whose main worktree is the root.
@@ -35,14 +35,14 @@ pub struct Head {
     pub commit: String,
 }
 
-/// A worktree in git's own list.
+/// A worktree in the output of `git worktree list`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RegisteredWorktree {
-    /// Its folder, which may no longer exist.
+    /// The worktree's folder, which may no longer exist.
     pub path: PathBuf,
-    /// Its branch, without `refs/heads/`.
+    /// The branch that is checked out, without `refs/heads/`; `None` if `HEAD` is detached.
     pub branch: Option<String>,
-    /// Why it is locked; `initializing` if `git worktree add` was killed.
+    /// The reason why the worktree is locked; `None` if it is not. `initializing` if `git worktree add` runs or was killed.
     pub locked: Option<String>,
 }
 
@@ -138,7 +138,7 @@ impl Repo {
         &self.common
     }
 
-    /// Returns the operation in progress in the main worktree.
+    /// Returns the operation in progress in the main worktree, such as a rebase; `None` if there is none.
     pub fn busy(&self) -> Option<GitOperation> {
         busy_in(&self.git_dir)
     }
@@ -176,7 +176,7 @@ impl Repo {
     }
 }
 
-/// Reads a regular file that holds a path.
+/// Returns the content of a file that holds a path, such as a worktree's `.git` file; `None` if it is not a regular file.
 fn short_file(path: &Path) -> Option<String> {
     if !fs::symlink_metadata(path).ok()?.is_file() {
         return None;
@@ -184,7 +184,7 @@ fn short_file(path: &Path) -> Option<String> {
     regular_file::read_text(path, LINK_MAX).ok()
 }
 
-/// Returns the operation in progress in the worktree with this git folder.
+/// Returns the operation in progress in the worktree with this git folder, such as a rebase; `None` if there is none.
 pub fn busy_in(git_dir: &Path) -> Option<GitOperation> {
     [
         ("rebase-merge", GitOperation::Rebase),
@@ -207,7 +207,7 @@ pub fn head(git: &Git) -> Result<Option<Head>, GitError> {
     Ok(commit.map(|commit| Head { branch, commit }))
 }
 
-/// Resolves a full reference name or a hash to a commit.
+/// Returns the hash of the commit that `name`, a full reference name or a hash, refers to; `None` if there is none.
 pub fn commit_of(git: &Git, name: &str) -> Result<Option<String>, GitError> {
     let name = format!("{name}^{{commit}}");
     let answer = git.run(&["rev-parse", "--quiet", "--verify", &name])?;
@@ -215,7 +215,7 @@ pub fn commit_of(git: &Git, name: &str) -> Result<Option<String>, GitError> {
     Ok((answer.code == 0 && is_hash(hash)).then(|| hash.to_string()))
 }
 
-/// Whether a text is a commit hash (SHA-1 or SHA-256).
+/// Returns whether a text has the form of a commit hash (SHA-1 or SHA-256).
 pub fn is_hash(text: &str) -> bool {
     (text.len() == 40 || text.len() == 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }

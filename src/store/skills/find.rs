@@ -12,11 +12,11 @@ use crate::store::os_errors;
 
 /// The file that makes a folder a skill.
 pub const FILE: &str = "SKILL.md";
-/// Deepest level of subfolders that is searched.
+/// Maximum depth of subfolders to search. Deeper folders are ignored.
 const DEPTH_MAX: usize = 4;
-/// Most files and folders of one skills folder that are checked.
+/// Maximum number of files and folders to check in one skills folder. Further ones are ignored, and the user is warned.
 const ENTRIES_MAX: usize = 4000;
-/// Largest SKILL.md, in bytes.
+/// Maximum size of a SKILL.md, in bytes. A larger file is rejected.
 const FILE_MAX: u64 = 256 * 1024;
 
 /// An open skills folder. All paths are relative to it.
@@ -30,7 +30,7 @@ pub struct FoundSkill {
     pub version: FileVersion,
 }
 
-/// File metadata that changes with the content.
+/// The metadata of a file that changes whenever the content changes.
 #[derive(Hash)]
 pub struct FileVersion {
     size: u64,
@@ -55,11 +55,11 @@ pub struct SearchResult {
 }
 
 impl SkillsDir {
-    /// Opens `folder`. With a `root`, the folder must be below it; otherwise it may be a link to anywhere. Returns `None` if
-    /// the folder does not exist.
+    /// Opens `folder`. With a `root`, the folder must be below the root; otherwise it may be a link to any place. Returns
+    /// `None` if the folder does not exist.
     ///
     /// # Errors
-    /// The reason for the user, if the folder cannot be opened.
+    /// If the folder cannot be opened, returns the reason as a text for the user.
     pub fn open(root: Option<&Path>, folder: &Path) -> Result<Option<SkillsDir>, String> {
         let opened = match root {
             Some(root) => Dir::open_ambient_dir(root, ambient_authority())
@@ -75,7 +75,7 @@ impl SkillsDir {
         }
     }
 
-    /// Searches for SKILL.md files.
+    /// Searches the folder and its subfolders for SKILL.md files.
     pub fn search(&self) -> SearchResult {
         let mut out = SearchResult::default();
         let own = self.dir.dir_metadata().ok();
@@ -156,7 +156,7 @@ impl SkillsDir {
     /// Returns the text of a SKILL.md.
     ///
     /// # Errors
-    /// The reason and the remedy for the user, if the file cannot be used.
+    /// If the file cannot be used, returns the reason and the remedy as a text for the user.
     pub fn read(&self, path: &Path) -> Result<String, String> {
         let file = self.dir.open(path).map_err(|e| reason(&e))?;
         let mut bytes = Vec::new();
@@ -166,7 +166,7 @@ impl SkillsDir {
         if bytes.len() as u64 > FILE_MAX {
             let kib = FILE_MAX / 1024;
             return Err(format!(
-                "it is larger than {kib} KiB: move parts of it into files beside it"
+                "it is larger than {kib} KiB: move parts of it into other files in the same folder"
             ));
         }
         String::from_utf8(bytes).map_err(|e| {
@@ -176,7 +176,7 @@ impl SkillsDir {
         })
     }
 
-    /// Returns whether the folder of a SKILL.md contains other files.
+    /// Returns whether the folder of the SKILL.md at `path` contains other files.
     pub fn has_more(&self, path: &Path) -> bool {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         let list = folder.and_then(|folder| self.dir.read_dir(folder).ok());

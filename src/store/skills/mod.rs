@@ -16,17 +16,17 @@ use crate::domain::text::one_line;
 use built_in::BUILT_IN;
 use find::{SearchResult, SkillsDir};
 
-/// Most folders that are watched. Changes in further folders are found by polling.
+/// Maximum number of folders to watch. Changes in further folders are found by polling.
 const WATCHED_MAX: usize = 128;
 
-/// The skills of a root. Cheap to clone; keeps nothing in memory, so that changes apply at once.
+/// Reads the skills that are available in a root. Cheap to clone; keeps nothing in memory, so that changes apply at once.
 #[derive(Debug, Clone)]
 pub struct Skills {
     root: PathBuf,
     user: Option<PathBuf>,
 }
 
-/// Hash that changes when a SKILL.md is added, changed or deleted. Comparable only within one process.
+/// Hash that changes when a SKILL.md is added, changed or deleted. Hashes of different processes cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SkillsFingerprint(u64);
 
@@ -62,7 +62,7 @@ impl Skills {
     /// Reads one skill from disk. The name is not case-sensitive.
     ///
     /// # Errors
-    /// All existing skills, if none has the name.
+    /// If no skill has the name, returns the catalog of all skills.
     pub fn load(&self, name: &str) -> Result<LoadedSkill, SkillCatalog> {
         let (mut loaded, broken) = self.scan();
         match loaded.iter().position(|l| same(&l.skill.name, name)) {
@@ -92,7 +92,7 @@ impl Skills {
         SkillsFingerprint(hasher.finish())
     }
 
-    /// Returns the skills with another path of the root.
+    /// Returns a copy that uses `root` as the path of the root.
     pub(super) fn with_root(&self, root: &Path) -> Skills {
         Skills::open(root, self.user.clone())
     }
@@ -175,7 +175,7 @@ impl SkillLocation<'_> {
         }))
     }
 
-    /// Returns a path in the folder for display.
+    /// Returns the text to display for `path`, which is relative to the skills folder.
     fn shown(&self, path: &Path) -> String {
         let path = if path.as_os_str().is_empty() {
             self.folder.to_path_buf()

@@ -1,4 +1,4 @@
-//! Kinds of changes, and which path belongs to which kind.
+//! The parts of the state that a watch reports as changed, and the files that belong to each part.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,28 +14,25 @@ pub(super) const FOLDERS: [&str; 5] = [
     ".team/requests",
     ".worktrees",
 ];
-/// Number of kinds in [`Dirty`].
+/// Number of variants of [`Dirty`].
 pub(super) const KINDS: usize = 6;
 
 /// A part of the state that must be read again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dirty {
-    /// The board: the given tasks, or all tasks if unknown.
+    /// The board: some tasks, or all of them if it is unknown which have changed.
     Board(TaskSet),
-    /// The roster.
     Roster,
-    /// The inboxes.
+    /// The inboxes and their read positions.
     Mail,
-    /// The requests.
     Requests,
-    /// The worktrees, or the branches that worktree branches are merged into.
+    /// The worktree registry, or the branches into which worktrees are merged.
     Branches,
-    /// The skills.
     Skills,
 }
 
 impl Dirty {
-    /// Returns all kinds.
+    /// Returns one value of each variant; for the board, all tasks.
     pub fn all() -> [Dirty; KINDS] {
         [
             Dirty::Board(TaskSet::All),
@@ -47,7 +44,7 @@ impl Dirty {
         ]
     }
 
-    /// Returns the index in [`Dirty::all`].
+    /// Returns the index of this variant in [`Dirty::all`].
     pub(super) fn kind(&self) -> usize {
         match self {
             Dirty::Board(_) => 0,
@@ -60,8 +57,8 @@ impl Dirty {
     }
 }
 
-/// Returns what a changed path affects. Temporary files and locks affect nothing. A cursor changes when messages are
-/// acknowledged.
+/// Returns the part of the state to which the file at `path` belongs; `None` for other files, such as temporary files and
+/// locks. A cursor file belongs to the inboxes, because it changes when messages are acknowledged.
 pub(super) fn dirty_for_path(root: &Path, path: &Path) -> Option<Dirty> {
     let name = path.file_name()?.to_string_lossy();
     let folder: PathBuf = path.parent()?.strip_prefix(root).ok()?.to_path_buf();

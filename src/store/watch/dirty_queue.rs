@@ -1,4 +1,4 @@
-//! Queue of changes that were not reported yet. Merges events while the watch thread is busy.
+//! The queue of changes that were not reported yet. It merges events while the watch thread is busy.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::board::TaskSet;
 use super::dirty::{Dirty, KINDS};
 
-/// Most tasks listed by number. More changes count as the whole board.
+/// Maximum number of tasks that are listed by number. More changed tasks count as a change of the whole board.
 const TASKS_MAX: usize = 1000;
 
 /// Changes that were not reported yet. Bounded: at most one entry per kind.
@@ -84,7 +84,8 @@ impl DirtyQueue {
         self.changed.notify_one();
     }
 
-    /// Waits until `is_enough` returns true for the pending changes, at most `within`.
+    /// Waits until `is_enough` returns true for the pending changes, or until the time `within` has passed. Returns the
+    /// pending changes.
     pub(super) fn wait(
         &self,
         within: Duration,

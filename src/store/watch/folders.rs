@@ -14,16 +14,8 @@ use super::handle_event;
 use super::identity::{FolderId, identity};
 use super::poll_fallback::{self, EventCoverage};
 
-/// Most rounds of searching newly watched folders for further folders.
+/// Maximum number of rounds in which newly watched folders are searched for further folders.
 const ROUNDS_MAX: usize = 8;
-
-/// Whether an update added a folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum UpdateResult {
-    Unchanged,
-    /// At least one folder was added.
-    Added,
-}
 
 /// The folders watched by the operating system.
 pub(super) struct WatchedFolders {
@@ -31,7 +23,8 @@ pub(super) struct WatchedFolders {
     skills: Option<Skills>,
     refs: Option<Refs>,
     watcher: RecommendedWatcher,
-    /// The folder that each watch belongs to, because a watch follows the folder and not its path. `None`: not watched.
+    /// The identity of the watched folder at each path, because a watch follows the folder and not its path. `None` if the
+    /// path cannot be watched.
     watched: BTreeMap<PathBuf, Option<FolderId>>,
     is_shared: bool,
     /// Whether there are more branch folders than can be watched.
@@ -39,7 +32,7 @@ pub(super) struct WatchedFolders {
 }
 
 impl WatchedFolders {
-    /// Starts to watch the folders below `base` and those of its skills.
+    /// Starts to watch the state folders below `base`, and the folders of its branches and skills.
     pub(super) fn native(
         base: PathBuf,
         skills: Option<Skills>,
@@ -78,17 +71,18 @@ impl WatchedFolders {
         Ok(folders)
     }
 
-    /// Updates the watches: recreated folders and the current folders of branches and skills.
+    /// Updates the watches: watches recreated folders again, and the current folders of branches and skills.
     pub(super) fn update(&mut self) {
         // Repeated, because a newly watched folder may already contain a new folder.
         for _ in 0..ROUNDS_MAX {
-            if self.update_once() == UpdateResult::Unchanged {
+            if !self.update_once() {
                 return;
             }
         }
     }
 
-    fn update_once(&mut self) -> UpdateResult {
+    /// Returns whether a folder was added.
+    fn update_once(&mut self) -> bool {
         let mut wanted: Vec<PathBuf> = FOLDERS.map(|f| self.base.join(f)).into();
         let branches = self.refs.as_ref().map(Refs::folders);
         self.is_incomplete = branches.as_ref().is_some_and(|found| !found.is_complete);
@@ -103,7 +97,7 @@ impl WatchedFolders {
             }
             stays
         });
-        let mut watched = UpdateResult::Unchanged;
+        let mut has_added = false;
         for path in wanted {
             let now = identity(&path);
             let before = self.watched.get(&path).copied().flatten();
@@ -116,11 +110,11 @@ impl WatchedFolders {
             let is_watched =
                 now.is_some() && watcher.watch(&path, RecursiveMode::NonRecursive).is_ok();
             if is_watched {
-                watched = UpdateResult::Added;
+                has_added = true;
             }
             self.watched.insert(path, now.filter(|_| is_watched));
         }
-        watched
+        has_added
     }
 
     /// Returns how completely the system reports changes.

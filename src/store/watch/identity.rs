@@ -1,4 +1,4 @@
-//! Tells a recreated folder from the one before it.
+//! Distinguishes a recreated folder from the deleted folder at the same path.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Watches the state folders, the branches of the repository and the skills. A report only says what to read again: events
-//! are hints, and the files are the truth.
+//! Watches the state folders, the branches of the repository and the skills. A report says only what to read again, because
+//! events are hints and can be wrong; the files are authoritative.
 //!
 //! In addition to file events, the files are polled, because events can be lost:
 //!
@@ -37,7 +37,7 @@ pub use identity::{FolderId, identity};
 pub use poll_fallback::is_shared_file_system;
 use poll_fallback::{Elapsed, EventCoverage, EventTrust, PollFallback};
 
-/// Events within this time are merged into one report.
+/// Maximum time for which a report is delayed, so that the events that follow are merged into it.
 const MERGE: Duration = Duration::from_millis(10);
 
 /// How changes are detected.
@@ -59,7 +59,7 @@ pub struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Returns the time until the next poll. Tests replace it.
+/// The type of [`EventTrust::wait`], which returns the time until the next poll. Tests pass another function.
 type PollDelay = fn(&EventTrust, EventCoverage, Elapsed) -> Duration;
 
 /// Watches the state folders below `root` and its `skills`, and calls `report` for each change from a separate thread. The
@@ -81,7 +81,7 @@ pub fn start(
     )
 }
 
-/// Implements [`start`] with replaceable event source and poll delay.
+/// Implements [`start`]. Tests replace the source of the events (`connect`) and the time until the next poll (`wait`).
 fn start_with(
     root: &Path,
     skills: Option<&Skills>,

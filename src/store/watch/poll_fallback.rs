@@ -20,7 +20,7 @@ const LONG_INTERVAL: Duration = Duration::from_secs(30);
 const SHORT_INTERVAL: Duration = Duration::from_secs(5);
 /// Poll interval if the system reports nothing.
 const NO_EVENTS_INTERVAL: Duration = Duration::from_secs(1);
-/// Polls without a missed event after which events are trusted again: one minute at `SHORT_INTERVAL`.
+/// Number of polls without a missed event after which events are trusted again: one minute at `SHORT_INTERVAL`.
 const CLEAN_POLLS: u32 = 12;
 
 /// How completely the system reports changes.
@@ -37,7 +37,7 @@ pub(super) enum EventCoverage {
 /// Decides from recent polls how far events can be trusted. Does no I/O.
 #[derive(Debug, Default)]
 pub(super) struct EventTrust {
-    /// Clean polls that are still needed before events are trusted again.
+    /// Number of polls without a missed event that are still needed before events are trusted again.
     clean_polls_needed: u32,
     last: Option<PollOutcome>,
 }
@@ -55,7 +55,7 @@ impl EventTrust {
         self.last = Some(found);
     }
 
-    /// Returns the time until the next poll. After events, a poll follows once there were none for 5 seconds, because the
+    /// Returns the time until the next poll. After events, a poll is due 5 seconds after the last event, because the
     /// timestamps of the files are reliable then.
     pub(super) fn wait(&self, coverage: EventCoverage, elapsed: Elapsed) -> Duration {
         let pause = match (coverage, self.last) {
@@ -76,12 +76,11 @@ impl EventTrust {
     }
 }
 
-/// Times since the last poll and event.
+/// The time that has passed since the last poll and since the last event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Elapsed {
-    /// Since the last poll.
     pub since_poll: Duration,
-    /// Since the last event; `None`: no event since the last poll.
+    /// `None` if there was no event since the last poll.
     pub since_event: Option<Duration>,
 }
 
@@ -93,13 +92,14 @@ pub(super) struct PollFallback {
     tasks: TaskFiles,
     /// Time of the last full poll of the task files.
     last_full_poll: Instant,
-    /// One fingerprint per kind of file except tasks; `None` if it is unreliable or an event has arrived since.
+    /// One fingerprint per variant of [`Dirty`] except the board; `None` if it is unreliable or an event has arrived since
+    /// the last poll.
     fingerprints: [Option<u64>; KINDS],
     folder_files: [Option<FolderFiles>; FOLDERS.len()],
 }
 
-/// The state files of a folder. Valid while the fingerprint of the folder matches. Avoids listing the folder at each poll,
-/// because opening a folder causes an event for its watchers.
+/// The cached list of a folder's state files, valid while the fingerprint of the folder matches. The cache avoids listing
+/// the folder at each poll, because opening a folder causes an event for its watchers.
 struct FolderFiles {
     folder: FileFingerprint,
     files: Vec<PathBuf>,
@@ -147,7 +147,8 @@ impl PollFallback {
         }
     }
 
-    /// Polls all files at `now`, of the tasks those in `scope`. Returns what has changed or may have changed.
+    /// Polls the task files in `scope` and all other files at the time `now`. Returns what has changed or may have changed,
+    /// and what the poll says about lost events.
     pub(super) fn poll(&mut self, now: SystemTime, scope: PollScope) -> (Vec<Dirty>, PollOutcome) {
         let (board, mut found) = self.tasks.poll(now, scope);
         let mut out: Vec<Dirty> = board.map(Dirty::Board).into_iter().collect();
@@ -188,7 +189,8 @@ impl PollFallback {
         fingerprints
     }
 
-    /// Returns the fingerprint of the files that change when a branch moves, or `None` while it is unreliable.
+    /// Returns one fingerprint for all files that change when a branch moves, or `None` while one of them is too new for a
+    /// reliable fingerprint.
     fn fingerprint_refs(&self, now: SystemTime) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         for path in self.refs.iter().flat_map(Refs::ref_files) {
@@ -201,8 +203,8 @@ impl PollFallback {
         Some(hasher.finish())
     }
 
-    /// Returns the fingerprint of the state files in `folder`, independent of their order, or `None` while one of them is
-    /// unreliable.
+    /// Returns one fingerprint for all state files in `folder`, the entry `at` of [`FOLDERS`], independent of their order.
+    /// Returns `None` while one of them is too new for a reliable fingerprint.
     fn fingerprint(&mut self, at: usize, folder: &Path, now: SystemTime) -> Option<u64> {
         let meta = fs::metadata(folder).ok()?;
         let known = self.folder_files[at]
@@ -242,8 +244,8 @@ impl PollFallback {
     }
 }
 
-/// Returns whether other machines or processes outside of this kernel can write to the file system of `path`. The kernel
-/// reports no events for such changes.
+/// Returns whether writers that this kernel does not see, for example on other machines, can change the file system of
+/// `path`. The kernel reports no events for such changes.
 #[cfg(target_os = "linux")]
 pub fn is_shared_file_system(path: &Path) -> bool {
     /// File system types from linux/magic.h: NFS, SMB1, CIFS, SMB2, 9P, FUSE, Ceph, AFS, Lustre, VirtualBox.

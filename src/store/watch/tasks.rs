@@ -15,28 +15,30 @@ use crate::domain::ids::TaskId;
 
 /// Interval between full polls of a small board, if the system reports every change.
 const FULL_POLL_INTERVAL: Duration = Duration::from_secs(30);
-/// The interval grows by one second for this many files, so full polls check at most this many files per second.
+/// [`FULL_POLL_INTERVAL`] grows by one second per this number of files, so that full polls check at most this number of
+/// files per second.
 const FILES_PER_SECOND: u64 = 100;
-/// Most tasks reported by number. More changes are reported as the whole board.
+/// Maximum number of tasks that are reported by number. More changed tasks are reported as a change of the whole board.
 const NAMED_MAX: usize = 1000;
 
-/// Result of a poll.
+/// What a poll says about the reliability of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PollOutcome {
-    /// No changes, or only changes with an event.
+    /// There were no changes, or each change had an event.
     Expected,
-    /// A change without an event: an event was lost.
+    /// There was a change without an event, so an event was lost.
     Missed,
-    /// A file is so new that a further change could leave the same metadata, or it cannot be checked.
+    /// A file cannot be checked, or it is so new that a further change could leave the same metadata.
     Uncertain,
 }
 
-/// Which files a poll checks.
+/// Which task files a poll checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PollScope {
     /// All task files.
     All,
-    /// Files with events since the last poll and files that were too new. All files if the folder changed without events.
+    /// The files with events since the last poll and those that were too new for a fingerprint. All files if the folder has
+    /// changed without an event.
     Uncertain,
 }
 
@@ -49,7 +51,7 @@ pub(super) struct TaskFiles {
     fingerprints: BTreeMap<TaskId, FileFingerprint>,
     /// Files with events since the last poll, and files that were too new for a fingerprint.
     uncertain: BTreeSet<TaskId>,
-    /// Whether all files may have changed.
+    /// Whether any file may have changed, so that the next poll reports the whole board.
     is_unknown: bool,
 }
 
@@ -80,7 +82,8 @@ impl TaskFiles {
         }
     }
 
-    /// Checks files at `now`. Returns the tasks whose files changed or may have changed, or `None`.
+    /// Checks the files in `scope` at the time `now`. Returns the tasks whose files have changed or may have changed, `None`
+    /// if there are none.
     pub(super) fn poll(
         &mut self,
         now: SystemTime,
@@ -129,7 +132,7 @@ impl TaskFiles {
         (which, found)
     }
 
-    /// Checks one file. Returns `None` if it is unchanged.
+    /// Checks the file of the task `id` at the time `now`. Returns `None` if it is unchanged.
     fn poll_file(&mut self, id: TaskId, now: SystemTime) -> Option<PollOutcome> {
         let path = self.folder.join(format!("task_{id}.json", id = id.0));
         let was_uncertain = self.uncertain.remove(&id);

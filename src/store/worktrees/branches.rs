@@ -16,11 +16,12 @@ use crate::store::file_fingerprint::FileFingerprint;
 use crate::store::git::{Git, is_hash};
 use crate::store::refs::Refs;
 
-/// Most branches whose changes or content are computed in one scan: each takes several git commands.
+/// Maximum number of branches whose status is computed in one scan, because each takes several git commands. The next scan
+/// continues.
 const COMPUTED_MAX: usize = 64;
 /// The number of characters of a commit hash that are shown.
 const COMMIT_SHOWN: usize = 10;
-/// The number of newest commits that are searched for a merge. The hash of an older merge is not reported.
+/// Number of newest commits of a base that are searched for a merge. The hash of an older merge is not reported.
 const NEWEST_MAX: usize = 500;
 /// The prefix of branch references.
 const HEADS: &str = "refs/heads/";
@@ -28,24 +29,24 @@ const HEADS: &str = "refs/heads/";
 /// The result of a scan, from which the next one starts.
 #[derive(Debug, Default)]
 pub struct BranchSnapshot {
-    /// `None` before the first scan.
+    /// The state, at the last scan, of the files on which the merge status depends; `None` before the first scan.
     file_states: Option<Vec<FileState>>,
     trees: BTreeMap<WorktreeName, BranchRecord>,
     is_partial: bool,
 }
 
 impl BranchSnapshot {
-    /// Whether there was no scan yet.
+    /// Returns whether there was no scan yet.
     pub fn is_empty(&self) -> bool {
         self.file_states.is_none()
     }
 
-    /// Whether there were more branches than one scan covers. The next scan continues.
+    /// Returns whether the last scan did not cover all branches, because there were too many. The next scan continues.
     pub fn is_partial(&self) -> bool {
         self.is_partial
     }
 
-    /// Whether the branch of the worktree named `tree` is unmerged.
+    /// Returns whether the branch of the worktree named `tree` is unmerged.
     pub fn is_unmerged(&self, tree: &str) -> bool {
         let name = WorktreeName::new(tree).ok();
         let known = name.and_then(|name| self.trees.get(&name));
@@ -58,7 +59,6 @@ impl BranchSnapshot {
 pub enum ScanMode {
     /// Only if the registry or a branch has changed since the last scan.
     IfChanged,
-    /// Always.
     Always,
 }
 
@@ -66,7 +66,7 @@ pub enum ScanMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileState {
     Missing,
-    /// Modified so recently that another change may not show in its time stamp.
+    /// Modified so recently that a further change could leave the same timestamp.
     Recent,
     Settled(FileFingerprint),
 }
@@ -74,21 +74,21 @@ enum FileState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BranchRecord {
     state: BranchState,
-    /// What the branch has that the history of its base lacks.
+    /// What the branch has that the history of its base lacks; `None` if nothing, or if it was not computed yet.
     changes: Option<BranchChanges>,
 }
 
 /// A branch into which worktrees are merged.
 struct Base {
     name: String,
-    /// The branches with commits that this one lacks.
+    /// The worktrees' branches with commits that this base lacks.
     lacks: BTreeSet<String>,
     line: BaseHistory,
 }
 
 impl Worktrees {
-    /// Returns the branches whose status differs from `seen`, and updates `seen`. The first scan returns all of them, and
-    /// also reports the worktrees in `named` (those that the board refers to) that no longer exist.
+    /// Returns the branches whose status differs from `seen`, and updates `seen`. The first scan returns all branches, and
+    /// also reports which worktrees in `named` (those that the board refers to) no longer exist.
     ///
     /// # Errors
     /// When the root is not a repository, the registry cannot be read, or git fails.
@@ -197,7 +197,8 @@ impl OpenRegistry {
         Ok(out)
     }
 
-    /// Computes the status of a branch with commits that its base's history lacks, by content.
+    /// Computes the status of the branch at `tip`, which has commits that the history of its base lacks, by comparing the
+    /// content.
     fn changes(
         &self,
         base: &mut Base,
@@ -266,13 +267,15 @@ fn in_history(tree: &Worktree, base: &Base, tip: &str) -> BranchState {
     }
 }
 
-/// Shortens a commit hash. Returns an empty string for anything else, since other programs write the registry too.
+/// Returns the first characters of a commit hash. Returns an empty string if `commit` is no hash, which can happen because
+/// other programs write the registry too.
 fn short(commit: &str) -> String {
     let number = if is_hash(commit) { commit } else { "" };
     number.chars().take(COMMIT_SHOWN).collect()
 }
 
-/// Returns the branches of worktrees with their commits: all of them, or those with commits that `base` lacks.
+/// Returns the worktrees' branches, each with the commit it points to. With a `base`, returns only the branches with
+/// commits that `base` lacks.
 fn heads(git: &Git, base: Option<&str>) -> Result<BTreeMap<String, String>, StoreError> {
     let lacks = base.map(|commit| format!("--no-merged={commit}"));
     let mut args = vec!["for-each-ref", "--format=%(objectname) %(refname)"];
@@ -287,7 +290,7 @@ fn heads(git: &Git, base: Option<&str>) -> Result<BTreeMap<String, String>, Stor
     Ok(heads.collect())
 }
 
-/// Returns the newest first-parent commits of a branch.
+/// Returns the newest commits in the first-parent history of `commit`, at most [`NEWEST_MAX`].
 fn newest(git: &Git, commit: &str) -> Result<BTreeSet<String>, StoreError> {
     let most = format!("--max-count={NEWEST_MAX}");
     let answer = git.ok(&["rev-list", "--first-parent", &most, commit, "--"])?;

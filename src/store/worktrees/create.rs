@@ -18,7 +18,7 @@ use crate::store::git::{RegisteredWorktree, busy_in, head};
 /// The parameters of a new worktree.
 #[derive(Debug, Clone, Default)]
 pub struct NewWorktree {
-    /// The task it is created for.
+    /// The task for which the worktree is created.
     pub task: TaskId,
     /// The task's subject.
     pub subject: String,
@@ -26,27 +26,27 @@ pub struct NewWorktree {
     pub owner: String,
     /// The branch to start from; `None` for what the main worktree has checked out.
     pub base: Option<String>,
-    /// The branches to merge into it: those of the task's blockers.
+    /// The branches to merge into the new worktree: those of the task's blockers.
     pub needs: Vec<String>,
 }
 
 /// Whether a worktree name can be used.
 enum NameStatus {
-    /// Nothing has this name.
+    /// No folder and no branch has this name.
     Free,
-    /// Only the branch of a lost worktree is left, with unmerged work.
+    /// The folder of the worktree was lost, but its branch exists and has unmerged work.
     LostFolder,
-    /// The name is in use.
+    /// A folder or another worktree's branch has this name.
     Taken,
 }
 
 impl Worktrees {
     /// Creates a worktree for a task: a new branch from the base, with the blockers' branches merged into it. If the task
-    /// already has a worktree, the new name gets a number. If only a folder was lost and its branch exists, the folder is
-    /// created again from the branch.
+    /// already has a worktree, the new name gets a number. If the folder of a worktree was lost and its branch exists,
+    /// creates the folder again from the branch.
     ///
     /// # Errors
-    /// Why it cannot be created. Nothing is left then that would prevent another attempt.
+    /// When the worktree cannot be created. Nothing is left then that would prevent another attempt.
     pub fn create(&self, new: &NewWorktree, now: Timestamp) -> Result<Created, StoreError> {
         let mut work = self.begin_change()?;
         let (base, commit) = work.start_point(new)?;
@@ -87,6 +87,7 @@ impl Worktrees {
                 })
             }
             Err(error) => {
+                work.remove_failed_attempt(&name, &commit);
                 let note = LogEntry::of("worktree.create.failed", &tree).error(&error.to_string());
                 work.log.record(note, now)?;
                 Err(error)
@@ -94,8 +95,8 @@ impl Worktrees {
         }
     }
 
-    /// Merges other branches into a clean worktree. Skips branches that it already contains or that no longer exist. A
-    /// branch that conflicts is not merged, and is returned with its files.
+    /// Merges other branches into a clean worktree. Skips branches that the worktree already contains or that no longer
+    /// exist. A branch that conflicts is not merged, and is returned with the files in conflict.
     ///
     /// # Errors
     /// When there is no such worktree, it has uncommitted files, or git fails.
@@ -112,7 +113,7 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
-    /// Returns the branch and the commit to start from.
+    /// Returns the branch and the commit from which the worktree starts. The branch is `None` if `HEAD` is detached.
     fn start_point(&self, new: &NewWorktree) -> Result<(Option<String>, String), StoreError> {
         let head = self.repo.head()?;
         let Some(base) = &new.base else {
@@ -141,8 +142,8 @@ impl OpenRegistry {
         Err(WorktreeError::TooMany(task).into())
     }
 
-    /// Returns whether a name can be used. Removes what an interrupted attempt left behind, since no work was done in
-    /// it yet.
+    /// Returns whether a name can be used for a new worktree. First removes what an interrupted creation left under that
+    /// name, because it contains no work yet.
     fn name_status(
         &self,
         name: &WorktreeName,
@@ -180,6 +181,16 @@ impl OpenRegistry {
             Some(_) => NameStatus::LostFolder,
             None => NameStatus::Taken,
         })
+    }
+
+    /// Removes the branch, and the folder if it is incomplete, that a failed creation left. What cannot be removed now is removed by
+    /// the next creation for the task, so errors are ignored.
+    fn remove_failed_attempt(&self, name: &WorktreeName, commit: &str) {
+        if self.index.get(name).is_none()
+            && let Ok(registered) = self.repo.registered()
+        {
+            let _ = self.name_status(name, &registered, commit);
+        }
     }
 
     /// Removes a worktree that `git worktree add` did not complete.

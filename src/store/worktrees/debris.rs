@@ -12,21 +12,22 @@ use super::log::EventLog;
 use super::{INITIALIZING, Worktrees, index_path, lock_path, read_index};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{WorktreeIndex, WorktreeName};
+use crate::process::history;
 use crate::store::atomic::Lock;
 use crate::store::git::locks;
 use crate::store::{StoreError, git_dirs, regular_file};
 
-/// The event at the start of a creation.
+/// The log's event tag at the start of a worktree's creation.
 pub(super) const CREATE: &str = "worktree.create.before";
-/// The event before other branches are merged into a worktree.
+/// The log's event tag before other branches are merged into a worktree.
 pub(super) const BRING: &str = "worktree.bring.before";
-/// The event at the start of a merge into the base.
+/// The log's event tag at the start of a merge into the base.
 pub(super) const MERGE: &str = "worktree.merge.before";
-/// The event at the start of a removal.
+/// The log's event tag at the start of a worktree's removal.
 pub(super) const REMOVE: &str = "worktree.remove.before";
-/// Most bytes of a git file that names a folder or a branch.
+/// Maximum size of a git file that names a folder or a branch, in bytes.
 const LINK_MAX: u64 = 16 * 1024;
-/// Most bytes of `packed-refs`.
+/// Maximum size of git's file `packed-refs`, in bytes.
 const PACKED_MAX: u64 = 64 * 1024 * 1024;
 
 /// Something that a killed git process left behind.
@@ -38,8 +39,8 @@ pub enum Debris {
     InvisibleLock(PathBuf),
     /// A worktree that git did not finish creating.
     Incomplete(WorktreeName),
-    /// An incomplete worktree with files in it but without a link to its repository. Only the user can tell whose files
-    /// they are.
+    /// An incomplete worktree with files in it but without the `.git` file that links it to the repository. Only the user
+    /// can tell whose files these are.
     Unlinked(WorktreeName),
     /// A worktree into which the blockers' branches were not all merged.
     MissingWork(WorktreeName),
@@ -90,13 +91,15 @@ pub(super) struct RepoPaths {
     pub root: PathBuf,
     /// `.worktrees/`.
     pub dir: PathBuf,
+    /// The root's own git folder.
+    pub own: PathBuf,
     /// The git folder that all worktrees share.
     pub common: PathBuf,
 }
 
 impl Worktrees {
-    /// Returns what killed git processes left behind. Changes nothing and runs no git. Empty while another process
-    /// changes a worktree.
+    /// Returns what killed git processes left behind. Changes nothing and runs no git. Returns an empty list while another
+    /// process changes a worktree.
     ///
     /// # Errors
     /// When the registry or the log cannot be read.
@@ -107,7 +110,7 @@ impl Worktrees {
         if Lock::is_held(&lock_path(&paths.dir)) {
             return Ok(Vec::new());
         }
-        let locks = locks::previous_work(&paths.root, &paths.common, &paths.interrupted_starts()?);
+        let locks = locks::left_behind(&paths.root, &paths.common, &paths.interrupted_starts()?);
         let mut found: Vec<Debris> = locks
             .into_iter()
             .map(|(lock, holder)| match holder {
@@ -115,23 +118,30 @@ impl Worktrees {
                 Some(_) => Debris::InvisibleLock(paths.below(&lock)),
             })
             .collect();
+        let private = history::stale_locks(&paths.own, &paths.common);
+        found.extend(private.iter().map(|lock| Debris::Lock(paths.below(lock))));
         found.extend(paths.debris_except_locks()?);
         Ok(found)
     }
 
-    /// Returns the folders to search; `None` if no worktree was ever created here.
+    /// Returns the folders to search; `None` if no worktree was ever created below this root.
     pub(super) fn paths(&self) -> Option<RepoPaths> {
         let root = fs::canonicalize(&self.root).ok()?;
         let dir = root.join(".worktrees");
-        let (_, common) = git_dirs(&root)?;
-        let common = fs::canonicalize(common).ok()?;
+        let (own, common) = git_dirs(&root)?;
+        let (own, common) = (fs::canonicalize(own).ok()?, fs::canonicalize(common).ok()?);
         let is_used = dir.join("events.jsonl").exists() || index_path(&dir).exists();
-        is_used.then_some(RepoPaths { root, dir, common })
+        is_used.then_some(RepoPaths {
+            root,
+            dir,
+            own,
+            common,
+        })
     }
 }
 
 impl RepoPaths {
-    /// Returns the path relative to the root if it is below the root.
+    /// Returns `path` relative to the root, or unchanged if it is not below the root.
     pub(super) fn below(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).unwrap_or(path).to_path_buf()
     }
@@ -141,7 +151,7 @@ impl RepoPaths {
         EventLog::open(&self.dir).interrupted_starts()
     }
 
-    /// Returns everything except lock files, sorted.
+    /// Returns what killed git processes left behind, except lock files, in sorted order.
     pub(super) fn debris_except_locks(&self) -> Result<Vec<Debris>, StoreError> {
         // The next change moves a damaged registry away.
         let index = read_index(&self.dir, &mut Vec::new())?.unwrap_or_default();
@@ -205,7 +215,7 @@ impl RepoPaths {
         names.into_iter().map(debris).collect()
     }
 
-    /// Returns git's entries for worktrees in `.worktrees`, each with whether the entry is complete.
+    /// Returns the worktrees in `.worktrees` for which git has an entry. The value is true if the entry is complete.
     pub(super) fn entries(&self) -> BTreeMap<WorktreeName, bool> {
         let all = fs::read_dir(self.common.join("worktrees"));
         let mut found = BTreeMap::new();
@@ -254,7 +264,7 @@ impl RepoPaths {
     }
 }
 
-/// Whether a folder is empty or holds only git's `.git` file.
+/// Returns whether a folder is empty or holds only git's `.git` file.
 pub(super) fn is_empty_worktree(dir: &Path) -> bool {
     fs::read_dir(dir).is_ok_and(|mut all| {
         all.all(|entry| {

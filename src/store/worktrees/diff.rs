@@ -13,13 +13,13 @@ use crate::domain::worktree::{WorktreeDiff, WorktreeError, WorktreeName};
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError};
 
-/// Most bytes of a diff.
+/// Maximum size of a diff, in bytes. The rest of a longer diff is cut.
 const DIFF_MAX: usize = 256 * 1024;
-/// Most bytes of the diff's statistics.
+/// Maximum size of the diff's statistics, in bytes.
 const STAT_MAX: usize = 16 * 1024;
-/// Most merges of the base that are searched for the merge of a branch.
+/// Maximum number of merges in the base that are searched for the merge of a branch.
 const MERGES_MAX: usize = 1000;
-/// Most untracked files whose content is shown.
+/// Maximum number of untracked files whose content is shown.
 const NEW_MAX: usize = 200;
 
 impl Worktrees {
@@ -93,9 +93,9 @@ fn diff_text(git: &Git, form: &[&str], range: &[&str], most: usize) -> Result<St
     })
 }
 
-/// Returns git with a temporary index in which untracked files are marked for adding, so that the diff shows their
-/// content; the worktree's own index is unchanged. The returned folder holds the index and must outlive its use. `None`
-/// if there are no untracked files or git fails; the diff then only lists their names.
+/// Returns a copy of `git` that uses a temporary index in which untracked files are marked for adding, so that the diff
+/// shows their content; the worktree's own index is unchanged. The returned folder holds the index and must live as long
+/// as the copy is used. Returns `None` if there are no untracked files or git fails; the diff then lists only their names.
 fn with_new_files(git: &Git, own: &Path) -> Option<(Git, TempDir)> {
     let list = ["ls-files", "--others", "--exclude-standard", "-z"];
     let answer = git.run(&list).ok().filter(|a| a.code == 0)?;
@@ -126,8 +126,8 @@ fn with_new_files(git: &Git, own: &Path) -> Option<(Git, TempDir)> {
     Some((git, folder))
 }
 
-/// Copies an index with its modification time. Git compares files by content if they changed in the same second as the
-/// index; with a newer time it would miss those changes.
+/// Copies an index and its modification time. Git compares the content of files that changed in the same second as the
+/// index; if the copy had a newer time, git would miss those changes.
 fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
     let time = fs::metadata(index)?.modified()?;
     fs::copy(index, copy)?;
@@ -135,8 +135,8 @@ fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
 }
 
 impl OpenRegistry {
-    /// Returns the commit of the base before the merge of `tip`, and the merge commit. `None` if `tip` was not merged with
-    /// a merge commit, or more than [`MERGES_MAX`] merges ago.
+    /// Returns the commit of the base before the merge of `tip`, and the merge commit. Returns `None` if `tip` was merged
+    /// without a merge commit, or more than [`MERGES_MAX`] merges ago.
     fn merge_of(&self, tip: &str, base: &str) -> Result<Option<(String, String)>, GitError> {
         let most = format!("--max-count={MERGES_MAX}");
         let line = ["rev-list", "--first-parent", "--merges", "--parents", &most];

@@ -14,23 +14,23 @@ use crate::domain::worktree::{
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, busy_in, head};
 
-/// Most files whose sizes are added up.
+/// Maximum number of files whose sizes are added up. With more files, the sum is reported as a minimum.
 const WALK_MAX: usize = 50_000;
-/// The length limit of a commit subject, in characters.
+/// Maximum length of a commit's subject line, in characters.
 const SUBJECT_MAX: usize = 100;
 
 /// The uncommitted files of a worktree.
 pub struct Status {
     /// The number of files; an untracked folder counts once.
     pub count: usize,
-    /// The first files.
+    /// The paths of the first [`FILES_MAX`] files.
     pub files: Vec<String>,
-    /// The first untracked files.
+    /// The paths of the first [`FILES_MAX`] untracked files.
     pub untracked: Vec<String>,
 }
 
 impl Worktrees {
-    /// Returns the state of a worktree.
+    /// Returns the state of a worktree: its folder, uncommitted files, unmerged commits and any operation in progress.
     ///
     /// # Errors
     /// When there is no worktree with that name, or git fails.
@@ -51,7 +51,7 @@ impl OpenRegistry {
         self.state_in(tree, &self.folder(&tree.name))
     }
 
-    /// As [`OpenRegistry::state`], for a folder that may have been moved.
+    /// As [`OpenRegistry::state`], for a worktree whose folder may have been moved to `found`.
     pub(super) fn state_in(
         &self,
         tree: &Worktree,
@@ -102,7 +102,7 @@ impl OpenRegistry {
         Ok(state)
     }
 
-    /// Whether a branch or a tag contains the commit.
+    /// Returns whether a branch or a tag contains the commit.
     fn is_referenced(&self, commit: &str) -> Result<bool, StoreError> {
         let places = ["refs/heads", "refs/remotes", "refs/tags"];
         let mut args = vec!["for-each-ref", "--count=1", "--contains", commit];
@@ -110,7 +110,7 @@ impl OpenRegistry {
         Ok(!self.repo.git.ok(&args)?.is_empty())
     }
 
-    /// Sets which commits are merged into the base and which are not.
+    /// Sets in `state` how many commits of `tips` the base lacks, and whether the base has their content.
     fn inspect_commits(
         &self,
         tree: &Worktree,
@@ -165,7 +165,7 @@ impl OpenRegistry {
     }
 }
 
-/// Whether crewdeck has ever merged the worktree.
+/// Returns whether crewdeck has ever merged the worktree.
 pub(super) fn was_merged(tree: &Worktree) -> bool {
     tree.status == WorktreeStatus::Merged || tree.merged_at.is_some()
 }
@@ -196,7 +196,7 @@ pub fn status_of(git: &Git) -> Result<Status, StoreError> {
     })
 }
 
-/// Parses the paths of `git status --porcelain=v1 -z --no-renames`.
+/// Parses the paths in the output of `git status --porcelain=v1 -z --no-renames`.
 pub fn paths(text: &str) -> Vec<String> {
     text.split('\0')
         .filter_map(|line| line.get(3..))
@@ -204,7 +204,7 @@ pub fn paths(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the first nested repositories. Commits made in them are on no branch of this repository.
+/// Returns the paths of the first [`FILES_MAX`] nested repositories. Commits in them are on no branch of this repository.
 fn first_nested_repos(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
     let all = nested_repos(git, dir)?.into_iter().take(FILES_MAX);
     Ok(all.map(|path| one_line(&path)).collect())

@@ -1,4 +1,4 @@
-//! Undoes exactly what a killed git has written of a merge in a worktree.
+//! Undoes an interrupted merge in a worktree: exactly the changes that git had written when it was killed.
 //!
 //! Git writes the files first, then `AUTO_MERGE`, the index, `MERGE_HEAD` and the commit. A killed git leaves files with
 //! the content of the merge; the last one may be truncated. Each file that the merge changes is compared with the result
@@ -15,11 +15,11 @@ use std::path::Path;
 use crate::store::StoreError;
 use crate::store::git::{ANSWER_MAX, Git, GitError, commit_of, is_hash};
 
-/// Most paths in one git command.
+/// Maximum number of paths in one git command.
 const PATHS_MAX: usize = 200;
-/// Most bytes of a file that is compared.
+/// Maximum size of a file that is compared, in bytes. A larger file is kept.
 const FILE_MAX: usize = 64 * 1024 * 1024;
-/// The digit of which git writes the hash of a missing file.
+/// In git's output, the hash of a missing file consists only of this digit.
 const NOTHING: char = '0';
 
 /// A file that a merge changes.
@@ -34,8 +34,8 @@ struct ChangedFile {
     new_mode: Option<String>,
 }
 
-/// Undoes what a merge of the commit `tip` has written in `dir`, the worktree of `git` with the git folder `own`. Keeps
-/// and returns the paths whose content is not from the merge or that the user has staged.
+/// Undoes the changes that a merge of the commit `tip` has written in `dir`, the worktree of `git`; `own` is the worktree's
+/// git folder. Keeps the files whose content is not from the merge or that the user has staged, and returns their paths.
 pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>, StoreError> {
     let is_marked = commit_of(git, "MERGE_HEAD")?.is_some();
     let written = auto_merge(git)?;
@@ -111,14 +111,15 @@ pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>,
     Ok(kept)
 }
 
-/// Returns the tree that git had computed when it was killed, with conflict markers.
+/// Returns the hash of the merged tree that the killed git had computed, with conflict markers; `None` if there is none.
 fn auto_merge(git: &Git) -> Result<Option<String>, StoreError> {
     let answer = git.run(&["rev-parse", "--quiet", "--verify", "AUTO_MERGE^{tree}"])?;
     let tree = answer.out.trim().to_string();
     Ok((answer.code == 0 && is_hash(&tree)).then_some(tree))
 }
 
-/// Returns the tree that a merge of `tip` results in, with conflict markers; `None` if this git cannot compute it.
+/// Returns the hash of the tree that results from a merge of `tip`, with conflict markers; `None` if this git cannot compute
+/// it.
 fn merge_tree(git: &Git, tip: &str) -> Result<Option<String>, StoreError> {
     let merged = git.run(&["merge-tree", "--write-tree", "--no-messages", "HEAD", tip])?;
     let tree = merged.out.lines().next().unwrap_or_default().to_string();
@@ -138,7 +139,7 @@ fn bytes(git: &Git, args: &[&str]) -> Result<Vec<u8>, StoreError> {
     Ok(answer.out)
 }
 
-/// Returns the paths in the output of a git command with `-z`.
+/// Runs a git command with `-z`, which separates paths by NUL, and returns the paths in its output.
 fn names(git: &Git, args: &[&str]) -> Result<BTreeSet<Vec<u8>>, StoreError> {
     let answer = bytes(git, args)?;
     let all = answer.split(|b| *b == 0).filter(|name| !name.is_empty());
@@ -171,8 +172,8 @@ fn parse_diff_tree(raw: &[u8]) -> Vec<ChangedFile> {
     all
 }
 
-/// Whether git wrote a file during the merge and it must be restored. `Some(false)` if there is nothing to undo;
-/// `None` if its content is neither from the merge nor from before.
+/// Compares a file with the merge. Returns `Some(true)` if git has changed the file, so that the change must be undone;
+/// `Some(false)` if there is nothing to undo; `None` if the content is neither the old nor the merged one.
 fn is_from_merge(
     git: &Git,
     dir: &Path,
@@ -226,7 +227,8 @@ fn mode(meta: &fs::Metadata) -> &'static str {
     }
 }
 
-/// Whether a file holds a prefix of the blob `hash`, because git was killed while writing it.
+/// Returns whether `file` holds a prefix of the blob `hash`, because git was killed while writing it. `path` is the path in
+/// the repository, which determines the filters to apply to the blob.
 pub fn is_prefix_of_blob(
     git: &Git,
     file: &Path,

@@ -11,7 +11,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Worktree;
 use crate::store::{StoreError, regular_file};
 
-/// The log's size limit, in bytes. A longer log is renamed to `events.1.jsonl`, which replaces the previous one.
+/// Size of the log, in bytes, above which it is renamed to `events.1.jsonl`, replacing the previous file of that name.
 const LOG_MAX: u64 = 4 * 1024 * 1024;
 
 /// The log of worktree operations. Writers hold the worktree lock.
@@ -27,11 +27,11 @@ pub struct LastEvent {
     pub event: String,
     /// When it was recorded.
     pub at: Timestamp,
-    /// The commit that was checked out then, if the event has one.
+    /// The commit that was checked out at the event; `None` if the event does not record it.
     pub head: Option<String>,
 }
 
-/// One line of the log, without its time.
+/// A line of the log, except for its timestamp.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogEntry {
     event: &'static str,
@@ -41,7 +41,7 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
-    /// Creates an event with the current state of a worktree.
+    /// Creates an entry for the event tag `event` with the current state of a worktree.
     pub fn of(event: &'static str, tree: &Worktree) -> LogEntry {
         let mut worktree = Map::new();
         worktree.insert("name".into(), tree.name.as_str().into());
@@ -63,7 +63,7 @@ impl LogEntry {
         }
     }
 
-    /// Creates the event that the task of a worktree is completed.
+    /// Creates the entry that records the completion of a worktree's task.
     pub fn completed(tree: &Worktree) -> LogEntry {
         LogEntry {
             task: json!({"id": tree.task_id, "subject": tree.subject, "status": "completed"}),
@@ -120,7 +120,7 @@ impl EventLog {
         self.append(&line).map_err(StoreError::at(&self.path))
     }
 
-    /// Returns the last event of each worktree, by name.
+    /// Returns the last event of each worktree, by the worktree's name.
     ///
     /// # Errors
     /// When the log cannot be read.

@@ -20,15 +20,15 @@ use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head, is_hash}
 pub enum MergeOutcome {
     /// The branch is merged.
     Merged,
-    /// These files conflict. Nothing was changed.
+    /// The merge has conflicts in these files. Nothing was changed.
     Conflict(Vec<String>),
     /// Git, a hook or the time limit prevented the merge. Nothing was changed.
     Failed(String),
 }
 
 impl Worktrees {
-    /// Commits all uncommitted files of a worktree except ignored ones, as the user, or as crewdeck if the user has
-    /// configured no name. Hooks and signing are off, since the commit is made unattended; they apply when the branch is
+    /// Commits all uncommitted files of a worktree except ignored ones. The author is the user, or crewdeck if the user has
+    /// configured no name. Hooks and signing are off, because the commit is made unattended; they apply when the branch is
     /// merged into the base.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Worktrees {
     /// must be clean. The user's hooks run and the commit is signed if the user's settings say so.
     ///
     /// # Errors
-    /// Why the merge was not started, or what prevented it. Nothing was changed then.
+    /// When the merge cannot be started, or something other than a conflict prevents it. Nothing was changed then.
     pub fn merge(&self, name: &WorktreeName, now: Timestamp) -> Result<Merge, StoreError> {
         let mut work = self.begin_change()?;
         let tree = work.index.find(name)?.clone();
@@ -157,7 +157,8 @@ impl OpenRegistry {
         check_clean(name, &git)
     }
 
-    /// Checks that the worktree's own branch has all commits that are checked out: other tasks build on that branch.
+    /// Checks that the worktree's own branch has all commits of the branch that is checked out, because other tasks build on
+    /// the own branch.
     fn check_no_other_commits(&self, tree: &Worktree, git: &Git) -> Result<(), StoreError> {
         let own = tree.name.branch();
         let Some((head, tip)) = head(git)?.zip(self.repo.branch(&own)?) else {
@@ -226,7 +227,7 @@ impl OpenRegistry {
             return Ok(());
         }
         let why = format!(
-            "git would use the settings of submodules that agents can write ({}): run git submodule absorbgitdirs to move these settings out of their reach",
+            "git would use the settings of submodules that agents can write ({}): run git submodule absorbgitdirs to move these settings out of the agents' reach",
             one_line(&short_list(&open, open.len()))
         );
         let branch = branch.to_string();
@@ -277,7 +278,7 @@ fn check_state_untouched(git: &Git, branch: &str, base: &str, tip: &str) -> Resu
     .into())
 }
 
-/// Formats the first five paths and the number of further ones.
+/// Returns a text with the first five paths and the number of further ones. `count` is the number of all files.
 fn short_list(files: &[String], count: usize) -> String {
     let shown: Vec<&str> = files.iter().take(5).map(String::as_str).collect();
     match count - shown.len() {

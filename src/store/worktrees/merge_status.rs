@@ -13,17 +13,17 @@ use crate::domain::worktree::ChangeSize;
 use crate::store::StoreError;
 use crate::store::git::{Git, Repo};
 
-/// Most bytes of the list of files that a branch changes. If it is longer, only the totals are read.
+/// Maximum size of the list of files that a branch changes, in bytes. If the list is longer, only the totals are read.
 const FILES_MAX: usize = 64 * 1024;
-/// Most bytes of the totals.
+/// Maximum size of git's output with the totals of a change, in bytes.
 const SUM_MAX: usize = 1024;
-/// Most commits of a base between two scans whose files are compared.
+/// Maximum number of new commits on a base, since the last scan, whose files are compared.
 const COMMITS_MAX: usize = 2000;
-/// Marks each of these commits in git's output.
+/// The text that marks each commit in the output of `git log` (`%x01` in the format).
 const COMMIT: &str = "\u{1}";
-/// Most bytes of the list of files in these commits.
+/// Maximum size of the list of files that the new commits on a base have changed, in bytes.
 const TOUCHED_MAX: usize = 256 * 1024;
-/// Most bytes of the list of commits that a base lacks.
+/// Maximum size of the list of commits that a base lacks, in bytes.
 const GRAPH_MAX: usize = 4 * 1024 * 1024;
 
 /// Hashes of file names; `None` if there are too many to compare.
@@ -34,14 +34,14 @@ type Files = Option<BTreeSet<u64>>;
 pub(super) struct BranchChanges {
     /// The commit of the branch.
     tip: String,
-    /// The merge bases.
+    /// The merge bases of the branch and its base.
     merge_bases: BTreeSet<String>,
     /// The size of the changes; `None` if git fails.
     pub(super) size: Option<ChangeSize>,
     files: Files,
-    /// The commit of the base that was searched last for the branch's content.
+    /// The commit of the base in which the branch's content was last searched; empty if there was no search.
     checked_commit: String,
-    /// Whether the base had the content.
+    /// Whether `checked_commit` has the branch's content.
     pub(super) is_contained: bool,
 }
 
@@ -59,7 +59,7 @@ impl ScanBudget {
         }
     }
 
-    /// Uses up one branch; false if none is left.
+    /// Takes one branch from the budget. Returns false if the budget is used up.
     fn take(&mut self) -> bool {
         match self.left.checked_sub(1) {
             Some(left) => self.left = left,
@@ -68,15 +68,15 @@ impl ScanBudget {
         !self.is_exhausted
     }
 
-    /// Whether more branches were requested than the limit allows.
+    /// Returns whether more branches were requested than the limit allows.
     pub(super) fn is_exhausted(&self) -> bool {
         self.is_exhausted
     }
 }
 
 impl BranchChanges {
-    /// Computes the changes of the branch at `tip` since its merge bases. Reuses `before` if both are the same.
-    /// `None` if the budget of this scan is used up.
+    /// Computes the changes of the branch at `tip` since its merge bases. Returns a copy of `before` if `tip` and the merge
+    /// bases are unchanged, and `None` if the budget of this scan is used up.
     pub(super) fn of(
         git: &Git,
         (base, tip): (&str, &str),
@@ -132,9 +132,9 @@ impl BranchChanges {
 /// The history of a base, with results that are reused during one scan.
 pub(super) struct BaseHistory {
     pub(super) commit: String,
-    /// Its newest first-parent commits. A merge that was reset is not among them.
+    /// The newest commits in the first-parent history of the base. A merge that was reset is not among them.
     pub(super) newest: BTreeSet<String>,
-    /// The files that the base has touched since each of these commits.
+    /// For each of these older commits of the base, the files that the base has changed since.
     since: BTreeMap<String, Files>,
     /// The branches' commits that the base lacks, with their parents; `None` if there are too many.
     lacking: Option<HashMap<String, Vec<String>>>,
@@ -160,8 +160,8 @@ impl BaseHistory {
         })
     }
 
-    /// Returns the merge bases of the branch at `tip`, on which its changes depend. Returns the base's own commit if there
-    /// are too many commits, so that any change of the base causes a new computation.
+    /// Returns the merge bases of the branch at `tip`, on which the branch's changes depend. Returns the base's own commit if
+    /// there are too many commits, so that any change of the base causes a new computation.
     pub(super) fn merge_bases(&self, tip: &str) -> BTreeSet<String> {
         let Some(lacking) = self.lacking.as_ref().filter(|all| all.contains_key(tip)) else {
             return [self.commit.clone()].into();
@@ -180,7 +180,7 @@ impl BaseHistory {
         out
     }
 
-    /// Whether the base may have gained or lost the content of a branch since the last check.
+    /// Returns whether the base may have gained or lost the content of a branch since the last check.
     fn may_hold(&mut self, git: &Git, branch: &BranchChanges) -> bool {
         if branch.checked_commit.is_empty() {
             return true;
@@ -264,8 +264,8 @@ fn parse_numstat(text: &str) -> (ChangeSize, BTreeSet<u64>) {
     (size, files)
 }
 
-/// Returns the files touched between two commits of a base, on either side; merges count by their difference to the first
-/// parent. `None` if there are too many or git fails.
+/// Returns the files changed by the commits that only one of `from` and `to`, two commits of a base, contains. A merge
+/// counts by its difference from the first parent. Returns `None` if there are too many commits or files, or git fails.
 fn touched_files(git: &Git, from: &str, to: &str) -> Files {
     let range = format!("{from}...{to}");
     let most = format!("--max-count={}", COMMITS_MAX + 1);
@@ -297,7 +297,7 @@ fn touched_files(git: &Git, from: &str, to: &str) -> Files {
     (commits <= COMMITS_MAX).then_some(files)
 }
 
-/// Returns the hash of a file name. A collision only costs a needless check.
+/// Returns the hash of a file name. If two names have the same hash, the only cost is a needless check.
 fn hash_of(name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

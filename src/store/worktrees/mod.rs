@@ -50,11 +50,11 @@ pub struct Worktrees {
 pub struct WorktreeList {
     /// The worktrees that have not been removed.
     pub worktrees: Vec<Worktree>,
-    /// What could not be read or was moved away, one line each.
+    /// Notices about files that could not be read or were renamed, one line each.
     pub notices: Vec<String>,
 }
 
-/// The repository and the registry, open for reading or, with the lock held, for a change.
+/// The repository and the registry, opened for reading, or for a change if `_lock` is set.
 struct OpenRegistry {
     repo: Repo,
     /// `.worktrees/`, without symbolic links.
@@ -62,7 +62,7 @@ struct OpenRegistry {
     index: WorktreeIndex,
     log: EventLog,
     notices: Vec<String>,
-    /// Held during a change.
+    /// The worktree lock, held during a change; `None` for reading.
     _lock: Option<Lock>,
 }
 
@@ -70,7 +70,7 @@ struct OpenRegistry {
 struct WorktreeFolder {
     on_disk: FolderState,
     dir: PathBuf,
-    /// Git in the folder, and the worktree's git folder, if it is a valid worktree.
+    /// A [`Git`] that runs in the folder, and the worktree's git folder; `None` if it is not a valid worktree.
     git: Option<(Git, PathBuf)>,
 }
 
@@ -85,7 +85,7 @@ impl Worktrees {
     /// Checks that worktrees can be created here.
     ///
     /// # Errors
-    /// When there is no git, or the root is not a repository, or is bare or without a commit.
+    /// When git is missing, or the root is not a repository, is a bare repository or has no commit.
     pub fn check(&self) -> Result<(), StoreError> {
         Repo::open(&self.root)?.head()?;
         Ok(())
@@ -132,7 +132,7 @@ impl Worktrees {
         }
     }
 
-    /// Marks a worktree to be kept, so that it is not removed automatically.
+    /// Marks a worktree so that it is not removed automatically.
     ///
     /// # Errors
     /// When there is no worktree with that name, or the registry cannot be written.
@@ -155,8 +155,8 @@ impl Worktrees {
     }
 
     /// Removes the lock files that a killed git left in a worktree's own git folder, where they make every later git
-    /// command fail. Call this when the owner resumes and none of its programs runs. A git that crewdeck itself started
-    /// may still run; it holds the worktree lock, which this waits for.
+    /// command fail. Call this when the worktree's owner resumes and none of its programs runs. A git that crewdeck itself
+    /// started may still run; it holds the worktree lock, for which this method waits.
     ///
     /// # Errors
     /// When there is no worktree with that name, or a lock file cannot be removed.
@@ -170,7 +170,6 @@ impl Worktrees {
         if own == shared {
             return Ok(());
         }
-        crate::process::history::unlock(&own);
         for left in ["index.lock", "HEAD.lock"] {
             let path = own.join(left);
             match fs::remove_file(&path) {
@@ -182,7 +181,7 @@ impl Worktrees {
         Ok(())
     }
 
-    /// Takes the lock and reads the registry, for a change.
+    /// Takes the worktree lock for a change, and reads the registry.
     fn begin_change(&self) -> Result<OpenRegistry, StoreError> {
         let (repo, dir) = self.open_repo()?;
         let lock = Lock::take(&lock_path(&dir))?;
@@ -242,8 +241,8 @@ impl OpenRegistry {
         Ok(work)
     }
 
-    /// Adds crewdeck's worktrees that git lists and the registry lacks, because the registry was lost or a process was
-    /// killed before writing it. They are saved with the next change.
+    /// Adds to the registry crewdeck's worktrees that only git lists, because the registry was lost or a process was killed
+    /// before writing it. They are saved with the next change.
     fn adopt(&mut self) -> Result<(), StoreError> {
         for known in self.repo.registered()? {
             let Some(name) = self.name_of(&known.path) else {
@@ -260,7 +259,7 @@ impl OpenRegistry {
         Ok(())
     }
 
-    /// Returns the name of the worktree in that folder, if the folder is in `.worktrees/`.
+    /// Returns the name of the worktree in the folder `path`; `None` if the folder is not in `.worktrees/`.
     fn name_of(&self, path: &Path) -> Option<WorktreeName> {
         let text = path.file_name()?.to_str()?;
         let is_here = path.parent() == Some(&self.dir);
@@ -297,7 +296,8 @@ impl OpenRegistry {
         })
     }
 
-    /// Returns git in a worktree's folder, and the worktree's git folder. Fails if the worktree is missing or not valid.
+    /// Returns a [`Git`] that runs in a worktree's folder, and the worktree's git folder. Fails if the worktree is missing or
+    /// not valid.
     fn valid_folder(&self, name: &WorktreeName) -> Result<(Git, PathBuf), StoreError> {
         let tree = self.folder(name);
         match (tree.on_disk, tree.git) {
@@ -353,7 +353,8 @@ fn read_index(dir: &Path, notices: &mut Vec<String>) -> Result<Option<WorktreeIn
     }
 }
 
-/// Renames a damaged registry. The caller holds the lock. The existing worktrees are found again through git.
+/// Renames a damaged registry and returns an empty one. The caller holds the lock. The existing worktrees are found again
+/// through git.
 fn replace_damaged_index(
     dir: &Path,
     notices: &mut Vec<String>,

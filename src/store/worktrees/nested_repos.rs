@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 use crate::store::git::{Git, GitError};
 use crate::store::{StoreError, regular_file};
 
-/// Most bytes of the index listing that are read: about 800,000 files.
+/// Maximum size of git's list of the index, in bytes: enough for about 800,000 files.
 const INDEX_MAX: usize = 64 * 1024 * 1024;
 
-/// Most bytes of a git file that names a folder.
+/// Maximum size of a git file that names a folder, in bytes.
 const LINK_MAX: u64 = 16 * 1024;
 
-/// Makes `git status` and `git diff` compare only the commit of a nested repository, not its files.
+/// The option with which `git status` and `git diff` compare only the commit of a nested repository, not its files.
 pub const IGNORE_NESTED_FILES: &str = "--ignore-submodules=dirty";
 
-/// Returns the paths of the nested repositories that are in the index and on disk.
+/// Returns the paths of the nested repositories that are both in the index and on disk.
 pub fn nested_repos(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
     let args = &["ls-files", "--stage", "-z"];
     let answer = git.run_keeping(args, INDEX_MAX)?;
@@ -35,8 +35,8 @@ pub fn nested_repos(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
         .collect())
 }
 
-/// Stages all uncommitted changes in `dir`. For nested repositories it stages only the commit that they have checked out,
-/// for which `git add --all` has no option.
+/// Stages all uncommitted changes in `dir`. Of a nested repository, stages only the commit that is checked out there;
+/// `git add --all` has no option for this.
 pub fn add_all(git: &Git, dir: &Path) -> Result<(), StoreError> {
     let nested = nested_repos(git, dir)?;
     let mut links = vec!["update-index", "--"];
@@ -52,9 +52,9 @@ pub fn add_all(git: &Git, dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns the nested repositories into which `git merge` would look: those present if `.gitmodules`, in the worktree or
-/// in the commit `tip`, has an `ignore` setting. Excludes those whose git folder is below `kept`, which agents cannot
-/// write.
+/// Returns the nested repositories in which `git merge` would run git. It does so in all that are on disk if `.gitmodules`,
+/// in the worktree or in the commit `tip`, has an `ignore` setting. Leaves out repositories whose git folder is below
+/// `kept`, where agents cannot write.
 pub fn scanned_by_merge(
     git: &Git,
     dir: &Path,
@@ -85,13 +85,13 @@ pub fn scanned_by_merge(
     Ok(if is_said { open } else { Vec::new() })
 }
 
-/// Returns the git folder that the `.git` file in `dir` names.
+/// Returns the git folder to which the `.git` file in `dir` points.
 fn git_folder(dir: &Path) -> Option<PathBuf> {
     let text = regular_file::read_text(&dir.join(".git"), LINK_MAX).ok()?;
     fs::canonicalize(dir.join(text.strip_prefix("gitdir:")?.trim())).ok()
 }
 
-/// Splits git output with `-z` into names.
+/// Splits the output of a git command with `-z` into names.
 pub(super) fn split_nul(names: &str) -> impl Iterator<Item = &str> {
     names.split('\0').filter(|name| !name.is_empty())
 }

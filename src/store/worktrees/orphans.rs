@@ -7,7 +7,7 @@ use super::{INITIALIZING, OpenRegistry, Worktrees};
 use crate::domain::worktree::{DiskUse, WorktreeName};
 use crate::store::StoreError;
 
-/// Most orphans that are listed.
+/// Maximum number of orphans that are listed.
 const STRAYS_MAX: usize = 200;
 
 /// Something in `.worktrees` that the registry does not list.
@@ -15,18 +15,16 @@ const STRAYS_MAX: usize = 200;
 pub struct OrphanWorktree {
     /// The name of the folder.
     pub name: String,
-    /// What was found there.
     pub kind: OrphanKind,
 }
 
-/// The kinds of orphans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrphanKind {
     /// An empty folder.
     Empty,
     /// A folder with content, and its size.
     Folder(DiskUse),
-    /// A worktree in git's list that the registry lacks: it has another branch, or is incomplete.
+    /// A worktree in git's list that the registry lacks, because it is on another branch or incomplete.
     Unregistered,
     /// A worktree in git's list whose folder is gone.
     FolderMissing,

@@ -15,7 +15,7 @@ use crate::domain::worktree::{
 };
 use crate::store::StoreError;
 
-/// What the removal may lose.
+/// What may be lost in the removal of a worktree.
 #[derive(Debug, Clone, Copy)]
 enum Allowed<'a> {
     By(RemovalMode),
@@ -45,13 +45,13 @@ impl Allowed<'_> {
 }
 
 impl Worktrees {
-    /// Removes a worktree's folder, and its branch if it is merged. The name is free afterwards; the registry keeps the
-    /// entry as a record. An unmerged branch is always kept, so only uncommitted files can be lost, and only with
+    /// Removes a worktree's folder, and its branch if the branch is merged. The name is free afterwards; the registry keeps
+    /// the entry as a record. An unmerged branch is always kept, so only uncommitted files can be lost, and only with
     /// [`RemovalMode::Confirmed`].
     ///
     /// # Errors
-    /// What would be lost, or why it cannot be removed; the worktree is then unchanged. Also when the worktree is removed
-    /// but its folder cannot be deleted: every later access tries that again.
+    /// When something would be lost or the worktree cannot be removed; the worktree is then unchanged. Also when the
+    /// worktree is removed but its folder cannot be deleted; every later access tries to delete it again.
     pub fn remove(
         &self,
         name: &WorktreeName,
@@ -156,7 +156,7 @@ impl OpenRegistry {
         Ok((fate, trash))
     }
 
-    /// Checks the worktree again after its folder was moved, when no program can write to it by its path.
+    /// Checks the worktree again after its folder was renamed, so that programs can no longer write to it by its path.
     fn check_again(
         &self,
         tree: &Worktree,

@@ -9,18 +9,19 @@ use super::interrupted_merge::{self, is_prefix_of_blob};
 use super::log::LogEntry;
 use super::nested_repos::split_nul;
 use super::{OpenRegistry, Worktrees};
-use crate::domain::text::one_line;
+use crate::domain::text::{join_names, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{GitOperation, RemovalMode, Worktree, WorktreeError, WorktreeName};
+use crate::process::history;
 use crate::store::git::locks;
 use crate::store::git::{Git, busy_in, commit_of, is_hash};
 use crate::store::{StoreError, regular_file};
 
-/// Most files that are listed in a message.
+/// Maximum number of files that are listed in a message.
 const LISTED_MAX: usize = 5;
-/// Most bytes of a file in which git keeps the state of a merge.
+/// Maximum size of a file in which git keeps the state of a merge, in bytes.
 const STATE_MAX: u64 = 1024 * 1024;
-/// The temporary index with which an incomplete worktree is compared.
+/// The file name of the temporary index with which an incomplete worktree is compared.
 const COMPARE_INDEX: &str = "index.crewdeck";
 
 impl Worktrees {
@@ -35,19 +36,18 @@ impl Worktrees {
             return Ok(Vec::new());
         };
         let mut report = Vec::new();
+        let removed_line = |lock: &PathBuf| format!("removed {}", Debris::Lock(paths.below(lock)));
         if !locks::lock_files(&paths.common).is_empty() {
             let interrupted = paths.interrupted_starts()?;
             let (removed, stay) = locks::clear(&paths.root, &paths.common, &interrupted);
-            let line = |lock: &PathBuf| {
-                let lock = Debris::Lock(paths.below(lock));
-                format!("removed {lock}")
-            };
-            report.extend(removed.iter().map(line));
+            report.extend(removed.iter().map(removed_line));
             for (lock, holder) in stay {
                 let lock = paths.below(&lock);
                 report.push(format!("{} was kept: {holder}", lock.display()));
             }
         }
+        let private = history::remove_stale_locks(&paths.own, &paths.common);
+        report.extend(private.iter().map(removed_line));
         if paths.debris_except_locks()?.is_empty() {
             return Ok(report);
         }
@@ -69,7 +69,7 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
-    /// Repairs everything except interrupted removals, and returns the names of those.
+    /// Repairs everything except interrupted removals. Returns the worktrees whose removal was interrupted.
     fn repair(
         &mut self,
         paths: &RepoPaths,
@@ -142,13 +142,13 @@ impl OpenRegistry {
         let path = dir.to_string_lossy();
         self.repo.git.ok(&["worktree", "unlock", "--", &path])?;
         Ok(Some(format!(
-            "completed worktree {name}, which was incomplete and holds {}",
+            "completed worktree {name}: git was killed while creating it. These files in it were kept: {}",
             short_list(&files)
         )))
     }
 
-    /// Undoes the interrupted merge of a blocker's branch into a new worktree. The blockers' branches are merged again
-    /// when the task starts.
+    /// Undoes the interrupted merge of a blocker's branch into the new worktree `name`. The blockers' branches are merged
+    /// again when the task starts.
     fn undo_interrupted_start(
         &mut self,
         name: &WorktreeName,
@@ -188,12 +188,12 @@ impl OpenRegistry {
         Ok(is_undone.then(|| format!("undid an interrupted merge in worktree {name}")))
     }
 
-    /// Undoes an interrupted merge into the base, or records it if git had completed it. Keeps the user's changes, and
-    /// any merge that the user has started since.
+    /// Undoes an interrupted merge of a worktree's branch into the base, or records the merge if git had completed it. Keeps
+    /// the user's changes, and any merge that the user has started since.
     ///
-    /// The decision uses what git wrote rather than times, since a hook may run for minutes and the user may act within
-    /// a second. The merge is crewdeck's if `HEAD` is still the commit at which it started, and `MERGE_MSG` and
-    /// `MERGE_MODE` match crewdeck's command.
+    /// Whether a merge in progress is crewdeck's or the user's is decided by what git wrote and not by times, because a hook
+    /// may run for minutes and the user may act within a second. It is crewdeck's if `HEAD` is still the commit at which
+    /// crewdeck started, and `MERGE_MSG` and `MERGE_MODE` match crewdeck's command.
     pub(super) fn undo_interrupted_merge(
         &mut self,
         name: &WorktreeName,
@@ -260,7 +260,7 @@ impl OpenRegistry {
         Ok(Some(line))
     }
 
-    /// Whether crewdeck started the merge in progress in the main worktree.
+    /// Returns whether the merge in progress in the main worktree has the message and the mode of a merge by crewdeck.
     fn is_own_merge(&self, tree: &Worktree) -> bool {
         let text = |file: &str| {
             regular_file::read_text(&self.repo.git_dir().join(file), STATE_MAX).unwrap_or_default()
@@ -351,7 +351,7 @@ impl OpenRegistry {
     }
 }
 
-/// Removes git's entry of an incomplete worktree.
+/// Removes git's entry for the worktree `name` if the entry is incomplete.
 fn remove_git_entry(paths: &RepoPaths, name: &WorktreeName) -> Result<(), StoreError> {
     if paths.entries().get(name) != Some(&false) {
         return Ok(());
@@ -414,8 +414,5 @@ fn user_files(git: &Git, dir: &Path, own: &Path) -> Result<Vec<String>, StoreErr
 
 fn short_list(files: &[String]) -> String {
     let shown: Vec<String> = files.iter().take(LISTED_MAX).map(|f| one_line(f)).collect();
-    match files.len().saturating_sub(LISTED_MAX) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    join_names(&shown, LISTED_MAX, files.len())
 }

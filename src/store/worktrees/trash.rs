@@ -17,13 +17,13 @@ const DELETING_PREFIX: &str = ".removed-";
 #[derive(Debug)]
 pub struct TrashCandidate {
     home: PathBuf,
-    /// Where the folder is now.
+    /// The current path of the folder.
     pub dir: PathBuf,
     trash: PathBuf,
 }
 
 impl TrashCandidate {
-    /// Renames the folder of a worktree below `dir`, so that programs can no longer reach it by its path.
+    /// Renames the folder of the worktree `name` in `dir`, so that programs can no longer reach it by its path.
     pub fn move_away(dir: &Path, name: &WorktreeName) -> Result<TrashCandidate, StoreError> {
         let candidate = TrashCandidate {
             home: dir.join(name.as_str()),
@@ -34,13 +34,13 @@ impl TrashCandidate {
         Ok(candidate)
     }
 
-    /// Restores the folder under its own name.
+    /// Renames the folder back to its original name.
     pub fn put_back(self) -> Result<(), StoreError> {
         put_back(&self.dir, &self.home)
     }
 
-    /// Marks the folder for deletion: if the process is killed from now on, the next one deletes the folder. If this
-    /// fails, the folder keeps its current name.
+    /// Marks the folder for deletion. If this process is killed afterwards, the next process deletes the folder. If the
+    /// marking fails, the folder keeps its current name.
     pub fn mark_for_deletion(&self) -> Result<TrashedFolder, StoreError> {
         // Deletes what an earlier removal could not delete, or returns the error.
         delete(&self.trash)?;
@@ -59,7 +59,7 @@ impl TrashedFolder {
     }
 }
 
-/// Whether a removal was interrupted or is in progress.
+/// Returns whether a removal in `dir` was interrupted or is in progress.
 pub fn has_leftovers(dir: &Path) -> Result<bool, StoreError> {
     Ok(!leftovers(dir)?.is_empty())
 }
@@ -84,7 +84,7 @@ enum TrashPhase {
     Deleting,
 }
 
-/// Returns the renamed folders: path, phase and worktree name.
+/// Returns the folders in `dir` that a removal has renamed: path, phase and worktree name.
 fn leftovers(dir: &Path) -> Result<Vec<(PathBuf, TrashPhase, String)>, StoreError> {
     let entries = fs::read_dir(dir).map_err(StoreError::at(dir))?;
     let known = |entry: fs::DirEntry| {
@@ -95,8 +95,8 @@ fn leftovers(dir: &Path) -> Result<Vec<(PathBuf, TrashPhase, String)>, StoreErro
     Ok(entries.flatten().filter_map(known).collect())
 }
 
-/// Whether a folder name belongs to a removal. Such a folder is not an orphan: the removal is in progress, or the next
-/// access completes it.
+/// Returns whether `name` is the name of a folder that a removal has renamed. Such a folder is not an orphan: the removal
+/// is in progress, or the next access completes it.
 pub fn is_trash(name: &str) -> bool {
     parse_name(name).is_some()
 }
@@ -114,7 +114,7 @@ fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     fs::rename(from, to).map_err(StoreError::at(from))
 }
 
-/// Restores a folder. Replaces an empty folder at `home`; fails if that one has content.
+/// Renames the folder `from` back to `home`. Replaces an empty folder at `home`; fails if that folder has content.
 fn put_back(from: &Path, home: &Path) -> Result<(), StoreError> {
     fs::rename(from, home).map_err(|error| {
         let why = match error.kind() {

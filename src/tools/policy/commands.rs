@@ -4,12 +4,12 @@ use super::git;
 use super::paths::CommandDir;
 use super::words::{self, SimpleCommand, Word, has_flag};
 
-/// Programs that start another program: the words after their own options are its command.
+/// Programs that start another program. The words after their own options are the command of that program.
 const WRAPPERS: &[&str] = &[
     "env", "nohup", "nice", "ionice", "command", "exec", "builtin", "stdbuf", "setsid", "busybox",
     "time", "timeout", "xargs", "unbuffer", "chronic", "watch", "parallel",
 ];
-/// Options of wrappers that take a value as the next word.
+/// Options of [`WRAPPERS`] that take the next word as their value.
 const WRAPPER_VALUES: &[&str] = &[
     "-n",
     "-I",
@@ -32,7 +32,7 @@ const INTERPRETERS: &[&str] = &[
     "python", "python2", "python3", "perl", "ruby", "node", "php", "lua", "deno", "bun", "awk",
     "gawk",
 ];
-/// Words in inline code that make it need approval.
+/// Words that make inline code (`python -c …`) need approval.
 const CODE: &[&str] = &[
     "rmtree",
     "unlink",
@@ -139,7 +139,7 @@ const REMOTE: &[&str] = &[
     "mongosh",
 ];
 const KILLERS: &[&str] = &["kill", "pkill", "killall", "xkill", "fuser"];
-/// Programs whose arguments are files that they write.
+/// Programs that write the files named by their arguments.
 const WRITERS: &[&str] = &[
     "cp",
     "mv",
@@ -232,7 +232,8 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
     }
 }
 
-/// Returns whether the arguments of a program are targets (programs, files, processes, hosts) and not subcommands.
+/// Returns whether the arguments of the program `name` are targets (programs, files, processes, hosts). If not, the
+/// first argument may be a subcommand.
 pub fn runs_or_writes_its_arguments(name: &str) -> bool {
     let lists = [
         WRAPPERS,
@@ -250,7 +251,7 @@ pub fn runs_or_writes_its_arguments(name: &str) -> bool {
         || name.starts_with("mkfs")
 }
 
-/// Strips [`WRAPPERS`] and their options from the front of a command.
+/// Returns the words of the command without leading [`WRAPPERS`] and their options.
 fn unwrapped(words: &[Word]) -> Vec<Word> {
     let mut rest = words;
     let mut adds_arguments = false;
@@ -386,7 +387,7 @@ fn interpreter(name: &str, simple: &SimpleCommand, args: &[Word]) -> Option<Stri
     }
 }
 
-/// Returns a reason if an argument is a path outside the work directory.
+/// Returns why the program `name` needs approval if an argument is a path that it may not write; else `None`.
 fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let is_path = |w: &&Word| {
         w.expands

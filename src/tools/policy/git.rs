@@ -1,9 +1,10 @@
-//! Decides which git commands need approval. Commands whose effect can be undone from the repository need none. Pure.
+//! Decides which git commands need approval. A command whose effect can be undone from the repository needs none.
+//! Pure.
 
 use super::paths::CommandDir;
 use super::words::{SimpleCommand, Word, has_flag};
 
-/// Subcommands that change history and cannot be made to start a program by their arguments.
+/// Subcommands that can change history, and whose arguments cannot make git start another program.
 const HISTORY: &[&str] = &[
     "push",
     "fetch",
@@ -19,7 +20,8 @@ const HISTORY: &[&str] = &[
     "remote",
 ];
 
-/// Returns whether a command is a single git command that needs approval and starts no other program.
+/// Returns whether `simple` is a git command that needs approval, and that can neither start nor feed another
+/// program.
 pub fn is_single_approved_command(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     let Some((program, args)) = simple.words.split_first() else {
         return false;

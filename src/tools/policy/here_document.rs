@@ -1,29 +1,13 @@
-//! Here-documents (`<<END`): finds where they end and whether they can start programs. Pure.
+//! Here-documents (`<<END`): finds where each ends, and whether its text can start programs. Pure.
 
-/// Whether the shell expands variables and commands in a here-document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expansion {
-    /// It expands them.
-    Enabled,
-    /// It does not, because the delimiter is quoted.
-    Disabled,
-}
-
-/// How the shell treats tabs at the start of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tabs {
-    /// It keeps them: a line with a tab before the delimiter does not end the document.
-    Keep,
-    /// It strips them (`<<-`).
-    Strip,
-}
-
-/// A here-document whose text follows the current line.
+/// A here-document. Its text begins on the next line of the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HereDocument {
     end: String,
-    expansion: Expansion,
-    tabs: Tabs,
+    /// Whether the shell expands variables and commands in it: the delimiter is not quoted.
+    expands: bool,
+    /// Whether the shell strips tabs at the start of a line (`<<-`).
+    strips_tabs: bool,
 }
 
 impl HereDocument {
@@ -31,18 +15,18 @@ impl HereDocument {
     ///
     /// # Errors
     /// If the delimiter is empty.
-    pub fn new(end: String, expansion: Expansion, tabs: Tabs) -> Result<HereDocument, String> {
+    pub fn new(end: String, expands: bool, strips_tabs: bool) -> Result<HereDocument, String> {
         if end.is_empty() {
             return Err("a here-document has no delimiter".into());
         }
         Ok(HereDocument {
             end,
-            expansion,
-            tabs,
+            expands,
+            strips_tabs,
         })
     }
 
-    /// Moves `at` past the here-document.
+    /// Moves `at`, an index in `chars`, from the start of the here-document's text to the position after its end.
     ///
     /// # Errors
     /// If it does not end, if shells disagree where it ends, or if expanding it would start programs.
@@ -56,7 +40,7 @@ impl HereDocument {
             *at += (length + 1).min(rest.len());
             joined.push_str(&line);
             lines += 1;
-            if self.expansion == Expansion::Enabled && is_continued(&line) {
+            if self.expands && is_continued(&line) {
                 joined.pop();
                 if self.is_end(&joined) {
                     return Err(self.ambiguous_end_error());
@@ -70,7 +54,7 @@ impl HereDocument {
                 return Err(self.ambiguous_end_error());
             }
             let starts = joined.contains("$(") || joined.contains('`');
-            if self.expansion == Expansion::Enabled && starts {
+            if self.expands && starts {
                 return Err("a here-document starts programs".into());
             }
             (joined, lines) = (String::new(), 0);
@@ -79,10 +63,7 @@ impl HereDocument {
     }
 
     fn is_end(&self, line: &str) -> bool {
-        match self.tabs {
-            Tabs::Keep => line == self.end,
-            Tabs::Strip => line.trim_start_matches('\t') == self.end,
-        }
+        line == self.end || (self.strips_tabs && line.trim_start_matches('\t') == self.end)
     }
 
     fn ambiguous_end_error(&self) -> String {

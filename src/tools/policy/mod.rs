@@ -1,8 +1,9 @@
 //! The permission policy: decides whether a tool call runs, needs approval, or is refused. Pure.
 //!
-//! Too many prompts annoy users, and too few lose work. So a command is allowed if it stays inside the work directory
-//! and can be undone or repeated. It needs approval if it reaches further, destroys something, or cannot be analysed.
-//! Commands are split into words as a shell would split them; the policy never searches the raw text.
+//! Too many approval requests annoy users, and too few lose work. So a command is allowed if it stays inside the work
+//! directory and its effect can be undone or repeated. It needs approval if it reaches further, destroys something,
+//! or cannot be analysed. Commands are split into words as a shell would split them; the policy never searches the
+//! raw text.
 
 mod commands;
 mod git;
@@ -24,17 +25,17 @@ use crate::domain::permission::PermissionScope;
 use crate::domain::sandbox::ASKS_FOR_NETWORK;
 use crate::process::sandbox::HistoryReach;
 
-/// Whether an agent may write files and run commands.
+/// Whether an agent may already write files and run commands, or first needs an approved plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PlanGate {
-    /// It may: no plan is required, or its plan is approved.
+    /// The agent may write and run: no plan is required, or its plan is approved.
     #[default]
     Open,
-    /// It may only read until its plan is approved.
+    /// The agent may only read until its plan is approved.
     Closed,
 }
 
-/// Permissions granted in advance, by the settings and for the session.
+/// Permissions granted in advance: by the settings, and by the user for the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rules {
     /// Commands that need no approval, by their first words, for example `docker compose`.
@@ -43,7 +44,8 @@ pub struct Rules {
     pub session: Vec<PermissionScope>,
 }
 
-/// Returns whether a command only changes the directory of its own shell.
+/// Returns whether `command` does nothing but change the directory of its own shell. Such a change has no effect on
+/// later calls.
 pub fn only_changes_directory(command: &str) -> bool {
     let changes = |simple: &words::SimpleCommand| {
         let name = simple.words.first().map(|word| word.text.as_str());
@@ -52,18 +54,15 @@ pub fn only_changes_directory(command: &str) -> bool {
     words::parse(command).is_ok_and(|all| !all.is_empty() && all.iter().all(changes))
 }
 
-/// What a ruling depends on besides the call.
+/// Everything that a ruling depends on, except the tool call itself.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyContext<'a> {
-    /// Permissions granted in advance.
     pub rules: &'a Rules,
-    /// Whether the caller may write and run.
     pub gate: PlanGate,
-    /// The caller's work directory.
     pub workdir: &'a Path,
 }
 
-/// The policy's decision about a call.
+/// The policy's decision about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ruling {
     /// The call runs.
@@ -80,7 +79,7 @@ pub enum Ruling {
     },
 }
 
-/// Decides about one call.
+/// Decides about one tool call.
 pub fn decide(tool: &Tool, input: &Value, standing: &PolicyContext<'_>) -> Ruling {
     match (tool.access, standing.gate) {
         (Access::Write | Access::Run, PlanGate::Closed) => Ruling::Deny {
@@ -101,7 +100,8 @@ pub fn decide(tool: &Tool, input: &Value, standing: &PolicyContext<'_>) -> Rulin
     }
 }
 
-/// Returns the session permissions that the user can grant for a shell command; empty if it can only be allowed once.
+/// Returns the session permissions that the user can grant for a shell command. Empty if the command can only be
+/// allowed once.
 pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<PermissionScope> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
@@ -117,7 +117,7 @@ pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<PermissionScop
     offered
 }
 
-/// Returns the parts of a shell command that need approval; empty if it cannot be parsed.
+/// Returns the parts of a shell command that need approval, as text. Empty if the command cannot be parsed.
 pub fn flagged(command: &str, standing: &PolicyContext<'_>) -> Vec<String> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
@@ -140,7 +140,7 @@ pub fn flagged(command: &str, standing: &PolicyContext<'_>) -> Vec<String> {
     out
 }
 
-/// Decides about a shell command.
+/// Decides whether a shell command runs or needs approval.
 pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
     let parsed = match words::parse(command) {
         Ok(parsed) => parsed,
@@ -172,8 +172,9 @@ pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
     }
 }
 
-/// Returns which part of the git history a command in `workdir` may write when it runs. It may write the repository
-/// itself only if it consists of nothing but git commands that need the user's approval. It may also request the network.
+/// Returns whether a command in `workdir` may write the repository's git history, or only a private copy. It may
+/// write the repository only if it consists of nothing but git commands that need the user's approval. A leading
+/// request for the network is ignored.
 pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
     let command = command.trim_start();
     let command = command.strip_prefix(ASKS_FOR_NETWORK).unwrap_or(command);
@@ -189,7 +190,7 @@ pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
     }
 }
 
-/// Returns the commands that need approval, each with the reason.
+/// Returns the simple commands of `parsed` that need approval, each with the reason.
 fn flagged_commands<'a>(
     parsed: &'a [words::SimpleCommand],
     rules: &'a Rules,
@@ -201,7 +202,8 @@ fn flagged_commands<'a>(
         .filter_map(|simple| commands::approval_reason(simple, dir).map(|why| (simple, why)))
 }
 
-/// Returns whether the settings allow the command by its first words. A command with redirections is never covered.
+/// Returns whether `rules.allow` contains the first words of the command. A command with redirections is never
+/// allowed this way.
 fn is_allowed(simple: &words::SimpleCommand, rules: &Rules) -> bool {
     simple.redirects.is_empty()
         && rules.allow.iter().any(|rule| {

@@ -1,4 +1,4 @@
-//! Decides from the text of a path alone whether a command may write there. Pure.
+//! Decides whether a command may write a path, from the path's text alone. Pure.
 
 use std::path::{Component, Path};
 
@@ -7,11 +7,10 @@ use crate::domain::folders::is_reserved;
 
 /// The work directory of a command.
 pub struct CommandDir<'a> {
-    /// The path.
     pub workdir: &'a Path,
 }
 
-/// Devices that are safe to write to.
+/// Devices that any command may write.
 const HARMLESS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 
 impl CommandDir<'_> {
@@ -21,7 +20,8 @@ impl CommandDir<'_> {
         folder.is_some_and(|name| name == ".worktrees")
     }
 
-    /// Returns whether `word` is a path in the work directory, outside the protected directories, or in /tmp.
+    /// Returns whether a command may write the path `word`: a path in the work directory outside of the protected
+    /// directories, a path below /tmp, or a harmless device.
     pub fn may_write(&self, word: &Word) -> bool {
         if word.expands || word.text.starts_with('~') {
             return false;
@@ -37,7 +37,7 @@ impl CommandDir<'_> {
             && !path.contains("..")
     }
 
-    /// Returns whether a path lies below the work directory and outside the protected directories.
+    /// Returns whether a path lies below the work directory and outside of the protected directories.
     fn is_inside(&self, path: &str) -> bool {
         let path = Path::new(path);
         let below = if path.is_absolute() {

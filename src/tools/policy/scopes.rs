@@ -1,21 +1,22 @@
-//! Session permissions: which ones can be offered for a command, and which commands they cover. Pure.
+//! Session permissions: which can be offered for a command, and which commands they cover. Pure.
 //!
-//! A user who allows something for the session has seen one command. So a permission covers only what that command
-//! shows: the same text, if the text alone determines what runs; or the same program and subcommand, if the command has
-//! no pipe, redirection or expansion and no earlier command that could change which program runs.
+//! A user who grants a session permission has seen only one command. So the permission covers only what that command
+//! shows: the same text, if the text alone determines what runs; or the same program and subcommand, if the command
+//! has no pipe, redirection or expansion and no earlier command that could change which program runs.
 
 use super::commands;
 use super::paths::CommandDir;
 use super::words::{SimpleCommand, Word, parse};
 use crate::domain::permission::PermissionScope;
 
-/// Builtins that can change what later words of the same command mean.
+/// Shell builtins that can change the meaning of later words in the same command.
 const SHIFTS: &[&str] = &[
     "export", "alias", "unalias", "set", "shopt", "source", ".", "declare", "typeset", "local",
     "readonly", "hash", "enable", "trap", "eval", "exec", "builtin", "command", "unset", "pushd",
     "popd", "read", "mapfile", "printf", "let", "function", "bind", "complete", "umask", "ulimit",
 ];
-/// Programs whose second word is a target and not a subcommand, besides those that the policy lists.
+/// Programs whose first argument is a target and not a subcommand. [`commands::runs_or_writes_its_arguments`] lists
+/// more of them.
 const WITHOUT_SUBCOMMANDS: &[&str] = &[
     "rm",
     "find",
@@ -47,7 +48,7 @@ const WITHOUT_SUBCOMMANDS: &[&str] = &[
     "ed",
     "emacs",
 ];
-/// Subcommands that run a program named by their arguments.
+/// Subcommands that run a program that their arguments name.
 const RUNNERS: &[&str] = &[
     "exec",
     "run",
@@ -70,13 +71,13 @@ const RUNNERS: &[&str] = &[
     "plugin",
     "extension",
 ];
-/// Most bytes of a command that can be allowed as exact text.
+/// Maximum length, in bytes, of a command that can be allowed by its exact text.
 const EXACT_MAX: usize = 4 * 1024;
-/// Most bytes of a permission by first words.
+/// Maximum length, in bytes, of the words in a permission for a program and subcommand.
 const WORDS_MAX: usize = 80;
 
-/// Returns the session permissions that can be offered for `command`; empty if it can only be allowed once. `asked` are
-/// its parts that need approval.
+/// Returns the session permissions that can be offered for `command`, whose simple commands are `all`. Empty if it
+/// can only be allowed once. `asked` are the simple commands that need approval.
 pub fn offered(
     command: &str,
     all: &[SimpleCommand],
@@ -103,7 +104,8 @@ pub fn offered(
     out
 }
 
-/// Returns whether `scopes` cover every part of `asked`, the parts of `command` that need approval.
+/// Returns whether the permissions `scopes` cover everything in `asked`: the simple commands of `command` that need
+/// approval.
 pub fn cover(
     scopes: &[PermissionScope],
     command: &str,
@@ -132,13 +134,13 @@ pub fn cover(
         && asked.iter().all(|s| begins(s))
 }
 
-/// Returns whether the text determines what runs: the shell expands nothing but file name patterns.
+/// Returns whether the text determines what runs: the shell expands nothing in it except file name patterns.
 fn is_known(simple: &SimpleCommand) -> bool {
     let known = |w: &Word| !w.expands;
     simple.words.iter().all(known) && simple.redirects.iter().all(known)
 }
 
-/// Returns whether the programs of a command are independent: no pipe, redirection, assignment or expansion.
+/// Returns whether the simple commands are independent of each other: no pipe, redirection, assignment or expansion.
 fn is_alone(all: &[SimpleCommand]) -> bool {
     all.iter().all(|simple| {
         let name = simple.words.first().map_or("", |w| w.text.as_str());
@@ -150,7 +152,7 @@ fn is_alone(all: &[SimpleCommand]) -> bool {
     })
 }
 
-/// Returns whether a program keeps the shell's directory, or changes to a directory below the work directory.
+/// Returns whether the command keeps the shell's directory, or changes to a directory below the work directory.
 fn keeps_directory(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     match simple.words.split_first() {
         Some((name, args)) if name.text == "cd" => {
@@ -160,7 +162,7 @@ fn keeps_directory(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     }
 }
 
-/// Returns the program and its subcommand, if these two words determine what it does.
+/// Returns the program and its subcommand, if these two words determine what the command does.
 fn first_words(simple: &SimpleCommand) -> Option<String> {
     let [program, sub, ..] = simple.words.as_slice() else {
         return None;

@@ -1,27 +1,28 @@
 //! Parses shell commands into words: enough of the grammar to find every program that a command starts. Pure.
+//!
+//! Not done by crates such as `shlex`: they split words, but know no operators, substitutions or redirections.
 
 mod expansions;
 
-use super::here_document::{Expansion, HereDocument, Tabs};
+use super::here_document::HereDocument;
 
-/// Deepest nesting of substitutions and `sh -c`.
+/// Maximum nesting depth of substitutions and `sh -c`.
 const DEPTH_MAX: usize = 8;
-/// Most bytes of a command that is parsed.
+/// Maximum length of a command that is parsed, in bytes.
 const COMMAND_MAX: usize = 64 * 1024;
 
-/// A word, without its quotes.
+/// A word of a shell command, without its quotes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Word {
-    /// The text.
     pub text: String,
-    /// Whether the shell expands a variable or a substitution in it.
+    /// Whether the word contains a variable or a substitution, which the shell expands.
     pub expands: bool,
-    /// Whether it contains a file name pattern outside quotes.
+    /// Whether the word contains a file name pattern outside of quotes.
     pub globs: bool,
 }
 
 impl Word {
-    /// Returns whether the program gets exactly this text.
+    /// Returns whether the shell passes exactly this text to the program.
     pub fn is_plain(&self) -> bool {
         !self.expands && !self.globs
     }
@@ -32,11 +33,11 @@ impl Word {
 pub struct SimpleCommand {
     /// The program and its arguments, without leading assignments.
     pub words: Vec<Word>,
-    /// Files that it writes: targets of `>`, `>>`, `&>`, `>|`.
+    /// The files that the shell writes for it: targets of `>`, `>>`, `&>`, `>|`.
     pub redirects: Vec<Word>,
-    /// Whether its input comes from a pipe, a file or a here-document.
+    /// Whether standard input comes from a pipe, a file or a here-document.
     pub is_fed: bool,
-    /// Whether it sets variables.
+    /// Whether assignments such as `A=1` precede the program.
     pub assigns: bool,
 }
 
@@ -48,7 +49,7 @@ const KEYWORDS: &[&str] = &[
 /// Returns all simple commands of `command`, including those in substitutions.
 ///
 /// # Errors
-/// What could not be parsed; such a command may start anything.
+/// Returns what could not be parsed. Such a command may start any program.
 pub fn parse(command: &str) -> Result<Vec<SimpleCommand>, String> {
     if command.len() > COMMAND_MAX {
         return Err("it is too long".into());
@@ -201,19 +202,12 @@ impl Lexer<'_> {
             self.target()?;
             simple.is_fed = true;
         } else if self.takes("<<") {
-            let tabs = if self.takes("-") {
-                Tabs::Strip
-            } else {
-                Tabs::Keep
-            };
+            let strips_tabs = self.takes("-");
             self.skip_blanks();
             // The shell joins such lines before it reads the delimiter.
             while self.takes("\\\n") {}
-            let expansion = match self.peek() {
-                Some('\'' | '"' | '\\') => Expansion::Disabled,
-                Some(_) | None => Expansion::Enabled,
-            };
-            documents.push(HereDocument::new(self.word()?.text, expansion, tabs)?);
+            let expands = !matches!(self.peek(), Some('\'' | '"' | '\\'));
+            documents.push(HereDocument::new(self.word()?.text, expands, strips_tabs)?);
             simple.is_fed = true;
         } else if self.takes("<(") {
             self.substitution(')')?;
@@ -320,7 +314,8 @@ impl Lexer<'_> {
         Ok(word)
     }
 
-    /// Returns whether a brace starts a list: `{a,b}` and `{1..3}` expand to several words, a single brace does not.
+    /// Returns whether the brace at the current position starts a list: `{a,b}` and `{1..3}` expand to several words,
+    /// a single brace does not.
     fn is_brace_list(&self) -> bool {
         let rest = &self.chars[self.at..];
         let end = rest.iter().position(|c| matches!(c, '}' | ' ' | '\n'));
@@ -330,7 +325,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Returns whether a short flag, alone or combined with others, or its long form is present.
+/// Returns whether `args` contain the short flag, alone or combined with others, or its long form.
 pub fn has_flag(args: &[Word], short: char, long: &str) -> bool {
     args.iter().any(|a| {
         a.text == long

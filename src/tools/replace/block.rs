@@ -1,4 +1,5 @@
-//! Rewrites a block: lines shared by old and new text stay as they are in the file, new lines follow the file's style.
+//! Rewrites a block of the file: lines that old and new text share stay as they are in the file, new lines follow the
+//! file's style.
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
@@ -6,10 +7,11 @@ use super::Patch;
 use super::indent::Indents;
 use super::lines::Line;
 
-/// Rebuilds the block of whole lines that `pairs` selects. `old` and `new` are the lines of the edit.
+/// Returns the replacement for the block of whole lines that `pairs` selects. `old` and `new` are the lines of the
+/// edit; `pairs` gives the line of the file for each line of `old`.
 ///
-/// Blank lines that only the file has are kept, unless the lines around them are removed. The last line keeps its line
-/// end, or its lack of one.
+/// Blank lines that exist only in the file are kept, unless the lines around them are removed. The last line keeps
+/// its line end, or its lack of one.
 pub fn rebuild(file: &[Line<'_>], old: &[&str], new: &[&str], pairs: &[Option<usize>]) -> Patch {
     let paired = || pairs.iter().flatten().copied();
     let (Some(first), Some(last)) = (paired().min(), paired().max()) else {
@@ -50,7 +52,7 @@ pub fn rebuild(file: &[Line<'_>], old: &[&str], new: &[&str], pairs: &[Option<us
     (range, writer.text(end, file[last].end))
 }
 
-/// Returns the lines in the form in which they are compared: all blank lines are equal.
+/// Returns the lines as they are compared: all blank lines count as equal.
 fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let text = |line: &&'a str| if line.trim().is_empty() { "" } else { *line };
     lines.iter().map(text).collect()
@@ -58,14 +60,14 @@ fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 
 struct Writer<'a> {
     file: &'a [Line<'a>],
-    /// Lines with their line ends; `None` means that of the block.
+    /// Lines with their line ends. `None` means the line end that the block uses.
     out: Vec<(String, Option<&'a str>)>,
-    /// The next line of the file to process.
+    /// The index of the next line of the file to process.
     next: usize,
 }
 
 impl Writer<'_> {
-    /// Keeps or drops the unpaired lines of the file before `at`.
+    /// Keeps or drops the lines of the file before `at` that match no line of the edit.
     fn gap(&mut self, at: usize, is_dropped: bool) {
         while self.next < at {
             if !is_dropped {

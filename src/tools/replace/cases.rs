@@ -13,7 +13,7 @@ pub struct Case {
     pub new: &'static str,
     /// The text of `file` to replace and its replacement, which give the expected result.
     pub want: (&'static str, &'static str),
-    /// A part of the `ignored` label; empty if the match is exact.
+    /// A part of the expected text in [`Replaced::ignored`](super::Replaced::ignored); empty if the match is exact.
     pub ignored: &'static str,
 }
 
@@ -126,7 +126,7 @@ pub const CASES: &[Case] = &[
         ignored: "indentation",
     },
     Case {
-        name: "tabs for spaces",
+        name: "model indents with tabs, file with spaces",
         file: JS,
         old: "\tconst x = 'one';\n\treturn x;",
         new: "\tif (y) {\n\t\treturn y;\n\t}\n\tconst x = 'one';\n\treturn x;",
@@ -134,7 +134,7 @@ pub const CASES: &[Case] = &[
         ignored: "indentation",
     },
     Case {
-        name: "two spaces per level for four",
+        name: "model indents by two spaces, file by four",
         file: PY,
         old: "  def f(self):\n    x = 1\n    return x",
         new: "  def f(self):\n    x = 1\n    if x:\n      x = 2\n    return x",
@@ -206,7 +206,7 @@ pub const CASES: &[Case] = &[
         ignored: "escapes",
     },
     Case {
-        name: "newlines and tabs as two characters, indentation wrong",
+        name: "newlines and tabs are escaped, indentation is wrong",
         file: GO,
         old: "if ok {\\n\\trun(\"a\")\\n}",
         new: "if ok {\\n\\trun(\"b\\n\")\\n}",
@@ -214,7 +214,7 @@ pub const CASES: &[Case] = &[
         ignored: "escapes",
     },
     Case {
-        name: "escaped quotes: all of it was escaped once too often",
+        name: "the whole text is escaped twice, including quotes",
         file: GO,
         old: "\\t\\trun(\\\"a\\\")",
         new: "\\t\\trun(\\\"b\\\\n\\\")",

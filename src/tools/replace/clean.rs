@@ -1,25 +1,26 @@
-//! Removes what models add to a text that is not in the file: code fences, line numbers, escapes, `...`.
+//! Removes from a model's text what is not part of the file: code fences, line numbers, escapes, `...`.
 
-/// Most lines that stand for omitted text.
-const PIECES_MAX: usize = 20;
+/// Maximum number of omission lines (`...`) at which a text is split. Further ones count as text.
+const OMISSIONS_MAX: usize = 20;
 
-/// The label for removed escapes.
+/// The text in [`Variant::ignored`] that stands for removed escapes.
 const ESCAPES: &str = "escapes";
 
-/// The texts of an edit, as sent or cleaned.
+/// The texts of an edit, as the model sent them or after cleaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
     /// The text to replace.
     pub old: String,
     /// The replacement.
     pub new: String,
-    /// What was removed.
+    /// What was removed, for the note in the tool result.
     pub ignored: Vec<&'static str>,
-    /// Whether it can match only whole lines.
+    /// Whether the text to replace can match only whole lines.
     pub has_whole_lines: bool,
 }
 
-/// Returns the texts as sent, then variants from which code fences, line numbers and escapes are removed in turn.
+/// Returns the texts as the model sent them, then variants without code fences, without line numbers and without
+/// escapes, each built on the previous one.
 pub fn variants(old: &str, new: &str) -> Vec<Variant> {
     let mut all = vec![Variant {
         old: old.into(),
@@ -67,7 +68,7 @@ fn fences(old: &str, new: &str) -> Vec<(String, String)> {
     vec![(inner, new)]
 }
 
-/// Returns the text within a code fence.
+/// Returns the text inside a code fence; `None` if `text` has no code fence around it.
 fn unfenced(text: &str) -> Option<String> {
     let text = text.trim();
     let inner = text.strip_prefix("```")?.strip_suffix("```")?;
@@ -115,7 +116,7 @@ fn line_numbers(old: &str, new: &str) -> Vec<(String, String)> {
     vec![(old.join("\n"), new.join("\n"))]
 }
 
-/// Splits a numbered line into the number, the sign after it, and the rest.
+/// Splits a line such as `12: text` into the number, the separator and the rest.
 fn numbered(line: &str) -> Option<(u64, char, &str)> {
     let line = line.trim_start();
     let line = line.strip_prefix('L').unwrap_or(line);
@@ -133,8 +134,8 @@ fn numbered(line: &str) -> Option<(u64, char, &str)> {
     Some((number, sign, &trimmed[sign.len_utf8()..]))
 }
 
-/// Removes one level of escapes. If it is unclear whether escapes within quotes belong to the file, returns both readings;
-/// the one that keeps them comes first.
+/// Removes one level of escapes from both texts. If it is unclear whether escapes within quotes belong to the file,
+/// returns two variants: the first keeps them, the second removes them.
 fn escapes(old: &str, new: &str) -> Vec<(String, String)> {
     let mut out = Vec::new();
     // Escaped quotes show that the whole text was encoded once too often.
@@ -153,9 +154,9 @@ fn escapes(old: &str, new: &str) -> Vec<(String, String)> {
 /// Where escapes are removed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
-    /// Outside of quotes.
+    /// Escapes are removed outside of quotes.
     Code,
-    /// Everywhere.
+    /// Escapes are removed everywhere.
     Everything,
 }
 
@@ -194,11 +195,11 @@ fn unescaped(text: &str, within: Within) -> String {
     out.replace("\r\n", "\n")
 }
 
-/// Splits the text at lines that stand for omitted text. One piece means that there are none.
+/// Splits `text` at its omission lines (see [`is_ellipsis`]). Without any, returns the whole text as one piece.
 pub fn pieces(text: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     for line in text.split_inclusive('\n') {
-        if is_ellipsis(line) && out.len() <= PIECES_MAX {
+        if is_ellipsis(line) && out.len() <= OMISSIONS_MAX {
             out.push(String::new());
         } else if let Some(last) = out.last_mut() {
             last.push_str(line);
@@ -207,7 +208,7 @@ pub fn pieces(text: &str) -> Vec<String> {
     out
 }
 
-/// Returns whether a line stands for omitted lines: `...`, `// ... rest of the function`, `# … unchanged …`.
+/// Returns whether a line is an omission line: `...`, `// ... rest of the function`, `# … unchanged …`.
 fn is_ellipsis(line: &str) -> bool {
     let line = line.trim();
     let bare = line.trim_matches(|c: char| "/#*-;%<>!{}".contains(c) || c.is_whitespace());

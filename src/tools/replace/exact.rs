@@ -1,4 +1,5 @@
-//! Exact matches. Line ends follow the file, because models write `\n` even for files with `\r\n`.
+//! Finds exact matches. Replacements get the line ends of the file, because models write `\n` even for files with
+//! `\r\n`.
 
 use std::borrow::Cow;
 
@@ -9,7 +10,7 @@ use super::{Patch, Places, block};
 pub struct Exact {
     /// The replacements, in the order of the file.
     pub patches: Vec<Patch>,
-    /// The differences that were ignored.
+    /// The differences between the text and the file that were ignored; `None` if there are none.
     pub ignored: Option<&'static str>,
 }
 
@@ -54,7 +55,8 @@ pub fn find(text: &str, old: &str, new: &str) -> Exact {
     }
 }
 
-/// Returns the only place where `old` matches whole lines, exactly or nearly; `None` if there is none or more than one.
+/// Returns the replacement for the only place where the lines of `old` match, exactly or nearly. `None` if there is
+/// no such place or more than one.
 pub fn find_lines(text: &str, file: &[Line<'_>], old: &str, new: &str) -> Option<Patch> {
     let old = lines::pattern(old);
     let new = lines::pattern(new);
@@ -69,7 +71,7 @@ pub fn find_lines(text: &str, file: &[Line<'_>], old: &str, new: &str) -> Option
     }
 }
 
-/// Returns `text` with `\n` instead of `\r\n`, and the offsets of those line ends in the result.
+/// Returns `text` with `\n` in place of `\r\n`, and the offsets of the converted line ends in the result.
 fn unix(text: &str) -> (Cow<'_, str>, Vec<usize>) {
     if !text.contains("\r\n") {
         return (Cow::Borrowed(text), Vec::new());
@@ -87,7 +89,7 @@ fn unix(text: &str) -> (Cow<'_, str>, Vec<usize>) {
     (Cow::Owned(out), folded)
 }
 
-/// Returns the line end of the line at offset `at`, or of the line before if the line has none.
+/// Returns the line end of the line at offset `at`. A last line without one gets the line end of the previous line.
 fn line_end(text: &str, at: usize) -> &'static str {
     let is_crlf = |newline: usize| text[..newline].ends_with('\r');
     let newline = text[at..]

@@ -1,4 +1,4 @@
-//! Converts the indentation of new lines to that of the file, as the paired lines show it.
+//! Converts the indentation of new lines to the style of the file, which the paired lines show.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,19 @@ use super::lines::Line;
 
 /// How the indentation of a model's text differs from that of the file.
 pub struct Indents {
-    /// Paired lines: the number of the old line, its indentation, and that of the file's line.
+    /// For each line of the model's text that matches a line of the file: its index, its indentation, and the
+    /// indentation of the line in the file.
     pairs: Vec<(usize, String, String)>,
     /// One level of indentation in the model's text.
     theirs: String,
     /// One level of indentation in the file.
     ours: String,
-    /// Whether both indentations are the same.
+    /// Whether all paired lines have the same indentation on both sides.
     is_same: bool,
 }
 
 impl Indents {
-    /// Compares the paired lines.
+    /// Compares the lines of `old` with the lines of the file that `pairs` assigns to them.
     pub fn new(file: &[Line<'_>], old: &[&str], new: &[&str], pairs: &[Option<usize>]) -> Indents {
         let pairs: Vec<(usize, String, String)> = old
             .iter()
@@ -40,7 +41,8 @@ impl Indents {
         }
     }
 
-    /// Returns a new line with the indentation of the file. `near` is the number of the old line next to it.
+    /// Returns a new line with its indentation converted to that of the file. `near` is the index of the old line
+    /// next to it.
     pub fn apply(&self, line: &str, near: usize) -> String {
         if self.is_same {
             return line.into();
@@ -81,7 +83,7 @@ impl Indents {
         }
     }
 
-    /// Converts indentation of the model to the same number of levels in the file's style.
+    /// Converts the model's indentation `blanks` to the same number of levels in the file's style.
     fn converted(&self, blanks: &str) -> String {
         if self.theirs == self.ours {
             return blanks.into();
@@ -103,7 +105,7 @@ impl Indents {
     }
 }
 
-/// Returns `indent` without `blanks` at its end, or without that many characters.
+/// Returns `indent` without the suffix `blanks`. If it has no such suffix, removes as many characters from its end.
 fn shortened(indent: &str, blanks: &str) -> String {
     if let Some(short) = indent.strip_suffix(blanks) {
         return short.into();
@@ -120,7 +122,7 @@ fn leading(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// Returns one level of indentation: the most frequent step from one line to the next.
+/// Returns one level of indentation: the most frequent increase from one line to the next.
 fn unit<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut steps: BTreeMap<String, usize> = BTreeMap::new();
     let mut last = "";

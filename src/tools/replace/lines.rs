@@ -8,16 +8,14 @@ use super::Places;
 /// A line of the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// The text, without the line end.
     pub text: &'a str,
     /// The line end: `\n`, `\r\n`, or empty in the last line.
     pub end: &'a str,
-    /// The offset in the file, in bytes.
+    /// The offset of the line's first byte in the file.
     pub start: usize,
 }
 
 impl Line<'_> {
-    /// Returns the offset of the next line.
     pub fn after(&self) -> usize {
         self.start + self.text.len() + self.end.len()
     }
@@ -28,10 +26,11 @@ impl Line<'_> {
     }
 }
 
-/// For each line of the pattern, the line of the file that it matches; `None` for a blank line that the file lacks.
+/// For each line of the pattern, the index of the line in the file that it matches. `None` for a blank line that the
+/// file lacks.
 pub type Pairs = Vec<Option<usize>>;
 
-/// The differences that are ignored when lines are compared; each step includes the ones before it.
+/// Which differences are ignored when lines are compared. Each step also ignores those of the steps before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Whitespace at the end of lines.
@@ -52,7 +51,7 @@ impl Step {
         Step::Quotes,
     ];
 
-    /// Returns the label for the result.
+    /// Returns what this step ignores, for the note in the tool result.
     pub fn label(self) -> &'static str {
         match self {
             Step::LineEnds => "whitespace at line ends",
@@ -102,12 +101,12 @@ pub fn split(text: &str) -> Vec<Line<'_>> {
         .collect()
 }
 
-/// Splits a model's text into lines. A newline at its end starts no further line.
+/// Splits a model's text into lines. A final newline does not start another line.
 pub fn pattern(text: &str) -> Vec<&str> {
     split(text).iter().map(|line| line.text).collect()
 }
 
-/// Returns the places where `old` matches lines of `file`, found by the strictest step that matches. For
+/// Returns the places where `old` matches lines of `file`, found by the strictest step that matches anything. For
 /// [`Places::All`] the places do not overlap.
 pub fn find(file: &[Line<'_>], old: &[&str], places: Places) -> Option<(Step, Vec<Pairs>)> {
     if old.iter().all(|line| line.trim().is_empty()) {
@@ -143,7 +142,7 @@ fn matches(file: &[Line<'_>], old: &[&str], step: Step, places: Places) -> Vec<P
         .collect()
 }
 
-/// Returns the indexes of the lines to compare.
+/// Returns the indexes of the lines to compare: all, or only those that are not blank.
 pub fn numbers<'a>(lines: impl Iterator<Item = &'a str>, skips_blank_lines: bool) -> Vec<usize> {
     lines
         .enumerate()
@@ -152,7 +151,8 @@ pub fn numbers<'a>(lines: impl Iterator<Item = &'a str>, skips_blank_lines: bool
         .collect()
 }
 
-/// Pairs blank lines between paired lines with blank lines of the file, in order, as far as the file has them.
+/// Completes `pairs`: assigns blank lines of the pattern to the blank lines between the matched lines of the file, in
+/// order, as far as the file has any.
 pub fn pair_blanks(file: &[Line<'_>], pairs: &mut [Option<usize>]) {
     let mut last: Option<usize> = None;
     for at in 0..pairs.len() {
@@ -171,7 +171,8 @@ pub fn pair_blanks(file: &[Line<'_>], pairs: &mut [Option<usize>]) {
     }
 }
 
-/// Returns where `pattern` occurs in `text` (Knuth-Morris-Pratt, which is linear even if lines repeat).
+/// Returns the indexes in `text` at which `pattern` occurs. Uses the Knuth-Morris-Pratt algorithm, which takes linear
+/// time even if lines repeat.
 fn occurrences(text: &[usize], pattern: &[usize], places: Places) -> Vec<usize> {
     let mut border = vec![0; pattern.len()];
     let mut len = 0;

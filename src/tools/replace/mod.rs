@@ -32,23 +32,23 @@ use std::ops::Range;
 use clean::Variant;
 use lines::Line;
 
-/// One replacement.
+/// A text to find in the file, and its replacement.
 #[derive(Debug, Clone, Copy)]
 pub struct Edit<'a> {
     /// The text to replace.
     pub old: &'a str,
     /// The replacement.
     pub new: &'a str,
-    /// How many places may match.
+    /// How many matches of `old` are allowed.
     pub places: Places,
 }
 
-/// How many places may match.
+/// How many matches of the old text are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Places {
-    /// Exactly one; more than one is refused.
+    /// Exactly one. More than one is an error.
     One,
-    /// Any number; all are replaced.
+    /// Any number. All are replaced.
     All,
 }
 
@@ -59,16 +59,16 @@ pub struct Replaced {
     pub text: String,
     /// The number of places that were replaced.
     pub count: usize,
-    /// The differences that were ignored to find them; empty if the match was exact.
+    /// The differences between old text and file that were ignored. Empty if the match was exact.
     pub ignored: Vec<&'static str>,
 }
 
 /// Why nothing was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The reason, without a full stop.
+    /// The reason, without a full stop. The caller appends the file's path.
     pub why: String,
-    /// What to do, and the most similar lines of the file; may be empty.
+    /// What the model can do, and the most similar lines of the file. May be empty.
     pub help: String,
 }
 
@@ -81,18 +81,18 @@ impl Refusal {
     }
 }
 
-/// A byte range of the file and its replacement.
+/// A byte range of the file, and the text that replaces it.
 type Patch = (Range<usize>, String);
 
-/// Fewest bytes of a new text whose presence in the file hints at an edit that was made before.
+/// Minimum size of a new text, in bytes, for its presence in the file to suggest that the edit was already made.
 const REPEATED_MIN: usize = 8;
-/// Most line numbers that a refusal lists.
+/// Maximum number of line numbers that a refusal lists.
 const LISTED_MAX: usize = 10;
 
 /// Makes one replacement in `text`.
 ///
 /// # Errors
-/// If no place, or more than one, matches well enough.
+/// If nothing in the file matches well enough, or if several places match and only one is allowed.
 pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     if edit.old.is_empty() {
         return Err(Refusal::new(
@@ -142,7 +142,7 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     })
 }
 
-/// Performs steps 1 and 2 for one variant. Returns `None` if no place matches.
+/// Performs steps 1 and 2 of the [module documentation](self) for one variant. Returns `None` if no place matches.
 #[allow(clippy::type_complexity)] // the outer error ends the search, the inner result is its end
 fn exact_or_lines(
     text: &str,
@@ -184,7 +184,7 @@ fn exact_or_lines(
     Ok(Some(apply(text, patches, ignored, count)))
 }
 
-/// Refuses more than one match unless all are to be replaced.
+/// Fails if there are several matches and only one is allowed.
 fn one_or_all(
     text: &str,
     starts: impl Iterator<Item = usize>,
@@ -213,7 +213,8 @@ fn one_or_all(
     ))
 }
 
-/// Performs step 4. Returns `None` if no text is omitted, or if the pieces do not match one place each, in order.
+/// Performs step 4 of the [module documentation](self). Returns `None` if no text is omitted, or if a piece does not
+/// match exactly one place, after the previous piece.
 fn around_ellipses(text: &str, file: &[Line<'_>], variant: &Variant) -> Option<Vec<Patch>> {
     let old = clean::pieces(&variant.old);
     let new = clean::pieces(&variant.new);
@@ -240,7 +241,7 @@ fn around_ellipses(text: &str, file: &[Line<'_>], variant: &Variant) -> Option<V
     (!patches.is_empty()).then_some(patches)
 }
 
-/// Applies `patches`, which are in the order of the file, to `text`.
+/// Applies `patches` to `text`. They must be in the order of the file.
 fn apply(
     text: &str,
     patches: Vec<Patch>,

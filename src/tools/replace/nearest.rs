@@ -1,24 +1,24 @@
-//! The lines of the file that a refusal shows: the ones most similar to old_text, with line numbers.
+//! Selects the lines of the file that a refusal shows: those most similar to `old_text`, with line numbers.
 
 use super::clean::{self, Variant};
 use super::lines::{self, Line};
 use super::similar;
 use crate::domain::text::clip;
 
-/// Most lines that are shown.
+/// Maximum number of lines to show.
 const SHOWN_MAX: usize = 16;
-/// Context lines before and after the most similar ones.
+/// Number of context lines before and after the most similar lines.
 const AROUND: usize = 1;
-/// Most characters of a line that are shown.
+/// Maximum number of characters to show of a line.
 const WIDTH_MAX: usize = 160;
-/// Most characters of a line that are compared.
+/// Maximum number of characters to compare of a line.
 const COMPARED_MAX: usize = 200;
-/// Most lines of the file that are compared one by one.
+/// Maximum number of lines of the file to compare one by one.
 const COMPARED_LINES: usize = 5000;
-/// Lowest similarity (Jaro-Winkler, 0 to 1) at which a line is shown.
+/// Minimum similarity (Jaro-Winkler, 0 to 1) of a line that is shown.
 const ALIKE: f64 = 0.8;
 
-/// Returns what to do, with the most similar lines if there are any.
+/// Returns the advice for a refusal, with the most similar lines of the file if there are any.
 pub fn help(file: &[Line<'_>], variants: &[Variant]) -> String {
     let left_out = variants
         .first()
@@ -48,7 +48,7 @@ pub fn help(file: &[Line<'_>], variants: &[Variant]) -> String {
     }
 }
 
-/// Returns the first and the last line to show.
+/// Returns the indexes of the first and the last line to show. `None` if no line is similar.
 fn region(file: &[Line<'_>], old: &[&str]) -> Option<(usize, usize)> {
     let from_block = || {
         let places = similar::best(file, old);
@@ -69,9 +69,11 @@ fn region(file: &[Line<'_>], old: &[&str]) -> Option<(usize, usize)> {
     Some((first, last))
 }
 
-/// Returns the lines around the one that is most similar to the longest line of the pattern.
+/// Returns the first and the last line of the region around the line that is most similar to the longest line of
+/// `old`.
 ///
-/// The cost is the product of both lengths, so only the first [`COMPARED_MAX`] characters are compared.
+/// Comparing two lines costs the product of their lengths, so only the first [`COMPARED_MAX`] characters are
+/// compared.
 fn from_line(file: &[Line<'_>], old: &[&str]) -> Option<(usize, usize)> {
     let begin = |line: &str| line.trim().chars().take(COMPARED_MAX).collect::<String>();
     let (nth, wanted) = old

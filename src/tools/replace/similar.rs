@@ -12,21 +12,21 @@ use std::collections::HashMap;
 
 use super::lines::{self, Line, Pairs};
 
-/// Lowest share of characters that must be equal.
+/// Minimum share of characters that must be equal.
 pub const ALIKE: f64 = 0.9;
-/// Smallest distance to the similarity of the second best place.
+/// Minimum difference between the similarity of the best and of the second best place.
 pub const APART: f64 = 0.1;
 const LINES_MIN: usize = 2;
 const LINES_MAX: usize = 200;
-/// Most places that are compared character by character.
+/// Maximum number of places to compare character by character.
 const PLACES_MAX: usize = 50;
-/// Most bytes of a line that is compared by Levenshtein, which takes quadratic time; longer lines are compared by their
-/// common beginning and end.
+/// Maximum length, in bytes, of a line that is compared by Levenshtein distance, which takes quadratic time. Longer
+/// lines are compared by their common beginning and end.
 const LINE_MAX: usize = 200;
-/// Most occurrences of a line in the file that are considered.
+/// Maximum number of occurrences of a line in the file to consider.
 const REPEATS_MAX: usize = 500;
 
-/// Returns the place that is similar enough, if it is the only one.
+/// Returns the most similar place, if it is similar enough and no other place is nearly as similar.
 pub fn find(file: &[Line<'_>], old: &[&str]) -> Option<Pairs> {
     let places = best(file, old);
     let wanted = lines::numbers(old.iter().copied(), true);
@@ -39,10 +39,10 @@ pub fn find(file: &[Line<'_>], old: &[&str]) -> Option<Pairs> {
     (is_anchored && is_alone && first.alike >= ALIKE).then(|| first.pairs.clone())
 }
 
-/// A place in the file and its similarity.
+/// A place in the file that may match the old text.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The lines that correspond.
+    /// The line of the file for each line of the old text.
     pub pairs: Pairs,
     /// The share of characters that are equal, from 0 to 1.
     pub alike: f64,
@@ -50,7 +50,7 @@ pub struct Candidate {
     same: usize,
 }
 
-/// Returns the places that share a line with `old`, the most similar first.
+/// Returns the places that share at least one line with `old`, most similar first.
 pub fn best(file: &[Line<'_>], old: &[&str]) -> Vec<Candidate> {
     let wanted = lines::numbers(old.iter().copied(), true);
     let there = lines::numbers(file.iter().map(|l| l.text), true);
@@ -104,7 +104,7 @@ pub fn best(file: &[Line<'_>], old: &[&str]) -> Vec<Candidate> {
     places
 }
 
-/// Returns the share of characters of two lines that are equal, from 0 to 1.
+/// Returns the share of equal characters in two lines, from 0 to 1.
 pub fn alike(a: &str, b: &str) -> f64 {
     if a == b {
         return 1.0;

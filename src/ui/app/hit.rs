@@ -1,4 +1,4 @@
-//! What the mouse can press.
+//! The parts of the screen that react to the mouse.
 
 use ratatui::layout::{Position, Rect};
 
@@ -16,9 +16,9 @@ pub enum Drag {
     Nothing,
     /// The border between two columns.
     Border,
-    /// The background of the task graph, from this cell.
+    /// The background of the task graph. Holds the cell of the last mouse event.
     Ground(Position),
-    /// The position bar of a replay, in this line.
+    /// The position bar of a replay, which occupies this area.
     Replay(Rect),
     Scrollbar(ScrollTarget, Scrollbar),
 }
@@ -26,7 +26,6 @@ pub enum Drag {
 /// What a scrollbar scrolls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScrollTarget {
-    /// A pane.
     Pane(Pane),
     /// The topmost popup.
     Popup,
@@ -37,7 +36,7 @@ pub enum ScrollTarget {
 pub struct Pointer {
     /// What is being dragged.
     pub drag: Drag,
-    /// The last clicked target, until a key is pressed. A second click on it opens it.
+    /// The last clicked target; a second click on it opens it. A key press clears it.
     pub clicked: Option<Hit>,
 }
 
@@ -51,7 +50,7 @@ pub enum Hit {
     Scrollbar(ScrollTarget, Scrollbar),
     /// The border between two columns.
     Border,
-    /// A tab, or a status line item that leads to a pane.
+    /// A tab, or an item of the status line that leads to a pane.
     Tab(Pane),
     /// A hint, button or label that triggers this action.
     Button(Action),
@@ -65,7 +64,7 @@ pub enum Hit {
     Ground,
     /// A row of the conversation, counted from the first one in view.
     Talk(usize),
-    /// A pane outside its rows.
+    /// A part of a pane that is not one of its rows.
     Pane(Pane),
     Composer,
     /// A row of the completion list.
@@ -74,18 +73,19 @@ pub enum Hit {
     PopupRow(usize),
     /// Another part of the topmost popup, by a number that the popup gave it.
     PopupPart(usize),
-    /// A popup outside its rows.
+    /// A part of a popup that is not one of its rows.
     Popup,
-    /// The screen outside a popup.
+    /// A part of the screen that no popup covers, while a popup is open.
     BesidePopup,
 }
 
-/// Whether the screen shows controls that only the mouse can use.
+/// Returns whether the screen shows controls that only the mouse can use, such as close buttons.
 pub fn has_mouse(prefs: &Preferences) -> bool {
     prefs.mouse == MouseOwner::Crewdeck
 }
 
-/// Returns the visible rows of a list with `len` rows from `first` on, each with its index.
+/// Returns the area and the index of each visible row of a list in the area `list`. The list has `len` rows; row
+/// `first` is the first visible one.
 pub fn listed(list: Rect, first: usize, len: usize) -> impl Iterator<Item = (Rect, usize)> {
     list.rows().zip(first..len)
 }

@@ -1,6 +1,7 @@
 //! What the user writes: the composer and the drafts.
 
 use crate::ui::app::drafts::Drafts;
+use crate::ui::app::sent_commands::SentCommands;
 use crate::ui::widgets::composer::Composer;
 
 /// What the user writes.
@@ -12,6 +13,7 @@ pub struct UserInput {
     pub drafts: Drafts,
     /// The state of the list that completes a word.
     pub completion: Completion,
+    pub sent_commands: SentCommands,
 }
 
 /// State of the completion list since the last typed character.

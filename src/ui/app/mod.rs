@@ -12,6 +12,7 @@ pub(in crate::ui) mod onboarding;
 pub(in crate::ui) mod popup;
 mod popup_stack;
 pub(in crate::ui) mod role;
+pub(in crate::ui) mod sent_commands;
 pub(in crate::ui) mod status_message;
 pub(in crate::ui) mod task_rules;
 
@@ -31,6 +32,7 @@ use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoItem;
 use crate::protocol::event::SessionInfo;
+use crate::protocol::{Command, SentCommand};
 use crate::ui::app::board_view::BoardPaneState;
 use crate::ui::app::filters::Filters;
 use crate::ui::app::input::UserInput;
@@ -209,6 +211,11 @@ impl App {
 }
 
 impl App {
+    /// Gives a command its id. The front end calls this once for each command that it sends.
+    pub fn assign_id(&mut self, command: Command) -> SentCommand {
+        self.input.sent_commands.assign_id(command)
+    }
+
     /// Returns the text of the composer, comment or form field, for `$EDITOR`.
     pub fn composer_text(&self) -> String {
         let written = self.popups.last().and_then(|popup| popup.text());

@@ -9,7 +9,8 @@ use crate::ui::diff::rows::{Look, Place, counts, digits, rows};
 use crate::ui::text::wrap::{Break, Margin, Row, width, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum size of a diff, in bytes. The crew truncates git's output already; this limit does not rely on that.
+/// Maximum size of a diff, in bytes. A longer diff is cut in the middle. The crew already truncates git's output; this
+/// limit is a second check.
 const DIFF_MAX: usize = 257 * 1024;
 /// Maximum number of files in the list above the diff.
 const FILES_MAX: usize = 30;
@@ -21,18 +22,18 @@ const CUT: &str = "[… ";
 /// The changes of a branch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// The totals as counted by git, including truncated parts; all zero if git did not report them.
+    /// The totals as git counts them, including truncated parts; all 0 if git did not report them.
     size: ChangeSize,
-    /// The diff.
+    /// The diff in git's format, truncated to [`DIFF_MAX`].
     text: String,
     /// The paths of the files in the diff.
     files: Vec<String>,
-    /// The names of untracked files, separated by commas.
+    /// The names of untracked files, separated by commas and truncated to [`NAMES_MAX`].
     untracked: String,
 }
 
 impl Changes {
-    /// Builds the changes from the output of ` git diff --stat` and `git diff`, and the names of untracked files.
+    /// Builds the changes from the output of `git diff --stat` and `git diff`, and the names of untracked files.
     pub fn new(stat: &str, text: &str, untracked: &[String]) -> Changes {
         let last = stat.trim_end().lines().next_back().unwrap_or_default();
         let names: Vec<String> = untracked.iter().map(|name| one_line(name)).collect();
@@ -46,7 +47,7 @@ impl Changes {
         }
     }
 
-    /// Whether there are no changes.
+    /// Returns whether there are neither changes nor untracked files.
     pub fn is_empty(&self) -> bool {
         self.size == ChangeSize::default() && self.text.is_empty() && self.untracked.is_empty()
     }
@@ -65,13 +66,12 @@ impl Changes {
 /// A row of the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRow {
-    /// The styled text.
     pub row: Row,
-    /// Its role in navigation between files, if any.
+    /// The role of the row in navigation between files, if any.
     pub spot: Option<Spot>,
 }
 
-/// The role of a row in navigation between files. Holds the index of the file, from 0.
+/// The role of a row in navigation between files. Each variant holds the index of the file, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spot {
     /// The heading of a file's changes.
@@ -80,8 +80,8 @@ pub enum Spot {
     LeadsTo(usize),
 }
 
-/// Returns the index of the file that row `line` belongs to. Rows above the first file belong to it. `None` if the diff
-/// has no files.
+/// Returns the index of the file that row `line` belongs to. Rows above the first file count as part of it. `None` if
+/// the diff has no files.
 pub fn file_at(spots: impl Iterator<Item = Option<Spot>>, line: usize) -> Option<usize> {
     let mut found = None;
     for (at, spot) in spots.enumerate() {
@@ -94,7 +94,7 @@ pub fn file_at(spots: impl Iterator<Item = Option<Spot>>, line: usize) -> Option
     found
 }
 
-/// Renders the page.
+/// Renders the diff page, `columns` columns wide.
 pub fn page(changes: &Changes, columns: usize, theme: &Theme) -> Vec<PageRow> {
     let lines = read(&changes.text);
     let look = Look {
@@ -217,7 +217,7 @@ fn words(text: &str, style: ratatui::style::Style, look: Look<'_>) -> Vec<Row> {
     wrap(&words, look.columns, &margin, Break::Words, &mut 0)
 }
 
-/// Formats the changed lines as `+3 −1`; empty if there are none.
+/// Formats the numbers of added and removed lines as `+3 −1`; empty if both are 0.
 fn count(file: &File<'_>) -> String {
     match file.added + file.removed {
         0 => String::new(),

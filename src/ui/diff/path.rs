@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Returns the path of a `---` or `+++` line, without a timestamp and without git's `a/` or `b/` prefix.
+/// Returns the path in `text`, the rest of a `---` or `+++` line, without a timestamp and without git's `a/` or `b/`
+/// prefix.
 pub fn path(text: &str) -> Cow<'_, str> {
     if text.starts_with('"') {
         return short(unquoted(text));
@@ -28,7 +29,8 @@ fn short(path: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Returns the path in `a/PATH b/PATH`. If the two differ, returns the second one; a later `rename` or `copy` line has both.
+/// Returns the path in `a/PATH b/PATH`. If the two paths differ, returns the second one; a later `rename` or `copy`
+/// line names both.
 pub fn both(text: &str) -> Cow<'_, str> {
     let half = text.len() / 2;
     let halves = (text.get(..half), text.get(half + 1..));

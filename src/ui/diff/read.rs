@@ -1,6 +1,7 @@
 //! Parser for unified diffs, plain or with git's extended headers. Pure.
 //!
-//! Lines that are not part of a diff are kept unchanged. Only header lines are dropped; their content is in [`File`].
+//! Lines that are not part of a diff are kept unchanged. Header lines of a diff are dropped; [`File`] holds their
+//! content.
 
 use std::borrow::Cow;
 
@@ -9,9 +10,9 @@ use crate::ui::diff::path::{both, path, unquoted};
 /// A line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// The start of a file's changes.
+    /// The heading of a file's changes.
     File(File<'a>),
-    /// Omitted lines between hunks, with the section heading of the next hunk.
+    /// The place of unchanged lines that the diff omits, with the section heading of the next hunk.
     Gap(&'a str),
     /// A context line and its number in the new file.
     Same(usize, &'a str),
@@ -28,9 +29,7 @@ pub enum Line<'a> {
 pub struct File<'a> {
     /// The path after the change, or before it if the file was deleted.
     pub path: Cow<'a, str>,
-    /// The kind of change.
     pub change: Change<'a>,
-    /// Whether it is text or binary.
     pub content: Content,
     /// The file modes before and after the change; empty if unknown.
     pub modes: (&'a str, &'a str),
@@ -43,20 +42,20 @@ pub struct File<'a> {
 /// The kind of change of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Change<'a> {
-    /// Its content or mode was changed.
+    /// The content or the mode was changed.
     #[default]
     Edited,
-    /// It was created.
+    /// The file was created.
     New,
-    /// It was deleted.
+    /// The file was deleted.
     Deleted,
-    /// It was renamed from this path.
+    /// The file was renamed from this path.
     Renamed(Cow<'a, str>),
-    /// It was copied from this path.
+    /// The file was copied from this path.
     Copied(Cow<'a, str>),
 }
 
-/// The kind of content of a file.
+/// Whether a file is text or binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Content {
     /// Text, shown line by line.
@@ -67,7 +66,8 @@ pub enum Content {
 }
 
 impl File<'_> {
-    /// Describes the change beside the path, such as `new, executable`; empty for a normal edit.
+    /// Returns a description of the change, such as `new, executable`; empty for a normal edit. The screen shows it
+    /// beside the path.
     pub fn words(&self) -> String {
         let mut words = Vec::new();
         match &self.change {
@@ -93,7 +93,7 @@ impl File<'_> {
     }
 }
 
-/// Parses a unified diff. Lines that are not part of one are returned as [`Line::Other`].
+/// Parses a unified diff. Other lines are returned as [`Line::Other`].
 pub fn read(text: &str) -> Vec<Line<'_>> {
     let mut reader = Reader::default();
     for line in text.split_terminator('\n') {
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses a line of a hunk. Returns whether it was one.
+    /// Parses `line` as part of a hunk. Returns false if it is not.
     fn hunk(&mut self, line: &'a str, old: (usize, usize), new: (usize, usize)) -> bool {
         let rest = line.get(1..).unwrap_or_default();
         let next = |at: (usize, usize)| (at.0.saturating_add(1), at.1 - 1);
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Parses a line of a combined diff's hunk, which has one sign per old file. Returns whether it was one.
+    /// Parses `line` as part of a combined diff's hunk, which has one sign per old file. Returns false if it is not.
     fn combined(&mut self, line: &'a str, signs: usize, new: usize) -> bool {
         let Some((marks, rest)) = line.split_at_checked(signs) else {
             return false;
@@ -204,7 +204,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses a line of git's extended header. Returns whether it was one.
+    /// Parses `line` as part of git's extended header. Returns false if it is not.
     fn head(&mut self, line: &'a str) -> bool {
         let after = |start: &str| line.strip_prefix(start);
         if let Some(mode) = after("old mode ") {
@@ -239,7 +239,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Parses a line outside of hunks.
+    /// Handles a line outside of hunks: the start of a file or hunk, or other text.
     fn outside(&mut self, line: &'a str) {
         let is_head = matches!(self.part, Part::Head);
         if let Some(paths) = line.strip_prefix("diff --git ") {
@@ -302,8 +302,8 @@ fn text_of(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// Parses a hunk header such as `@@ -1,2 +3,4 @@ about`: first line and line count of both files, and the section heading.
-/// A combined diff has one more `@` for each additional old file.
+/// Parses a hunk header such as `@@ -1,2 +3,4 @@ about`, which has the first line and line count of both files, and the
+/// section heading. A combined diff has one more `@` for each additional old file.
 fn hunk(line: &str) -> Option<(Part, &str)> {
     let signs = line.bytes().take_while(|b| *b == b'@').count();
     let (ranges, about) = line

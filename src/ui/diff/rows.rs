@@ -1,4 +1,4 @@
-//! Renders diff lines as rows with sign and line number, so that they are readable without color. Pure.
+//! Renders diff lines as rows with sign and line number, so that they are readable without colour. Pure.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -20,14 +20,12 @@ pub enum Place {
     Page,
 }
 
-/// Rendering options.
+/// How to render a diff.
 #[derive(Debug, Clone, Copy)]
 pub struct Look<'a> {
     /// The available width, in columns.
     pub columns: usize,
-    /// The theme.
     pub theme: &'a Theme,
-    /// Where the diff is shown.
     pub place: Place,
     /// The width of line numbers: see [`digits`].
     pub digits: usize,
@@ -42,7 +40,7 @@ impl Look<'_> {
         }
     }
 
-    /// Returns spaces as wide as the gutter.
+    /// Returns spaces as wide as the indentation and the line number.
     fn blank(&self) -> String {
         " ".repeat(self.indent().len() + self.digits + 1)
     }
@@ -58,7 +56,8 @@ pub fn digits(lines: &[Line<'_>]) -> usize {
     most.to_string().len().min(DIGITS_MAX)
 }
 
-/// Renders a line, wrapped into one or more rows.
+/// Renders a line, wrapped into one or more rows. `ink` is the number of characters before the line; it is increased by
+/// those of the line.
 pub fn rows(line: &Line<'_>, look: Look<'_>, ink: &mut usize) -> Vec<Row> {
     let theme = look.theme;
     let (first, text, style) = match line {
@@ -116,7 +115,7 @@ fn heading(file: &File<'_>, look: Look<'_>, ink: &mut usize) -> Vec<Row> {
     wrap(&spans, look.columns, &margin, Break::Words, ink)
 }
 
-/// Formats changed lines as `+3 −1`.
+/// Formats the numbers of added and removed lines as styled text, such as `+3 −1`.
 pub fn counts(added: usize, removed: usize, theme: &Theme) -> [Span<'static>; 3] {
     [
         Span::styled(format!("+{added}"), theme.added),

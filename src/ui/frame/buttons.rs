@@ -1,13 +1,13 @@
-//! Keys on a card or a popup that the mouse can press.
+//! Buttons on a card or popup: keys with a label that the mouse can click.
 
 use crate::ui::keymap::Action;
 
 /// A button of a card or dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Button {
-    /// The key.
+    /// The key, formatted for display.
     pub key: String,
-    /// What it does.
+    /// The label, which says what the button does.
     pub words: &'static str,
     /// The action; `None` for a range of number keys, where a number must be chosen.
     pub action: Option<Action>,

@@ -1,4 +1,4 @@
-//! Areas of the screen: the classes of its size, and where panes lie.
+//! The layout of the screen: its size classes, and the areas of panes and other parts.
 
 use ratatui::layout::{Margin, Position, Rect};
 
@@ -22,15 +22,15 @@ pub const TALL: u16 = 36;
 /// Minimum width in columns to show two panes side by side.
 pub const MIDDLE: u16 = 100;
 
-/// The panes that share one area with tabs.
+/// The panes that share one area. Tabs switch between them.
 pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
 
 /// The size class of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeClass {
-    /// Too small for panes.
+    /// Too narrow or too low for panes.
     Small,
-    /// One pane at a time; from [`TALL`] rows on, two.
+    /// Room for one pane at a time; for two, if the screen has at least [`TALL`] rows.
     Narrow,
     /// The conversation and a column with tabs.
     Middle,
@@ -38,7 +38,7 @@ pub enum SizeClass {
     Wide,
 }
 
-/// Returns the class of a screen of that size.
+/// Returns the size class of a screen with this area.
 pub fn class(area: Rect) -> SizeClass {
     if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
         SizeClass::Small
@@ -51,33 +51,33 @@ pub fn class(area: Rect) -> SizeClass {
     }
 }
 
-/// The areas of everything on the screen. A part without an area is not drawn.
+/// The areas of all parts of the screen. A part without an area is not drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     pub class: SizeClass,
-    /// The line at the top.
+    /// The status line at the top.
     pub status: Rect,
-    /// The line at the bottom.
+    /// The line at the bottom with key hints.
     pub hints: Rect,
     /// The line with the demo's tips.
     pub tour: Option<Rect>,
     /// The position line of a replay.
     pub replay: Option<Rect>,
-    /// The tab line and its panes.
+    /// The tab line, and the panes that it lists.
     pub tabs: Option<(Rect, Vec<Pane>)>,
-    /// The line for waiting requests, if Needs you is not in view.
+    /// The line that announces requests, if the pane Needs you is not in view.
     pub banner: Option<Rect>,
     /// The border between two columns, which the mouse can drag.
     pub border: Option<Rect>,
-    /// The panes in view.
+    /// The panes in view and their areas.
     pub panes: Vec<(Pane, Rect)>,
     pub composer: Option<Rect>,
-    /// The preview.
+    /// The preview of the selected item, if it is open.
     pub peek: Option<Rect>,
 }
 
 impl Layout {
-    /// Returns the area of a pane, if it is in view.
+    /// Returns the area of a pane; `None` if it is not in view.
     pub fn pane(&self, pane: Pane) -> Option<Rect> {
         self.panes
             .iter()
@@ -85,7 +85,7 @@ impl Layout {
             .map(|(_, area)| *area)
     }
 
-    /// Returns what a click at a cell focuses.
+    /// Returns what gets the focus by a click on a cell.
     pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
         let here = Position::new(column, row);
         if self.composer.is_some_and(|area| area.contains(here)) {
@@ -98,10 +98,10 @@ impl Layout {
     }
 }
 
-/// The margin beside text in a pane.
+/// The margin to the left and right of the text in a pane.
 pub const BESIDE_TEXT: Margin = Margin::new(1, 0);
 
-/// Maximum width in columns of running text; longer lines are hard to read.
+/// Maximum width of running text, in columns. Longer lines are hard to read.
 pub const TEXT_WIDEST: u16 = 120;
 
 /// Returns the area inside a pane's frame.
@@ -109,7 +109,7 @@ pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(1, 1))
 }
 
-/// Most rows of queued messages.
+/// Maximum number of rows that show queued messages.
 pub const QUEUED_MAX: u16 = 3;
 
 /// Returns how many rows at the bottom of a conversation of `height` rows show queued messages.
@@ -134,7 +134,7 @@ pub fn talk(app: &App, area: Rect) -> Rect {
     }
 }
 
-/// Returns the viewport of a conversation with its text in `talk`.
+/// Returns the size of the text area `talk` of a conversation as a [`Viewport`].
 pub fn viewport(talk: Rect) -> Viewport {
     Viewport {
         width: talk.width,
@@ -142,7 +142,7 @@ pub fn viewport(talk: Rect) -> Viewport {
     }
 }
 
-/// Whether the layout shows one pane at a time.
+/// Returns whether the screen shows only one pane at a time.
 pub fn shows_one(app: &App) -> bool {
     is_one(
         class(app.size),

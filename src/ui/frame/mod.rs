@@ -36,19 +36,19 @@ const THUMB: &str = "┃";
 /// The titles on a pane's border.
 #[derive(Debug, Clone, Default)]
 pub struct Titles {
-    /// Upper left, after the pane's number.
+    /// The title at the upper left, after the pane's number.
     pub name: String,
-    /// Upper right.
+    /// The title at the upper right.
     pub aside: Vec<Span<'static>>,
-    /// Lower left.
+    /// The title at the lower left.
     pub foot: Vec<Span<'static>>,
-    /// Lower right.
+    /// The title at the lower right.
     pub below: Vec<Span<'static>>,
     /// The scrollbar in the right border.
     pub bar: Option<Scrollbar>,
 }
 
-/// Draws the border of a pane. Returns the area inside.
+/// Draws the border of a pane with its titles and scrollbar. Returns the area inside the border.
 pub fn pane(
     app: &App,
     pane: Pane,
@@ -126,7 +126,7 @@ fn foot<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>) -> Block<'a> {
     block.title_bottom(Line::from(spans))
 }
 
-/// Draws the placeholder of an empty pane: what appears there and how.
+/// Draws the placeholder text of an empty pane, which says what will appear there.
 pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let inner = area.inner(Margin::new(1, 0));
     for (line, row) in wrap(words, usize::from(inner.width))
@@ -137,7 +137,7 @@ pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws the filter of a pane.
+/// Draws the filter input of a pane in `row`.
 pub fn filter(filter: &Filter, pane: Pane, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let cursor = if filter.is_typing { "▏" } else { "" };
     let room = usize::from(row.width).saturating_sub(4);
@@ -153,7 +153,7 @@ pub fn filter(filter: &Filter, pane: Pane, theme: &Theme, row: Rect, buffer: &mu
     Line::from(spans).render(row, buffer);
 }
 
-/// Returns a pane's title, with the number of matching rows if it is filtered.
+/// Returns a pane's title. If the pane is filtered, the number of matching rows follows.
 pub fn filtered(app: &App, pane: Pane, rows: usize, all: usize) -> String {
     match app.filters.words(pane) {
         "" => pane.title().into(),
@@ -161,14 +161,14 @@ pub fn filtered(app: &App, pane: Pane, rows: usize, all: usize) -> String {
     }
 }
 
-/// Returns the placeholder of a list without matches.
+/// Returns the placeholder of a list in which nothing matches the filter.
 pub fn none_fits(prefs: &Preferences, what: &str) -> String {
     let key = prefs.keymap.key(Context::Panes, Action::Back);
     format!("No {what} matches. {key} clears the filter.")
 }
 
-/// Draws the search with the current match and the match count on the lower border. Returns the cursor position for
-/// typing.
+/// Draws the search text, the number of the current match and the match count on the lower border. Returns the cursor
+/// position for typing.
 pub fn search_edge(
     mut words: &str,
     (here, all): (usize, usize),
@@ -216,7 +216,7 @@ pub fn search_edge(
     Position::new(row.x.saturating_add(column), row.y)
 }
 
-/// Returns the selected row and the row count; empty if all rows are visible.
+/// Returns the position of the selected row as `7 of 20`; empty if all rows are visible.
 pub fn position(
     selected: Option<usize>,
     len: usize,
@@ -229,7 +229,8 @@ pub fn position(
     }
 }
 
-/// Draws the thumb of a scrollbar as a heavy line in the border: it takes no column and does not depend on colour.
+/// Draws the thumb of a scrollbar as a heavy line in the border, which takes no column of its own and is visible
+/// without colour.
 pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
     let Some(bar) = bar else { return };
     // The border may be dim.
@@ -239,7 +240,7 @@ pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
     }
 }
 
-/// Returns the style of a pane's thumb, highlighted if the pane has focus.
+/// Returns the style of a pane's scrollbar thumb, highlighted if the pane has the focus.
 pub fn thumb(app: &App, pane: Pane, theme: &Theme) -> Style {
     if app.focus == Focus::Pane(pane) {
         theme.title
@@ -248,7 +249,7 @@ pub fn thumb(app: &App, pane: Pane, theme: &Theme) -> Style {
     }
 }
 
-/// Returns how many lines lie above and below the visible ones; empty if all are visible.
+/// Returns the numbers of lines above and below the visible ones as `↑3 ↓12`; empty if all lines are visible.
 pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<'static>> {
     let below = len.saturating_sub(first + usize::from(height));
     let mut words = Vec::new();
@@ -264,7 +265,7 @@ pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<
     vec![Span::styled(words.join(" "), theme.dim)]
 }
 
-/// Shows on the lower right border in which directions the typed text continues.
+/// Draws a mark on the lower right border that shows in which directions the typed text continues.
 pub fn text_beyond(beyond: Overflow, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     if beyond == Overflow::Nowhere {
         return;
@@ -292,7 +293,7 @@ pub enum Row {
 }
 
 impl Row {
-    /// Returns the highlight of row `at`, given the selected row.
+    /// Returns how to highlight row `at` of a pane, given the selected row.
     pub fn of(app: &App, pane: Pane, at: usize, selected: Option<usize>) -> Row {
         if selected != Some(at) || app.focus != Focus::Pane(pane) {
             Row::Plain
@@ -304,7 +305,7 @@ impl Row {
     }
 }
 
-/// Draws a row of a list: a selected row as a bar with a mark on its left, a covered one with the mark only.
+/// Draws a row of a list. A selected row has a bar and a mark on its left, a covered one only the mark.
 pub fn row(row: Row, spans: Vec<Span<'static>>, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let mark = match row {
         Row::Selected | Row::Covered => Span::styled("›", theme.accent),
@@ -318,14 +319,15 @@ pub fn row(row: Row, spans: Vec<Span<'static>>, theme: &Theme, area: Rect, buffe
     }
 }
 
-/// Returns text in exactly `columns` columns. The padding is not styled, since an underline or background would show.
+/// Returns `text` padded or cut to exactly `columns` columns. The padding has no style, because an underline or
+/// background would be visible.
 pub fn cell(text: &str, columns: usize, style: Style) -> [Span<'static>; 2] {
     let text = fit(text, columns);
     let blanks = " ".repeat(columns.saturating_sub(width(&text)));
     [Span::styled(text, style), Span::raw(blanks)]
 }
 
-/// Lays out two texts on one row: the right one in full if it fits, the left one cut to the rest.
+/// Returns two texts side by side in one row. The right one may take half of the columns; the left one gets the rest.
 pub fn sides(
     left: &str,
     left_style: Style,
@@ -346,7 +348,7 @@ pub fn pane_key(prefs: &Preferences, pane: Pane) -> String {
     if width(&key) == 1 { key } else { "·".into() }
 }
 
-/// Returns the area of the key and title on a pane's frame.
+/// Returns the area of a pane's key and title on its frame.
 pub fn title_place(prefs: &Preferences, pane: Pane, area: Rect) -> Rect {
     let words = width(&pane_key(prefs, pane)) + width(pane.title()) + 3;
     let width = u16::try_from(words).unwrap_or(u16::MAX);

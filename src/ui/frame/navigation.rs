@@ -8,7 +8,7 @@ use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 
-/// Focuses a pane.
+/// Focuses a pane. Ends the full screen of another pane, and selects the tab of the pane if it has one.
 pub fn focus(app: &mut App, pane: Pane) {
     if pane == Pane::Needs && app.focus != Focus::Pane(Pane::Needs) {
         app.keys.before_needs = Some(app.focus);
@@ -22,7 +22,7 @@ pub fn focus(app: &mut App, pane: Pane) {
     app.focus = Focus::Pane(pane);
 }
 
-/// Focuses the composer.
+/// Focuses the composer. During a replay, only shows a message, because the recording cannot be changed.
 pub fn compose(app: &mut App) {
     if app.replay.is_some() {
         app.say(NoticeLevel::Info, crate::ui::app::UNCHANGED);
@@ -38,7 +38,8 @@ pub fn compose(app: &mut App) {
     app.focus = Focus::Composer;
 }
 
-/// Focuses the oldest open request.
+/// Selects the oldest pending request and focuses the pane Needs you. Shows a message if no request is pending. Does
+/// nothing while the user writes a comment.
 pub fn waiting(app: &mut App) {
     let Some(oldest) = app.model.requests.at(0).map(|r| r.id.clone()) else {
         app.say_nothing_waits();
@@ -71,7 +72,8 @@ pub fn show(app: &mut App, agent: &Name) {
     focus(app, Pane::Lead);
 }
 
-/// Shows the conversation of the subagent started by the selected tool call.
+/// Shows the conversation of the subagent that the selected tool call started. If no such call is selected, says how to
+/// select one.
 pub fn subagent(app: &mut App) {
     let agent = app.model.agents.get(&app.shown);
     let sent = agent.and_then(|a| a.transcript.selected_subagent().cloned());
@@ -81,8 +83,9 @@ pub fn subagent(app: &mut App) {
             let key = |action| app.prefs.keymap.key(Context::In(Pane::Lead), action);
             let (next, before) = (key(Action::Next), key(Action::Prev));
             let shows = key(Action::Subagent);
-            let words =
-                format!("Select a task call with {next} and {before}; {shows} opens its subagent.");
+            let words = format!(
+                "Select a task call with {next} or {before}. {shows} then opens its subagent."
+            );
             app.say(NoticeLevel::Info, words);
         }
     }

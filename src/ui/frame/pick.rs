@@ -1,13 +1,12 @@
-//! A row of a list to choose from.
+//! The rows of a list to choose from.
 
 /// A row of a list to choose from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PickerRow<T> {
-    /// What it says.
     pub words: String,
-    /// The indices of the characters in `words` that match the search, in order.
+    /// The indices, in ascending order, of the characters in `words` that match the search.
     pub marked: Vec<usize>,
-    /// The text on the right: a key or a mark.
+    /// The text at the right: a key, or a mark of the current choice.
     pub aside: String,
     /// What it chooses.
     pub item: T,

@@ -13,7 +13,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::line_input::LineInput;
 
-/// Draws the border and the close button. Returns the area inside.
+/// Draws the border and the close button of a popup. Returns the area inside the border.
 pub fn open(
     app: &App,
     title: &str,
@@ -36,7 +36,7 @@ pub fn open(
     inner
 }
 
-/// Clears the columns beside a popup that are too few to be readable.
+/// Clears the columns beside a popup if they are too few to be readable.
 pub fn clear_beside(theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let screen = buffer.area;
     let sides = [
@@ -60,7 +60,8 @@ pub fn clear_beside(theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Blanks wide characters that extend under the left edge of `area`; terminals cannot draw half of one.
+/// Blanks wide characters that extend across the left edge of `area`, because terminals cannot draw half of a
+/// character.
 pub fn clear_halves(area: Rect, buffer: &mut Buffer) {
     let Some(x) = area.x.checked_sub(1).filter(|x| *x >= buffer.area.x) else {
         return;
@@ -104,7 +105,7 @@ pub fn draw_border(
     area::inside(area)
 }
 
-/// Draws a search line on the first row. Returns the cursor position and the area below.
+/// Draws a search input in the first row of `area`. Returns the cursor position and the area below the input.
 pub fn search(
     input: &LineInput,
     theme: &Theme,
@@ -141,7 +142,7 @@ pub fn search(
     (at, rest)
 }
 
-/// Emphasises the characters at the indices `marked` in the first span.
+/// Underlines the characters of the first span whose indices are in `marked`, which is sorted.
 pub fn emphasised(
     mut spans: Vec<Span<'static>>,
     marked: &[usize],

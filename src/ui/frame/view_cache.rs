@@ -1,4 +1,4 @@
-//! What drawing keeps between two frames.
+//! Caches that drawing keeps between two frames.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::ui::transcript::TranscriptCache;
 #[derive(Debug, Default)]
 pub struct ViewCache {
     transcripts: BTreeMap<Name, TranscriptCache>,
-    /// The cache of the previewed conversation.
+    /// The layout of the previewed conversation, by agent. Holds at most one agent.
     pub(in crate::ui) peeked: BTreeMap<Name, TranscriptCache>,
 }
 
@@ -22,13 +22,13 @@ impl ViewCache {
             .sum()
     }
 
-    /// Returns the cache of the previewed conversation.
+    /// Returns the cache of the previewed conversation of `agent`, and drops the cache of another agent's preview.
     pub(in crate::ui) fn peeked(&mut self, agent: &Name) -> &mut TranscriptCache {
         self.peeked.retain(|name, _| name == agent);
         self.peeked.entry(agent.clone()).or_default()
     }
 
-    /// Returns the cache of a conversation and drops all others, which are not drawn.
+    /// Returns the cache of the shown conversation of `agent`, and drops the caches of other conversations.
     pub(in crate::ui) fn transcript(&mut self, agent: &Name) -> &mut TranscriptCache {
         self.transcripts.retain(|name, _| name == agent);
         self.transcripts.entry(agent.clone()).or_default()

@@ -1,4 +1,4 @@
-//! Renders a connected component to cells: column widths, line positions and glyphs.
+//! Renders a connected component to cells: chooses the column widths and the glyphs of the lines.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use crate::ui::graph::{
     Drawing, GraphInput, LineCell, NODE_MIN, Node, NodeOverflow, Path, ROWS_MAX, rows_for,
 };
 
-/// The arrow before a node.
+/// The arrow at the end of a line, before its target node.
 pub const ARROW: char = '▸';
 
 pub(super) const NORTH: u8 = 1;
@@ -31,7 +31,7 @@ struct Columns {
 struct Gap {
     /// Distance between vertical lines.
     step: usize,
-    /// Columns in addition to the vertical lines.
+    /// Number of columns for everything except the vertical lines.
     beside: usize,
 }
 
@@ -42,7 +42,7 @@ const GAPS: [Gap; 3] = [
     Gap { step: 1, beside: 4 },
 ];
 
-/// Minimum node width in columns when a wider gap is chosen.
+/// A wider gap is chosen only if it leaves this many columns for each node that needs them.
 const NODE_FAIR: usize = 24;
 
 impl Gap {
@@ -105,18 +105,18 @@ impl Columns {
         Columns { start, width, gap }
     }
 
-    /// Returns the column of a vertical line after a layer.
+    /// Returns the column of vertical line number `track` in the gap after `layer`.
     fn track(&self, layer: usize, track: usize) -> usize {
         self.start[layer] + self.width[layer] + 2 + track * self.gap.step
     }
 
-    /// Returns the width of a node.
+    /// Returns the width of `node` in the drawing, in columns.
     fn of_node(&self, wanted: &GraphInput, node: usize, layer: usize) -> usize {
         wanted.widths[node].max(1).min(self.width[layer])
     }
 }
 
-/// One line's arms in a cell.
+/// The part of one line in a cell. The arms are the sides of the cell that the line reaches.
 struct Stroke {
     line: (usize, usize),
     arms: u8,
@@ -144,7 +144,7 @@ impl Cells {
         }
     }
 
-    /// Draws one link along its corners.
+    /// Adds the cells of one link, a polyline with these corners.
     fn link(&mut self, corners: &[(usize, usize)], line: (usize, usize), source: usize) {
         let way: Vec<(usize, usize)> = walk(corners).collect();
         for pair in way.windows(2) {
@@ -166,7 +166,7 @@ impl Cells {
     }
 }
 
-/// Returns all cells along a polyline.
+/// Returns all cells of a polyline with horizontal and vertical segments between `corners`.
 pub fn walk(corners: &[(usize, usize)]) -> impl Iterator<Item = (usize, usize)> {
     let first = corners.first().copied();
     let rest = corners.windows(2).flat_map(|pair| {
@@ -184,7 +184,7 @@ pub fn walk(corners: &[(usize, usize)]) -> impl Iterator<Item = (usize, usize)> 
     first.into_iter().chain(rest)
 }
 
-/// Adds a component below the existing drawing.
+/// Draws a connected component, number `part`, below the existing content of `out`.
 pub fn add(
     out: &mut Drawing,
     part: usize,
@@ -278,12 +278,13 @@ pub fn add(
     }
 }
 
-/// Spreads rows to leave room for nodes of several rows.
+/// Maps a row of points to a row of cells before empty rows are omitted. Each row of points has room for a node of
+/// [`ROWS_MAX`] rows.
 fn spread(row: usize) -> usize {
     row * ROWS_MAX
 }
 
-/// Returns the corners of a link, in spread rows.
+/// Returns the corners of the link between two points, as column and row. The rows are those of [`spread`].
 fn corners(
     web: &LayeredGraph,
     routed: &Routed,
@@ -317,7 +318,7 @@ fn corners(
     out
 }
 
-/// Returns the glyph of a cell. A line with a vertical arm is drawn over lines that pass horizontally.
+/// Returns the glyph and the sources of a cell. A line with a vertical arm is drawn over lines that pass horizontally.
 fn ink(x: usize, strokes: &[Stroke]) -> LineCell {
     let upright = strokes.iter().find(|s| s.arms & (NORTH | SOUTH) != 0);
     match upright {

@@ -1,8 +1,9 @@
-//! Assigns rows to points: in the order of the layer, and close to their neighbours.
+//! Assigns a row to each point. Points keep the order of their layer and are placed close to their neighbours in the
+//! adjacent layers.
 
 use crate::ui::graph::layers::LayeredGraph;
 
-/// Number of forward and backward passes over the layers.
+/// Number of passes over the layers, each forward and backward, that move points towards their neighbours.
 const ROUNDS: usize = 3;
 
 /// Returns the row of each point, from 0.
@@ -29,7 +30,8 @@ pub fn rows(web: &LayeredGraph) -> Vec<usize> {
         .collect()
 }
 
-/// Moves the points of a layer towards the median row of their neighbours, in order and at least one row apart.
+/// Moves the points of a layer towards the median row of their neighbours. Points stay in order and at least one row
+/// apart. `near` and `also` return the neighbours of a point.
 fn settle<'a>(
     web: &LayeredGraph,
     layer: usize,

@@ -1,8 +1,8 @@
-//! Orders the points within their layers to reduce crossings.
+//! Orders the points within their layers so that few lines cross.
 
 use crate::ui::graph::layers::LayeredGraph;
 
-/// Number of sweeps over the layers; more rarely improve the result.
+/// Number of sweeps over the layers. More sweeps rarely improve the result.
 const SWEEPS: usize = 10;
 
 /// Orders the points of each layer by the mean position of their neighbours, in alternating sweeps, and keeps the order
@@ -32,7 +32,7 @@ pub fn reduce_crossings(web: &mut LayeredGraph) {
     web.layers = best.1;
 }
 
-/// Returns the position of each point in its layer.
+/// Returns the position of each point within its layer, from 0 at the top.
 pub fn places(web: &LayeredGraph) -> Vec<usize> {
     let mut out = vec![0; web.points.len()];
     for layer in &web.layers {
@@ -59,7 +59,7 @@ fn sort(web: &mut LayeredGraph, layer: usize, beside: usize) {
     web.layers[layer] = points;
 }
 
-/// Swaps adjacent points of a layer if that reduces crossings.
+/// Swaps adjacent points of each layer if that reduces the number of crossings.
 fn swap(web: &mut LayeredGraph) {
     let mut place = places(web);
     for layer in 0..web.layers.len() {
@@ -81,7 +81,7 @@ fn swap(web: &mut LayeredGraph) {
     }
 }
 
-/// Counts the crossings.
+/// Returns the number of line crossings between adjacent layers.
 pub fn crossings(web: &LayeredGraph) -> usize {
     let place = places(web);
     let mut all = 0;
@@ -110,7 +110,7 @@ pub fn crossings(web: &LayeredGraph) -> usize {
     all
 }
 
-/// Counts the numbers up to a given one (a Fenwick tree).
+/// A set of numbers that counts those up to a given one (a Fenwick tree).
 struct Counter(Vec<usize>);
 
 impl Counter {

@@ -18,7 +18,7 @@ const ARMS: [(char, u8); 11] = [
     ('┼', NORTH | EAST | SOUTH | WEST),
 ];
 
-/// All arms, the heavy arms, and the character.
+/// The characters with heavy arms, each after all its arms and its heavy arms.
 const HEAVY: [(u8, u8, char); 51] = {
     const N: u8 = NORTH;
     const E: u8 = EAST;
@@ -79,7 +79,7 @@ const HEAVY: [(u8, u8, char); 51] = {
     ]
 };
 
-/// Returns `glyph` with the given arms heavy; unchanged if it has none of them.
+/// Returns `glyph` with the given arms drawn heavy. Returns it unchanged if it has none of these arms.
 pub fn heavy(glyph: char, arms: u8) -> char {
     let own = ARMS.iter().find(|(of, _)| *of == glyph).map(|(_, a)| *a);
     let Some(all) = own else { return glyph };

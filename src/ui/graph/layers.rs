@@ -1,19 +1,20 @@
-//! Assigns nodes to layers, and adds points where long edges pass the layers between.
+//! Assigns nodes to layers, and adds a point to each layer that an edge passes on its way.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The layers of a graph after cycles are removed.
+/// The assignment of a graph's nodes to layers, after cycles were removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layering {
     /// The layer of each node: the length of the longest path to it.
     pub layer: Vec<usize>,
     /// The distinct edges, without those that close a cycle.
     pub edges: Vec<(usize, usize)>,
-    /// Number of removed edges.
+    /// Number of edges that were removed because they close a cycle.
     pub circular: usize,
 }
 
-/// Assigns the layers in topological order. If only nodes in cycles are left, the first one is taken next.
+/// Assigns a layer to each node, in topological order. If all remaining nodes depend on a cycle, the one with the
+/// lowest index is taken next, and its remaining incoming edges are removed.
 pub fn rank(count: usize, edges: &[(usize, usize)]) -> Layering {
     let all: BTreeSet<(usize, usize)> = edges
         .iter()
@@ -53,7 +54,8 @@ pub fn rank(count: usize, edges: &[(usize, usize)]) -> Layering {
     }
 }
 
-/// Returns the connected components: first those with edges, then single nodes, each group ordered by first node.
+/// Returns the nodes of each connected component: first components with edges, then single nodes, each group ordered by
+/// its first node.
 pub fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut root: Vec<usize> = (0..count).collect();
     for (from, to) in edges {
@@ -78,32 +80,32 @@ fn find(root: &mut [usize], mut node: usize) -> usize {
     node
 }
 
-/// A node, or a bend where edges of a node pass a layer.
+/// A point of the layered graph: a node, or a bend where edges of a node pass a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
-    /// The node; `None` for a bend.
+    /// Index of the node; `None` for a bend.
     pub node: Option<usize>,
     pub layer: usize,
-    /// The source node of the passing edges; for a node, the node itself.
+    /// The source node of the edges that pass the bend; for a node, the node itself.
     pub source: usize,
 }
 
-/// A connected component in which every link leads to the next layer.
+/// A connected component, with a bend in each layer that an edge passes, so that every link leads to the next layer.
 #[derive(Debug, Clone, Default)]
 pub struct LayeredGraph {
     pub points: Vec<Point>,
-    /// The points of each layer, from the top.
+    /// The indexes in `points` of each layer's points, from the top.
     pub layers: Vec<Vec<usize>>,
     /// The successors of each point.
     pub next: Vec<Vec<usize>>,
     /// The predecessors of each point.
     pub prev: Vec<Vec<usize>>,
-    /// The points of each edge.
+    /// The points that each edge passes, from its source node to its target node.
     pub paths: Vec<Vec<usize>>,
 }
 
 impl LayeredGraph {
-    /// Builds a component; `None` if it needs more than `bends` bends.
+    /// Builds the connected component of the nodes `members`. Returns `None` if it needs more than `bends` bends.
     pub fn new(members: &[usize], ranked: &Layering, bends: usize) -> Option<LayeredGraph> {
         let mut web = LayeredGraph::default();
         let mut of_node = HashMap::new();

@@ -1,9 +1,9 @@
-//! Draws a directed graph in cells, from left to right: one column per layer, one row per node. Pure.
+//! Draws a directed graph in terminal cells, from left to right: one column per layer. Pure.
 //!
-//! General layout libraries do not fit: a pane is wide and low, so a node gets one row, and a line must never seem to lead
-//! to a wrong node. The steps are: longest-path layers ([`layers`]), crossing reduction by barycentres ([`order`]), rows
-//! close to their neighbours ([`place`]), lines in channels between the columns ([`route`]), and cells in which passing
-//! lines are drawn behind turning ones ([`ink`]).
+//! General layout libraries are not used, because a pane is wide and low, so that nodes need flat boxes, and because a
+//! line must never seem to lead to a wrong node. The steps are: longest-path layers ([`layers`]), crossing reduction by
+//! barycentres ([`crossing`]), rows close to their neighbours ([`coordinates`]), lines in channels between the columns
+//! ([`route`]), and the cells ([`canvas`]), in which lines that turn are drawn over lines that pass.
 
 mod canvas;
 mod coordinates;
@@ -21,7 +21,7 @@ use crate::ui::graph::layers::LayeredGraph;
 pub use crate::ui::graph::layers::rank;
 use crate::ui::graph::route::Spacing;
 
-/// Most nodes and bends of a drawing. A larger one would be unreadable.
+/// Maximum number of nodes and bends in a drawing. A larger graph is not drawn, because it would be unreadable.
 pub const POINTS_MAX: usize = 6_000;
 
 /// Minimum width of a node in columns.
@@ -37,15 +37,16 @@ pub struct GraphInput {
     pub widths: Vec<usize>,
     /// The edges, from node to node.
     pub edges: Vec<(usize, usize)>,
-    /// The width that the drawing should not exceed. It may exceed it if nodes of [`NODE_MIN`] columns do not fit.
+    /// Maximum width of the drawing, in columns. The drawing is wider if nodes of [`NODE_MIN`] columns do not fit.
     pub columns: usize,
-    /// How nodes narrower than preferred are shown.
+    /// How to show a node that gets fewer columns than preferred.
     pub short: NodeOverflow,
-    /// The minimum width of each wrapped node, if there is room for all; empty means [`NODE_MIN`].
+    /// The minimum width of each wrapped node, in columns, if there is room for all. Empty means [`NODE_MIN`] for all
+    /// nodes.
     pub least: Vec<usize>,
 }
 
-/// How nodes narrower than preferred are shown.
+/// How to show a node that gets fewer columns than preferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum NodeOverflow {
     /// Truncated to one row.
@@ -55,7 +56,7 @@ pub enum NodeOverflow {
     Wrapped(usize),
 }
 
-/// Returns the rows of a node with a preferred width of `natural` columns that gets `columns`, at most `most`.
+/// Returns the height, in rows, of a node that prefers `natural` columns and gets `columns`. At most `most`.
 pub fn rows_for(natural: usize, columns: usize, most: usize) -> usize {
     let missing = natural.saturating_sub(columns);
     // Continuation rows are indented and break at words, so they hold fewer characters.
@@ -63,7 +64,7 @@ pub fn rows_for(natural: usize, columns: usize, most: usize) -> usize {
     (1 + more).min(most.clamp(1, ROWS_MAX))
 }
 
-/// The position of a node.
+/// The position and size of a node in the drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Node {
     /// First column.
@@ -74,16 +75,16 @@ pub struct Node {
     pub width: usize,
     /// Height in rows.
     pub height: usize,
-    /// The layer, from 0.
+    /// Number of the layer, from 0 at the left.
     pub layer: usize,
-    /// The connected component, numbered from the top.
+    /// Number of the connected component, from 0 at the top.
     pub part: usize,
 }
 
-/// A cell of a line.
+/// A cell that one or more lines pass through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineCell {
-    /// Column.
+    /// The column of the cell, from 0 at the left of the drawing.
     pub x: usize,
     pub glyph: char,
     /// The source nodes of the edges in this cell.
@@ -93,11 +94,11 @@ pub struct LineCell {
 /// The path of one edge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// Source node.
+    /// Index of the source node.
     pub from: usize,
-    /// Target node.
+    /// Index of the target node.
     pub to: usize,
-    /// The corners as column and row, from the cell after the source to the arrow before the target.
+    /// The corners of the path as column and row, from the cell after the source to the arrow before the target.
     pub corners: Vec<(usize, usize)>,
 }
 
@@ -108,7 +109,7 @@ impl Path {
     }
 }
 
-/// A drawn graph.
+/// A drawn graph: the areas of its nodes and the cells of its lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drawing {
     /// Width in columns.
@@ -116,10 +117,10 @@ pub struct Drawing {
     /// Height in rows.
     pub height: usize,
     pub nodes: Vec<Node>,
-    /// The cells of the lines, by row, from left to right.
+    /// The cells of the lines: a list for each row, each from left to right.
     pub lines: Vec<Vec<LineCell>>,
     pub paths: Vec<Path>,
-    /// Number of layers of the longest connected component.
+    /// Number of layers of the connected component with the most layers.
     pub layers: usize,
     /// Number of edges omitted because they close a cycle.
     pub omitted_edges: usize,

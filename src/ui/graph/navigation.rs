@@ -5,9 +5,9 @@ use crate::ui::graph::{Drawing, Node};
 /// A move of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// To a blocker, or to the nearest node on the left if there is none.
+    /// To a blocker of the selected task, or to the nearest node on the left if it has none.
     Left,
-    /// To a blocked task, or to the nearest node on the right if there is none.
+    /// To a task that the selected one blocks, or to the nearest node on the right if it blocks none.
     Right,
     /// Up by a number of nodes.
     Up(usize),
@@ -19,7 +19,7 @@ pub enum Step {
     Last,
 }
 
-/// Returns the node that a move leads to, or `at` if there is none in that direction.
+/// Returns the node that a move from node `at` leads to, or `at` if there is none in that direction.
 pub fn step(drawing: &Drawing, at: usize, step: Step) -> usize {
     let Some(here) = drawing.nodes.get(at) else {
         return 0;
@@ -65,7 +65,8 @@ enum Way {
     Down,
 }
 
-/// Returns the next node of the layer, or the nearest node of the next part at the end of the layer.
+/// Returns the next node of the same layer in that direction. At the end of the layer, returns the nearest node of the
+/// next connected component; `at` if there is none.
 fn above_or_below(drawing: &Drawing, at: usize, way: Way) -> usize {
     let here = drawing.nodes[at];
     let is_beyond = |n: &Node| match way {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::ui::graph::layers::LayeredGraph;
 
-/// The distance between rows.
+/// The distance between the rows of points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spacing {
     /// No empty rows.
@@ -17,7 +17,7 @@ pub enum Spacing {
     Loose,
 }
 
-/// The lines cannot be ordered without empty rows.
+/// The error for lines whose order constraints form a cycle, so that they need empty rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tangled;
 
@@ -26,18 +26,19 @@ pub struct Tangled;
 pub struct Wire {
     from: Vec<usize>,
     to: Vec<usize>,
-    /// The rows where the line ends. For a target with a detour, this is the detour's row.
+    /// The rows at which the line ends. For a target with a detour, the detour's empty row.
     ends: BTreeSet<usize>,
-    /// Its position among the vertical lines, from the left.
+    /// Position of the line among the vertical lines of its channel, from 0 at the left.
     pub track: usize,
 }
 
-/// The last part of the path to a point: from an empty row, to the right of the line that begins on the point's row.
+/// The last part of a path to a target whose row is taken by the beginning of another line: the path first leads to an
+/// empty row, and reaches the target to the right of that line.
 #[derive(Debug, Clone, Copy)]
 pub struct Detour {
-    /// The empty row.
+    /// The empty row over which the detour leads.
     pub row: usize,
-    /// Its position among the vertical lines, from the left.
+    /// Position of the detour's last vertical line in its channel, from 0 at the left.
     pub track: usize,
 }
 
@@ -45,24 +46,24 @@ pub struct Detour {
 #[derive(Debug, Clone, Default)]
 pub struct Channel {
     pub wires: Vec<Wire>,
-    /// The wire of each source point.
+    /// The index in `wires` of each source point's wire.
     pub wire_of: HashMap<usize, usize>,
     /// The detours, by wire and target point.
     pub detours: HashMap<(usize, usize), Detour>,
-    /// Number of vertical lines side by side.
+    /// Number of tracks: positions for vertical lines side by side.
     pub tracks: usize,
 }
 
-/// A routed component.
+/// The rows and lines of a connected component.
 #[derive(Debug, Clone, Default)]
 pub struct Routed {
     /// The row of each point.
     pub rows: Vec<usize>,
-    /// The channel after each layer except the last.
+    /// The channels, each between one layer and the next.
     pub channels: Vec<Channel>,
 }
 
-/// Routes all lines of a component.
+/// Routes all lines of a connected component. Fails if the spacing is tight and the lines need empty rows.
 pub fn route(web: &LayeredGraph, rows: &[usize], spacing: Spacing) -> Result<Routed, Tangled> {
     let rows: Vec<usize> = match spacing {
         Spacing::Tight => rows.to_vec(),
@@ -106,18 +107,18 @@ fn channel(
     Ok(out)
 }
 
-/// A vertical line to place: a wire, or the last part of a detour.
+/// A vertical line that needs a track: a wire, or the last part of a detour.
 struct VerticalLine {
-    /// The first and last row.
+    /// The first and the last row that the line occupies.
     span: (usize, usize),
-    /// The lines that must be to the right of it.
+    /// The lines that must be to the right of this one.
     before: Vec<usize>,
-    /// Number of unplaced lines that must be to the left of it.
+    /// Number of lines without a track that must be to the left of this one.
     waits: usize,
-    /// Priority among lines that can be placed next; smaller first.
+    /// Order among lines that can be placed next. The smallest is placed first.
     rank: isize,
     done: bool,
-    /// The leftmost track allowed.
+    /// The leftmost track that the line may take.
     first: usize,
     track: usize,
 }
@@ -173,7 +174,7 @@ impl Planner {
         Ok(())
     }
 
-    /// Puts a line on the first allowed track that is free over its whole span.
+    /// Assigns a line to the first allowed track that is free over its whole span.
     fn put(&mut self, at: usize) {
         let (first, (top, bottom)) = (self.lines[at].first, self.lines[at].span);
         self.lines[at].done = true;
@@ -200,7 +201,7 @@ impl Planner {
         }
     }
 
-    /// Breaks a cycle: leads a line to empty rows, from where detours reach its targets.
+    /// Breaks a cycle of order constraints: leads the line `stuck` to empty rows, from which detours reach its targets.
     fn detour(&mut self, stuck: usize, out: &mut Channel, rows: &[usize]) {
         let begins = begins(&out.wires, rows);
         let top = out.wires[stuck].from.iter().map(|p| rows[*p]).min();
@@ -250,7 +251,7 @@ impl Planner {
     }
 }
 
-/// Returns the line with a vertical part that begins on each row.
+/// Returns, for each row, the index of the wire that begins on it and has a vertical part.
 fn begins(wires: &[Wire], rows: &[usize]) -> HashMap<usize, usize> {
     let mut out = HashMap::new();
     for (at, wire) in wires.iter().enumerate() {

@@ -35,7 +35,7 @@ impl Zoom {
         }
     }
 
-    /// The status message that is shown when this level is selected.
+    /// Returns the status message that is shown when this level is selected.
     pub fn words(self) -> &'static str {
         match self {
             Zoom::Cards => "Showing whole cards.",
@@ -44,7 +44,7 @@ impl Zoom {
         }
     }
 
-    /// The minimum width of one graph layer, in columns.
+    /// Returns the minimum width of one graph layer, in columns.
     pub(in crate::ui) fn narrowest(self) -> usize {
         match self {
             Zoom::Cards | Zoom::Lines => NODE_MIN,
@@ -53,12 +53,11 @@ impl Zoom {
     }
 }
 
-/// How the graph view.
+/// The zoom level and the scroll offset of the task graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Camera {
-    /// The zoom level.
     pub zoom: Zoom,
-    /// Columns and rows by which the user scrolled away from the position that shows the selected task.
+    /// Columns and rows by which the user scrolled away from the default position, which shows the selected task.
     pub moved: (isize, isize),
 }
 
@@ -74,7 +73,7 @@ impl Camera {
         )
     }
 
-    /// Returns the camera scrolled by a quarter of the view. It stops at the edge of the drawing.
+    /// Returns the camera scrolled by a quarter of the visible area `room`. It stops at the edge of the drawing.
     #[must_use]
     pub fn panned(self, toward: Toward, drawing: &Drawing, selected: usize, room: Rect) -> Camera {
         let columns = usize::from(room.width / 4).max(1);
@@ -106,8 +105,9 @@ impl Camera {
     }
 }
 
-/// Returns the first visible column and row of a drawing, so that node `selected` is in view and, if there is room, the
-/// nodes that it blocks. The first column is the first column of a node, so that no node is cut off at the left.
+/// Returns the default scroll position: the first visible column and row of a drawing at which node `selected` is in
+/// view and, if there is room, the nodes that it blocks. The first column is the first column of a node, so that no
+/// node is cut off at the left.
 pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) {
     let node = drawing.nodes.get(selected).copied().unwrap_or_default();
     let (columns, height) = (usize::from(room.width), usize::from(room.height));

@@ -6,9 +6,9 @@ use crate::ui::keymap::pane::Pane;
 /// A user action. The settings name it in `snake_case`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Show the keys.
+    /// Show the help with all key bindings.
     Help,
-    /// Show all actions.
+    /// Open the palette, which lists all actions.
     Palette,
     /// Go to the oldest request that waits for the user.
     Waiting,
@@ -16,13 +16,11 @@ pub enum Action {
     Focus(Pane),
     /// Enlarge the focused pane to full screen.
     Enlarge,
-    /// Show all panes again.
+    /// End full screen and show all panes again.
     Restore,
-    /// Focus the next pane.
     NextPane,
-    /// Focus the previous pane.
     PrevPane,
-    /// Write to the shown agent.
+    /// Focus the composer, to write to the shown agent.
     Compose,
     /// Move the selection or scroll the text.
     Move(Scroll),
@@ -32,11 +30,11 @@ pub enum Action {
     Next,
     /// Open the selected item.
     Open,
-    /// Go one step back.
+    /// Go one step back, for example from a filter or a popup.
     Back,
     /// Close the view; at the top level, quit.
     Close,
-    /// Follow the newest entry.
+    /// Scroll to the newest entry and follow further ones.
     Follow,
     /// Copy the selection.
     Copy,
@@ -48,9 +46,7 @@ pub enum Action {
     ReadOutside,
     /// Search the conversation.
     Search,
-    /// Go to the next match.
     NextMatch,
-    /// Go to the previous match.
     PrevMatch,
     /// Go to the user's next prompt.
     NextPrompt,
@@ -74,7 +70,7 @@ pub enum Action {
     ZoomOut,
     /// Open the popup with that name, which is also the action's name in the settings.
     Popup(&'static str),
-    /// In the event log, show only problems, or everything.
+    /// Switch the event log between problems only and all events.
     Trouble,
     /// Preview the selected item without leaving the pane.
     Peek,
@@ -90,9 +86,9 @@ pub enum Action {
     Compact,
     /// Turn mouse capture on or off.
     Mouse,
-    /// Stop the shown agent; if it is idle, quit.
+    /// Stop the shown agent. If it is idle, clear the draft; pressed twice, quit.
     Interrupt,
-    /// Suspend crewdeck to the shell.
+    /// Suspend crewdeck and return to the shell.
     Suspend,
     /// Approve the selected request.
     Approve,
@@ -108,13 +104,12 @@ pub enum Action {
     Release,
     /// Complete the selected task.
     CompleteTask,
-    /// Add a task.
     AddTask,
     /// Edit the selected task.
     EditTask,
-    /// Go to the next field.
+    /// Go to the next field of the task form.
     NextField,
-    /// Go to the previous field.
+    /// Go to the previous field of the task form.
     PrevField,
     /// Add or remove the selected task as a blocker in the task form.
     TurnWait,
@@ -138,7 +133,7 @@ pub enum Action {
     Force,
     /// Ask the selected teammate for its status.
     Nudge,
-    /// Send the message.
+    /// Send the message in the composer.
     Send,
     /// Insert the selected completion.
     Complete,
@@ -152,9 +147,8 @@ pub enum Action {
     DeleteToStart,
     /// Edit the text in `$EDITOR`.
     EditOutside,
-    /// Accept the selection or the text.
+    /// Accept the selected row, the typed text or a dialog.
     Accept,
-    /// Start the demo.
     StartDemo,
     /// Repeat the startup checks.
     LookAgain,
@@ -162,7 +156,7 @@ pub enum Action {
     MakeRepository,
     /// Approve the project settings that need approval.
     ApproveSettings,
-    /// Start without the project settings that need approval.
+    /// Start crewdeck without the project settings that need approval.
     WithoutSettings,
     /// Hide or show the tips.
     DismissTour,
@@ -180,12 +174,11 @@ pub enum Action {
     Faster,
     /// Halve the speed of the replay.
     Slower,
-    /// Quit crewdeck.
     Quit,
 }
 
 impl Action {
-    /// Whether it is a basic editing or navigation action, which the palette does not list.
+    /// Returns whether this is a basic editing or navigation action, which the palette does not list.
     pub fn is_typed(self) -> bool {
         matches!(
             self,

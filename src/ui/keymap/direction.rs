@@ -1,6 +1,6 @@
-//! Directions that keys move in: scroll commands, compass directions, forward and back.
+//! Directions for key bindings: scroll commands, the four directions of panning, and forward or back.
 
-/// A scroll command.
+/// A command that scrolls a text or moves the selection in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scroll {
     /// One row up.
@@ -17,25 +17,21 @@ pub enum Scroll {
     HalfDown,
     /// To the first row.
     Top,
-    /// To the newest row; follows it and clears the selection.
+    /// To the last row. In a list that grows, the view then follows new rows and the selection is cleared.
     Bottom,
 }
 
-/// A direction in which to scroll the view.
+/// A direction in which to pan the task graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toward {
-    /// Toward the first column.
     Left,
-    /// Down.
     Down,
-    /// Up.
     Up,
-    /// Toward the last column.
     Right,
 }
 
 impl Toward {
-    /// Returns the offset for a move of `columns` or `rows` in this direction.
+    /// Returns the offset for a move by `columns` or `rows` in this direction, as (columns, rows).
     pub fn by(self, columns: usize, rows: usize) -> (isize, isize) {
         let (x, y) = (columns.cast_signed(), rows.cast_signed());
         match self {
@@ -47,7 +43,7 @@ impl Toward {
     }
 }
 
-/// A direction.
+/// A direction in a sequence, such as search matches or prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     Forward,

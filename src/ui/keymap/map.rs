@@ -3,14 +3,15 @@
 use crate::ui::keymap::{Action, Context, TABLE};
 use crate::ui::keys;
 
-/// The label of an action without a key.
+/// The text shown instead of a key for an action that has none.
 const NO_KEY: &str = "no key";
 
-/// A row of the keymap.
+/// A binding of keys to an action in one context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyBinding {
     pub context: Context,
-    /// The keys in the syntax of `keys::parse`; the first one is shown. If empty, only the palette offers the action.
+    /// The keys in the syntax of `keys::parse`. The screen shows the first one. If empty, only the palette offers the
+    /// action.
     pub keys: Vec<String>,
     pub action: Action,
     /// The description in the help and the palette.
@@ -20,7 +21,7 @@ pub struct KeyBinding {
 }
 
 impl KeyBinding {
-    /// Returns the first key for display; empty if there is none.
+    /// Returns the first key, formatted for display; empty if the action has no key.
     pub fn display_key(&self) -> String {
         self.keys
             .first()
@@ -33,13 +34,13 @@ impl KeyBinding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLookup {
     Action(Action),
-    /// The first key of a sequence of two.
+    /// The name is the first key of a two-key sequence.
     Prefix,
-    /// Unbound; a text input takes it as text.
+    /// The key is not bound. A text input inserts it as text.
     Nothing,
 }
 
-/// All bindings.
+/// The bindings of all contexts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyMap {
     pub(super) bound: Vec<KeyBinding>,
@@ -62,7 +63,7 @@ impl Default for KeyMap {
 }
 
 impl KeyMap {
-    /// Looks up `name`,one key or two separated by a space, in `contexts` in order.
+    /// Looks up the key `name`, or two keys separated by a space. The contexts are searched in order.
     pub fn lookup(&self, contexts: &[Context], name: &str) -> KeyLookup {
         for context in contexts {
             for bound in self.in_context(*context) {
@@ -81,12 +82,12 @@ impl KeyMap {
         self.bound.iter()
     }
 
-    /// Returns the rows of `context`.
     pub fn in_context(&self, context: Context) -> impl Iterator<Item = &KeyBinding> {
         self.bound.iter().filter(move |b| b.context == context)
     }
 
-    /// Replaces placeholders with the current keys: `{board.merge}` becomes the key of that action in that context.
+    /// Replaces placeholders in `text` with the current keys: `{board.merge}` becomes the key of the action `merge` in
+    /// the context `board`.
     pub fn expand_keys(&self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
@@ -107,7 +108,7 @@ impl KeyMap {
         out + rest
     }
 
-    /// Returns the key of an action in a context for display, or `no key`.
+    /// Returns the key of an action in a context, formatted for display, or `no key`.
     pub fn key(&self, context: Context, action: Action) -> String {
         self.in_context(context)
             .filter(|b| b.action == action)

@@ -1,5 +1,5 @@
-//! The default key bindings in one table. Together with the user's changes it becomes a [`KeyMap`], which dispatch, help,
-//! hint line, palette and tour read.
+//! The default key bindings in one table. With the user's changes, the table becomes a [`KeyMap`], which key dispatch,
+//! help, hint line, palette and tour read.
 
 mod action;
 pub(in crate::ui) mod direction;
@@ -15,20 +15,19 @@ pub use crate::ui::keymap::map::{KeyBinding, KeyLookup, KeyMap};
 pub use crate::ui::keymap::overrides::{KeyOverrideError, KeyOverrides};
 use crate::ui::keymap::pane::Pane;
 
-/// Where a binding applies. A key is looked up in all active contexts, the most specific first.
+/// Where a binding applies. A key is looked up in all active contexts, starting with the most specific one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Context {
     /// Always, including text input.
     Everywhere,
     /// On the first page, which shows setup problems.
     FirstRun,
-    /// In the composer.
     Composer,
     /// While the completion list of the composer is open.
     Completion,
-    /// In every pane.
+    /// In every pane, but not in text inputs and popups.
     Panes,
-    /// In one pane.
+    /// In this pane.
     In(Pane),
     /// In the filter input of a list.
     Filter,
@@ -40,13 +39,12 @@ pub enum Context {
     Reader,
     /// In the diff pager, in addition to [`Context::Reader`].
     Diff,
-    /// In a picker.
     Picker,
     /// While writing a comment on a request.
     Comment,
     /// In the form that adds or edits a task.
     TaskForm,
-    /// After the comment: approve or reject.
+    /// After writing a comment, when the user chooses to approve or reject.
     CommentVerdict,
     /// In the list of background jobs.
     Jobs,
@@ -54,22 +52,21 @@ pub enum Context {
     Costs,
     /// While a preview is open.
     Peek,
-    /// In the event log.
     EventLog,
-    /// In a dialog before an irreversible action. Enter does not confirm it.
+    /// In the dialog that confirms an irreversible action. Enter does not confirm it.
     Confirm,
-    /// In the dialog before a merge.
+    /// In the dialog that confirms a merge.
     ConfirmMerge,
-    /// In the dialog before work is lost.
+    /// In the dialog that confirms an action that loses work.
     ConfirmLoss,
-    /// In the dialog before quitting. Pressing the quit key again confirms it.
+    /// In the dialog that confirms quitting. Pressing the quit key again confirms it.
     Leave,
     /// During a replay.
     Replay,
 }
 
 impl Context {
-    /// Returns the heading of its keys in the help.
+    /// Returns the heading above the keys of this context in the help.
     pub fn heading(self) -> &'static str {
         match self {
             Context::Everywhere => "Everywhere",
@@ -100,7 +97,7 @@ impl Context {
     }
 }
 
-/// A row of the table.
+/// A row of [`TABLE`]: the default keys of an action in one context.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding {
     pub context: Context,

@@ -1,4 +1,4 @@
-//! Applies the user's `[ keys]` settings to the keymap, and reports invalid ones.
+//! Applies the user's `[keys]` settings to the keymap, and reports invalid ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -8,17 +8,17 @@ use crossterm::event::{KeyCode, KeyModifiers};
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyMap};
 use crate::ui::keys;
 
-/// The user's changes: an action in all contexts (`approve`) or in one (`board.merge`), and the keys that replace its
-/// default keys. An empty list unbinds the action.
+/// The user's changes to the keymap. A name is an action in all contexts (`approve`) or in one context (`board.merge`).
+/// Its value lists the keys that replace the default keys; an empty list unbinds the action.
 pub type KeyOverrides = BTreeMap<String, Vec<String>>;
 
-/// Why a change is invalid.
+/// Why a setting in `[keys]` is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyOverrideError {
     /// The action does not exist.
     #[error("[keys] unknown action `{name}`: did you mean `{nearest}`?")]
     Unknown {
-        /// The name in the settings.
+        /// The name as the user wrote it.
         name: String,
         /// The most similar action.
         nearest: String,
@@ -27,7 +27,7 @@ pub enum KeyOverrideError {
     #[error("[keys] `{context}` has no action `{action}`: use {known}")]
     NotThere {
         action: String,
-        /// The context in the settings.
+        /// The context as the user wrote it.
         context: String,
         /// The valid names of the action, each with its context.
         known: String,
@@ -36,7 +36,7 @@ pub enum KeyOverrideError {
     #[error("[keys] `{name}`: {why}")]
     BadKey {
         name: String,
-        /// The reason and an example.
+        /// Why the key is invalid, with an example of a valid key.
         why: String,
     },
     /// A text input would take the key as text.
@@ -80,7 +80,7 @@ fn word(value: &impl Debug) -> String {
 }
 
 impl Action {
-    /// Returns its name in the settings.
+    /// Returns the action's name in the settings.
     pub fn word(self) -> String {
         match self {
             Action::Popup(name) => name.into(),
@@ -90,7 +90,7 @@ impl Action {
 }
 
 impl Context {
-    /// Returns its name in the settings; for [`Context::In`], the name of the pane.
+    /// Returns the context's name in the settings; for [`Context::In`], the name of the pane.
     pub fn word(self) -> String {
         match self {
             Context::In(pane) => word(&pane),
@@ -112,7 +112,7 @@ impl Context {
         )
     }
 
-    /// Whether a plain key types text there.
+    /// Returns whether a key without ctrl or alt types text in this context.
     fn is_writing(self) -> bool {
         matches!(
             self,
@@ -127,7 +127,7 @@ impl Context {
 }
 
 impl KeyBinding {
-    /// Returns ` context.action`, as in the settings.
+    /// Returns the name of the binding in the settings, such as `board.merge`.
     pub fn name(&self) -> String {
         format!("{}.{}", self.context.word(), self.action.word())
     }
@@ -137,7 +137,7 @@ impl KeyMap {
     /// Returns the default keymap with the user's changes.
     ///
     /// # Errors
-    /// The first change with an unknown action, an invalid key, or a key that is already bound.
+    /// Fails at the first change with an unknown action, an invalid key, or a key that is already bound.
     pub fn with_overrides(changes: &KeyOverrides) -> Result<KeyMap, KeyOverrideError> {
         let mut map = KeyMap::default();
         let mut touched = vec![false; map.bound.len()];
@@ -161,7 +161,7 @@ impl KeyMap {
     }
 }
 
-/// Returns the indexes of the rows that `name` selects.
+/// Returns the indexes of the bindings that the setting `name` changes.
 fn matching_rows(map: &KeyMap, name: &str) -> Result<Vec<usize>, KeyOverrideError> {
     let (context, action) = match name.split_once('.') {
         Some((context, action)) => (Some(context), action),
@@ -231,7 +231,7 @@ fn canonical(name: &str, key: &str) -> Result<String, KeyOverrideError> {
     Ok(chords.join(" "))
 }
 
-/// Whether a text input would take the key as text.
+/// Returns whether a text input would insert the key as text.
 fn is_text(key: &str) -> bool {
     let first = key.split(' ').next().unwrap_or(key);
     first.chars().count() == 1 || matches!(first, "space" | "backspace" | "delete")
@@ -263,7 +263,7 @@ fn check(map: &KeyMap, touched: &[bool]) -> Result<(), KeyOverrideError> {
     Ok(())
 }
 
-/// Whether two keys conflict: they are equal, or one is the first key of the other's sequence.
+/// Returns whether two keys conflict: they are equal, or one is the first key of the other's two-key sequence.
 fn collide(a: &str, b: &str) -> bool {
     let begins = |long: &str, short: &str| long.split_once(' ').is_some_and(|(f, _)| f == short);
     a == b || begins(a, b) || begins(b, a)

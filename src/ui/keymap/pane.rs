@@ -1,15 +1,15 @@
 //! The six panes and the focus.
 
-/// A part of the screen.
+/// One of the six panes of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pane {
     /// The conversation with the lead or another agent.
     Lead,
     /// The todo list of the shown agent.
     Todo,
-    /// The task board.
+    /// The board with all tasks.
     Board,
-    /// The teammates.
+    /// The list of teammates with their activity.
     Team,
     /// The messages between agents.
     Inbox,
@@ -28,7 +28,7 @@ impl Pane {
         Pane::Needs,
     ];
 
-    /// Returns the number key that focuses the pane.
+    /// Returns the number key that focuses the pane by default.
     pub fn number(self) -> usize {
         match self {
             Pane::Lead => 1,
@@ -40,7 +40,6 @@ impl Pane {
         }
     }
 
-    /// Returns the title.
     pub fn title(self) -> &'static str {
         match self {
             Pane::Lead => "Lead",
@@ -53,7 +52,7 @@ impl Pane {
     }
 }
 
-/// The keyboard focus. In the composer keys are text; in a pane each is an action.
+/// The keyboard focus. In the composer, keys type text; in a pane, each key triggers an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Focus {
     Composer,
@@ -61,7 +60,7 @@ pub enum Focus {
 }
 
 impl Focus {
-    /// Returns the focused pane; the composer counts as the conversation.
+    /// Returns the focused pane. The composer counts as part of the conversation pane.
     pub fn pane(self) -> Pane {
         match self {
             Focus::Composer => Pane::Lead,

@@ -13,12 +13,13 @@ use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
-use crate::protocol::EventKind;
+use crate::protocol::AgentEvent;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::model::costs::Used;
 use crate::ui::model::pulse::Pulse;
 use crate::ui::transcript::Transcript;
 
-/// Maximum number of agents kept, including those that have left.
+/// Maximum number of agents in memory, including those that have left.
 pub const AGENTS_MAX: usize = 1024;
 
 /// Maximum total size of the conversations of all agents except the lead, in bytes. With 15 teammates this is about half
@@ -26,24 +27,22 @@ pub const AGENTS_MAX: usize = 1024;
 /// conversation has a separate limit.
 const OTHERS_MAX: usize = 12 * 1024 * 1024;
 
-/// Maximum length of a subagent's prompt that is kept, in characters.
+/// Maximum length of a subagent's prompt in memory, in characters. A longer prompt is cut.
 const ERRAND_MAX: usize = 200;
 
-/// Maximum size of the last answer that `y` copies, in bytes.
+/// Maximum size of the last answer in memory, in bytes, which the key `y` copies. A longer answer is cut in the middle.
 const SAID_MAX: usize = 256 * 1024;
 
 /// The view model of one agent.
 #[derive(Debug, Default)]
 pub struct AgentView {
-    /// The conversation.
     pub transcript: Transcript,
-    /// The todo list.
     pub todo: TodoList,
     /// The current activity; `None` before the first activity event.
     pub activity: Option<Activity>,
     /// When the current activity began.
     pub since: Timestamp,
-    /// The tokens used, including those of earlier agents with the same name.
+    /// The tokens that the agent has used, including those of earlier agents with the same name.
     pub usage: Usage,
     /// The number of model calls, including those of earlier agents with the same name.
     pub calls: u64,
@@ -57,7 +56,7 @@ pub struct AgentView {
     pub cost: Option<f64>,
     /// The usage of earlier agents with the same name.
     earlier: Used,
-    /// The usage of its subagents that were dropped from memory.
+    /// The usage of this agent's subagents that were dropped from memory.
     pub past_subagents: Used,
     /// The last complete answer.
     pub last_said: String,
@@ -69,32 +68,28 @@ pub struct AgentView {
     pub has_spoken: bool,
     /// Whether a turn is running.
     pub in_turn: bool,
-    /// The number of turns and compactions that have ended.
+    /// The number of turns and compactions of the agent that have ended.
     pub ended: u64,
 }
 
 impl AgentView {
-    /// Applies an event about this agent.
-    pub fn apply(&mut self, name: &Name, at: Timestamp, event: &EventKind) {
-        self.transcript.apply(name, event);
-        if let EventKind::Said { .. } | EventKind::ToolStarted { .. } = event {
-            self.pulse.beat(at);
-        }
+    /// Applies an event of this agent.
+    pub fn apply(&mut self, at: Timestamp, event: &AgentEvent) {
+        self.transcript.apply(event);
         match event {
-            EventKind::ActivityChanged { activity, .. } => {
-                if self.activity.as_ref() != Some(activity) {
-                    self.activity = Some(activity.clone());
-                    self.since = at;
-                }
+            AgentEvent::ActivityChanged { activity }
+                if self.activity.as_ref() != Some(activity) =>
+            {
+                self.activity = Some(activity.clone());
+                self.since = at;
             }
-            EventKind::UsageChanged {
+            AgentEvent::UsageChanged {
                 total,
                 context,
                 window,
                 assumed,
                 cost,
                 calls,
-                ..
             } => {
                 self.context = *context;
                 self.window = *window;
@@ -105,59 +100,43 @@ impl AgentView {
                     cost: *cost,
                 });
             }
-            EventKind::TodoChanged { list, .. } => self.todo = list.clone(),
-            EventKind::Said { text, .. } => {
+            AgentEvent::TodoChanged { list } => self.todo = list.clone(),
+            AgentEvent::AnswerFinished { text, .. } => {
+                self.pulse.beat(at);
                 self.has_spoken = true;
                 if !text.trim().is_empty() {
                     self.last_said = head_and_tail(text, SAID_MAX);
                 }
             }
-            EventKind::SubagentStarted { prompt, .. } => {
+            AgentEvent::ToolStarted { .. } => {
+                self.pulse.beat(at);
+                self.has_spoken = true;
+            }
+            AgentEvent::SubagentStarted { prompt, .. } => {
                 self.has_spoken = true;
                 self.errand = clip(&one_line(prompt), ERRAND_MAX);
             }
-            EventKind::Compacted { compaction, .. } => {
+            AgentEvent::Compacted { compaction } => {
                 self.has_spoken = true;
                 self.context = compaction.after;
                 self.ended += 1;
             }
-            EventKind::TurnStarted { .. } => self.in_turn = true,
-            EventKind::TurnEnded { .. } => {
+            AgentEvent::TurnStarted => self.in_turn = true,
+            AgentEvent::TurnEnded { .. } => {
                 self.in_turn = false;
                 self.ended += 1;
             }
-            EventKind::Prompted { .. }
-            | EventKind::Injected { .. }
-            | EventKind::TextDelta { .. }
-            | EventKind::ThinkingDelta { .. }
-            | EventKind::ToolStarted { .. } => self.has_spoken = true,
-            EventKind::CrewReady(_)
-            | EventKind::ModelsListed { .. }
-            | EventKind::StreamReset { .. }
-            | EventKind::ToolOutput { .. }
-            | EventKind::ToolFinished { .. }
-            | EventKind::JobChanged { .. }
-            | EventKind::JobOutput { .. }
-            | EventKind::BranchesChanged { .. }
-            | EventKind::HeadChanged { .. }
-            | EventKind::DiffShown { .. }
-            | EventKind::WorktreeJudged { .. }
-            | EventKind::BoardChanged { .. }
-            | EventKind::PersonActed { .. }
-            | EventKind::TeamChanged { .. }
-            | EventKind::LetterMoved { .. }
-            | EventKind::RequestChanged { .. }
-            | EventKind::SkillsChanged(_)
-            | EventKind::LimitsChanged(_)
-            | EventKind::RulesChanged { .. }
-            | EventKind::Notice { .. }
-            | EventKind::Refused { .. }
-            | EventKind::CrewAtRest => {}
+            AgentEvent::Prompted { .. }
+            | AgentEvent::ContextAdded { .. }
+            | AgentEvent::TextDelta { .. }
+            | AgentEvent::ThinkingDelta { .. } => self.has_spoken = true,
+            _ => {}
         }
     }
 
-    /// Updates the usage with the agent's own total. A total that is lower than before, or that changed without an
-    /// additional call, belongs to a new agent with the same name: it is added to the usage of the earlier one.
+    /// Updates the usage from `so_far`, the total that the agent reports. A total that is lower than before, or that
+    /// changed without an additional call, comes from a new agent with the same name. It is then added to the usage of
+    /// the earlier agent.
     fn counted(&mut self, so_far: Used) {
         let own = self.used().since(self.earlier);
         let (before, tokens) = (own.usage.total(), so_far.usage.total());
@@ -170,7 +149,7 @@ impl AgentView {
         (self.usage, self.calls, self.cost) = (all.usage, all.calls, all.cost);
     }
 
-    /// Returns its usage, without its subagents.
+    /// Returns the agent's usage, without that of its subagents.
     pub fn used(&self) -> Used {
         Used {
             usage: self.usage,
@@ -179,25 +158,26 @@ impl AgentView {
         }
     }
 
-    /// Returns how much of the model's context window is used, in percent, if known; at most 999.
+    /// Returns the used share of the model's context window in percent, at most 999; `None` if the window size is
+    /// unknown.
     pub fn context_share(&self) -> Option<u64> {
         let window = self.window.filter(|w| *w > 0)?;
         Some(self.context.saturating_mul(100).div_ceil(window).min(999))
     }
 }
 
-/// All known agents, by name.
+/// All agents in memory, by name.
 #[derive(Debug, Default)]
 pub struct Agents {
     known: BTreeMap<Name, AgentView>,
-    /// The number of agents dropped from memory, without subagents, and their usage.
+    /// The number of agents that were dropped from memory, not counting subagents, and the usage of these agents.
     past: (usize, Used),
     /// The time zone of timestamps in conversations; `None` is UTC.
     zone: Option<TimeZone>,
 }
 
 impl Agents {
-    /// Returns an empty set of agents that shows times in ` zone`.
+    /// Creates an empty set of agents, whose conversations show times in `zone`.
     pub fn in_zone(zone: TimeZone) -> Agents {
         Agents {
             zone: Some(zone),
@@ -210,8 +190,8 @@ impl Agents {
         self.known.get(name)
     }
 
-    /// Returns the agent with that name, and adds it if needed. At [`AGENTS_MAX`] agents, one that has left is dropped
-    /// first.
+    /// Returns the agent with that name. An unknown agent is added; if there are [`AGENTS_MAX`] already, one is
+    /// dropped, if possible one that has left.
     pub fn entry(&mut self, name: &Name) -> &mut AgentView {
         if !self.known.contains_key(name) && self.known.len() >= AGENTS_MAX {
             let gone = |a: &AgentView| a.activity == Some(Activity::Gone);
@@ -232,7 +212,8 @@ impl Agents {
         })
     }
 
-    /// Drops an agent but keeps its usage: a subagent's is added to its parent's, others' to the total of dropped agents.
+    /// Drops an agent from memory but keeps its usage. The usage of a subagent is added to its parent, that of another
+    /// agent to the total of dropped agents.
     fn let_go(&mut self, name: &Name) {
         let Some(agent) = self.known.remove(name) else {
             return;
@@ -248,15 +229,27 @@ impl Agents {
         }
     }
 
-    /// Applies an event about `name`.
-    pub fn apply(&mut self, name: &Name, at: Timestamp, event: &EventKind) {
-        self.entry(name).apply(name, at, event);
+    /// Applies an event of `name`.
+    pub fn apply(&mut self, name: &Name, at: Timestamp, event: &AgentEvent) {
+        self.change(name, |agent| agent.apply(at, event));
+    }
+
+    /// Adds a notice to the conversation of `name`.
+    pub fn notice(&mut self, name: &Name, level: NoticeLevel, text: &str) {
+        self.change(name, |agent| {
+            agent.transcript.push_notice(level, text);
+        });
+    }
+
+    fn change(&mut self, name: &Name, by: impl FnOnce(&mut AgentView)) {
+        by(self.entry(name));
         if !name.is_lead() {
             self.make_room();
         }
     }
 
-    /// Limits the conversations of all agents except the lead to [`OTHERS_MAX`].
+    /// Drops the oldest entries of the longest conversations until those of all agents except the lead fit
+    /// [`OTHERS_MAX`].
     fn make_room(&mut self) {
         let is_other = |name: &Name| !name.is_lead();
         let others = self.known.iter().filter(|(name, _)| is_other(name));
@@ -281,7 +274,7 @@ impl Agents {
         }
     }
 
-    /// Returns the activity of `name`. If no activity is known, it follows from the member status.
+    /// Returns the activity of agent `name`. If no activity event has arrived, derives it from the member status.
     pub fn activity(&self, name: &Name, team: &Team) -> Activity {
         if let Some(activity) = self.get(name).and_then(|a| a.activity.clone()) {
             return activity;
@@ -293,7 +286,7 @@ impl Agents {
         }
     }
 
-    /// Marks the end of a session: the lead becomes idle, all others are gone.
+    /// Marks the end of a session: the lead becomes idle, and all other agents are gone.
     pub fn end_of_session(&mut self) {
         for (name, agent) in &mut self.known {
             agent.transcript.close_open_entries();
@@ -325,12 +318,13 @@ impl Agents {
         self.known.iter()
     }
 
-    /// Returns the number of agents dropped from memory, without subagents, and their usage.
+    /// Returns the number of agents that were dropped from memory, not counting subagents, and the usage of these
+    /// agents.
     pub fn past(&self) -> (usize, Used) {
         self.past
     }
 
-    /// Returns the usage of all agents, including dropped ones.
+    /// Returns the usage of all agents, including those that were dropped from memory.
     pub fn used(&self) -> Used {
         let mut all = self.past.1;
         for agent in self.known.values() {
@@ -340,7 +334,7 @@ impl Agents {
         all
     }
 
-    /// Returns the tokens used by all agents, including dropped ones.
+    /// Returns the tokens used by all agents, including those that were dropped from memory.
     pub fn tokens(&self) -> u64 {
         self.used().usage.total()
     }

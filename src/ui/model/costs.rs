@@ -1,4 +1,5 @@
-//! Usage by task. The usage of a model call counts for the task that the agent had open when the call returned.
+//! The usage of each task. The usage of a model call counts for the open task that the agent owned when the call
+//! returned.
 
 use std::collections::BTreeMap;
 
@@ -36,14 +37,14 @@ impl TaskBook {
         all
     }
 
-    /// Returns the usage of `task`, if any is known.
+    /// Returns the usage of `task`; `None` if no usage was recorded.
     pub fn of(&self, task: TaskId) -> Option<Used> {
         self.tasks.get(&task).copied()
     }
 }
 
-/// Records additional usage of `agent`. A subagent's usage counts for its parent's task. An increase by more than one call
-/// happened before this screen was attached: its task is unknown, and it is ignored.
+/// Records additional usage of `agent`. A subagent's usage counts for its parent's task. An increase by more than one
+/// call is ignored: it happened before this screen was attached, so its task is unknown.
 pub fn spent(model: &mut CrewModel, agent: &Name, more: Used) {
     if more.usage.total() == 0 || more.calls > 1 {
         return;
@@ -66,7 +67,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// Adds another usage. The cost is the sum of the known costs.
+    /// Adds another usage. Unknown costs are not counted.
     pub fn add(&mut self, other: Used) {
         self.usage.add(other.usage);
         self.calls = self.calls.saturating_add(other.calls);
@@ -74,7 +75,7 @@ impl Used {
         self.cost = costs.into_iter().flatten().reduce(|a, b| a + b);
     }
 
-    /// Returns the usage since `before`; negative differences count as 0.
+    /// Returns the increase since the earlier usage `before`. Negative differences count as 0.
     #[must_use]
     pub fn since(self, before: Used) -> Used {
         let usage = Usage {

@@ -1,4 +1,4 @@
-//! The view model of background jobs: the running ones and those that ended last.
+//! The view model of background jobs: the running jobs and those that ended last.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use crate::domain::ids::JobId;
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::timestamp::Timestamp;
 
-/// Maximum number of jobs kept.
+/// Maximum number of jobs in memory. Beyond it, the oldest job that has ended is dropped.
 pub const JOBS_MAX: usize = 64;
 
 /// The background jobs, in order of their start.
@@ -29,13 +29,13 @@ impl JobBook {
         self.all.push_back(job.clone());
     }
 
-    /// Returns the job with that id, if it is kept.
+    /// Returns the job with that id; `None` if it is unknown or was dropped.
     pub fn get(&self, id: &JobId) -> Option<&Job> {
         self.all.iter().find(|j| j.id == *id)
     }
 
-    /// Appends output of a job.
-    pub fn heard(&mut self, id: &JobId, chunk: &str) {
+    /// Appends a chunk to the stored output of the job with that id.
+    pub fn append_output(&mut self, id: &JobId, chunk: &str) {
         if let Some(job) = self.all.iter_mut().find(|j| j.id == *id) {
             job.put(chunk);
         }
@@ -56,7 +56,7 @@ impl JobBook {
         running.chain(ended).collect()
     }
 
-    /// The number of running jobs.
+    /// Returns the number of running jobs.
     pub fn running(&self) -> usize {
         self.all.iter().filter(|j| j.is_running()).count()
     }
@@ -86,7 +86,7 @@ mod tests {
             book.changed(&job(&n.to_string(), Some(JobEnd::Exited { code: 0 })));
         }
         book.changed(&job("new", None));
-        book.heard(&JobId("new".into()), "hello");
+        book.append_output(&JobId("new".into()), "hello");
         let listed = book.listed();
         assert_eq!((listed.len(), book.running()), (JOBS_MAX, 1));
         assert_eq!(

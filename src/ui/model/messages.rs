@@ -11,10 +11,10 @@ use crate::ui::model::board::memo::Slot;
 use crate::ui::model::sentence;
 use crate::ui::text::terms::FilterTerms;
 
-/// Maximum number of messages kept.
+/// Maximum number of messages in memory. Beyond it, the oldest is dropped.
 pub const LETTERS_MAX: usize = 500;
 
-/// Maximum size of a message's text that is kept for the screen, in bytes.
+/// Maximum size of a message's text in memory, in bytes. A longer text is cut in the middle.
 pub const LETTER_SHOWN_MAX: usize = 16 * 1024;
 
 /// A message and its delivery status.
@@ -22,24 +22,24 @@ pub const LETTER_SHOWN_MAX: usize = 16 * 1024;
 pub struct Traced {
     /// A sequential number that identifies the message, for the selection.
     pub number: u64,
-    /// The message, its text limited to [`LETTER_SHOWN_MAX`].
+    /// The message, with its text cut to [`LETTER_SHOWN_MAX`].
     pub letter: MailMessage,
-    /// The last step reported for it.
+    /// The last delivery step that was reported for the message.
     pub step: DeliveryState,
 }
 
 /// The delivery status of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// It reached this step.
+    /// The message reached this step.
     At(DeliveryState),
-    /// Its recipient left without reading it.
+    /// The recipient left without reading the message.
     Unread,
 }
 
 impl Traced {
-    /// Returns the delivery status. A sent message whose recipient has left counts as unread, and a delivered shutdown
-    /// request whose recipient has left counts as acted on.
+    /// Returns the delivery status. If the recipient has left, a sent message counts as unread, and a delivered
+    /// shutdown request counts as acted on.
     pub fn progress(&self, team: &Team) -> Progress {
         let has_left = team.members.iter().any(|member| {
             let is_it = member.name.as_str().eq_ignore_ascii_case(&self.letter.to);
@@ -58,7 +58,7 @@ impl Traced {
 }
 
 impl Progress {
-    /// The label of the status.
+    /// Returns the status as text for the screen.
     pub fn word(self) -> &'static str {
         match self {
             Progress::Unread => "not read",
@@ -69,12 +69,13 @@ impl Progress {
     }
 }
 
-/// The latest [`LETTERS_MAX`] messages, oldest first.
+/// The log of the latest [`LETTERS_MAX`] messages, oldest first.
 #[derive(Debug, Default)]
 pub struct LetterLog {
     letters: VecDeque<Traced>,
     next: u64,
-    /// Key: the next number and the filter text.
+    /// The cached result of [`LetterLog::fitting`]. The cache key is the number of the next message and the filter
+    /// text.
     fitting: Slot<(u64, String), Arc<Vec<u64>>>,
 }
 
@@ -101,12 +102,12 @@ impl LetterLog {
         }
     }
 
-    /// Returns all kept messages, oldest first.
+    /// Returns all messages in the log, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Traced> {
         self.letters.iter()
     }
 
-    /// Returns the messages between the two parties of `traced` in both directions, oldest first, including itself.
+    /// Returns all messages between the sender and the recipient of `traced`, in both directions, oldest first.
     pub fn thread<'a>(&'a self, traced: &'a Traced) -> impl DoubleEndedIterator<Item = &'a Traced> {
         let (from, to) = (&traced.letter.from, &traced.letter.to);
         self.letters.iter().filter(move |t| {
@@ -115,8 +116,8 @@ impl LetterLog {
         })
     }
 
-    /// Returns the numbers of the messages that match a filter, oldest first. The filter has words to find in names and
-    /// text, `from:NAME` and `to:NAME`.
+    /// Returns the numbers of the messages that match the filter text `words`, oldest first. Plain words are searched
+    /// in names and text, `from:NAME` and `to:NAME` in the sender and the recipient.
     pub fn fitting(&self, words: &str) -> Arc<Vec<u64>> {
         self.fitting.get((self.next, words.to_string()), || {
             let words = FilterTerms::new(words);
@@ -135,42 +136,41 @@ impl LetterLog {
         })
     }
 
-    /// The number of kept messages.
     pub fn len(&self) -> usize {
         self.letters.len()
     }
 
-    /// Whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.letters.is_empty()
     }
 
-    /// Returns the message with that number, if it is still kept.
+    /// Returns the message with that number; `None` if it was dropped.
     pub fn get(&self, number: u64) -> Option<&Traced> {
         self.place(number).and_then(|at| self.letters.get(at))
     }
 
-    /// Returns the kept entry of `letter`. A message without an id is never found.
+    /// Returns the entry of `letter` in the log. A message without an id is never found.
     pub fn find(&self, letter: &MailMessage) -> Option<&Traced> {
         let mut all = self.letters.iter().rev();
         all.find(|t| same(&t.letter, letter))
     }
 
-    /// Returns the index of the message with that number, from the oldest.
+    /// Returns the index of the message with that number; index 0 is the oldest message in the log.
     pub fn place(&self, number: u64) -> Option<usize> {
         let first = self.letters.front()?.number;
         let at = usize::try_from(number.checked_sub(first)?).ok()?;
         (at < self.letters.len()).then_some(at)
     }
 
-    /// Returns the number of unread messages, without those whose recipient has left.
+    /// Returns the number of unread messages. Messages whose recipient has left do not count.
     pub fn unread(&self, team: &Team) -> usize {
         let waits = |t: &&Traced| t.progress(team) == Progress::At(DeliveryState::Sent);
         self.letters.iter().filter(waits).count()
     }
 }
 
-/// Whether both are the same message. A broadcast has one id for all recipients, so the recipient must match, too.
+/// Returns whether both are the same message. All copies of a broadcast have the same id, so the recipients must match,
+/// too.
 fn same(a: &MailMessage, b: &MailMessage) -> bool {
     !b.id.0.is_empty() && a.id == b.id && a.to == b.to
 }

@@ -34,54 +34,54 @@ use crate::ui::model::jobs::JobBook;
 use crate::ui::model::messages::LetterLog;
 use crate::ui::model::requests::RequestBook;
 
-/// The provider's models.
+/// The list of the provider's models, which is requested when the user first opens the model picker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Models {
-    /// Not requested.
+    /// The list was not requested.
     #[default]
     Unknown,
-    /// Requested.
+    /// The list was requested and has not arrived.
     Asked,
-    /// Received.
+    /// The list has arrived.
     Listed(Vec<String>),
 }
 
-/// A message that its agent has not read yet.
+/// A message of the user that the recipient has not read yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
-    /// To whom.
+    /// The recipient.
     pub to: Name,
     pub text: String,
 }
 
-/// Maximum number of sent messages shown as queued.
+/// Maximum number of unread messages of the user that are shown.
 pub const QUEUED_MAX: usize = 50;
 
-/// Maximum number of listed models.
+/// Maximum number of models in the list.
 pub const MODELS_MAX: usize = 1000;
 
-/// What the crew has reported. Panes and popups read it; only events change it.
+/// The state of the crew as its events report it. Panes and popups read it; only events change it.
 #[derive(Debug)]
 pub struct CrewModel {
     pub(in crate::ui) setup: Option<SessionInfo>,
     pub(in crate::ui) agents: Agents,
     pub(in crate::ui) board: Arc<TaskGraph>,
-    /// What is worked out from the board.
+    /// Cached values derived from the board.
     pub(in crate::ui) memo: Kept,
     /// The history of each task.
     pub(in crate::ui) history: History,
     /// The usage of each task.
     pub(in crate::ui) costs: TaskBook,
-    /// The state of the call queue.
+    /// The limit on concurrent model calls, and the usage budgets.
     pub(in crate::ui) limits: Limits,
     /// The merge status of the task branches.
     pub(in crate::ui) branches: Branches,
-    /// What the root has checked out, as far as it is known.
+    /// What is checked out in the project's root directory; `None` until the crew has reported it.
     pub(in crate::ui) head: Option<CheckedOut>,
     pub(in crate::ui) team: Arc<Team>,
     pub(in crate::ui) letters: LetterLog,
     pub(in crate::ui) requests: RequestBook,
-    /// What the user allowed the whole team until crewdeck ends, the oldest first.
+    /// The session permissions, oldest first.
     pub(in crate::ui) rules: Vec<SessionPermission>,
     pub(in crate::ui) event_log: EventLog,
     pub(in crate::ui) models: Models,
@@ -91,7 +91,7 @@ pub struct CrewModel {
 }
 
 impl CrewModel {
-    /// An empty model; times of day are those of `zone`.
+    /// Creates an empty model that shows times of day in `zone`.
     pub fn new(zone: TimeZone) -> CrewModel {
         CrewModel {
             setup: None,

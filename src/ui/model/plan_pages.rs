@@ -9,10 +9,11 @@ use ratatui::text::Line;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::markdown;
 
-/// Maximum number of cached pages: the card and the preview, each at two widths ( measured and drawn), and one spare.
+/// Maximum number of cached pages: the card and the preview, each at two widths (for measuring and for drawing), and
+/// one spare.
 const PAGES_MAX: usize = 5;
 
-/// The most recently used pages, at most [`PAGES_MAX`]. Dropping them does not change the screen.
+/// The rendered plans that were used last, at most [`PAGES_MAX`]. Dropping them does not change the screen.
 #[derive(Debug, Default)]
 pub struct PlanPages(RefCell<VecDeque<Page>>);
 

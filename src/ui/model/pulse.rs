@@ -15,9 +15,9 @@ const BARS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 /// The number of answers and tool calls of an agent in each recent slice.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pulse {
-    /// The number of the newest slice, counted from the Unix epoch.
+    /// The number of the newest slice; slice 0 begins at the Unix epoch.
     newest: u64,
-    /// The count of each slice, newest last.
+    /// The number of answers and tool calls in each slice, newest last.
     beats: VecDeque<u32>,
 }
 
@@ -43,12 +43,13 @@ impl Pulse {
         }
     }
 
-    /// Whether nothing was counted yet.
+    /// Returns whether the agent has shown no activity yet.
     pub fn is_empty(&self) -> bool {
         self.beats.is_empty()
     }
 
-    /// Renders the last `columns` slices until `now`, scaled to the highest one. A slice without activity is blank.
+    /// Renders the last `columns` slices until `now`, one bar per slice, scaled to the highest one. A slice without
+    /// activity is blank.
     pub fn bars(&self, now: Timestamp, columns: usize) -> String {
         let passed = usize::try_from(slice(now).saturating_sub(self.newest)).unwrap_or(usize::MAX);
         let most = self.beats.iter().copied().max().unwrap_or(0).max(3);

@@ -7,25 +7,26 @@ use crate::domain::request::{Approver, Request, RequestKind};
 use crate::domain::text::{clip, head_and_tail};
 use crate::ui::model::plan_pages::PlanPages;
 
-/// Maximum number of pending requests kept. The crew's own limit is far lower.
+/// Maximum number of pending requests in memory. The crew's own limit is far lower.
 pub const WAITING_MAX: usize = 200;
 
-/// Maximum number of choices of a question, limited by the number of keys.
+/// Maximum number of choices of a question, because there are keys for no more. Further choices are dropped.
 const CHOICES_MAX: usize = 6;
-/// Maximum length of a choice, in characters.
+/// Maximum length of a choice, in characters. A longer choice is cut.
 const CHOICE_MAX: usize = 400;
 
-/// Maximum size of a request's body that is kept for the screen, in bytes.
+/// Maximum size of a request's body in memory, in bytes. A longer body is cut in the middle.
 pub const BODY_MAX: usize = 64 * 1024;
 
-/// The pending requests. Permission requests for the same call share one card.
+/// The pending requests. Permission requests for the same call share one card on the screen.
 #[derive(Debug, Default)]
 pub struct RequestBook {
-    /// The requests for the user first, then those that the lead may decide; each oldest first.
+    /// The requests that the user must decide, then those that the lead may decide; each group oldest first.
     waiting: VecDeque<Request>,
-    /// The indexes in `waiting` of the first request of each card.
+    /// The cards, each as the index in `waiting` of its first request.
     cards: Vec<usize>,
-    /// The requests that were answered but not confirmed yet, each with the request that the answer was given to.
+    /// The requests that the user has answered and the crew has not confirmed. The value is the request of the same
+    /// card that the answer was given to.
     answered: BTreeMap<RequestId, RequestId>,
     pages: PlanPages,
 }
@@ -74,12 +75,12 @@ impl RequestBook {
         &self.pages
     }
 
-    /// The number of cards.
+    /// Returns the number of cards.
     pub fn len(&self) -> usize {
         self.cards.len()
     }
 
-    /// The number of cards that only the user can decide.
+    /// Returns the number of cards that only the user can decide.
     pub fn for_person(&self) -> usize {
         self.cards().filter(|r| !is_the_leads(r)).count()
     }
@@ -99,7 +100,7 @@ impl RequestBook {
         self.waiting.iter().find(|r| r.id == *id)
     }
 
-    /// Whether that request is pending and is a question.
+    /// Returns whether the request with that id is a pending question.
     pub fn is_question(&self, id: &RequestId) -> bool {
         self.get(id)
             .is_some_and(|r| r.kind == RequestKind::Question)
@@ -111,19 +112,19 @@ impl RequestBook {
         self.cards().position(|r| r.id == *id || r.is_like(wanted))
     }
 
-    /// Returns the first request of the card at an index.
+    /// Returns the first request of the card at index `place`.
     pub fn at(&self, place: usize) -> Option<&Request> {
         self.cards.get(place).and_then(|at| self.waiting.get(*at))
     }
 
-    /// Returns the other requests on the same card.
+    /// Returns the other requests on the card of `request`.
     pub fn same(&self, request: &Request) -> impl Iterator<Item = &Request> {
         self.waiting
             .iter()
             .filter(|r| r.id != request.id && r.is_like(request))
     }
 
-    /// Marks all requests of a card as answered until the crew confirms it.
+    /// Marks the request and all others on its card as answered until the crew confirms the answer.
     pub fn answer(&mut self, id: &RequestId) {
         let same: Vec<RequestId> = self
             .get(id)
@@ -133,28 +134,28 @@ impl RequestBook {
         self.answered.extend(all.map(|each| (each, id.clone())));
     }
 
-    /// Whether the user has answered the request and the crew has not confirmed it yet.
+    /// Returns whether the user has answered the request and the crew has not confirmed the answer yet.
     pub fn is_answered(&self, id: &RequestId) -> bool {
         self.answered.contains_key(id)
     }
 
-    /// Unmarks the requests of a refused answer, so that the user can answer again.
+    /// Marks the requests of a refused answer as not answered, so that the user can answer again.
     pub fn forget_answer(&mut self, id: &RequestId) {
         self.answered.retain(|_, given| given != id);
     }
 
-    /// Unmarks all answered requests.
+    /// Marks all requests as not answered.
     pub fn forget_answers(&mut self) {
         self.answered.clear();
     }
 }
 
-/// Whether the lead may decide it.
+/// Returns whether the lead may decide the request.
 pub fn is_the_leads(request: &Request) -> bool {
     request.decider == Approver::Lead
 }
 
-/// Whether the user has nothing to decide: a policy decides the request, or it is a shutdown that the user asked for.
+/// Returns whether the user has nothing to decide: a policy decides the request, or the user requested the shutdown.
 fn is_no_concern(request: &Request) -> bool {
     let is_ruled = matches!(request.decider, Approver::Auto | Approver::Deny);
     is_ruled

@@ -8,7 +8,7 @@ use crate::domain::request::{Request, RequestKind};
 use crate::domain::text::one_line;
 use crate::ui::text::longest_fitting;
 
-/// Describes a message in one line, without sender and recipient.
+/// Returns a description of a message in one line, without sender and recipient.
 pub fn letter(letter: &MailMessage) -> String {
     let words = words(&letter.content);
     match &letter.kind {
@@ -38,7 +38,7 @@ pub fn letter(letter: &MailMessage) -> String {
     }
 }
 
-/// Describes a request as a heading, without its task.
+/// Returns the heading of a request, without its task.
 pub fn request(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan => format!("{} asks you to approve its plan", request.from),
@@ -51,8 +51,8 @@ pub fn request(request: &Request) -> String {
     }
 }
 
-/// Returns the heading of a request's card: who asks for what, for which task. If `columns` are few, the short form is
-/// used, so that more of the task is visible.
+/// Returns the heading of a request's card: the agent, the kind of request and the task. If `columns` are too few, uses
+/// the short form, so that more of the task is visible.
 pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     let (whole, short) = (request(asked), brief(asked));
     let Some(id) = asked.task else {
@@ -77,7 +77,7 @@ pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     longest_fitting(&[&forms[0], &forms[1]], columns).to_string()
 }
 
-/// Returns the subject of a request in one line: the command or the question. `None` if the heading is sufficient.
+/// Returns what a request is about in one line: the command or the question. `None` if the heading says enough.
 pub fn about(request: &Request) -> Option<String> {
     let mut lines = request.body.lines();
     let line = match request.kind {
@@ -101,7 +101,7 @@ fn brief(request: &Request) -> String {
     }
 }
 
-/// Joins a sentence and the text of the message. If the text begins with the sentence, it is not repeated.
+/// Returns `sentence: words`. If the words already begin with the sentence, it is not repeated.
 fn with(sentence: &str, words: &str) -> String {
     let words = match words.get(..sentence.len()) {
         Some(start) if start.eq_ignore_ascii_case(sentence) => {
@@ -128,7 +128,8 @@ fn approved(letter: &MailMessage) -> Option<bool> {
         .and_then(Value::as_bool)
 }
 
-/// Returns the text of a message in one line. If another program wrote JSON, returns its text fields.
+/// Returns the text of a message in one line. If it is a JSON object, as other programs may write it, returns the text
+/// fields.
 fn words(content: &str) -> String {
     let text = content.trim();
     if text.starts_with('{')

@@ -1,4 +1,4 @@
-//! Symbol, label and style of each status, shared by all views.
+//! The symbol, label and style of each status, which all views share.
 
 use ratatui::style::Style;
 
@@ -12,34 +12,34 @@ use crate::domain::todo::TodoStatus;
 use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::index;
-use crate::ui::model::board::index::PolicyContext;
+use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::messages::Progress;
 use crate::ui::text::{called, fit};
 use crate::ui::theme::Theme;
 use crate::ui::theme::motion::{Motion, SPIN};
 
-/// Symbol, label and style of a status.
+/// The symbol, label and style of a status.
 pub type Look = (&'static str, String, Style);
 
-/// The shape and style of a task status.
-pub fn standing(standing: PolicyContext, theme: &Theme) -> (&'static str, Style) {
+/// Returns the symbol and style of a task status.
+pub fn standing(standing: BoardStatus, theme: &Theme) -> (&'static str, Style) {
     match standing {
-        PolicyContext::InProgress => ("●", theme.working),
-        PolicyContext::Ready | PolicyContext::Assigned => ("○", theme.accent),
-        PolicyContext::Blocked => ("◌", theme.dim),
-        PolicyContext::Done => ("✓", theme.ok),
+        BoardStatus::InProgress => ("●", theme.working),
+        BoardStatus::Ready | BoardStatus::Assigned => ("○", theme.accent),
+        BoardStatus::Blocked => ("◌", theme.dim),
+        BoardStatus::Done => ("✓", theme.ok),
     }
 }
 
-/// Returns symbol, label and style of a task.
+/// Returns the symbol, label and style of a task's status.
 pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
     let owner = called(&task.owner);
     let here = index::standing(graph, task);
     let words = match here {
-        PolicyContext::InProgress if owner.is_empty() => "in progress".into(),
-        PolicyContext::InProgress => format!("in progress @{owner}"),
-        PolicyContext::Assigned => format!("assigned @{owner}"),
-        PolicyContext::Blocked => {
+        BoardStatus::InProgress if owner.is_empty() => "in progress".into(),
+        BoardStatus::InProgress => format!("in progress @{owner}"),
+        BoardStatus::Assigned => format!("assigned @{owner}"),
+        BoardStatus::Blocked => {
             let ids: Vec<String> = graph
                 .open_blockers(task)
                 .iter()
@@ -47,13 +47,13 @@ pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
                 .collect();
             format!("blocked by {}", ids.join(" "))
         }
-        PolicyContext::Ready | PolicyContext::Done => here.word().into(),
+        BoardStatus::Ready | BoardStatus::Done => here.word().into(),
     };
     let (shape, style) = standing(here, theme);
     (shape, words, style)
 }
 
-/// Returns symbol, label and style of an agent's activity.
+/// Returns the symbol, label and style of an agent's activity.
 pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> Look {
     match activity {
         Activity::Idle => ("○", "idle".into(), theme.dim),
@@ -71,13 +71,13 @@ pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> Look {
     }
 }
 
-/// Returns the seconds until `until`, rounded up.
+/// Returns the number of seconds from `now` until `until`, rounded up.
 pub fn seconds(until: Timestamp, now: Timestamp) -> u64 {
     let left = until.since(now);
     left.as_secs() + u64::from(left.subsec_nanos() > 0)
 }
 
-/// Returns symbol and style of a todo item.
+/// Returns the symbol and style of a todo item.
 pub fn todo(status: TodoStatus, theme: &Theme) -> (&'static str, Style) {
     match status {
         TodoStatus::Pending => ("○", theme.text),
@@ -86,7 +86,7 @@ pub fn todo(status: TodoStatus, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// Returns symbol and style of a message's delivery status.
+/// Returns the symbol and style of a message's delivery status.
 pub fn progress(progress: Progress, theme: &Theme) -> (&'static str, Style) {
     match progress {
         Progress::At(DeliveryState::Sent) => ("·", theme.warn),
@@ -96,7 +96,7 @@ pub fn progress(progress: Progress, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// Returns symbol and style of a notice.
+/// Returns the symbol and style of a notice.
 pub fn level(level: NoticeLevel, theme: &Theme) -> (&'static str, Style) {
     match level {
         NoticeLevel::Info => ("·", theme.text),
@@ -105,7 +105,7 @@ pub fn level(level: NoticeLevel, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// Returns the frame of the spinner at a time.
+/// Returns the picture of the spinner at the time `now`.
 pub fn spinner(now: Timestamp, motion: Motion) -> &'static str {
     const TURN: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"];
     match motion {
@@ -118,7 +118,7 @@ pub fn spinner(now: Timestamp, motion: Motion) -> &'static str {
     }
 }
 
-/// Returns the end and the cause of the longest back-off in the team.
+/// Returns the end and the cause of the back-off that ends last in the team; `None` if no agent backs off.
 pub fn backoff(model: &CrewModel) -> Option<(Timestamp, String)> {
     let waits = model
         .present()

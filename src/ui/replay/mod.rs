@@ -8,40 +8,34 @@ use std::time::Duration;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
 
-/// Most events that are played; of a longer recording, the newest.
+/// Maximum number of events to play. Of a longer recording, only the newest events are played.
 pub const EVENTS_MAX: usize = 200_000;
-/// Longer pauses between events are shortened to this.
+/// Maximum pause between two events. Longer pauses are shortened to it.
 pub const GAP_MAX: Duration = Duration::from_secs(3);
-/// Distance of a jump.
+/// How far [`Player::jump`] and [`Player::jump_back`] move the position.
 pub const JUMP: Duration = Duration::from_secs(10);
 /// The allowed speed factors.
 pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.1..=1000.0;
 
-/// Whether the replay runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Motion {
-    Playing,
-    Paused,
-}
-
-/// A recording with a position. All times are relative to its start, with long pauses shortened to [`GAP_MAX`].
+/// A recording and the position of the replay in it. All times are relative to the start of the recording, with long
+/// pauses shortened to [`GAP_MAX`].
 #[derive(Debug)]
 pub struct Player {
     events: Vec<Event>,
-    /// The time of each event.
+    /// The time of each event since the start of the recording.
     times: Vec<Duration>,
     /// Number of events up to the position.
     happened: usize,
-    /// The position.
+    /// The position in the recording.
     time: Duration,
     speed: f64,
-    motion: Motion,
-    /// The wall-clock time of the last call of [`Player::go`].
+    is_playing: bool,
+    /// The wall-clock time of the last call of [`Player::advance`].
     looked: Option<Timestamp>,
 }
 
 impl Player {
-    /// Creates a playing player at the start of the recording.
+    /// Creates a player at the start of the recording, which plays at once.
     pub fn new(mut events: Vec<Event>, speed: f64) -> Player {
         let surplus = events.len().saturating_sub(EVENTS_MAX);
         events.drain(..surplus);
@@ -59,17 +53,15 @@ impl Player {
             happened: 0,
             time: Duration::ZERO,
             speed: bounded(speed),
-            motion: Motion::Playing,
+            is_playing: true,
             looked: None,
         }
     }
 
-    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// Whether the recording has no events.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
@@ -79,28 +71,24 @@ impl Player {
         self.happened
     }
 
-    /// Returns the position.
+    /// Returns the position in the recording.
     pub fn time(&self) -> Duration {
         self.time
     }
 
-    /// Returns the length at speed 1.
+    /// Returns the duration of the replay at speed 1.
     pub fn length(&self) -> Duration {
         self.times.last().copied().unwrap_or_default()
     }
 
-    /// Returns the speed factor.
+    /// Returns the speed factor; 1 is the recorded speed.
     pub fn speed(&self) -> f64 {
         self.speed
     }
 
-    /// Returns whether the replay runs; at the end it is always paused.
-    pub fn motion(&self) -> Motion {
-        if self.happened == self.events.len() {
-            Motion::Paused
-        } else {
-            self.motion
-        }
+    /// Returns whether the replay runs. At the end of the recording it never runs.
+    pub fn is_playing(&self) -> bool {
+        self.is_playing && self.happened < self.events.len()
     }
 
     /// Returns the events up to the position, oldest first.
@@ -108,7 +96,7 @@ impl Player {
         self.events.get(..self.happened).unwrap_or_default()
     }
 
-    /// Returns the recorded wall- clock time at the position.
+    /// Returns the recorded wall-clock time at the position.
     pub fn clock(&self) -> Timestamp {
         let at = self.happened.saturating_sub(1);
         match (self.events.get(at), self.times.get(at)) {
@@ -120,10 +108,8 @@ impl Player {
     /// Returns the time until the next event; `None` if there is none or the replay is paused.
     pub fn next_in(&self) -> Option<Duration> {
         let next = self.times.get(self.happened)?;
-        match self.motion {
-            Motion::Paused => None,
-            Motion::Playing => Some(next.saturating_sub(self.time).div_f64(self.speed)),
-        }
+        self.is_playing
+            .then(|| next.saturating_sub(self.time).div_f64(self.speed))
     }
 
     /// Advances the position to the wall-clock time `now`. Returns the events passed.
@@ -131,35 +117,32 @@ impl Player {
         let before = self.happened;
         let passed = self.looked.map_or(Duration::ZERO, |at| now.since(at));
         self.looked = Some(now);
-        if self.motion() == Motion::Playing {
+        if self.is_playing() {
             let to = self.time + passed.mul_f64(self.speed);
             self.stand_at(to);
         }
         self.events.get(before..self.happened).unwrap_or_default()
     }
 
-    /// Toggles play and pause; at the end, plays from the start.
+    /// Switches between play and pause. At the end of the recording, plays it again from the start.
     pub fn pause_or_play(&mut self) -> Seek {
         if self.happened == self.events.len() && !self.is_empty() {
-            self.motion = Motion::Playing;
+            self.is_playing = true;
             return self.seek(Duration::ZERO);
         }
-        self.motion = match self.motion {
-            Motion::Playing => Motion::Paused,
-            Motion::Paused => Motion::Playing,
-        };
+        self.is_playing = !self.is_playing;
         Seek::Forward(0)
     }
 
     /// Goes one event forward and pauses.
     pub fn step(&mut self) -> Seek {
-        self.motion = Motion::Paused;
+        self.is_playing = false;
         self.happen(self.happened + 1)
     }
 
     /// Goes one event back and pauses.
     pub fn step_back(&mut self) -> Seek {
-        self.motion = Motion::Paused;
+        self.is_playing = false;
         self.happen(self.happened.saturating_sub(1))
     }
 
@@ -173,17 +156,17 @@ impl Player {
         self.seek(self.time.saturating_sub(JUMP))
     }
 
-    /// Goes to `share` of the length, from 0 to 1.
+    /// Goes to a position given as a share of the duration, from 0 to 1.
     pub fn seek_share(&mut self, share: f64) -> Seek {
         self.seek(self.length().mul_f64(share.clamp(0.0, 1.0)))
     }
 
-    /// Doubles the speed.
+    /// Doubles the speed, up to the maximum of [`SPEEDS`].
     pub fn faster(&mut self) {
         self.speed = bounded(self.speed * 2.0);
     }
 
-    /// Halves the speed.
+    /// Halves the speed, down to the minimum of [`SPEEDS`].
     pub fn slower(&mut self) {
         self.speed = bounded(self.speed / 2.0);
     }
@@ -209,7 +192,7 @@ impl Player {
     }
 }
 
-/// How a screen that shows the previous position gets to the new one.
+/// How to update a screen that shows the previous position, so that it shows the new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seek {
     /// Forward: apply this many of the newest events of [`Player::past`].

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::domain::mail::MailKind;
     use crate::protocol::event::DeliveryState;
-    use crate::protocol::{Event, EventKind};
+    use crate::protocol::{BoardEvent, Event, EventKind, TeamEvent};
     use crate::ui::app::popup::{Popup, open};
     use crate::ui::fixture::letter;
     use crate::ui::popups::pager::Pager;
@@ -80,10 +80,10 @@ mod tests {
     fn at_rest(status: TaskStatus, passed: f64) -> UiState {
         let task = json!({"id": 1, "subject": "A", "status": status, "updated_at": BEGUN});
         let mut state = UiState::new(120, 40, TimeZone::UTC, Motion::Full);
-        let kind = EventKind::BoardChanged {
+        let kind = EventKind::Board(BoardEvent::BoardChanged {
             changed: vec![Arc::new(serde_json::from_value(task).unwrap())],
             removed: vec![],
-        };
+        });
         let (seq, at) = (1, Timestamp(BEGUN));
         update(&mut state, Msg::Event(Event { seq, at, kind }));
         let now = Timestamp(BEGUN + passed);
@@ -130,7 +130,7 @@ mod tests {
         let mut state = at_rest(TaskStatus::Completed, 0.0);
         let mut one = letter("1", MailKind::Message, "bob", "lead", "hello");
         one.timestamp = Timestamp(BEGUN);
-        let kind = EventKind::LetterMoved { letter: one, step };
+        let kind = EventKind::Team(TeamEvent::MessageMoved { letter: one, step });
         let (seq, at) = (2, Timestamp(BEGUN));
         update(&mut state, Msg::Event(Event { seq, at, kind }));
         open(&mut state, popup);

@@ -22,7 +22,7 @@ pub struct UiState {
     /// What the mouse drags, and its last click.
     pub(in crate::ui) pointer: Pointer,
     /// Whether the user has hidden the tour line.
-    pub(in crate::ui) hides_tips: bool,
+    pub(in crate::ui) is_tour_dismissed: bool,
     pub(in crate::ui) attention: Notifier,
 }
 
@@ -32,7 +32,7 @@ impl UiState {
         UiState {
             app: App::new(width, height, zone, motion),
             pointer: Pointer::default(),
-            hides_tips: false,
+            is_tour_dismissed: false,
             attention: Notifier::with_kinds(&NotifyKind::ALL),
         }
     }

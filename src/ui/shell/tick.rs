@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::domain::team::Activity;
-use crate::ui::replay;
 use crate::ui::shell::ages;
 use crate::ui::shell::state::UiState;
 use crate::ui::theme::motion::{Motion, SPIN};
@@ -11,7 +10,7 @@ use crate::ui::theme::motion::{Motion, SPIN};
 /// Returns the time until the screen next changes without input; `None` if it does not.
 pub fn next_tick(state: &UiState) -> Option<Duration> {
     if let Some(player) = &state.replay
-        && player.motion() == replay::Motion::Paused
+        && !player.is_playing()
     {
         return None;
     }

@@ -32,7 +32,7 @@ pub const MARK: &str = " ▸ ";
 /// Returns the line: the onboarding page in short, what a viewer can do, or the next step of the demo. `None` if none of
 /// these applies or the user has hidden the line.
 pub fn line(state: &UiState) -> Option<String> {
-    if state.hides_tips {
+    if state.is_tour_dismissed {
         return None;
     }
     if let Some(line) = onboarding::line(state, room(state)) {
@@ -83,7 +83,7 @@ pub fn line(state: &UiState) -> Option<String> {
             None => stage(state),
         },
         Focus::Pane(pane @ Pane::Inbox) if !state.model.letters.is_empty() => format!(
-            "{} and {} choose a message, {} reads it",
+            "{}/{}: select a message, {}: open it",
             key(Context::Panes, Action::Move(Scroll::LineUp)),
             key(Context::Panes, Action::Move(Scroll::LineDown)),
             key(Context::In(pane), Action::Open),
@@ -164,7 +164,7 @@ fn stage(app: &App) -> String {
         .keymap
         .key(Context::In(Pane::Board), Action::TurnBoard);
     let (done, all) = (
-        index(app).count(index::PolicyContext::Done),
+        index(app).count(index::BoardStatus::Done),
         app.model.board.len(),
     );
     let is_lead_busy = app.activity(&Name::lead()).is_busy();

@@ -10,7 +10,7 @@ use crate::domain::team::{Activity, MemberStatus};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{Branch, BranchState, WorktreeName};
 use crate::protocol::event::{DeliveryState, SessionInfo};
-use crate::protocol::{Command, EventKind};
+use crate::protocol::{AgentEvent, BoardEvent, Command, CrewEvent, EventKind, TeamEvent};
 use crate::ui::Effect;
 use crate::ui::fixture::{
     after_events, apply_events, board_event, letter, name, picture, plan, press, ready, team,
@@ -20,10 +20,12 @@ use crate::ui::shell::tour::*;
 
 fn demo() -> EventKind {
     match ready() {
-        EventKind::CrewReady(setup) => EventKind::CrewReady(SessionInfo {
-            provider: DEMO.into(),
-            ..setup
-        }),
+        EventKind::Crew(CrewEvent::Ready(setup)) => {
+            EventKind::Crew(CrewEvent::Ready(SessionInfo {
+                provider: DEMO.into(),
+                ..setup
+            }))
+        }
         other => other,
     }
 }
@@ -70,16 +72,16 @@ fn renamed(id: u64) -> EventKind {
 }
 
 fn removed(id: u64) -> EventKind {
-    EventKind::BoardChanged {
+    EventKind::Board(BoardEvent::BoardChanged {
         changed: vec![],
         removed: vec![TaskId(id)],
-    }
+    })
 }
 
 fn has_team() -> EventKind {
-    EventKind::TeamChanged {
+    EventKind::Team(TeamEvent::RosterChanged {
         team: team().into(),
-    }
+    })
 }
 
 fn at_rest() -> EventKind {
@@ -87,7 +89,7 @@ fn at_rest() -> EventKind {
     for member in &mut team.members {
         member.status = MemberStatus::Idle;
     }
-    EventKind::TeamChanged { team: team.into() }
+    EventKind::Team(TeamEvent::RosterChanged { team: team.into() })
 }
 
 /// A team whose members have all shut down.
@@ -96,13 +98,15 @@ fn all_gone() -> EventKind {
     for member in &mut team.members {
         member.status = MemberStatus::Shutdown;
     }
-    EventKind::TeamChanged { team: team.into() }
+    EventKind::Team(TeamEvent::RosterChanged { team: team.into() })
 }
 
 fn two_letters() -> Vec<EventKind> {
-    let moved = |id| EventKind::LetterMoved {
-        letter: letter(id, MailKind::Message, "alice", "bob", "hello"),
-        step: DeliveryState::Sent,
+    let moved = |id| {
+        EventKind::Team(TeamEvent::MessageMoved {
+            letter: letter(id, MailKind::Message, "alice", "bob", "hello"),
+            step: DeliveryState::Sent,
+        })
     };
     vec![moved("a"), moved("b")]
 }
@@ -110,7 +114,7 @@ fn two_letters() -> Vec<EventKind> {
 fn asks(kind: RequestKind) -> EventKind {
     let mut request = plan("r1", "1. Look");
     request.kind = kind;
-    EventKind::RequestChanged { request }
+    EventKind::Team(TeamEvent::RequestChanged { request })
 }
 
 #[path = "tour_tips.rs"]
@@ -118,10 +122,7 @@ mod tips;
 
 /// A new activity of the lead.
 fn lead(activity: Activity) -> EventKind {
-    EventKind::ActivityChanged {
-        agent: name("lead"),
-        activity,
-    }
+    AgentEvent::ActivityChanged { activity }.of(name("lead"))
 }
 
 /// A board of five completed tasks with worktrees; the branches of `unmerged` are not merged.
@@ -162,7 +163,7 @@ fn branches(unmerged: &[u64]) -> Vec<EventKind> {
         demo(),
         board_event(&board),
         has_team(),
-        EventKind::BranchesChanged { branches },
+        EventKind::Board(BoardEvent::BranchesChanged { branches }),
     ]
 }
 

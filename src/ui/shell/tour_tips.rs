@@ -224,7 +224,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             with(without_conflict(0), two_letters()),
             "alt+5",
-            "k and j choose a message, Enter reads it",
+            "k/j: select a message, Enter: open it",
         )
         .does("k", |state, _| state.selected.letter.is_some())
         .does("k j", |state, _| state.focus == Focus::Pane(Pane::Inbox))

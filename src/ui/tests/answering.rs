@@ -6,7 +6,7 @@ use crate::domain::ids::Name;
 use crate::domain::request::{Decision, Request, RequestStatus, Verdict};
 use crate::domain::team::MemberStatus;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::{Command, CommandRef, EventKind};
+use crate::protocol::{Command, CommandId, EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, busy, name, picture, press, question, started};
 use crate::ui::{Effect, Msg, SessionRole, UiState, keys, update};
 
@@ -21,9 +21,9 @@ fn asked(id: &str, choices: &[&str]) -> Request {
 }
 
 fn changed(request: &Request) -> EventKind {
-    EventKind::RequestChanged {
+    EventKind::Team(TeamEvent::RequestChanged {
         request: request.clone(),
-    }
+    })
 }
 
 fn decided(request: &Request, status: RequestStatus, by: &str, comment: &str) -> EventKind {
@@ -31,7 +31,7 @@ fn decided(request: &Request, status: RequestStatus, by: &str, comment: &str) ->
     request.status = status;
     request.decided_by = by.into();
     request.comment = comment.into();
-    EventKind::RequestChanged { request }
+    EventKind::Team(TeamEvent::RequestChanged { request })
 }
 
 fn waiting(requests: &[Request]) -> UiState {
@@ -213,10 +213,8 @@ fn late_answer_returns_as_draft() {
     let asked = asked("q1", &[]);
     let others = decided(&asked, RequestStatus::Rejected, "lead", "");
     let own_window = decided(&asked, RequestStatus::Approved, "user", "Postgres");
-    let refused = EventKind::refused(
-        CommandRef::Decide {
-            request: asked.id.clone(),
-        },
+    let refused = EventKind::rejected(
+        CommandId(1),
         "request q1 was already approved by user: nothing changed",
     );
     let orders = [

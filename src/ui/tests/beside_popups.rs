@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::domain::ids::Name;
-use crate::protocol::EventKind;
+use crate::protocol::AgentEvent;
 use crate::ui::fixture::{apply_events, cells};
 use crate::ui::tests::scenes;
 use crate::ui::tests::scenes::Shows;
@@ -34,12 +34,12 @@ fn popups_leave_no_partial_text_beside_them() {
                 let mut state = (scene.make)(columns, rows);
                 let text = format!("{shift}{}", "测试宽字符".repeat(400));
                 let agent = Name::lead();
-                let said = EventKind::Said {
-                    agent,
+                let said = AgentEvent::AnswerFinished {
                     text,
                     thinking: String::new(),
                     thought_ms: 0,
-                };
+                }
+                .of(agent);
                 apply_events(&mut state, vec![said]);
                 let buffer = cells(&state, &test_theme::theme());
                 let Some(area) = over(&buffer) else { continue };

@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
-use crate::protocol::EventKind;
+use crate::protocol::AgentEvent;
 use crate::ui::Effect;
 use crate::ui::fixture::{apply_events, busy, picture, press};
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -55,12 +55,14 @@ fn copy_takes_selection_or_menu_choice() {
     assert_eq!(press(&mut state, "f ( y"), copy(&prompt));
     apply_events(
         &mut state,
-        vec![EventKind::Said {
-            agent: Name::lead(),
-            text: "Run\n\n```sh\ncargo test\n```\n\nand\n\n```rust\nfn main() {}\n```".into(),
-            thinking: String::new(),
-            thought_ms: 0,
-        }],
+        vec![
+            AgentEvent::AnswerFinished {
+                text: "Run\n\n```sh\ncargo test\n```\n\nand\n\n```rust\nfn main() {}\n```".into(),
+                thinking: String::new(),
+                thought_ms: 0,
+            }
+            .of(Name::lead()),
+        ],
     );
     assert_eq!(
         press(&mut state, "Y \"code: sh\" enter"),

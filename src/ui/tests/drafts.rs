@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::protocol::event::TurnEnd;
-use crate::protocol::{Command, CommandRef, EventKind};
+use crate::protocol::{AgentEvent, Command, CommandId, EventKind};
 use crate::ui::app::onboarding::Weight;
 use crate::ui::fixture::{apply_events, blank, busy, first_page, name, picture, press, ready};
 use crate::ui::{Effect, UiState};
@@ -16,14 +16,9 @@ fn message(to: &str, text: &str) -> Effect {
     })
 }
 
-fn refused(to: &str) -> EventKind {
-    EventKind::refused(
-        CommandRef::Prompt {
-            to: name(to),
-            text: String::new(),
-        },
-        "It has shut down.",
-    )
+/// The rejection of the first command.
+fn refused() -> EventKind {
+    EventKind::rejected(CommandId(1), "It has shut down.")
 }
 
 /// Keys that open the conversation of alice and focus the composer.
@@ -67,7 +62,7 @@ fn rejected_message_becomes_draft_of_recipient() {
     ] {
         let mut state = busy(160, 45);
         assert_eq!(press(&mut state, keys), [message("alice", "hello")]);
-        apply_events(&mut state, vec![refused("alice")]);
+        apply_events(&mut state, vec![refused()]);
         assert_eq!(shown(&state), ("lead", String::new()), "{keys}");
         let text = picture(&state);
         assert!(
@@ -85,7 +80,7 @@ fn rejected_message_does_not_replace_draft() {
     let mut state = busy(160, 45);
     press(&mut state, ALICE);
     press(&mut state, "\"one\" enter \"two\"");
-    apply_events(&mut state, vec![refused("alice")]);
+    apply_events(&mut state, vec![refused()]);
     assert_eq!(shown(&state), ("alice", "two".into()));
     assert!(picture(&state).contains("composer's history"));
     press(&mut state, "up");
@@ -116,10 +111,7 @@ fn unanswered_prompt_becomes_draft_to_lead() {
     let text = "build it".to_string();
     apply_events(
         &mut state,
-        vec![EventKind::Prompted {
-            agent: agent.clone(),
-            text,
-        }],
+        vec![AgentEvent::Prompted { text }.of(agent.clone())],
     );
     state.asked(&agent, "build it");
     state.open_conversation(&name("alice"));

@@ -3,8 +3,8 @@
 use pretty_assertions::assert_eq;
 
 use crate::domain::mail::MailKind;
-use crate::protocol::EventKind;
 use crate::protocol::event::DeliveryState;
+use crate::protocol::{EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, busy, letter, name, picture, press};
 use crate::ui::frame::hit::Hit;
 use crate::ui::panes::{inbox, team};
@@ -56,7 +56,10 @@ fn inbox_is_filtered_by_sender_recipient_and_text() {
     ] {
         let letter = letter(id, MailKind::Message, from, to, words);
         let step = DeliveryState::Sent;
-        apply_events(&mut state, vec![EventKind::LetterMoved { letter, step }]);
+        apply_events(
+            &mut state,
+            vec![EventKind::Team(TeamEvent::MessageMoved { letter, step })],
+        );
     }
     let cases: [(&str, &[&str]); 5] = [
         ("carol", &["lead carol", "carol dave", "dave carol"]),
@@ -108,7 +111,10 @@ fn new_message_is_filtered_and_each_pane_keeps_its_filter() {
     for from in ["alice", "carol"] {
         let letter = letter(from, MailKind::Message, from, "dave", "news");
         let step = DeliveryState::Sent;
-        apply_events(&mut state, vec![EventKind::LetterMoved { letter, step }]);
+        apply_events(
+            &mut state,
+            vec![EventKind::Team(TeamEvent::MessageMoved { letter, step })],
+        );
     }
     assert_eq!(letters(&state), ["carol dave"]);
     assert_eq!(team(&state), ["bob"]);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use pretty_assertions::assert_eq;
 
-use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
+use crate::protocol::{AgentEvent, CrewEvent, EventKind};
 use crate::ui::app::onboarding::{Offer, Weight};
 use crate::ui::fixture::{apply_events, picture, press, started};
 use crate::ui::keymap::Action;
@@ -117,7 +117,7 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
         press(&mut state, "\"hello\" enter");
         let agent = fixture::name("lead");
         let text = "hello".into();
-        apply_events(&mut state, vec![EventKind::Prompted { agent, text }]);
+        apply_events(&mut state, vec![AgentEvent::Prompted { text }.of(agent)]);
         assert!(!picture(&state).contains(headline));
         assert!(!state.is_at_the_beginning());
         assert_eq!(press(&mut state, "esc 1 d r"), []);
@@ -128,7 +128,7 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
     state.show_first(fixture::first_page(Weight::Trouble));
     press(&mut state, "esc");
     let mut other = fixture::ready();
-    if let EventKind::CrewReady(setup) = &mut other {
+    if let EventKind::Crew(CrewEvent::Ready(setup)) = &mut other {
         setup.model = "another".into();
     }
     apply_events(&mut state, vec![other]);
@@ -139,22 +139,28 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
 #[test]
 fn unanswered_first_prompt_returns_to_composer() {
     let agent = || fixture::name("lead");
-    let asked = || EventKind::Prompted {
-        agent: agent(),
-        text: "build it".into(),
+    let asked = || {
+        AgentEvent::Prompted {
+            text: "build it".into(),
+        }
+        .of(agent())
     };
-    let failed = || EventKind::TurnEnded {
-        agent: agent(),
-        end: TurnEnd::Failed {
-            error: "the key was refused".into(),
-            hint: "Check it.".into(),
-        },
+    let failed = || {
+        AgentEvent::TurnEnded {
+            end: TurnEnd::Failed {
+                error: "the key was refused".into(),
+                hint: "Check it.".into(),
+            },
+        }
+        .of(agent())
     };
-    let said = || EventKind::Said {
-        agent: agent(),
-        text: "Yes.".into(),
-        thinking: String::new(),
-        thought_ms: 0,
+    let said = || {
+        AgentEvent::AnswerFinished {
+            text: "Yes.".into(),
+            thinking: String::new(),
+            thought_ms: 0,
+        }
+        .of(agent())
     };
     for (events, typed, expected) in [
         (vec![asked(), failed()], "", "build it"),

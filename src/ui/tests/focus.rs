@@ -7,7 +7,7 @@ use crate::domain::request::{Decision, Request, RequestStatus, Verdict};
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::TurnEnd;
-use crate::protocol::{Command, Event, EventKind};
+use crate::protocol::{AgentEvent, BoardEvent, Command, Event, EventKind, TeamEvent};
 use crate::ui::app::key_guard::{HOLD, SETTLE};
 use crate::ui::fixture::{apply_events, busy, permission, picture, press, question, started};
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -28,16 +28,16 @@ fn asked(id: &str, after: f64) -> Request {
 }
 
 fn changed(request: &Request) -> EventKind {
-    EventKind::RequestChanged {
+    EventKind::Team(TeamEvent::RequestChanged {
         request: request.clone(),
-    }
+    })
 }
 
 fn decided(request: &Request) -> EventKind {
     let mut request = request.clone();
     request.status = RequestStatus::Rejected;
     request.decided_by = "user".into();
-    EventKind::RequestChanged { request }
+    EventKind::Team(TeamEvent::RequestChanged { request })
 }
 
 fn decision(request: &Request, verdict: Verdict) -> Effect {
@@ -56,13 +56,11 @@ fn asking(request: &Request) -> UiState {
     apply_events(
         &mut state,
         vec![
-            EventKind::TurnStarted {
-                agent: agent.clone(),
-            },
-            EventKind::ActivityChanged {
-                agent,
+            AgentEvent::TurnStarted.of(agent.clone()),
+            AgentEvent::ActivityChanged {
                 activity: Activity::Thinking,
-            },
+            }
+            .of(agent),
             changed(request),
         ],
     );
@@ -88,12 +86,13 @@ fn end(state: &mut UiState, after: f64) {
     event(
         state,
         after,
-        EventKind::TurnEnded {
-            agent: agent.clone(),
-            end,
-        },
+        AgentEvent::TurnEnded { end }.of(agent.clone()),
     );
-    event(state, 0.0, EventKind::ActivityChanged { agent, activity });
+    event(
+        state,
+        0.0,
+        AgentEvent::ActivityChanged { activity }.of(agent),
+    );
 }
 
 #[test]
@@ -227,7 +226,7 @@ fn keys_for_auto_closed_dialog_are_ignored() {
     event(
         &mut state,
         0.0,
-        EventKind::RequestChanged { request: withdrawn },
+        EventKind::Team(TeamEvent::RequestChanged { request: withdrawn }),
     );
     for c in "raA".chars() {
         assert_eq!(key(&mut state, 0.1, &c.to_string()), []);
@@ -243,12 +242,12 @@ fn keys_for_auto_closed_dialog_are_ignored() {
 fn popup_opened_by_user_accepts_keys_at_once() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3");
-    let diff = EventKind::DiffShown {
+    let diff = EventKind::Board(BoardEvent::DiffShown {
         task: crate::domain::ids::TaskId(1),
         stat: " a | 1 +".into(),
         text: "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1 @@\n+x\n".into(),
         untracked: vec![],
-    };
+    });
     event(&mut state, 0.1, diff);
     assert_eq!(state.popups.len(), 1);
     assert_eq!(key(&mut state, 0.05, "q"), []);
@@ -263,7 +262,7 @@ fn ctrl_c_clears_draft_without_arming_quit() {
     let activity = Activity::Idle;
     apply_events(
         &mut state,
-        vec![EventKind::ActivityChanged { agent, activity }],
+        vec![AgentEvent::ActivityChanged { activity }.of(agent)],
     );
     press(&mut state, "\"half a thought\"");
     assert_eq!(key(&mut state, 1.0, "ctrl+c"), []);

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::domain::screen::TodoPane;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{AgentEvent, Event, EventKind};
 use crate::ui::fixture::{apply_events, blank, busy, busy_events, name, picture, press, started};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::popups::costs;
@@ -21,11 +21,8 @@ fn spending() -> Vec<EventKind> {
 fn costs_from_journal_equal_live_costs() {
     let (mut live, mut read) = (blank(160, 45), blank(160, 45));
     for (seq, kind) in (1..).zip(spending()) {
-        let event = Event {
-            seq,
-            at: crate::domain::timestamp::Timestamp(1.0),
-            kind,
-        };
+        let at = crate::domain::timestamp::Timestamp(1.0);
+        let event = Event { seq, at, kind };
         let line = serde_json::to_string(&event).unwrap();
         update(&mut live, Msg::Event(event));
         let event: Event = serde_json::from_str(&line).unwrap();
@@ -74,12 +71,12 @@ fn older_journal_without_calls_is_readable() {
 fn printed_conversation_is_complete_and_escaped() {
     let mut state = busy(160, 45);
     apply_events(&mut state, work::long_conversation());
-    let evil = EventKind::Said {
-        agent: Name::lead(),
+    let evil = AgentEvent::AnswerFinished {
         text: "a \u{1b}]0;title\u{7} b\u{9b}2J".into(),
         thinking: String::new(),
         thought_ms: 0,
-    };
+    }
+    .of(Name::lead());
     apply_events(&mut state, vec![evil]);
     let done = press(&mut state, "esc 1 s");
     let [Effect::Print(text)] = done.as_slice() else {
@@ -164,15 +161,15 @@ fn assumed_context_window_is_marked_in_usage() {
     for (assumed, header, row) in [(false, "ctx 41%", "ctx 41%"), (true, "ctx ~41%", "ctx~41%")] {
         let mut state = crate::ui::fixture::busy(160, 45);
         for agent in ["lead", "alice"] {
-            let used = EventKind::UsageChanged {
-                agent: name(agent),
+            let used = AgentEvent::UsageChanged {
                 total: crate::domain::usage::Usage::default(),
                 context: 82_000,
                 window: Some(200_000),
                 assumed,
                 cost: None,
                 calls: 1,
-            };
+            }
+            .of(name(agent));
             apply_events(&mut state, vec![used]);
         }
         let text = picture(&state);

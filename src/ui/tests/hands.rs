@@ -7,7 +7,7 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::UserAction;
-use crate::protocol::{Command, EventKind, TaskCommand};
+use crate::protocol::{BoardEvent, Command, EventKind, TaskCommand};
 use crate::ui::fixture::{NOON, apply_events, board_event, hands, name, picture, press, top_popup};
 use crate::ui::tests::merging::on as merging_on;
 use crate::ui::{Effect, UiState};
@@ -177,7 +177,10 @@ fn event_log_names_user() {
         let task = TaskId(task);
         apply_events(
             state,
-            vec![EventKind::PersonActed { task, act }, board_event(board)],
+            vec![
+                EventKind::Board(BoardEvent::UserActed { task, act }),
+                board_event(board),
+            ],
         );
     };
     board.claim(TaskId(6), &Claimer::user(), now).unwrap();
@@ -212,11 +215,11 @@ pub fn losses() -> Losses {
 
 /// The event with the result of a worktree check.
 pub fn judged(id: u64, losses: Losses) -> EventKind {
-    EventKind::WorktreeJudged {
+    EventKind::Board(BoardEvent::WorktreeInspected {
         task: TaskId(id),
         losses,
         size: "1.2 MiB".into(),
-    }
+    })
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::domain::task::TaskStatus;
 use crate::domain::team::MemberStatus;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
-use crate::protocol::{Command, EventKind};
+use crate::protocol::{AgentEvent, BoardEvent, Command, CrewEvent, EventKind, TeamEvent};
 use crate::ui::Effect;
 use crate::ui::fixture::{NOON, apply_events, board, busy, name, picture, press, started, team};
 use crate::ui::panes::team as panes_team;
@@ -31,7 +31,10 @@ fn team_selection_follows_agent_that_moves_down() {
         let mut gone = team();
         gone.members[0].status = MemberStatus::Shutdown;
         let team = Arc::new(gone);
-        apply_events(&mut state, vec![EventKind::TeamChanged { team }]);
+        apply_events(
+            &mut state,
+            vec![EventKind::Team(TeamEvent::RosterChanged { team })],
+        );
         assert_eq!(
             panes_team::selected_member(&state),
             Some((2, name("alice")))
@@ -66,10 +69,10 @@ fn board_selection_keeps_task_then_row() {
     let changed = vec![Arc::new(done)];
     apply_events(
         &mut state,
-        vec![EventKind::BoardChanged {
+        vec![EventKind::Board(BoardEvent::BoardChanged {
             changed,
             removed: vec![],
-        }],
+        })],
     );
     assert_eq!(selected(&state), Some(first));
     // It is removed: the task now in its row is selected, not the first one.
@@ -78,17 +81,17 @@ fn board_selection_keeps_task_then_row() {
     assert!(row > 0);
     apply_events(
         &mut state,
-        vec![EventKind::BoardChanged {
+        vec![EventKind::Board(BoardEvent::BoardChanged {
             changed: vec![],
             removed: vec![gone],
-        }],
+        })],
     );
     let (now, next) = crate::ui::panes::board::selected(&state).unwrap();
     assert!(now >= row - 1 && next != gone, "{row} {now}");
 }
 
 fn job(id: &str, ended: bool) -> EventKind {
-    EventKind::JobChanged {
+    EventKind::Crew(CrewEvent::JobChanged {
         job: Job {
             id: JobId(id.into()),
             agent: Name::lead(),
@@ -97,7 +100,7 @@ fn job(id: &str, ended: bool) -> EventKind {
             ended: ended.then(|| (Timestamp(NOON + 1.0), JobEnd::Killed { by: "bob".into() })),
             tail: String::new(),
         },
-    }
+    })
 }
 
 #[test]
@@ -134,10 +137,16 @@ fn rule(number: u64, command: &str) -> SessionPermission {
 fn enter_revokes_selected_permission() {
     let mut state = busy(120, 40);
     let rules = vec![rule(1, "make"), rule(2, "make test"), rule(3, "ls")];
-    apply_events(&mut state, vec![EventKind::RulesChanged { rules }]);
+    apply_events(
+        &mut state,
+        vec![EventKind::Team(TeamEvent::PermissionsChanged { rules })],
+    );
     press(&mut state, "esc R down");
     let rules = vec![rule(2, "make test"), rule(3, "ls")];
-    apply_events(&mut state, vec![EventKind::RulesChanged { rules }]);
+    apply_events(
+        &mut state,
+        vec![EventKind::Team(TeamEvent::PermissionsChanged { rules })],
+    );
     let done = press(&mut state, "enter");
     assert_eq!(done, [Effect::Command(Command::TakeBack { rule: 2 })]);
 }
@@ -153,7 +162,7 @@ fn todo_selection_follows_its_item() {
         };
         let list = TodoList::new(texts.iter().enumerate().map(item).collect()).unwrap();
         let agent = Name::lead();
-        EventKind::TodoChanged { agent, list }
+        AgentEvent::TodoChanged { list }.of(agent)
     };
     apply_events(&mut state, vec![list(&["first", "second", "third"])]);
     press(&mut state, "esc 2 g j");
@@ -170,8 +179,10 @@ fn model_list_opens_on_current_model() {
             i => format!("model-{i}"),
         })
         .collect();
-    let listed = || EventKind::ModelsListed {
-        names: names.clone(),
+    let listed = || {
+        EventKind::Crew(CrewEvent::ModelsListed {
+            names: names.clone(),
+        })
     };
     let opened = |state: &crate::ui::UiState| {
         let text = picture(state);
@@ -192,7 +203,7 @@ fn model_list_opens_on_current_model() {
     let (agent, text) = (Name::lead(), "part of an answer".to_string());
     apply_events(
         &mut state,
-        vec![EventKind::TextDelta { agent, text }, listed()],
+        vec![AgentEvent::TextDelta { text }.of(agent), listed()],
     );
     assert_eq!(opened(&state), (24, true));
     press(&mut state, "esc \"/model\" enter");

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, RequestKind, Verdict};
-use crate::protocol::{Command, EventKind};
+use crate::protocol::{AgentEvent, Command, CrewEvent, EventKind, TeamEvent};
 use crate::ui::app::MouseOwner;
 use crate::ui::fixture::{
     apply_events, busy, decided, name, permission, picture, plan, press, started,
@@ -192,12 +192,7 @@ fn dialog_needs_its_own_key_and_closes_by_any_cancel_key() {
 #[test]
 fn interrupt_is_sent_once_then_offers_quit() {
     let mut state = busy(160, 45);
-    apply_events(
-        &mut state,
-        vec![EventKind::TurnStarted {
-            agent: Name::lead(),
-        }],
-    );
+    apply_events(&mut state, vec![AgentEvent::TurnStarted.of(Name::lead())]);
     let interrupt = Effect::Command(Command::Interrupt {
         agent: Name::lead(),
     });
@@ -227,9 +222,9 @@ fn replacing_request_is_not_decided_by_same_press() {
     let mut state = busy(160, 45);
     apply_events(
         &mut state,
-        vec![EventKind::RequestChanged {
+        vec![EventKind::Team(TeamEvent::RequestChanged {
             request: permission("r2"),
-        }],
+        })],
     );
     assert_eq!(press(&mut state, "alt+w a").len(), 1);
     apply_events(&mut state, vec![decided(plan("r1", ""), "user")]);
@@ -244,7 +239,10 @@ fn replacing_request_is_not_decided_by_same_press() {
 fn first_request_is_decidable_once_focused() {
     let mut state = started(160, 45);
     let request = plan("r1", "");
-    apply_events(&mut state, vec![EventKind::RequestChanged { request }]);
+    apply_events(
+        &mut state,
+        vec![EventKind::Team(TeamEvent::RequestChanged { request })],
+    );
     let at = state.now;
     let mut soon = |key: &str| {
         update(
@@ -265,9 +263,9 @@ fn new_request_keeps_selection_and_last_one_returns_focus() {
     older.created_at = crate::domain::timestamp::Timestamp(1.0);
     apply_events(
         &mut state,
-        vec![EventKind::RequestChanged {
+        vec![EventKind::Team(TeamEvent::RequestChanged {
             request: older.clone(),
-        }],
+        })],
     );
     let expected = decision("r1", RequestKind::Plan, "bob", Verdict::Reject, "");
     assert_eq!(press(&mut state, "r"), [expected]);
@@ -334,9 +332,9 @@ fn model_is_chosen_from_server_list() {
     assert!(picture(&state).contains("Loading models"));
     apply_events(
         &mut state,
-        vec![EventKind::ModelsListed {
+        vec![EventKind::Crew(CrewEvent::ModelsListed {
             names: vec!["big-1".into(), "small-2".into(), "small-3".into()],
-        }],
+        })],
     );
     let done = press(&mut state, "\"small\" down enter");
     assert_eq!(
@@ -365,7 +363,7 @@ fn paste_is_text_and_never_runs_actions() {
 fn interrupt_says_what_happens_to_queued_messages() {
     let mut state = busy(160, 45);
     let agent = Name::lead();
-    apply_events(&mut state, vec![EventKind::TurnStarted { agent }]);
+    apply_events(&mut state, vec![AgentEvent::TurnStarted.of(agent)]);
     press(&mut state, "\"and this\" enter ctrl+c");
     let text = picture(&state);
     assert!(text.contains("Your queued message is sent next."), "{text}");
@@ -379,10 +377,12 @@ fn sent_message_is_shown_until_read() {
     assert!(picture(&state).contains("queued: next thing"));
     apply_events(
         &mut state,
-        vec![EventKind::Prompted {
-            agent: Name::lead(),
-            text: "next thing".into(),
-        }],
+        vec![
+            AgentEvent::Prompted {
+                text: "next thing".into(),
+            }
+            .of(Name::lead()),
+        ],
     );
     assert!(!picture(&state).contains("queued: "));
 }

@@ -9,13 +9,13 @@ use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{Compaction, CompactionMethod};
-use crate::protocol::{Command, EventKind};
+use crate::protocol::{AgentEvent, Command, CrewEvent, EventKind};
 use crate::ui::fixture::{apply_events, name, picture, press, started};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::{Effect, UiState};
 
 fn job(id: &str, command: &str, ended: Option<JobEnd>) -> EventKind {
-    EventKind::JobChanged {
+    EventKind::Crew(CrewEvent::JobChanged {
         job: Job {
             id: JobId(id.into()),
             agent: Name::lead(),
@@ -24,14 +24,14 @@ fn job(id: &str, command: &str, ended: Option<JobEnd>) -> EventKind {
             ended: ended.map(|end| (Timestamp(163.0), end)),
             tail: String::new(),
         },
-    }
+    })
 }
 
 fn heard(id: &str, chunk: &str) -> EventKind {
-    EventKind::JobOutput {
+    EventKind::Crew(CrewEvent::JobOutput {
         job: JobId(id.into()),
         chunk: chunk.into(),
-    }
+    })
 }
 
 fn with_jobs(width: u16, height: u16) -> UiState {
@@ -105,27 +105,25 @@ fn job_selection_is_kept_when_others_start_and_end() {
 
 pub fn sent(agent: &Name, call: &str, kind: SubagentKind, prompt: &str) -> Vec<EventKind> {
     vec![
-        EventKind::ToolStarted {
-            agent: Name::lead(),
+        AgentEvent::ToolStarted {
             call: CallId(call.into()),
             tool: "task".into(),
             on: prompt.into(),
             input: serde_json::json!({}),
-        },
-        EventKind::SubagentStarted {
-            agent: agent.clone(),
+        }
+        .of(Name::lead()),
+        AgentEvent::SubagentStarted {
             parent: Name::lead(),
             call: CallId(call.into()),
             kind,
             prompt: prompt.into(),
-        },
-        EventKind::TurnStarted {
-            agent: agent.clone(),
-        },
-        EventKind::ActivityChanged {
-            agent: agent.clone(),
+        }
+        .of(agent.clone()),
+        AgentEvent::TurnStarted.of(agent.clone()),
+        AgentEvent::ActivityChanged {
             activity: Activity::Thinking,
-        },
+        }
+        .of(agent.clone()),
     ]
 }
 
@@ -159,19 +157,19 @@ fn subagent_is_listed_below_parent_and_can_be_opened() {
     apply_events(
         &mut state,
         vec![
-            EventKind::ActivityChanged {
-                agent: one.clone(),
+            AgentEvent::ActivityChanged {
                 activity: Activity::Gone,
-            },
-            EventKind::ToolFinished {
-                agent: Name::lead(),
+            }
+            .of(one.clone()),
+            AgentEvent::ToolFinished {
                 call: CallId("c1".into()),
                 tool: "task".into(),
                 outcome: Outcome::Ok,
                 output: "in tests/".into(),
                 diff: String::new(),
                 took_ms: 2500,
-            },
+            }
+            .of(Name::lead()),
         ],
     );
     press(&mut state, "esc esc esc 4");
@@ -197,9 +195,11 @@ fn compact_command_takes_optional_focus() {
         press(&mut state, "\"/compact the parser \" enter"),
         [compact("lead", "the parser")]
     );
-    let told = |how, before, after| EventKind::Compacted {
-        agent: Name::lead(),
-        compaction: Compaction { how, before, after },
+    let told = |how, before, after| {
+        AgentEvent::Compacted {
+            compaction: Compaction { how, before, after },
+        }
+        .of(Name::lead())
     };
     let transcript = ".transcripts/s-lead.whole-1.jsonl".to_string();
     apply_events(

@@ -7,7 +7,7 @@ use crate::domain::ids::{JobId, Name};
 use crate::domain::job::Job;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{CrewEvent, Event, EventKind};
 use crate::ui::app::QUIT_WINDOW;
 use crate::ui::fixture::{NOON, apply_events, blank, busy, busy_events, picture, press, started};
 use crate::ui::keymap::KeyMap;
@@ -130,15 +130,17 @@ fn status_message_keeps_dialog_keys() {
 
 #[test]
 fn quit_dialog_names_what_it_stops() {
-    let job = |id: &str| EventKind::JobChanged {
-        job: Job {
-            id: JobId(id.into()),
-            agent: Name::lead(),
-            command: "sleep 500".into(),
-            began: Timestamp(NOON),
-            ended: None,
-            tail: String::new(),
-        },
+    let job = |id: &str| {
+        EventKind::Crew(CrewEvent::JobChanged {
+            job: Job {
+                id: JobId(id.into()),
+                agent: Name::lead(),
+                command: "sleep 500".into(),
+                began: Timestamp(NOON),
+                ended: None,
+                tail: String::new(),
+            },
+        })
     };
     let one = "One background job is still running. Quit and end it?";
     let two = "2 background jobs are still running. Quit and end them?";

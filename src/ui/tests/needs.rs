@@ -6,7 +6,7 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::permission::PermissionScope;
 use crate::domain::request::{Approver, Decision, Request, RequestStatus, Verdict};
 use crate::protocol::event::NoticeLevel;
-use crate::protocol::{Command, EventKind};
+use crate::protocol::{Command, EventKind, TeamEvent};
 use crate::ui::fixture::{
     apply_events, busy, cells, permission, picture, plan, press, question, started,
 };
@@ -17,7 +17,7 @@ use crate::ui::{ColorDepth, Effect, Msg, Theme, ThemeName, UiState, update};
 fn waiting(width: u16, height: u16, requests: Vec<Request>) -> UiState {
     let mut state = started(width, height);
     let told = requests.into_iter();
-    let told = told.map(|request| EventKind::RequestChanged { request });
+    let told = told.map(|request| EventKind::Team(TeamEvent::RequestChanged { request }));
     apply_events(&mut state, told.collect());
     state
 }
@@ -200,7 +200,7 @@ fn answer_goes_to_its_own_question() {
     done.status = crate::domain::request::RequestStatus::Approved;
     apply_events(
         &mut state,
-        vec![EventKind::RequestChanged { request: done }],
+        vec![EventKind::Team(TeamEvent::RequestChanged { request: done })],
     );
     let key = crate::ui::keys::parse("2").unwrap();
     let soon = crate::domain::timestamp::Timestamp(state.now.0 + 0.1);
@@ -215,7 +215,7 @@ fn answer_goes_to_its_own_question() {
 fn done(mut request: Request) -> EventKind {
     request.status = RequestStatus::Approved;
     request.decided_by = "user".into();
-    EventKind::RequestChanged { request }
+    EventKind::Team(TeamEvent::RequestChanged { request })
 }
 
 const PUSH: &str = "git push origin main";
@@ -303,7 +303,9 @@ fn scope_picker_closes_when_decided_elsewhere() {
     decided.decided_by = "lead".into();
     apply_events(
         &mut state,
-        vec![EventKind::RequestChanged { request: decided }],
+        vec![EventKind::Team(TeamEvent::RequestChanged {
+            request: decided,
+        })],
     );
     assert!(state.popups.is_empty());
     assert!(picture(&state).contains("already rejected by lead"));
@@ -342,9 +344,9 @@ fn lead_requests_are_last_and_not_counted() {
     );
     update(&mut state, Msg::Window(Window::Elsewhere));
     let own = asked("r2", "alice", PUSH, 0.0);
-    let told = vec![EventKind::RequestChanged {
+    let told = vec![EventKind::Team(TeamEvent::RequestChanged {
         request: own.clone(),
-    }];
+    })];
     assert!(
         apply_events(&mut state, told)
             .contains(&Effect::Notify("alice asks for permission".into()))
@@ -355,7 +357,9 @@ fn lead_requests_are_last_and_not_counted() {
     // A rule decides at once, without the user.
     let mut ruled = plan("r3", "1. go");
     ruled.decider = Approver::Auto;
-    let told = vec![EventKind::RequestChanged { request: ruled }];
+    let told = vec![EventKind::Team(TeamEvent::RequestChanged {
+        request: ruled,
+    })];
     assert_eq!(apply_events(&mut state, told), []);
 }
 

@@ -4,8 +4,8 @@ use crate::domain::ids::TaskId;
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::BranchState;
-use crate::protocol::EventKind;
 use crate::protocol::event::{Compaction, CompactionMethod, NoticeLevel, TurnEnd};
+use crate::protocol::{AgentEvent, EventKind, TeamEvent};
 use crate::ui::UiState;
 use crate::ui::fixture::{
     apply_branches, apply_events, board_event, busy, merging, name, picture, plan, press, started,
@@ -35,7 +35,7 @@ fn merged() -> BranchState {
 
 fn turn_ends(state: &mut UiState) {
     let (agent, end) = (name("lead"), TurnEnd::Done);
-    apply_events(state, vec![EventKind::TurnEnded { agent, end }]);
+    apply_events(state, vec![AgentEvent::TurnEnded { end }.of(agent)]);
 }
 
 fn is_compacted(state: &mut UiState) {
@@ -47,7 +47,7 @@ fn is_compacted(state: &mut UiState) {
         after: 200,
     };
     let agent = name("lead");
-    apply_events(state, vec![EventKind::Compacted { agent, compaction }]);
+    apply_events(state, vec![AgentEvent::Compacted { compaction }.of(agent)]);
 }
 
 fn working() -> UiState {
@@ -55,7 +55,7 @@ fn working() -> UiState {
     let (agent, activity) = (name("lead"), Activity::Thinking);
     apply_events(
         &mut state,
-        vec![EventKind::ActivityChanged { agent, activity }],
+        vec![AgentEvent::ActivityChanged { activity }.of(agent)],
     );
     state
 }
@@ -67,7 +67,10 @@ const CASES: &[Case] = &[
         "No open requests.",
         |state| {
             let request = plan("r1", "1. Look");
-            apply_events(state, vec![EventKind::RequestChanged { request }]);
+            apply_events(
+                state,
+                vec![EventKind::Team(TeamEvent::RequestChanged { request })],
+            );
         },
     ),
     (
@@ -139,7 +142,7 @@ fn status_message_is_removed_when_outdated() {
         assert!(picture(&state).contains(says), "{keys}: {says}");
         // An unrelated event does not remove it.
         let (agent, text) = (name("carol"), "x".to_string());
-        apply_events(&mut state, vec![EventKind::TextDelta { agent, text }]);
+        apply_events(&mut state, vec![AgentEvent::TextDelta { text }.of(agent)]);
         let flash = state.status.as_ref().map(|flash| flash.text.as_str());
         assert!(flash.is_some_and(|text| text.starts_with(says)), "{says}");
         change(&mut state);

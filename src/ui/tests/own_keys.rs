@@ -1,6 +1,6 @@
 //! Custom key bindings: no text on the screen names a key that the user has replaced.
 
-use crate::protocol::EventKind;
+use crate::protocol::AgentEvent;
 use crate::protocol::event::TurnEnd;
 use crate::ui::app::onboarding::Weight;
 use crate::ui::fixture::{apply_events, blank, first_page, name, picture, press, started};
@@ -159,14 +159,11 @@ fn unanswered_and_filter_messages_show_custom_keys() {
     let error = "the key was refused".into();
     let hint = String::new();
     let events = vec![
-        EventKind::Prompted {
-            agent: agent(),
-            text,
-        },
-        EventKind::TurnEnded {
-            agent: agent(),
+        AgentEvent::Prompted { text }.of(agent()),
+        AgentEvent::TurnEnded {
             end: TurnEnd::Failed { error, hint },
-        },
+        }
+        .of(agent()),
     ];
     apply_events(&mut state, events);
     let said = state.status.as_ref().map(|f| f.text.clone()).unwrap();

@@ -9,7 +9,7 @@ use crate::domain::ids::JobId;
 use crate::domain::job::Job;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::CheckedOut;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
     NOON, apply_events, blank, busy, busy_events, name, permission, picture, press, question,
@@ -45,13 +45,13 @@ fn click(state: &mut UiState, (column, row): (u16, u16)) -> Vec<Effect> {
 /// A crew with content in every pane, after `keys`.
 pub fn crew(size: (u16, u16), keys: &str) -> UiState {
     let mut state = busy(size.0, size.1);
-    let asks = |request| EventKind::RequestChanged { request };
+    let asks = |request| EventKind::Team(TeamEvent::RequestChanged { request });
     apply_events(
         &mut state,
         vec![
             asks(permission("p1")),
             asks(question("q1", &["the old one", "the new one"])),
-            EventKind::JobChanged { job: job() },
+            EventKind::Crew(CrewEvent::JobChanged { job: job() }),
         ],
     );
     state.prefs.mouse = MouseOwner::Crewdeck;
@@ -363,7 +363,7 @@ fn small_screen_has_no_click_targets() {
 fn status_line_shows_branch_if_room() {
     let line = |width: u16, head: Option<CheckedOut>| {
         let mut state = crew((width, 40), "");
-        let told = head.map(|head| EventKind::HeadChanged { head });
+        let told = head.map(|head| EventKind::Board(BoardEvent::HeadChanged { head }));
         apply_events(&mut state, told.into_iter().collect());
         state.status = None;
         picture(&state).lines().next().unwrap().to_string()

@@ -2,20 +2,16 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::ids::Name;
+use crate::domain::request::{Decision, Request, Verdict};
 use crate::domain::team::Activity;
-use crate::protocol::{Command, CommandRef, EventKind};
+use crate::protocol::{AgentEvent, Command, CommandId, EventKind, TeamEvent};
 use crate::ui::Effect;
 use crate::ui::fixture::{apply_events, busy, name, permission, picture, plan, press, started};
 use crate::ui::model::Models;
 
-fn refused(asked: CommandRef) -> EventKind {
-    EventKind::refused(asked, "no")
-}
-
-fn to(name: Name) -> CommandRef {
-    let text = String::new();
-    CommandRef::Prompt { to: name, text }
+fn refused(command: u64) -> EventKind {
+    EventKind::rejected(CommandId(command), "no")
 }
 
 #[test]
@@ -29,16 +25,16 @@ fn only_rejected_text_returns() {
         state.model.queued.iter().map(|q| q.text.clone()).collect()
     };
     assert_eq!(waiting(&state), ["first", "second", "third"]);
-    let merge = CommandRef::Merge { task: TaskId(1) };
-    apply_events(&mut state, vec![refused(merge), refused(to(name("carol")))]);
+    // Not sent by this screen.
+    apply_events(&mut state, vec![refused(4), refused(5)]);
     assert_eq!(waiting(&state), ["first", "second", "third"]);
-    apply_events(&mut state, vec![refused(to(name("bob")))]);
+    apply_events(&mut state, vec![refused(2)]);
     assert_eq!(waiting(&state), ["first", "third"]);
     assert_eq!(state.input.composer.text(), "");
     assert_eq!(state.draft_to(&name("bob")), "second");
     // The current draft stays; the rejected text goes to the history.
     press(&mut state, "\"fourth\"");
-    apply_events(&mut state, vec![refused(to(Name::lead()))]);
+    apply_events(&mut state, vec![refused(1)]);
     assert_eq!(waiting(&state), ["third"]);
     assert_eq!(state.input.composer.text(), "fourth");
     press(&mut state, "up");
@@ -58,9 +54,9 @@ fn only_rejected_text_returns() {
     apply_events(
         &mut state,
         vec![
-            EventKind::Prompted { agent, text },
-            EventKind::LetterMoved { letter, step },
-            refused(to(name("bob"))),
+            AgentEvent::Prompted { text }.of(agent),
+            EventKind::Team(TeamEvent::MessageMoved { letter, step }),
+            refused(2),
         ],
     );
     assert_eq!(
@@ -78,8 +74,10 @@ fn rejected_answer_can_be_sent_again() {
         apply_events(
             &mut state,
             [&first, &second]
-                .map(|request| EventKind::RequestChanged {
-                    request: request.clone(),
+                .map(|request| {
+                    EventKind::Team(TeamEvent::RequestChanged {
+                        request: request.clone(),
+                    })
                 })
                 .to_vec(),
         );
@@ -87,17 +85,15 @@ fn rejected_answer_can_be_sent_again() {
     }
     let answered =
         |state: &crate::ui::UiState| ids.clone().map(|id| state.model.requests.is_answered(&id));
-    let request = RequestId("another".into());
-    apply_events(
-        &mut state,
-        vec![
-            refused(CommandRef::Decide { request }),
-            refused(to(Name::lead())),
-        ],
-    );
+    let decide = |request: &Request| {
+        let decision = Decision::on(request, Verdict::Approve, Name::user(), String::new());
+        Command::Decide(decision)
+    };
+    state.assign_id(decide(&permission("another")));
+    let id = state.assign_id(decide(&first)).id;
+    apply_events(&mut state, vec![refused(1), refused(3)]);
     assert_eq!(answered(&state), [true, true]);
-    let request = ids[0].clone();
-    apply_events(&mut state, vec![refused(CommandRef::Decide { request })]);
+    apply_events(&mut state, vec![EventKind::rejected(id, "no")]);
     assert_eq!(answered(&state), [false, true]);
 }
 
@@ -105,9 +101,9 @@ fn rejected_answer_can_be_sent_again() {
 fn other_rejections_do_not_end_model_loading() {
     let mut state = started(100, 30);
     press(&mut state, "\"/model\" enter");
-    apply_events(&mut state, vec![refused(to(Name::lead()))]);
+    apply_events(&mut state, vec![refused(2)]);
     assert!(picture(&state).contains("Loading models…"));
-    apply_events(&mut state, vec![refused(CommandRef::ListModels)]);
+    apply_events(&mut state, vec![refused(1)]);
     assert_eq!(state.model.models, Models::Listed(Vec::new()));
 }
 
@@ -117,10 +113,7 @@ fn rejected_interrupt_can_be_repeated() {
     let (agent, activity) = (Name::lead(), Activity::Thinking);
     apply_events(
         &mut state,
-        vec![EventKind::ActivityChanged {
-            agent: agent.clone(),
-            activity,
-        }],
+        vec![AgentEvent::ActivityChanged { activity }.of(agent.clone())],
     );
     let stop = || {
         vec![Effect::Command(Command::Interrupt {
@@ -128,13 +121,10 @@ fn rejected_interrupt_can_be_repeated() {
         })]
     };
     assert_eq!(press(&mut state, "ctrl+c"), stop());
-    apply_events(
-        &mut state,
-        vec![refused(CommandRef::Interrupt { agent: name("bob") })],
-    );
+    apply_events(&mut state, vec![refused(2)]);
     assert_eq!(press(&mut state, "ctrl+c"), []);
     press(&mut state, "x");
-    apply_events(&mut state, vec![refused(CommandRef::Interrupt { agent })]);
+    apply_events(&mut state, vec![refused(1)]);
     assert_eq!(press(&mut state, "ctrl+c"), stop());
 }
 
@@ -142,9 +132,7 @@ fn rejected_interrupt_can_be_repeated() {
 fn rejected_message_returns_and_queued_ones_stay() {
     let mut state = busy(160, 45);
     press(&mut state, "\"first\" enter \"second\" enter");
-    let text = "second".to_string();
-    let to = Name::lead();
-    apply_events(&mut state, vec![refused(CommandRef::Prompt { to, text })]);
+    apply_events(&mut state, vec![refused(2)]);
     let waiting: Vec<_> = state.model.queued.iter().map(|q| q.text.as_str()).collect();
     assert_eq!(
         (waiting, state.input.composer.text().as_str()),
@@ -157,9 +145,23 @@ fn foreign_prompt_keeps_queued_messages() {
     let mut state = busy(160, 45);
     press(&mut state, "\"@bob mine\" enter");
     let (agent, text) = (name("bob"), "Where do you stand?".to_string());
-    apply_events(&mut state, vec![EventKind::Prompted { agent, text }]);
+    apply_events(&mut state, vec![AgentEvent::Prompted { text }.of(agent)]);
     assert_eq!(state.model.queued.len(), 1);
     let (agent, text) = (name("bob"), "mine".to_string());
-    apply_events(&mut state, vec![EventKind::Prompted { agent, text }]);
+    apply_events(&mut state, vec![AgentEvent::Prompted { text }.of(agent)]);
     assert_eq!(state.model.queued.len(), 0);
+}
+
+#[test]
+fn rejection_returns_the_form_that_it_names() {
+    let mut state = busy(160, 45);
+    press(&mut state, "esc 3 a \"Draw\" enter a \"Paint\" enter");
+    // The second command did not fit into the queue in which the first one waits.
+    apply_events(&mut state, vec![refused(2)]);
+    let shown = picture(&state);
+    assert!(
+        shown.contains("New task") && shown.contains("Paint"),
+        "{shown}"
+    );
+    assert!(!shown.contains("Draw"), "{shown}");
 }

@@ -7,7 +7,7 @@ use pretty_assertions::assert_eq;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{AgentEvent, Event, EventKind};
 use crate::ui::fixture::{NOON, blank, busy_events, cells, picture, press};
 use crate::ui::replay::Player;
 use crate::ui::{
@@ -18,40 +18,37 @@ use crate::ui::{
 fn streamed() -> Vec<EventKind> {
     let agent = Name::lead();
     let call = CallId("streamed".into());
-    let piece = |text: &str| EventKind::TextDelta {
-        agent: Name::lead(),
-        text: text.into(),
-    };
+    let piece = |text: &str| AgentEvent::TextDelta { text: text.into() }.of(Name::lead());
     vec![
         piece("The parser "),
         piece("is **done**."),
-        EventKind::Said {
-            agent: agent.clone(),
+        AgentEvent::AnswerFinished {
             text: "The parser is **done**.".into(),
             thinking: String::new(),
             thought_ms: 0,
-        },
-        EventKind::ToolStarted {
-            agent: agent.clone(),
+        }
+        .of(agent.clone()),
+        AgentEvent::ToolStarted {
             call: call.clone(),
             tool: "bash".into(),
             on: "cargo test".into(),
             input: serde_json::json!({"command": "cargo test"}),
-        },
-        EventKind::ToolOutput {
-            agent: agent.clone(),
+        }
+        .of(agent.clone()),
+        AgentEvent::ToolOutput {
             call: call.clone(),
             chunk: "running 12 tests\n".into(),
-        },
-        EventKind::ToolFinished {
-            agent,
+        }
+        .of(agent.clone()),
+        AgentEvent::ToolFinished {
             call,
             tool: "bash".into(),
             outcome: Outcome::Ok,
             output: "running 12 tests\nok".into(),
             diff: String::new(),
             took_ms: 1200,
-        },
+        }
+        .of(agent),
     ]
 }
 
@@ -95,7 +92,7 @@ fn as_if_live(mut state: UiState, focus: Focus) -> UiState {
 fn live_replayed_and_restarted_screens_are_equal() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut live = blank(width, height);
-        live.hides_tips = true;
+        live.is_tour_dismissed = true;
         for event in told() {
             update(&mut live, Msg::Event(event));
         }
@@ -118,7 +115,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
             },
         );
         let mut restarted = blank(width, height);
-        restarted.hides_tips = true;
+        restarted.is_tour_dismissed = true;
         recall(&mut restarted, None, &recorded());
         let theme = Theme::default();
         for (way, state) in [("steps", steps), ("jumps", jumps), ("played", played)] {

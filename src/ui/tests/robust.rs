@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{AgentEvent, Event, EventKind, TeamEvent};
 use crate::ui::app::popup::POPUPS_MAX;
 use crate::ui::fixture::{
     after_events, apply_events, blank, busy, busy_events, name, odd_events, picture, press,
@@ -75,10 +75,10 @@ fn idle_screen_needs_no_redraw_or_tick() {
         assert!(!state.take_dirty());
     }
     assert_eq!(next_tick(&state), None);
-    let at_work = EventKind::ActivityChanged {
-        agent: name("lead"),
+    let at_work = AgentEvent::ActivityChanged {
         activity: Activity::Thinking,
-    };
+    }
+    .of(name("lead"));
     apply_events(&mut state, vec![at_work]);
     state.take_dirty();
     assert!(next_tick(&state).is_some());
@@ -103,10 +103,7 @@ fn status_message_expires() {
 fn hidden_text_needs_no_redraw() {
     let mut state = busy(160, 45);
     state.take_dirty();
-    let delta = |agent: &str| EventKind::TextDelta {
-        agent: name(agent),
-        text: "x".into(),
-    };
+    let delta = |agent: &str| AgentEvent::TextDelta { text: "x".into() }.of(name(agent));
     apply_events(&mut state, vec![delta("bob")]);
     assert!(!state.take_dirty());
     apply_events(&mut state, vec![delta("lead")]);
@@ -230,7 +227,7 @@ fn flood_of_events_is_bounded() {
     for i in 0..2_000 {
         let kind = match i % 3 {
             0 => EventKind::notice(crate::protocol::event::NoticeLevel::Warn, "again"),
-            1 => EventKind::LetterMoved {
+            1 => EventKind::Team(TeamEvent::MessageMoved {
                 letter: fixture::letter(
                     &i.to_string(),
                     crate::domain::mail::MailKind::Message,
@@ -239,13 +236,36 @@ fn flood_of_events_is_bounded() {
                     "x",
                 ),
                 step: crate::protocol::event::DeliveryState::Sent,
-            },
-            _ => EventKind::RequestChanged {
+            }),
+            _ => EventKind::Team(TeamEvent::RequestChanged {
                 request: fixture::plan(&i.to_string(), "p"),
-            },
+            }),
         };
         apply_events(&mut state, vec![kind]);
     }
     assert_bounded(&state);
     assert!(state.model.requests.len() <= crate::ui::model::requests::WAITING_MAX);
+}
+
+#[test]
+fn all_events_are_read_as_written() {
+    for kind in odd_events() {
+        let event = Event {
+            seq: 7,
+            at: Timestamp(1.5),
+            kind,
+        };
+        let line = serde_json::to_string(&event).unwrap();
+        let read: Event = serde_json::from_str(&line).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), line);
+        let kind = serde_json::to_value(&event.kind).unwrap();
+        let tag = &kind["type"];
+        let mut head = format!(r#"{{"seq":7,"at":1.5,"type":{tag}"#);
+        if let EventKind::Agent { agent, .. } = &event.kind {
+            head.push_str(&format!(r#","agent":"{agent}""#));
+        }
+        assert!(line.starts_with(&head), "{line}");
+        let read: EventKind = serde_json::from_value(kind.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), kind);
+    }
 }

@@ -5,8 +5,8 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::EventKind;
 use crate::protocol::event::NoticeLevel;
+use crate::protocol::{AgentEvent, EventKind};
 use crate::ui::fixture::{apply_events, busy, name, press};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{KeyMap, KeyOverrides};
@@ -128,12 +128,14 @@ fn keys_recommended_by_problems_page_work_there() {
     let mut state = busy(70, 20);
     apply_events(
         &mut state,
-        vec![EventKind::ActivityChanged {
-            agent: name("alice"),
-            activity: Activity::Stuck {
-                why: "ended its turn".into(),
-            },
-        }],
+        vec![
+            AgentEvent::ActivityChanged {
+                activity: Activity::Stuck {
+                    why: "ended its turn".into(),
+                },
+            }
+            .of(name("alice")),
+        ],
     );
     let cases = [
         ("esc 3 p w", Focus::Pane(Pane::Needs)),

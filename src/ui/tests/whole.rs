@@ -7,8 +7,8 @@ use ratatui::style::Modifier;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::EventKind;
 use crate::protocol::event::{NoticeLevel, SessionInfo};
+use crate::protocol::{AgentEvent, CrewEvent, EventKind};
 use crate::ui::fixture::{after_events, apply_events, busy, cells, name, picture, press, ready};
 use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
 
@@ -45,7 +45,7 @@ fn back_off_is_counted_down() {
     let agent = Name::lead();
     apply_events(
         &mut state,
-        vec![EventKind::ActivityChanged { agent, activity }],
+        vec![AgentEvent::ActivityChanged { activity }.of(agent)],
     );
     assert!(picture(&state).contains("rate limited, retry in 42 s"));
     let now = Timestamp(state.now.0 + 2.0);
@@ -60,7 +60,7 @@ fn queued_agent_shows_position() {
     let activity = Activity::Queued { place: 2 };
     apply_events(
         &mut state,
-        vec![EventKind::ActivityChanged { agent, activity }],
+        vec![AgentEvent::ActivityChanged { activity }.of(agent)],
     );
     let picture = picture(&state);
     let row = picture.lines().find(|l| l.contains("◔ alice"));
@@ -69,10 +69,7 @@ fn queued_agent_shows_position() {
 
 #[test]
 fn shorter_status_pieces_fill_room_of_dropped_ones() {
-    let does = |agent: &str, activity| EventKind::ActivityChanged {
-        agent: name(agent),
-        activity,
-    };
+    let does = |agent: &str, activity| AgentEvent::ActivityChanged { activity }.of(name(agent));
     let why = || "the server said no".to_string();
     let mut state = busy(70, 20);
     apply_events(
@@ -167,7 +164,9 @@ fn new_session_mentions_resume() {
     let words = "crewdeck --resume continues";
     for earlier in [true, false] {
         let events = [ready()].map(|event| match event {
-            EventKind::CrewReady(setup) => EventKind::CrewReady(SessionInfo { earlier, ..setup }),
+            EventKind::Crew(CrewEvent::Ready(setup)) => {
+                EventKind::Crew(CrewEvent::Ready(SessionInfo { earlier, ..setup }))
+            }
             other => other,
         });
         let picture = picture(&after_events(160, 45, events.into()));

@@ -1,21 +1,21 @@
-//! Ages on the screen and when they next read differently.
+//! Ages on the screen, such as `5m`, and how long their text stays the same.
 
 use std::time::Duration;
 
 use crate::domain::timestamp::Timestamp;
 use crate::ui::text::{age, age_valid_for};
 
-/// An age that is shown now or later.
+/// An age that the screen shows, possibly only from a minimum age on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShownAge {
-    /// The time from which the age counts.
+    /// The time at which the age is zero.
     pub since: Timestamp,
-    /// The minimum age at which it is shown.
+    /// The minimum age at which the screen shows the age.
     pub from: Duration,
 }
 
 impl ShownAge {
-    /// Creates an age that is shown at once.
+    /// Creates an age that the screen shows from the beginning.
     pub fn at_once(since: Timestamp) -> ShownAge {
         ShownAge {
             since,
@@ -23,13 +23,13 @@ impl ShownAge {
         }
     }
 
-    /// What it says.
+    /// Returns the text of the age at the time `now`, or `None` if the age is not shown yet.
     pub fn reads(&self, now: Timestamp) -> Option<String> {
         let passed = now.since(self.since);
         (passed >= self.from).then(|| age(passed))
     }
 
-    /// Returns how long the text stays the same.
+    /// Returns how long after `now` the result of [`ShownAge::reads`] stays the same.
     pub fn lasts(&self, now: Timestamp) -> Duration {
         let passed = now.since(self.since);
         if passed < self.from {

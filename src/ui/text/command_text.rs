@@ -1,37 +1,37 @@
-//! Renders a command for approval: invisible characters are escaped, padding and long comments are folded and marked.
-//! No I/O.
+//! Renders a command that the user is asked to approve: invisible characters are escaped, and padding and long comments
+//! are replaced by notes. No I/O.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::domain::text::{bytes_cut, is_hidden};
 
-/// Minimum number of consecutive blank lines that are folded.
+/// Minimum number of consecutive blank lines that are replaced by a note.
 const LINES_MIN: usize = 3;
-/// Minimum number of consecutive spaces that are folded.
+/// Minimum number of consecutive spaces that are replaced by a note.
 const BLANKS_MIN: usize = 24;
-/// A comment of up to `COMMENT_MAX` characters is shown whole; of a longer one, the first `COMMENT_SHOWN`.
+/// Maximum length of a comment that is shown whole, and number of characters shown of a longer comment.
 const COMMENT_MAX: usize = 160;
 const COMMENT_SHOWN: usize = 80;
 
-/// Shell constructs after which a `#` that follows a blank may not start a comment: here-documents, substitutions,
-/// expansions, arithmetic, conditions and patterns.
+/// Shell constructs after which a `#` that follows a blank does not always start a comment: here-documents,
+/// substitutions, expansions, arithmetic, conditions and patterns.
 const OPENINGS: &[&str] = &[
     "<<", "$(", "${", "$[", "((", "[[", "?(", "*(", "+(", "@(", "!(",
 ];
 
-/// A command as it is rendered for approval.
+/// A command that was rendered for approval.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RenderedCommand {
-    /// The text, with invisible and misleading characters escaped.
+    /// The text for the screen, with invisible and misleading characters escaped.
     pub text: String,
-    /// Number of characters of folded comments; scrolling cannot reveal them.
+    /// Number of characters of comments that the text omits. Scrolling cannot reveal them.
     pub folded_chars: usize,
     /// Number of bytes that were already cut from the input because it was too long.
     pub cut_bytes: usize,
 }
 
-/// Renders `text`. Comments are folded from the first line that starts with `$ ` on, up to the first quote or opening
-/// construct: after that, a `#` may be part of the command.
+/// Renders the body of a request. Comments are folded only in the command, which starts at the first line that begins
+/// with `$ `, and only up to the first quote or construct of [`OPENINGS`]: after it, a `#` may be part of the command.
 pub fn render_command(text: &str) -> RenderedCommand {
     let mut out = RenderedCommand {
         cut_bytes: bytes_cut(text),
@@ -78,7 +78,7 @@ fn flush_blank_lines(out: &mut String, blank: &mut usize) {
     *blank = 0;
 }
 
-/// Returns the byte offset where a comment begins in a line that does not start inside a quote.
+/// Returns the byte offset where a comment begins in `line`, or `None`. The line must not start inside a quote.
 fn comment(line: &str) -> Option<usize> {
     let mut before = ' ';
     line.char_indices().find_map(|(at, c)| {
@@ -89,7 +89,7 @@ fn comment(line: &str) -> Option<usize> {
     })
 }
 
-/// Returns whether `text` contains a quote or construct after which a `#` may not start a comment.
+/// Returns whether `text` contains a quote or a construct after which a `#` does not always start a comment.
 fn has_quotes(text: &str) -> bool {
     text.contains(['"', '\'', '`', '\\']) || OPENINGS.iter().any(|open| text.contains(open))
 }

@@ -3,8 +3,11 @@
 //!
 //! Each word of the pattern must occur in the text, either as a substring or as a subsequence that begins at the start
 //! of a word. As in fzf, matches at word starts and consecutive matches score higher, and gaps cost points.
+//!
+//! The crate `strsim`, which finds similar names elsewhere, is not used, because it has neither subsequences nor
+//! matched positions.
 
-/// Points for each matched character.
+/// Number of points for each matched character.
 const MATCH_SCORE: i32 = 16;
 /// Bonus for a match at the start of a word.
 const WORD_START_BONUS: i32 = 14;
@@ -17,10 +20,10 @@ const GAP_COST_MAX: i32 = 12;
 /// Maximum number of characters of a text that are searched; the rest is ignored.
 const TEXT_MAX: usize = 200;
 
-/// Score and positions of a match.
+/// The score and the positions of a match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FuzzyMatch {
-    /// Higher is better.
+    /// The quality of the match; a higher score is better.
     pub score: i32,
     /// Character positions of the matches in the text, ascending.
     pub positions: Vec<usize>,
@@ -93,7 +96,7 @@ fn best_match(word: &[char], text: &[char], starts: &[bool]) -> Option<FuzzyMatc
     })
 }
 
-/// Returns the bonus or penalty for the distance between two matched characters.
+/// Returns the bonus, or the negative cost of a gap, for the distance between two consecutive matched characters.
 fn gap_score(distance: usize) -> i32 {
     match i32::try_from(distance).unwrap_or(i32::MAX) {
         1 => CONSECUTIVE_BONUS,

@@ -126,7 +126,7 @@ pub fn age(passed: Duration) -> String {
     }
 }
 
-/// Returns how long the text that [`age`] returns for `passed` stays correct.
+/// Returns how long the text that [`age`] returns for `passed` stays correct, from that moment on.
 pub fn age_valid_for(passed: Duration) -> Duration {
     let unit = match passed.as_secs() {
         0..60 => 1,
@@ -146,12 +146,12 @@ pub fn bytes(n: usize) -> String {
     }
 }
 
-/// Formats the time of day as `12:03`; blanks if the time is unknown.
+/// Formats the time of day as `12:03`. Returns blanks if the time is unknown.
 pub fn format_time(at: Timestamp, zone: &TimeZone) -> String {
     format_time_with_seconds(at, zone).chars().take(5).collect()
 }
 
-/// Formats the time of day as `12:03:59`; blanks if the time is unknown.
+/// Formats the time of day as `12:03:59`. Returns blanks if the time is unknown.
 pub fn format_time_with_seconds(at: Timestamp, zone: &TimeZone) -> String {
     let seconds = i64::try_from(at.since(Timestamp(0.0)).as_secs()).ok();
     let time = seconds
@@ -167,7 +167,8 @@ pub fn format_time_with_seconds(at: Timestamp, zone: &TimeZone) -> String {
     )
 }
 
-/// Returns the display name of an agent or approver; the user is `you`.
+/// Returns the display name of an agent or approver. The name of the user is `you`, and that of a policy is `a standing
+/// rule`.
 pub fn called(name: &str) -> String {
     match name {
         "user" => "you".into(),

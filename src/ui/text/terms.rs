@@ -1,11 +1,11 @@
 //! Parses filter text into terms: `word`, `key:value`, and `!` for negation. No I/O.
 
-/// Whether a term must match or must not match.
+/// Whether a row must match a term or must not match it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Polarity {
-    /// The term must match.
+    /// The row must match the term.
     Wanted,
-    /// The term must not match.
+    /// The row must not match the term.
     Unwanted,
 }
 
@@ -59,9 +59,9 @@ impl FilterTerms {
         FilterTerms(all.filter(|term| !term.value.is_empty()).collect())
     }
 
-    /// Returns whether `hay` contains all required terms and none of the negated ones. `keyed` returns the text to
-    /// search for a term with that key. A term with an unknown key is searched in `hay` as a plain word. `hay` and the
-    /// result of `keyed` must be in lower case.
+    /// Returns whether a row matches: all required terms and none of the negated ones are found. A plain word is
+    /// searched in `hay`. A term with a key is searched in the text that `keyed` returns for the key; if it returns
+    /// `None`, the whole term is searched in `hay`. `hay` and the result of `keyed` must be in lower case.
     pub fn matches<'a>(&self, hay: &str, keyed: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|term| {
             let value = term.value.as_str();

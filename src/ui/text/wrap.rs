@@ -1,6 +1,6 @@
 //! Wraps styled text into rows of a given width. Widths are counted as the terminal buffer counts them.
 //!
-//! Time and memory are linear in the text: a pending word never grows beyond one row.
+//! Time and memory are linear in the length of the text, because a pending word never grows beyond one row.
 
 use ratatui::buffer::CellWidth;
 use ratatui::style::Style;
@@ -21,7 +21,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Creates a decorative or blank row. `ink` is the value of the text before it.
+    /// Creates a decorative or blank row. `ink` is its [`Row::text_offset`].
     pub fn decoration(spans: Vec<Span<'static>>, ink: usize) -> Row {
         Row {
             spans,
@@ -30,20 +30,20 @@ impl Row {
         }
     }
 
-    /// Returns the width in columns.
+    /// Returns the width of the row in columns, including its margin.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|s| width(&s.content)).sum()
     }
 }
 
-/// What is drawn before the rows of a block.
+/// The spans that are drawn before the rows of a wrapped text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Margin {
-    /// Before the first row.
+    /// The spans before the first row.
     pub first: Vec<Span<'static>>,
-    /// Before the first row of each further line of the text.
+    /// The spans before the first row of each further line of the text.
     pub line: Vec<Span<'static>>,
-    /// Before continuation rows of a wrapped line.
+    /// The spans before the continuation rows of a wrapped line.
     pub rest: Vec<Span<'static>>,
 }
 
@@ -57,7 +57,7 @@ impl Margin {
         }
     }
 
-    /// Returns the width of the widest of the three, in columns.
+    /// Returns the width of the widest of the three margins, in columns.
     pub fn columns(&self) -> usize {
         let count = |spans: &[Span]| spans.iter().map(|s| width(&s.content)).sum::<usize>();
         count(&self.first)
@@ -83,7 +83,7 @@ pub fn width(text: &str) -> usize {
     clusters(text).map(|(_, columns)| columns).sum()
 }
 
-/// Cuts `text` to at most `columns` columns; a cut text ends in `…`. Reads only as much of the text as fits.
+/// Returns `text` cut to at most `columns` columns. A cut text ends in `…`. Reads only as much of the text as fits.
 pub fn fit(text: &str, columns: usize) -> String {
     let mut used = 0;
     let mut cut = 0;
@@ -103,9 +103,9 @@ pub fn fit(text: &str, columns: usize) -> String {
 
 /// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. No visible character is lost; blanks
 /// are dropped only at a [`Break::Words`] break and at the end of a line. `ink` is the number of visible characters
-/// before the text ([`Row::ink`]) and is advanced past it.
+/// before the text ([`Row::text_offset`]) and is advanced past it.
 ///
-/// A margin that leaves fewer than two columns for text is omitted.
+/// The margin is omitted if it leaves fewer than two columns for text.
 pub fn wrap(
     spans: &[Span<'_>],
     columns: usize,
@@ -129,7 +129,7 @@ pub fn wrap(
     rows
 }
 
-/// Returns the number of visible characters in `text`, as [`Row::ink`] counts them.
+/// Returns the number of visible characters in `text`, as [`Row::text_offset`] counts them.
 pub fn visible(text: &str) -> usize {
     let count = |(cluster, wide): (&str, usize)| match (cluster, wide) {
         (" " | "\n", _) | (_, 0) => 0,
@@ -163,7 +163,7 @@ pub(in crate::ui) fn base_char(cluster: &str) -> &str {
         .map_or(cluster, |(at, _)| &cluster[..at])
 }
 
-/// Text and its width, in spans of one style each.
+/// A text in spans of different styles, with its width.
 #[derive(Default)]
 struct StyledRun {
     spans: Vec<Span<'static>>,
@@ -192,7 +192,7 @@ impl StyledRun {
     }
 }
 
-/// Selects the part of the margin for the row that is being written.
+/// The kind of the row that is being written, which selects its margin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RowKind {
     First,
@@ -207,14 +207,16 @@ struct RowWriter<'a> {
     rows: Vec<Row>,
     row_kind: RowKind,
     row: StyledRun,
-    /// Blanks between the row so far and the pending word.
+    /// The blanks between the text of the row so far and the pending word.
     blank: StyledRun,
     word: StyledRun,
-    /// Visible characters consumed so far, before the current row, and before the pending word.
+    /// Number of visible characters consumed so far, counted as in [`Row::text_offset`].
     ink: usize,
+    /// Number of visible characters before the current row.
     row_ink: usize,
+    /// Number of visible characters before the pending word.
     word_ink: usize,
-    /// Class of the last cluster; decides whether a line may break after it.
+    /// Class of the last cluster, which decides whether a line may break after it.
     last: BreakClass,
 }
 
@@ -319,7 +321,7 @@ impl<'a> RowWriter<'a> {
         self.row.append(&mut self.word);
     }
 
-    /// Writes a pending word that fills a whole row, so that it continues on the next row.
+    /// Ends the row after a pending word that fills it, so that the word continues on the next row.
     fn split_word(&mut self) {
         self.commit();
         self.end_row(RowKind::Rest);
@@ -362,7 +364,7 @@ impl<'a> RowWriter<'a> {
     }
 }
 
-/// Returns whether a line may break between two clusters without a blank.
+/// Returns whether a line may break between two adjacent clusters.
 pub(in crate::ui) fn can_break_between(last: BreakClass, next: BreakClass) -> bool {
     match (last, next) {
         (BreakClass::Opening, _)
@@ -373,7 +375,7 @@ pub(in crate::ui) fn can_break_between(last: BreakClass, next: BreakClass) -> bo
     }
 }
 
-/// Returns the class of a cluster that is `wide` columns wide.
+/// Returns the line-breaking class of a cluster that is `wide` columns wide.
 pub(in crate::ui) fn break_class(cluster: &str, wide: usize) -> BreakClass {
     const CLOSING: &str =
         "、。，．：；？！）］｝〉》」』】〕〗ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ";

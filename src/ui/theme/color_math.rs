@@ -24,7 +24,7 @@ pub const SIXTEEN: [(Color, [u8; 3]); 16] = [
     (Color::White, [255, 255, 255]),
 ];
 
-/// Returns red, green and blue of one of xterm's 256 colours.
+/// Returns the red, green and blue values of one of xterm's 256 colours.
 pub fn rgb_of(index: u8) -> [u8; 3] {
     let step = |n: u8| [0, 95, 135, 175, 215, 255][usize::from(n % 6)];
     match index {
@@ -37,7 +37,7 @@ pub fn rgb_of(index: u8) -> [u8; 3] {
     }
 }
 
-/// Returns red, green and blue of a colour; `None` for the terminal's default colours, which are unknown.
+/// Returns the red, green and blue values of a colour; `None` for the terminal's default colours, which are unknown.
 pub fn rgb(color: Color) -> Option<[u8; 3]> {
     match color {
         Color::Rgb(red, green, blue) => Some([red, green, blue]),
@@ -49,7 +49,7 @@ pub fn rgb(color: Color) -> Option<[u8; 3]> {
     }
 }
 
-/// Returns the relative luminance (WCAG 2.2, definitions).
+/// Returns the relative luminance of a colour, from 0 for black to 1 for white, as WCAG 2.2 defines it.
 fn luminance(rgb: [u8; 3]) -> f64 {
     let linear = |channel: u8| {
         let c = f64::from(channel) / 255.0;
@@ -69,7 +69,7 @@ pub fn contrast(one: Color, other: Color) -> Option<f64> {
     Some((a.max(b) + 0.05) / (a.min(b) + 0.05))
 }
 
-/// Returns the nearest of the sixteen ANSI colours.
+/// Returns the ANSI colour, of sixteen, that is nearest to `wanted`.
 pub fn nearest_of_sixteen(wanted: [u8; 3]) -> Color {
     let nearest = SIXTEEN
         .into_iter()
@@ -77,13 +77,14 @@ pub fn nearest_of_sixteen(wanted: [u8; 3]) -> Color {
     nearest.map_or(Color::Reset, |(color, _)| color)
 }
 
-/// Returns the nearest of xterm's colours 16 to 255.
+/// Returns the colour, of xterm's colours 16 to 255, that is nearest to `wanted`.
 pub fn nearest_of_256(wanted: [u8; 3]) -> Color {
     let nearest = (16..=255).min_by_key(|index| distance(wanted, rgb_of(*index)));
     nearest.map_or(Color::Reset, Color::Indexed)
 }
 
-/// Returns a weighted squared distance: eyes distinguish greens best and blues worst.
+/// Returns the weighted squared distance of two colours. Differences in green weigh most and in blue least, because
+/// eyes distinguish greens best and blues worst.
 fn distance(one: [u8; 3], other: [u8; 3]) -> u32 {
     let [red, green, blue] = [0, 1, 2].map(|at: usize| {
         let far = u32::from(one[at].abs_diff(other[at]));

@@ -8,7 +8,8 @@ use crate::ui::theme::{ColorDepth, Theme, ThemeName, color_math};
 const WORDS: f64 = 4.5;
 /// Minimum contrast of frames (WCAG 1.4.11).
 const FRAMES: f64 = 3.0;
-/// Minimum contrast with sixteen colours, limited by the console's dark grey on black and green on white.
+/// Minimum contrast of a theme in sixteen colours. It is limited by the console's dark grey on black and green on
+/// white.
 const SIXTEEN_LEAST: f64 = 2.8;
 
 fn contrast(one: Color, other: Color) -> f64 {
@@ -16,7 +17,7 @@ fn contrast(one: Color, other: Color) -> f64 {
         .unwrap_or_else(|| panic!("unknown colour: {one:?} or {other:?}"))
 }
 
-/// Returns the styles of a theme with too little contrast at a depth.
+/// Returns an error text for each style of the theme that has too little contrast at this colour depth.
 fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
     let theme = Theme::new(name, depth);
     let mut out = Vec::new();
@@ -46,7 +47,7 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
             let found = contrast(color, ground);
             if found < least {
                 out.push(format!(
-                    "{name:?} {depth:?}: {style} on {under} is {found:.2}, minimum {least}"
+                    "{name:?} {depth:?}: contrast of {style} on {under} is {found:.2}, minimum {least}"
                 ));
             }
         }

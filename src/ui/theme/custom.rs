@@ -1,7 +1,7 @@
 //! Builds custom themes: the user's colours over a base theme, reduced to the terminal's colour depth.
 //!
-//! A colour with too little contrast to its background is replaced, and the replaced meanings are returned: a custom
-//! theme must not make a request unreadable.
+//! A colour with too little contrast to its background is replaced, because a custom theme must not make a request
+//! unreadable. The caller gets the roles of the replaced colours.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -9,10 +9,11 @@ use crate::domain::custom_theme::{ColorRole, CustomTheme, ThemeColor};
 use crate::ui::theme::color_math::contrast;
 use crate::ui::theme::{ColorDepth, Theme, color_math};
 
-/// Contrast below which text counts as unreadable. Comfortable contrast is left to the theme's author.
+/// Contrast ratio below which text counts as unreadable. More contrast is up to the theme's author.
 const LEAST: f64 = 1.5;
 
-/// Builds the theme for a colour depth. Also returns the meanings whose colours were replaced as unreadable.
+/// Builds the theme for a colour depth. Also returns the roles whose colours were replaced because they were
+/// unreadable.
 pub fn theme(own: &CustomTheme, depth: ColorDepth) -> (Theme, Vec<ColorRole>) {
     let mut theme = Theme::new(own.base, depth);
     if depth == ColorDepth::None {
@@ -78,7 +79,7 @@ fn paint(theme: &mut Theme, meaning: ColorRole, color: Color) {
     }
 }
 
-/// Returns the text styles of a meaning.
+/// Returns the styles whose text colour the role sets. Empty for roles that set a background.
 fn words(theme: &mut Theme, meaning: ColorRole) -> Vec<&mut Style> {
     match meaning {
         ColorRole::Ground | ColorRole::Panel | ColorRole::Selection => vec![],
@@ -118,7 +119,7 @@ fn is_known(color: Option<Color>) -> bool {
     color.is_some_and(|color| color != Color::Reset)
 }
 
-/// Returns black or white, whichever has more contrast to ` ground`.
+/// Returns black or white, whichever has more contrast to `ground`.
 fn readable_on(ground: Option<Color>) -> Color {
     let on = |words| contrast(words, ground.unwrap_or_default()).unwrap_or_default();
     if on(Color::Black) > on(Color::White) {
@@ -128,7 +129,8 @@ fn readable_on(ground: Option<Color>) -> Color {
     }
 }
 
-/// Makes normal text readable on ground, panel and selection.
+/// Replaces colours so that normal text is readable on the ground, the panel and the selection. Adds the roles of
+/// unreadable colours to `hidden`.
 fn fix_grounds(theme: &mut Theme, own: &CustomTheme, hidden: &mut Vec<ColorRole>) {
     let ground = theme.ground.bg;
     if is_known(ground) {
@@ -166,14 +168,14 @@ fn is_reversed(style: Style) -> bool {
     style.add_modifier.contains(Modifier::REVERSED)
 }
 
-/// Gives unreadable text the colour of normal text. Frames are exempt.
+/// Replaces unreadable text colours by the colour of normal text, and adds their roles to `hidden`. Frames are exempt.
 fn fix_words(theme: &mut Theme, hidden: &mut Vec<ColorRole>) {
     let mut grounds = vec![theme.ground.bg, theme.panel.bg];
     // A selection with its own text colour overrides the other text colours.
     if !is_reversed(theme.selection) && theme.selection.fg.is_none() {
         grounds.push(theme.selection.bg);
     }
-    // ` None` keeps the text colour of the background style.
+    // `None` keeps the text colour of the background style.
     let text = theme.text.fg;
     for meaning in ColorRole::ALL {
         if matches!(meaning, ColorRole::Text | ColorRole::Border) {

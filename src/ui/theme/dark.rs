@@ -4,7 +4,6 @@ use ratatui::style::Color;
 
 use crate::ui::theme::tones::{Tone, Tones};
 
-/// The colours of the theme.
 pub const TONES: Tones = Tones {
     ground: Tone([0x12, 0x16, 0x1c], 234, Color::Black),
     panel: Tone([0x1a, 0x20, 0x28], 235, Color::Black),

@@ -3,7 +3,7 @@
 /// The colours that the screen may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorDepth {
-    /// No colours, as `NO_COLOR` asks.
+    /// No colours, for example because `NO_COLOR` is set.
     None,
     /// The sixteen ANSI colours, as the terminal's palette defines them.
     #[default]

@@ -4,7 +4,6 @@ use ratatui::style::Color;
 
 use crate::ui::theme::tones::{Tone, Tones};
 
-/// The colours of the theme.
 pub const TONES: Tones = Tones {
     ground: Tone([0xfb, 0xfb, 0xf9], 231, Color::White),
     panel: Tone([0xf1, 0xf2, 0xef], 255, Color::White),

@@ -1,12 +1,13 @@
-//! Themes: every style, named by its meaning. The only folder that uses colours.
+//! Themes. A theme holds all styles of the screen, each named by its meaning. No other folder of `ui` uses colours.
 //!
 //! Headings are bold, secondary text is dim, and colour is used for meaning only. Symbols and words repeat that meaning,
 //! so that the screen also works without colour (`NO_COLOR`) and for colour-blind users.
 //!
 //! A new theme needs a name in [`ThemeName`], a file with its tones like `dark.rs`, and an arm in [`Theme::new`];
-//! `contrast.rs` then checks its contrast. Custom themes of users are built in `own.rs` from colours per [`ColorRole`].
+//! `contrast.rs` then checks its contrast. `custom.rs` builds the users' own themes, which set a colour per
+//! [`ColorRole`].
 
-/// Passes the field names of [`Theme`] to a macro.
+/// Calls the macro `$of` with the names of all fields of [`Theme`].
 #[cfg(test)]
 macro_rules! each_style {
     ($of:ident) => {
@@ -69,10 +70,10 @@ pub use crate::domain::custom_theme::ThemeChoice;
 pub use crate::domain::theme::ThemeName;
 pub use depth::ColorDepth;
 
-/// Every style of the screen.
+/// All styles of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
-    /// The background of the screen. Applied to a cell, it resets the cell's style.
+    /// The background of the screen. Drawing it over a cell resets the cell's style.
     pub ground: Style,
     /// The background of popups.
     pub panel: Style,
@@ -90,7 +91,7 @@ pub struct Theme {
     pub border_focused: Style,
     /// Frame of a pane that waits for the user.
     pub border_waiting: Style,
-    /// The selected row. Applied over the row's own styles.
+    /// The selected row. It is drawn over the styles of the row's text.
     pub selection: Style,
     /// Keys, names and other highlights.
     pub accent: Style,
@@ -106,7 +107,7 @@ pub struct Theme {
     pub waiting: Style,
     /// A button or key that approves.
     pub yes: Style,
-    /// A button or key that rejects. No more prominent than ` yes`.
+    /// A button or key that rejects. Must not be more prominent than `yes`.
     pub no: Style,
     /// Code and commands.
     pub code: Style,
@@ -128,9 +129,9 @@ pub struct Theme {
     pub number: Style,
     /// Comment in code.
     pub comment: Style,
-    /// Search match. Applied over the text's own style.
+    /// Search match. It is drawn over the text's own style.
     pub found: Style,
-    /// The current search match. Applied over the text's own style.
+    /// The current search match. It is drawn over the text's own style.
     pub found_here: Style,
     /// A message of the user.
     pub user: Style,
@@ -141,7 +142,7 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// Returns a built-in theme for a colour depth; without colours always [`ThemeName::Mono`].
+    /// Returns a built-in theme for a colour depth. Without colours, returns [`ThemeName::Mono`] for every name.
     pub fn new(name: ThemeName, depth: ColorDepth) -> Theme {
         match (name, depth) {
             (ThemeName::Mono, _) | (_, ColorDepth::None) => mono::theme(),
@@ -151,7 +152,7 @@ impl Theme {
         }
     }
 
-    /// Returns the chosen theme for a colour depth.
+    /// Returns the built-in or custom theme `choice` for a colour depth.
     pub fn of(choice: &ThemeChoice, depth: ColorDepth) -> Theme {
         match choice {
             ThemeChoice::BuiltIn(name) => Theme::new(*name, depth),
@@ -159,7 +160,7 @@ impl Theme {
         }
     }
 
-    /// Returns the meanings whose colours were replaced because they would be unreadable at this depth.
+    /// Returns the roles whose colours in a custom theme are replaced at this depth, because they would be unreadable.
     pub fn unreadable(choice: &ThemeChoice, depth: ColorDepth) -> Vec<ColorRole> {
         match choice {
             ThemeChoice::BuiltIn(_) => Vec::new(),
@@ -167,7 +168,7 @@ impl Theme {
         }
     }
 
-    /// Returns the style of everything behind a popup: dim text on the ground.
+    /// Returns the style of the screen behind a popup: dim text on the background of the screen.
     pub fn backdrop(&self) -> Style {
         Style::reset().patch(self.ground).patch(self.dim)
     }

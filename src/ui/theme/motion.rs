@@ -1,16 +1,16 @@
-//! Whether the spinner turns, and how fast.
+//! The animation of the spinner.
 
 use std::time::Duration;
 
-/// Whether the spinner turns.
+/// How much of the screen is animated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Motion {
-    /// It turns.
+    /// The spinner is animated.
     #[default]
     Full,
-    /// No animation; only counted seconds change.
+    /// Nothing is animated; only numbers of seconds change.
     Reduced,
 }
 
-/// The frame time of the spinner: 8 frames per second.
+/// How long the spinner shows one picture: 8 pictures per second.
 pub const SPIN: Duration = Duration::from_millis(125);

@@ -4,7 +4,6 @@ use ratatui::style::{Color, Modifier, Style};
 
 use crate::ui::theme::Theme;
 
-/// Returns the theme.
 pub fn theme() -> Theme {
     let plain = Style::new();
     let bold = plain.add_modifier(Modifier::BOLD);

@@ -1,12 +1,12 @@
-//! Themes with their own background: the colours and the styles that are made from them.
+//! Builds the styles of a theme with its own background from a few colours.
 
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::ui::theme::Theme;
 use crate::ui::theme::depth::ColorDepth;
 
-/// A colour as 24-bit RGB, as one of xterm's colours from 16 on, and as one of the sixteen. All three are chosen by hand:
-/// the nearest colour does not always have enough contrast.
+/// A colour for each colour depth: 24-bit RGB, an xterm colour from 16 to 255, and one of the sixteen ANSI colours. All
+/// three are chosen by hand, because the nearest colour does not always have enough contrast.
 #[derive(Debug, Clone, Copy)]
 pub struct Tone(pub [u8; 3], pub u8, pub Color);
 
@@ -39,7 +39,7 @@ pub struct Tones {
     pub dim: Tone,
     /// Frames.
     pub border: Tone,
-    /// Keys, names, the focus.
+    /// Keys, names and the frame of the focused pane.
     pub accent: Tone,
     /// Success.
     pub ok: Tone,
@@ -58,7 +58,7 @@ pub struct Tones {
 }
 
 impl Tones {
-    /// Returns the theme for a colour depth.
+    /// Returns the theme with these colours for a colour depth.
     pub fn theme(&self, depth: ColorDepth) -> Theme {
         let on = |tone: Tone| Style::new().fg(tone.color(depth));
         let under = |tone: Tone| Style::new().bg(tone.color(depth));

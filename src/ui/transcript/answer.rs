@@ -1,4 +1,4 @@
-//! The answer of a model: complete, or streamed so far.
+//! An answer of a model, either complete or the part that was streamed so far.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::head_tail_text::HeadTailText;
 use crate::ui::transcript::markdown::{Piece, Pieces};
 
-/// Maximum number of positions at which a text is parsed as a possible tool call.
+/// Maximum number of positions in a text at which JSON is parsed as a possible tool call.
 const LOOKS_MAX: usize = 16;
 
 #[derive(Debug, Default)]
@@ -16,9 +16,9 @@ pub struct Answer {
     pub thinking: HeadTailText,
     /// How long the model was thinking, in milliseconds; 0 if unknown.
     pub thought_ms: u64,
-    /// Whether the thinking is shown.
+    /// Whether the thinking is folded to one line or shown completely.
     pub fold: Fold,
-    /// Whether the answer is still being streamed.
+    /// The streaming state of the answer.
     pub progress: StreamState,
     /// Identifies the text of this answer within the transcript, as part of the key of cached layouts. Answers with the
     /// same text may share it.
@@ -60,7 +60,7 @@ impl Answer {
         out
     }
 
-    /// Appends text.
+    /// Appends text to the answer.
     pub fn push_text(&mut self, more: &str) {
         let before = self.text.epoch();
         self.text.push(more);
@@ -70,7 +70,7 @@ impl Answer {
         self.pieces.read(self.text.as_str());
     }
 
-    /// Appends thinking.
+    /// Appends text to the model's thinking.
     pub fn push_thinking(&mut self, more: &str) {
         self.thinking.push(more);
     }
@@ -87,14 +87,15 @@ impl Answer {
         self.text.is_blank() && self.thinking.is_blank()
     }
 
-    /// Iterates over the pieces of the text, each of which is laid out on its own.
-    pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
+    /// Returns the pieces of the text, each of which is laid out on its own.
+    pub fn pieces(&self) -> Vec<Piece> {
         self.pieces.of(self.text.as_str())
     }
 }
 
-/// Returns whether a text contains a tool call that was not sent as one: with some chat templates, models write calls
-/// as JSON, bare or in tags. Only the start of a line counts, so that a text about calls does not match.
+/// Returns whether a text contains a tool call as plain text: with some chat templates, models write calls into the
+/// answer as JSON, bare or in tags. Only a call at the start of a line counts, so that a text about calls does not
+/// match.
 pub fn contains_tool_call(text: &str) -> bool {
     const TAGS: [&str; 4] = [
         "<tool_call>",

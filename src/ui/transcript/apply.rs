@@ -1,8 +1,8 @@
 //! Applies events to a transcript.
 
-use crate::domain::ids::{CallId, Name};
+use crate::domain::ids::CallId;
 use crate::domain::text::{head_and_tail, one_line};
-use crate::protocol::EventKind;
+use crate::protocol::AgentEvent;
 use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::ui::text::count;
 use crate::ui::transcript::Transcript;
@@ -11,52 +11,45 @@ use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::entry::Entry;
 use crate::ui::transcript::run::{Progress, ToolRun};
 
-/// Maximum length of a prompt, in bytes.
+/// Maximum length of a prompt, in bytes. A longer prompt is cut in the middle.
 const PROMPT_MAX: usize = 256 * 1024;
-/// Maximum number of running calls that are tracked.
+/// Maximum number of running calls that are tracked. Beyond it, the oldest is no longer updated by its result.
 const RUNNING_MAX: usize = 256;
 
 impl Transcript {
-    /// Applies an event. Events of other agents are ignored.
-    pub fn apply(&mut self, agent: &Name, event: &EventKind) {
-        if agent_of(event) != Some(agent) {
-            return;
-        }
+    /// Applies an event of the agent whose conversation this is.
+    pub fn apply(&mut self, event: &AgentEvent) {
         match event {
-            EventKind::Prompted { text, .. } => {
+            AgentEvent::Prompted { text } | AgentEvent::SubagentStarted { prompt: text, .. } => {
                 self.push(CellKind::Prompt(head_and_tail(text, PROMPT_MAX)));
             }
-            EventKind::Injected { what, text, .. } => {
+            AgentEvent::ContextAdded { what, text } => {
                 self.push(CellKind::Injected(Box::new(Entry::new(what, text))));
             }
-            EventKind::TurnStarted { .. } => self.close_answer(),
-            EventKind::TextDelta { text, .. } => self.stream(|answer| answer.push_text(text)),
-            EventKind::ThinkingDelta { text, .. } => {
-                self.stream(|answer| answer.push_thinking(text));
-            }
-            EventKind::StreamReset { .. } => {
+            AgentEvent::TurnStarted => self.close_answer(),
+            AgentEvent::TextDelta { text } => self.stream(|answer| answer.push_text(text)),
+            AgentEvent::ThinkingDelta { text } => self.stream(|answer| answer.push_thinking(text)),
+            AgentEvent::StreamReset => {
                 if let Some(open) = self.open.take() {
                     self.log.remove(open);
                 }
             }
-            EventKind::Said {
+            AgentEvent::AnswerFinished {
                 text,
                 thinking,
                 thought_ms,
-                ..
             } => {
                 let mut answer = Answer::complete(text, thinking);
                 answer.thought_ms = *thought_ms;
                 self.complete_answer(answer);
             }
-            EventKind::ToolStarted {
+            AgentEvent::ToolStarted {
                 call,
                 tool,
                 on,
                 input,
-                ..
             } => self.begin_run(call, ToolRun::started(tool, on, input, &self.zone())),
-            EventKind::ToolOutput { call, chunk, .. } => {
+            AgentEvent::ToolOutput { call, chunk } => {
                 if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
                     self.log.change(*number, |kind| {
                         if let CellKind::Tool(run) = kind {
@@ -65,56 +58,31 @@ impl Transcript {
                     });
                 }
             }
-            EventKind::ToolFinished {
+            AgentEvent::ToolFinished {
                 call,
                 tool,
                 outcome,
                 output,
                 diff,
                 took_ms,
-                ..
             } => {
                 let zone = self.zone();
                 self.end_run(call, tool, |run| {
                     run.end(*outcome, output, diff, *took_ms, &zone);
                 });
             }
-            EventKind::TurnEnded { end, .. } => {
+            AgentEvent::TurnEnded { end } => {
                 self.close_answer();
                 self.abandon_runs();
                 if let Some(kind) = CellKind::ended(end) {
                     self.push(kind);
                 }
             }
-            EventKind::Notice { level, text, .. } => self.push_notice(*level, text),
-            EventKind::Compacted { compaction, .. } => {
+            AgentEvent::Compacted { compaction } => {
                 let entry = Entry::new(&self::compaction(compaction), "");
                 self.push(CellKind::Injected(Box::new(entry)));
             }
-            EventKind::SubagentStarted { prompt, .. } => {
-                self.push(CellKind::Prompt(head_and_tail(prompt, PROMPT_MAX)));
-            }
-            EventKind::CrewReady(_)
-            | EventKind::ModelsListed { .. }
-            | EventKind::ActivityChanged { .. }
-            | EventKind::UsageChanged { .. }
-            | EventKind::TodoChanged { .. }
-            | EventKind::JobChanged { .. }
-            | EventKind::JobOutput { .. }
-            | EventKind::BranchesChanged { .. }
-            | EventKind::HeadChanged { .. }
-            | EventKind::DiffShown { .. }
-            | EventKind::WorktreeJudged { .. }
-            | EventKind::BoardChanged { .. }
-            | EventKind::PersonActed { .. }
-            | EventKind::TeamChanged { .. }
-            | EventKind::LetterMoved { .. }
-            | EventKind::RequestChanged { .. }
-            | EventKind::SkillsChanged(_)
-            | EventKind::LimitsChanged(_)
-            | EventKind::RulesChanged { .. }
-            | EventKind::Refused { .. }
-            | EventKind::CrewAtRest => {}
+            _ => {}
         }
     }
 
@@ -122,7 +90,8 @@ impl Transcript {
         self.log.push(kind)
     }
 
-    /// Adds to the answer that is being streamed, or starts one. Notices do not end it.
+    /// Changes the answer that is being streamed with `add`. Starts a new answer if none is open; a notice does not end
+    /// an answer.
     fn stream(&mut self, add: impl FnOnce(&mut Answer)) {
         let number = match self.open {
             Some(open) if self.log.index(open).is_some() => open,
@@ -211,7 +180,7 @@ impl Transcript {
         self.running.clear();
     }
 
-    /// Marks the running calls as abandoned: their turn is over, so their results are late or missing.
+    /// Marks the running calls as abandoned, because their turn has ended and their results are late or missing.
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {
@@ -223,48 +192,7 @@ impl Transcript {
     }
 }
 
-/// Returns the agent that an event belongs to, if any.
-fn agent_of(event: &EventKind) -> Option<&Name> {
-    match event {
-        EventKind::Prompted { agent, .. }
-        | EventKind::Injected { agent, .. }
-        | EventKind::TurnStarted { agent }
-        | EventKind::TextDelta { agent, .. }
-        | EventKind::ThinkingDelta { agent, .. }
-        | EventKind::StreamReset { agent }
-        | EventKind::Said { agent, .. }
-        | EventKind::ToolStarted { agent, .. }
-        | EventKind::ToolOutput { agent, .. }
-        | EventKind::ToolFinished { agent, .. }
-        | EventKind::TurnEnded { agent, .. }
-        | EventKind::ActivityChanged { agent, .. }
-        | EventKind::UsageChanged { agent, .. }
-        | EventKind::Compacted { agent, .. }
-        | EventKind::SubagentStarted { agent, .. }
-        | EventKind::TodoChanged { agent, .. } => Some(agent),
-        EventKind::Notice { agent, .. } => agent.as_ref(),
-        EventKind::CrewReady(_)
-        | EventKind::ModelsListed { .. }
-        | EventKind::JobChanged { .. }
-        | EventKind::JobOutput { .. }
-        | EventKind::BranchesChanged { .. }
-        | EventKind::HeadChanged { .. }
-        | EventKind::DiffShown { .. }
-        | EventKind::WorktreeJudged { .. }
-        | EventKind::BoardChanged { .. }
-        | EventKind::PersonActed { .. }
-        | EventKind::TeamChanged { .. }
-        | EventKind::LetterMoved { .. }
-        | EventKind::RequestChanged { .. }
-        | EventKind::SkillsChanged(_)
-        | EventKind::LimitsChanged(_)
-        | EventKind::RulesChanged { .. }
-        | EventKind::Refused { .. }
-        | EventKind::CrewAtRest => None,
-    }
-}
-
-/// Describes a compaction.
+/// Returns a one-line description of a compaction, such as `3 old tool results pruned: 9k → 4k tokens`.
 pub fn compaction(compaction: &Compaction) -> String {
     let sizes = format!(
         "{} → {} tokens",

@@ -1,4 +1,4 @@
-//! A group of consecutive calls of the same tool, folded into one header line.
+//! A group of consecutive calls of the same tool, which can be folded into one header line.
 //!
 //! The header is a cell of its own, before the first call. It is hidden while the group is small. Its counts are
 //! updated as calls start and end, so that drawing it does not visit the calls.
@@ -6,7 +6,7 @@
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::run::{Progress, ToolRun};
 
-/// Minimum number of calls for a header.
+/// Minimum number of calls for which the group has a visible header.
 pub const GROUP_MIN: usize = 3;
 
 /// The header of a call group.
@@ -19,17 +19,17 @@ pub struct CallGroup {
     pub running: usize,
     /// Number of failed calls.
     pub failed: usize,
-    /// Number of calls that ended without a result.
+    /// Number of calls whose turn ended before their result arrived.
     pub abandoned: usize,
-    /// Subject of the first call.
+    /// Subject of the first call, such as a path or a command.
     pub first: String,
     /// Subject of the last call.
     pub last: String,
-    /// Whether all calls have the same subject.
+    /// Whether all calls so far have the same subject.
     pub is_same: bool,
     /// Error of the first call that failed; empty if none failed or the error is unknown.
     pub first_error: String,
-    /// Whether the calls are shown one by one.
+    /// Whether only the header is shown, or the header and the calls.
     pub fold: Fold,
 }
 
@@ -47,12 +47,12 @@ impl CallGroup {
         self.len >= GROUP_MIN
     }
 
-    /// Returns whether the header is shown instead of the calls.
+    /// Returns whether the header is shown and the calls are hidden.
     pub fn hides(&self) -> bool {
         self.is_shown() && self.fold == Fold::Folded
     }
 
-    /// Adds a call.
+    /// Counts a new call of the group.
     pub fn add(&mut self, run: &ToolRun) {
         self.len += 1;
         self.count(run.progress, |n| n + 1);
@@ -64,7 +64,7 @@ impl CallGroup {
         self.last.clone_from(&run.on);
     }
 
-    /// Updates the counts after a call changed from `before`.
+    /// Updates the counts after the progress of a call changed from `before`.
     pub fn update(&mut self, before: Progress, run: &ToolRun) {
         self.count(before, |n| n.saturating_sub(1));
         self.count(run.progress, |n| n + 1);
@@ -83,7 +83,8 @@ impl CallGroup {
         *count = change(*count);
     }
 
-    /// Returns the state of the group: running, failed or abandoned if any call is, otherwise done.
+    /// Returns the progress of the group: running if any call runs, else failed if any call failed, else abandoned if
+    /// any call was abandoned, else done.
     pub fn progress(&self) -> Progress {
         if self.running > 0 {
             Progress::Running
@@ -96,7 +97,7 @@ impl CallGroup {
         }
     }
 
-    /// Summarizes the calls that are not done, such as `2 running · 1 failed`; empty if all are.
+    /// Returns the numbers of calls that are not done, such as `2 running · 1 failed`; empty if all are done.
     pub fn result(&self) -> String {
         let words = [
             (self.running, "running"),

@@ -13,34 +13,33 @@ use crate::ui::transcript::run::{Progress, ToolRun};
 #[derive(Debug)]
 pub struct TranscriptCell {
     pub kind: CellKind,
-    /// Changes with every modification and is unique within a transcript. Identifies a cached layout.
+    /// Changes with every modification of the cell and is unique within the transcript. A part of the key of cached
+    /// layouts.
     pub version: u64,
-    /// Number of search matches in it.
+    /// Number of search matches in the cell.
     pub found: usize,
-    /// Number of the group header if the cell is a call in a group.
+    /// The number of the group header's cell if the cell is a call in a group.
     pub calls: Option<u64>,
-    /// Number of entries before it, including dropped ones. Group headers are not entries.
+    /// Number of entries before the cell, including dropped ones. Group headers are not entries.
     pub entries: u64,
 }
 
 /// Content of a cell.
 #[derive(Debug)]
 pub enum CellKind {
-    /// A prompt.
+    /// A prompt of the user.
     Prompt(String),
-    /// An answer of the model.
     Answer(Box<Answer>),
-    /// A tool call.
     Tool(Box<ToolRun>),
     /// The header of a group of calls of the same tool.
     CallGroup(Box<CallGroup>),
-    /// Another entry of the conversation, such as a message from a teammate.
+    /// Text that crewdeck added to the conversation, such as a message from a teammate or a claimed task.
     Injected(Box<Entry>),
-    /// A notice of crewdeck: severity, text and hint (may be empty).
+    /// A notice of crewdeck: its severity, text and hint. The hint may be empty.
     Notice(NoticeLevel, String, String),
 }
 
-/// Whether a cell is folded.
+/// Whether a cell is shown as one line or completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fold {
     /// Shown as one line.
@@ -59,12 +58,10 @@ impl Fold {
     }
 }
 
-/// Determines spacing: a blank row separates cells of different groups.
+/// The group of a cell for spacing. A blank row separates adjacent cells of different groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpacingGroup {
-    /// Prompts.
     User,
-    /// Answers.
     Model,
     /// Tool calls, entries and notices.
     Activity,
@@ -94,7 +91,7 @@ impl CellKind {
         }
     }
 
-    /// Returns the fold state, if the cell can be folded.
+    /// Returns the fold state; `None` if the cell cannot be folded.
     pub fn fold(&mut self) -> Option<&mut Fold> {
         match self {
             CellKind::Tool(run) => Some(&mut run.fold),
@@ -119,7 +116,7 @@ impl CellKind {
         }
     }
 
-    /// Returns the length of the texts in the cell, in bytes.
+    /// Returns the total length of the texts in the cell, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             CellKind::Prompt(text) => text.len(),
@@ -131,8 +128,8 @@ impl CellKind {
         }
     }
 
-    /// Counts the matches in the cell, folded or not. The original text is searched; of a long output, only the lines
-    /// that an open cell shows.
+    /// Returns the number of matches in the cell, whether it is folded or not. The original text is searched. Of a long
+    /// output, only the lines that an open cell shows are searched.
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {
@@ -162,7 +159,7 @@ impl CellKind {
         }
     }
 
-    /// Returns the noun for the message `Copied …`.
+    /// Returns the noun for the status message `Copied …`.
     pub fn name(&self) -> &'static str {
         match self {
             CellKind::Prompt(_) => "the prompt",
@@ -199,7 +196,7 @@ impl CellKind {
         }
     }
 
-    /// Returns the notice for the end of a turn; `None` if the turn ended normally.
+    /// Returns the notice cell for the end of a turn; `None` if the turn ended normally.
     pub fn ended(end: &TurnEnd) -> Option<CellKind> {
         match end {
             TurnEnd::Done => None,

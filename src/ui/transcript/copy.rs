@@ -4,26 +4,26 @@ use crate::domain::text::{escape_control_chars, one_line};
 use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::{Transcript, markdown};
 
-/// Maximum number of code blocks that are offered, newest first.
+/// Maximum number of code blocks in the list of copyable parts. The newest are listed.
 const BLOCKS_MAX: usize = 20;
-/// Maximum number of answers that are searched for code blocks, newest first.
+/// Maximum number of answers, from the newest, that are searched for code blocks.
 const ANSWERS_MAX: usize = 50;
-/// Maximum length of a copied conversation, in bytes. Of a longer one, the newest entries are copied.
+/// Maximum length of a copied conversation, in bytes. Of a longer conversation, the newest entries are copied.
 const WHOLE_MAX: usize = 1024 * 1024;
 
 /// A part of a conversation that can be copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Portion {
-    /// A cell, by number.
+    /// The cell with this number.
     Cell(u64),
-    /// A code block of an answer, by cell number and index.
+    /// A code block of an answer: the number of the answer's cell and the index of the block, from 0.
     Code(u64, usize),
     /// The whole conversation.
     Whole,
 }
 
 impl Transcript {
-    /// Lists what can be copied, most likely first, each with a label and its first line.
+    /// Returns the parts that can be copied, most likely first, each with a label and its first line.
     pub fn copyable_portions(&self) -> Vec<(Portion, String, String)> {
         let mut out = Vec::new();
         let gist = |text: &str| one_line(text.trim_start().lines().next().unwrap_or_default());
@@ -70,7 +70,7 @@ impl Transcript {
         out
     }
 
-    /// Returns the text of a portion, if it still exists.
+    /// Returns the text of a portion; `None` if it was dropped from the conversation.
     pub fn portion_text(&self, portion: &Portion) -> Option<String> {
         match portion {
             Portion::Cell(number) => self
@@ -84,7 +84,7 @@ impl Transcript {
         }
     }
 
-    /// Returns a noun for the selected cell and its text.
+    /// Returns a noun for the selected cell, such as `the answer`, and the text of the cell.
     pub fn selected_text(&self) -> Option<(&'static str, String)> {
         let number = self.log.selected?;
         let name = self.kind(number)?.name();

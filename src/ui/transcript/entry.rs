@@ -1,4 +1,5 @@
-//! Other entries of a conversation: messages, claimed tasks, results of background jobs. Folded, an entry is one line.
+//! Entries that crewdeck added to a conversation: messages, claimed tasks, results of background jobs. A folded entry
+//! is one line.
 
 use ratatui::text::Span;
 
@@ -8,16 +9,16 @@ use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::fold;
 use crate::ui::transcript::layout::{LayoutParams, SelectionMark, plain};
 
-/// Maximum length of the stored text, in bytes.
+/// Maximum length of the stored text, in bytes. A longer text is cut in the middle.
 const TEXT_MAX: usize = 256 * 1024;
-/// Maximum number of rows of an open entry.
+/// Maximum number of rows of an open entry. Of more rows, the first and the last are shown.
 const ROWS_MAX: usize = 1000;
-/// Minimum width, in columns, for a preview of the folded text.
+/// Minimum free width, in columns, at which a folded entry shows a preview of its text.
 const LEAST_GIST: usize = 12;
 
 #[derive(Debug, Default)]
 pub struct Entry {
-    /// One-line description.
+    /// A one-line description of the entry, such as `message from alice`.
     pub what: String,
     /// The full text; empty if the description says everything.
     pub text: String,
@@ -40,7 +41,7 @@ impl Entry {
         }
     }
 
-    /// Returns whether there is a text to unfold.
+    /// Returns whether the entry has a text, which an open entry shows.
     pub fn is_foldable(&self) -> bool {
         !self.text.is_empty()
     }
@@ -50,12 +51,12 @@ impl Entry {
         self.what.starts_with("message from ")
     }
 
-    /// Returns the length of the texts, in bytes.
+    /// Returns the total length of the texts in the entry, in bytes.
     pub fn bytes(&self) -> usize {
         self.what.len() + self.text.len()
     }
 
-    /// Returns the text to copy.
+    /// Returns the whole text of the entry, for copying.
     pub fn whole(&self) -> String {
         if self.text.is_empty() {
             self.what.clone()
@@ -64,7 +65,8 @@ impl Entry {
         }
     }
 
-    /// Returns the rows: the description with a preview of the text, or with the full text below it.
+    /// Returns the rows of the entry: the description, followed by a preview of the text if folded, or by the whole
+    /// text below it if open.
     pub(super) fn rows(
         &self,
         mark: SelectionMark,

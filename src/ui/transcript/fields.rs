@@ -1,5 +1,5 @@
-//! Renders JSON tool inputs and outputs as readable fields: one name and value per line, a task as a sentence, times as
-//! dates. No I/O.
+//! Renders JSON inputs and outputs of tools as readable fields, each with a name and a value. Tasks are rendered as a
+//! sentence and timestamps as dates. No I/O.
 //!
 //! Nothing is omitted except `null` and the empty fields of a task.
 
@@ -11,19 +11,20 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::head_and_tail;
 use crate::domain::timestamp::Timestamp;
 
-/// Maximum number of fields of one call. A last field gives the number of omitted ones.
+/// Maximum number of fields of one call. Of more fields, the first are shown, with a note about the number of others.
 const FIELDS_MAX: usize = 100;
-/// Maximum depth of nested fields; deeper values are shown as JSON.
+/// Maximum nesting depth of fields. Deeper values are shown as JSON.
 const DEPTH_MAX: usize = 3;
-/// Range of numbers shown as times in fields named like times: seconds since the epoch, from 2001 to 2286.
+/// Numbers in this range are shown as times if the field's name is that of a time. In seconds since the epoch, from
+/// 2001 to 2286.
 const TIMES: std::ops::Range<f64> = 1e9..1e10;
-/// In list items, these fields are shown without their names.
+/// Names that are omitted before their values in a list item.
 const PLAIN: [&str; 6] = ["id", "text", "name", "subject", "content", "status"];
 
-/// A name and its value. A sentence has no name.
+/// A name and its value. The name is empty if the value is a whole sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Field {
-    /// The name, with underscores replaced by blanks; indented by two blanks per nesting level.
+    /// The name, with underscores replaced by blanks and indented by two blanks per nesting level.
     pub name: String,
     /// The value, in one or more lines.
     pub value: String,
@@ -43,15 +44,15 @@ impl Field {
     }
 }
 
-/// The rendered output of a tool.
+/// The output of a tool, rendered as fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutputFields {
-    /// Summary for the folded line; may be empty.
+    /// A summary for the line of the folded call; may be empty.
     pub summary: String,
     pub fields: Vec<Field>,
 }
 
-/// Renders an input. The values together take about `max` bytes at most; a cut is marked.
+/// Renders the input of a tool. All values together have at most about `max` bytes; a longer value is cut and marked.
 pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     let fields = match input {
         Value::Null => Vec::new(),
@@ -70,8 +71,8 @@ pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     bounded(fields, max)
 }
 
-/// Renders an output that is a JSON object or array, without the fields that `input` already shows. `None` for other
-/// outputs.
+/// Renders the output of a tool if it is a JSON object or array, else returns `None`. Omits the fields that `input`
+/// already shows.
 pub fn of_output(
     output: &str,
     input: &[Field],
@@ -220,7 +221,7 @@ fn item(item: &Value, zone: &TimeZone) -> String {
         .join(" · ")
 }
 
-/// Renders a scalar or an empty list; other values are shown as JSON.
+/// Renders a single value: scalars as text, an empty list as `none`, other values as JSON.
 fn one_value(name: &str, value: &Value, zone: &TimeZone) -> String {
     let is_time = name == "timestamp" || name.ends_with("_at");
     match value {
@@ -237,7 +238,7 @@ fn one_value(name: &str, value: &Value, zone: &TimeZone) -> String {
     }
 }
 
-/// Returns whether numbers in a field of this name are task IDs.
+/// Returns whether numbers in a field with this name are task numbers.
 fn names_tasks(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "task"
@@ -259,7 +260,7 @@ fn time(at: f64, zone: &TimeZone) -> String {
         .to_string()
 }
 
-/// Limits the fields to [`FIELDS_MAX`] and their values to about `max` bytes in total.
+/// Cuts the fields to [`FIELDS_MAX`], and their values to about `max` bytes in total.
 fn bounded(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
     let more = fields.len().saturating_sub(FIELDS_MAX);
     fields.truncate(FIELDS_MAX);
@@ -275,7 +276,7 @@ fn bounded(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
     fields
 }
 
-/// Returns the fields as text to copy.
+/// Returns the fields as plain text for copying, one name and value per line.
 pub fn text(fields: &[Field]) -> String {
     let line = |field: &Field| match (field.name.as_str(), field.value.as_str()) {
         ("", value) => value.to_string(),

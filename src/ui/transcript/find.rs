@@ -1,7 +1,7 @@
 //! Text search in a cell, and the positions of the matches in its rows.
 //!
-//! A blank in the pattern matches a line break, and line breaks inside a match are skipped. So wrapping does not change
-//! what is found.
+//! A blank in the pattern also matches a line break. Line breaks inside a match are skipped, so that wrapping does not
+//! change which texts are found.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub struct Needle {
 /// A match in the rows of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchMatch {
-    /// Row, first column and width of each part; at least one. A wrapped match has several parts.
+    /// The row, first column and width of each part of the match. A match that is wrapped has one part per row.
     pub parts: Vec<(usize, usize, usize)>,
 }
 
@@ -28,12 +28,12 @@ impl Needle {
         (!words.trim().is_empty()).then_some(Needle { pattern })
     }
 
-    /// Counts the matches in `text`; they do not overlap.
+    /// Returns the number of matches in `text` that do not overlap.
     pub fn count(&self, text: &str) -> usize {
         self.matches(text).count()
     }
 
-    /// Iterates over the byte ranges of the matches in `text`.
+    /// Returns the byte ranges of the matches in `text`, from the start.
     pub fn matches<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
         let mut from = 0;
         std::iter::from_fn(move || {
@@ -49,7 +49,7 @@ impl Needle {
         })
     }
 
-    /// Returns the next position at or after `from` where the first character of the pattern occurs.
+    /// Returns the byte offset, at or after `from`, of the next occurrence of the pattern's first character.
     fn find_first_char(&self, text: &str, from: usize) -> Option<usize> {
         let first = *self.pattern.first()?;
         let rest = text.get(from..)?;
@@ -84,7 +84,7 @@ fn chars_match(sign: char, other: char) -> bool {
     sign == other || sign == lower(other) || (sign == ' ' && other == '\n')
 }
 
-/// Lowercases one character to one character, so that positions do not shift.
+/// Returns the lower-case form of a character as exactly one character, so that positions do not shift.
 fn lower(sign: char) -> char {
     if sign.is_ascii() {
         sign.to_ascii_lowercase()
@@ -93,7 +93,7 @@ fn lower(sign: char) -> char {
     }
 }
 
-/// Returns the matches in `rows`. Margins are not searched.
+/// Returns the matches in the rows of a cell. Margins are not searched.
 pub fn find_matches<'a>(needle: &Needle, rows: impl Iterator<Item = &'a Row>) -> Vec<SearchMatch> {
     let mut text = String::new();
     // Byte offset of each row in `text`, and the width of its margin.

@@ -1,4 +1,4 @@
-//! Draws a tool call: folded in one line, or open with input, changes and output.
+//! Draws a tool call: folded to one line, or open with input, changes and output.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -14,22 +14,23 @@ use crate::ui::transcript::layout::{LayoutParams, SelectionMark};
 use crate::ui::transcript::run::{Progress, ToolRun};
 use crate::ui::transcript::tool_display::{OutputKind, tool_display};
 
-/// Maximum number of lines of output or diff of an open call.
+/// Maximum number of lines of output or diff of an open call. Of more lines, the first and the last are shown.
 const LINES_MAX: usize = 200;
 /// Maximum number of rows of one field of an open call.
 const FIELD_ROWS: usize = 60;
-/// Maximum width of field names, in columns; longer names are cut.
+/// Maximum width of field names, in columns. Longer names are cut.
 const NAME_MAX: usize = 16;
 /// Maximum number of rows of one output line.
 const ROWS_OF_LINE: usize = 60;
 /// Maximum number of rows of the user's answer below a folded call.
 const ANSWER_ROWS: usize = 8;
-/// Number of output lines shown of a running call.
+/// Maximum number of output lines shown of a running call: the last ones.
 const LIVE_LINES: usize = 5;
-/// Minimum width, in columns, that the subject of a call keeps before its result is dropped.
+/// Minimum width, in columns, for the subject of a call. If the result leaves less, the result is not shown.
 const ON_LEAST: usize = 16;
 
-/// Returns the rows of a call.
+/// Returns the rows of a tool call. `ink` is the number of visible characters before it and is increased by those of
+/// the call.
 pub fn rows(
     run: &ToolRun,
     mark: SelectionMark,
@@ -90,7 +91,8 @@ pub fn rows(
     out
 }
 
-/// Draws the user's answer in the user's style, with a marker that separates it from text of the tool.
+/// Draws the output of a question to the user. The user's answer has the style of user text and a mark that separates
+/// it from text of the tool.
 fn answer_rows(output: &str, rows: usize, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
     // Journals of older versions use the second form.
     let starts = ["The user answers: ", "The person answers: "];
@@ -147,8 +149,8 @@ pub fn call_group(calls: &CallGroup, mark: SelectionMark, page: LayoutParams<'_>
     out
 }
 
-/// Returns the subjects of the first and the last call. If they do not both fit into `room`, parenthesized parts are
-/// removed: `alice … carol`.
+/// Returns the subjects of the first and the last call. If they do not both fit into `room` columns, parts in
+/// parentheses are removed.
 fn shorten_pair(calls: &CallGroup, room: usize) -> (&str, &str) {
     let (first, last) = (calls.first.as_str(), calls.last.as_str());
     if width(first) + width(last) <= room {
@@ -158,7 +160,7 @@ fn shorten_pair(calls: &CallGroup, room: usize) -> (&str, &str) {
     (first, last)
 }
 
-/// Content of the first line of a call.
+/// The content of the first line of a call or group.
 struct CallLine<'a> {
     progress: Progress,
     name: &'a str,
@@ -218,7 +220,7 @@ fn call_line_row(run: &CallLine<'_>, mark: SelectionMark, page: LayoutParams<'_>
     Row::decoration(row.spans, 0)
 }
 
-/// Builds a row of limited width.
+/// Builds a row of limited width from parts. Parts that do not fit are cut.
 struct RowBuilder {
     spans: Vec<Span<'static>>,
     room: usize,
@@ -239,7 +241,7 @@ impl RowBuilder {
     }
 }
 
-/// Returns the part of a line that a terminal would show after the last carriage return.
+/// Returns the part of a line that a terminal would show: the text after the last carriage return.
 fn visible_part(line: &str) -> &str {
     line.trim_end_matches('\r')
         .rsplit('\r')
@@ -247,7 +249,7 @@ fn visible_part(line: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// Draws one line that is cut, not wrapped.
+/// Draws one line of text in one row. A longer text is cut.
 fn cut_line(text: &str, style: Style, page: LayoutParams<'_>) -> Row {
     let mut row = RowBuilder::new(page.columns);
     row.put("  ", Style::default());
@@ -270,7 +272,7 @@ fn block(text: &str, style: Style, page: LayoutParams<'_>, ink: &mut usize) -> V
     wrap(&words, page.columns, &margin, Break::Anywhere, ink)
 }
 
-/// Draws names and values in two columns; long values wrap within theirs.
+/// Draws names and values in two columns. Long values wrap within the second column.
 fn field_rows(
     fields: &[Field],
     wide: usize,
@@ -301,14 +303,14 @@ fn field_rows(
     out
 }
 
-/// Iterates over the lines of a long text that an open call shows: the first and the last ones.
+/// Returns the lines of a long text that an open call shows: the first and the last.
 pub fn shown_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_end();
     let (head, tail) = split_ends(text);
     head.lines().chain(tail.lines())
 }
 
-/// Splits off the first and the last lines of a text; a short text is returned whole as the first part.
+/// Returns the first and the last lines of a long text as two parts. A short text is returned as the first part.
 fn split_ends(text: &str) -> (&str, &str) {
     let mut breaks = text.match_indices('\n').map(|(at, _)| at);
     if breaks.clone().nth(LINES_MAX - 1).is_none() {
@@ -320,7 +322,7 @@ fn split_ends(text: &str) -> (&str, &str) {
     (&text[..head], text.get(tail + 1..).unwrap_or_default())
 }
 
-/// Draws the first and the last lines of a text, and the number of omitted lines between them.
+/// Draws the first and the last lines of an output, with the number of omitted lines between them.
 fn output_rows(text: &str, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
     let all: Vec<&str> = text.trim_end().lines().collect();
     if all.iter().all(|l| l.is_empty()) {
@@ -335,7 +337,7 @@ fn output_rows(text: &str, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> 
     })
 }
 
-/// Draws the first and the last elements of `all`, and the number of omitted ones between them.
+/// Draws the first and the last elements of `all` with `rows`, and the number of omitted elements between them.
 fn elide_lines<T>(
     all: &[T],
     page: LayoutParams<'_>,
@@ -366,7 +368,7 @@ fn elide_lines<T>(
     out
 }
 
-/// Keeps the first and the last of `rows`, with a row for the number of omitted ones between them.
+/// Reduces `rows` to at most `max` rows and a row with the number of omitted ones between the first and the last.
 pub fn elide_rows(mut rows: Vec<Row>, max: usize, page: LayoutParams<'_>) -> Vec<Row> {
     if rows.len() <= max {
         return rows;

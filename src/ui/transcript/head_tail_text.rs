@@ -1,30 +1,31 @@
-//! Bounded text that grows: keeps the beginning and the end, and marks what was cut between them.
+//! A growing text of bounded size. Keeps the beginning and the end, with a mark about the cut part between them.
 
 /// Number of bytes kept from the beginning.
 const HEAD: usize = 128 * 1024;
 /// Minimum number of bytes kept from the end.
 const TAIL: usize = 96 * 1024;
-/// Number of bytes removed per cut. Between cuts, the end does not move, so its layout stays valid.
+/// Number of bytes that one cut removes. The end does not move between cuts, so its layout stays valid.
 const STEP: usize = 32 * 1024;
 
-/// Text of at most 256 KiB plus a mark. The result depends only on the whole text, not on how it was split into chunks.
+/// A text of at most 256 KiB plus a mark. Its content depends only on the whole text pushed, not on how the text was
+/// split into chunks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeadTailText {
     text: String,
-    /// Offset at which the end begins: after the head, or after the mark.
+    /// Byte offset at which the end begins: after the mark.
     tail: usize,
     cut: usize,
-    /// Number of cuts. Offsets into the text are valid while it does not change.
+    /// Number of cuts. A byte offset into the text is valid until this number changes.
     epoch: u32,
 }
 
 impl HeadTailText {
-    /// Returns the text, with the mark if it was cut.
+    /// Returns the text, including the mark if it was cut.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the number of cuts.
+    /// Returns the number of cuts so far. A byte offset into the text is valid until this number changes.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
@@ -42,7 +43,7 @@ impl HeadTailText {
                 self.text.push_str(more);
                 return;
             }
-            let (fits, rest) = more.split_at(border(more, room));
+            let (fits, rest) = more.split_at(more.ceil_char_boundary(room));
             self.text.push_str(fits);
             self.cut_step();
             more = rest;
@@ -50,12 +51,9 @@ impl HeadTailText {
     }
 
     fn cut_step(&mut self) {
-        let head = (0..=HEAD)
-            .rev()
-            .find(|at| self.text.is_char_boundary(*at))
-            .unwrap_or(0);
+        let head = self.text.floor_char_boundary(HEAD);
         let start = if self.cut == 0 { head } else { self.tail };
-        let end = border(&self.text, start + STEP);
+        let end = self.text.ceil_char_boundary(start + STEP);
         self.cut += end - start;
         let mark = format!("\n\n[… {} bytes cut here …]\n\n", self.cut);
         self.text.replace_range(head..end, &mark);
@@ -72,13 +70,6 @@ impl From<&str> for HeadTailText {
     }
 }
 
-/// Returns the first character boundary at or after `at`.
-fn border(text: &str, at: usize) -> usize {
-    (at..text.len())
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or(text.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,7 +83,7 @@ mod tests {
                 let mut grown = HeadTailText::default();
                 let mut rest = whole.as_str();
                 while !rest.is_empty() {
-                    let (some, more) = rest.split_at(border(rest, size));
+                    let (some, more) = rest.split_at(rest.ceil_char_boundary(size));
                     grown.push(some);
                     rest = more;
                 }

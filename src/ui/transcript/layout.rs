@@ -15,7 +15,7 @@ use crate::ui::transcript::markdown::{
 use crate::ui::transcript::thinking::thinking_rows;
 use crate::ui::transcript::{fold, markdown};
 
-/// Shown below an answer that contains a tool call as text.
+/// The warning below an answer that contains a tool call as text.
 pub const CALL_AS_TEXT_WARNING: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
 
 /// Whether a cell is selected.
@@ -25,22 +25,22 @@ pub enum SelectionMark {
     Unselected,
 }
 
-/// What precedes a cell; determines the spacing above it.
+/// What is above a cell, which decides the spacing before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Above {
     /// Nothing: the cell is the first one.
     Nothing,
-    /// This many dropped entries.
+    /// This number of entries was dropped from the transcript.
     Dropped(u64),
-    /// A cell of the same group.
+    /// A cell of the same spacing group: no blank row.
     Close,
-    /// A cell of another group.
+    /// A cell of another spacing group: one blank row.
     Apart,
-    /// The header of the call group that hides this cell.
+    /// The header of the call group that hides the cell, so that the cell has no rows.
     Hidden,
 }
 
-/// Parameters of a layout.
+/// The width and the theme of a layout.
 #[derive(Debug, Clone, Copy)]
 pub struct LayoutParams<'a> {
     /// Width in columns.
@@ -48,7 +48,7 @@ pub struct LayoutParams<'a> {
     pub theme: &'a Theme,
 }
 
-/// The rows of a cell, in parts that can be replaced individually.
+/// The rows of a cell, in parts that can be laid out again one by one.
 #[derive(Debug, Default)]
 pub struct CellLayout {
     parts: Vec<LayoutPart>,
@@ -58,20 +58,20 @@ pub struct CellLayout {
 
 #[derive(Debug, Default)]
 struct LayoutPart {
-    /// The piece of an answer that the part shows.
+    /// The piece of the answer that the part shows; `None` for other text.
     piece: Option<PieceKey>,
     rows: Vec<Row>,
-    /// Number of visible characters in it.
+    /// Number of visible characters in the part.
     ink: usize,
-    /// State for the part that follows.
+    /// The state that the next part continues from, such as an open list.
     continuation: Continuation,
-    /// Column measurements of its first table.
+    /// Column measurements of the first table in the part.
     measured: Option<TableMeasure>,
-    /// The layout that it shares with the other pieces of its table.
+    /// The layout that the part shares with the other pieces of its table.
     shared: Option<TableLayout>,
 }
 
-/// Identifies a piece of an answer; its text never changes.
+/// Identifies a piece of an answer. Two pieces with the same key have the same text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PieceKey {
     origin: u64,
@@ -95,7 +95,7 @@ impl CellLayout {
         self.parts.iter().map(|p| p.rows.len()).sum()
     }
 
-    /// Returns the number of rows that were laid out again.
+    /// Returns the number of rows that were laid out again instead of being reused.
     pub fn fresh(&self) -> usize {
         self.fresh
     }
@@ -111,7 +111,7 @@ impl CellLayout {
         self.parts.push(part);
     }
 
-    /// Iterates over the rows from index `skip` on.
+    /// Returns the rows from index `skip` on.
     pub fn rows(&self, skip: usize) -> impl Iterator<Item = &Row> {
         let mut skip = skip;
         self.parts.iter().flat_map(move |part| {
@@ -121,7 +121,7 @@ impl CellLayout {
         })
     }
 
-    /// Returns the number of visible characters before a row.
+    /// Returns the number of visible characters before the row with index `line`.
     pub fn ink_of(&self, mut line: usize) -> usize {
         let mut before = 0;
         for part in &self.parts {
@@ -153,7 +153,8 @@ impl CellLayout {
     }
 }
 
-/// Lays out a cell. Reuses parts of `old` that show the same text; `old` must have the same width and theme.
+/// Lays out a cell. Reuses the parts of `old`, the previous layout of the cell, that show the same text; `old` must
+/// have the same width and theme.
 pub fn lay_out(
     kind: &CellKind,
     above: Above,
@@ -205,7 +206,7 @@ pub fn lay_out(
     CellLayout::from_part(LayoutPart::rows(head, ink))
 }
 
-/// Wraps a short text in one style; continuation rows are indented.
+/// Wraps a short text in one style. Continuation rows are indented.
 pub(super) fn plain(text: &str, style: Style, page: LayoutParams<'_>) -> Vec<Row> {
     let margin = Margin::hanging(vec![], vec!["  ".into()]);
     let words = [Span::styled(escape_control_chars(text), style)];
@@ -225,9 +226,9 @@ fn answer_rows(
     }
     let mut out = CellLayout::from_part(LayoutPart::rows(head, ink));
     let mut known = old.map_or_else(Vec::new, |old| old.parts);
-    let mut text_above = TextAbove::None;
+    let mut has_text_above = false;
     let mut continuation = Continuation::default();
-    let pieces: Vec<markdown::Piece> = answer.pieces().collect();
+    let pieces = answer.pieces();
     let goes_on = |_: &markdown::Piece, next: &markdown::Piece| is_table(next);
     for run in pieces.chunk_by(goes_on) {
         // After the head, the parts correspond to the pieces, in order.
@@ -252,14 +253,14 @@ fn answer_rows(
                     answer,
                     wanted(place),
                     (continuation, common),
-                    text_above,
+                    has_text_above,
                     page,
                 );
                 out.fresh += part.rows.len();
                 part
             });
             if !part.rows.is_empty() {
-                text_above = TextAbove::Some;
+                has_text_above = true;
             }
             continuation = part.continuation;
             parts.push(part);
@@ -280,12 +281,12 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Redraws the pieces of one table whose column widths or rules differ from what all pieces need now. Returns the
-/// number of rows that were laid out.
+/// Lays out again the pieces of one table whose column widths or rules differ from those that all pieces need together.
+/// Returns the number of rows that were laid out.
 fn align_table_pieces(
     parts: &mut [LayoutPart],
     answer: &Answer,
-    above: TextAbove,
+    has_text_above: bool,
     page: LayoutParams<'_>,
 ) -> usize {
     let mut natural_widths: Vec<usize> = Vec::new();
@@ -315,43 +316,33 @@ fn align_table_pieces(
             Rules::None
         };
         let common = TableLayout { rules, ..plain };
-        let mut text_above = above;
+        let mut has_text_above = has_text_above;
         for part in parts.iter_mut() {
             if part.shared.as_ref() != Some(&common)
                 && let Some(piece) = part.piece.take()
             {
                 // Neither a list nor code continues into a table or between its pieces.
                 let before = (Continuation::default(), Some(common.clone()));
-                *part = lay_out_piece(answer, piece, before, text_above, page);
+                *part = lay_out_piece(answer, piece, before, has_text_above, page);
                 fresh += part.rows.len();
             }
-            text_above = TextAbove::Some;
+            has_text_above = true;
         }
     }
     fresh
 }
 
-fn text_before(parts: &[LayoutPart]) -> TextAbove {
+/// Returns whether an earlier piece of the same answer drew any rows.
+fn text_before(parts: &[LayoutPart]) -> bool {
     // The first part is the head.
-    if parts.iter().skip(1).any(|part| !part.rows.is_empty()) {
-        TextAbove::Some
-    } else {
-        TextAbove::None
-    }
-}
-
-/// Whether an earlier piece of the same answer drew any rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TextAbove {
-    None,
-    Some,
+    parts.iter().skip(1).any(|part| !part.rows.is_empty())
 }
 
 fn lay_out_piece(
     answer: &Answer,
     piece: PieceKey,
     (before, shared): (Continuation, Option<TableLayout>),
-    above: TextAbove,
+    has_text_above: bool,
     page: LayoutParams<'_>,
 ) -> LayoutPart {
     let text = answer.text.as_str();
@@ -368,7 +359,7 @@ fn lay_out_piece(
         page.theme,
     );
     // A continued block gets no blank row.
-    if above == TextAbove::Some && !rows.is_empty() && piece.place.joint == Joint::Apart {
+    if has_text_above && !rows.is_empty() && piece.place.joint == Joint::Apart {
         rows.insert(0, Row::default());
     }
     LayoutPart {

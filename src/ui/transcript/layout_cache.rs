@@ -1,4 +1,4 @@
-//! Cache of the layouts of visible cells.
+//! A cache of the layouts of cells that were visible recently.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::ui::theme::Theme;
 use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, SelectionMark, lay_out};
 use crate::ui::transcript::log::CellLog;
 
-/// Maximum number of cached rows. Beyond it, only layouts used in the last frame are kept.
+/// Maximum number of cached rows. Beyond it, all layouts are dropped that the last frame did not use.
 const ROWS_KEPT: usize = 8_000;
 
 /// Cached layouts for one width and one theme.
@@ -17,7 +17,7 @@ pub struct LayoutCache {
     cached: HashMap<u64, CachedLayout>,
     rows: usize,
     frame: u64,
-    /// Number of rows laid out so far, as a measure of work.
+    /// Number of rows laid out so far, which measures the work done.
     work: usize,
 }
 
@@ -27,12 +27,12 @@ struct CachedLayout {
     version: u64,
     above: Above,
     mark: SelectionMark,
-    /// The frame in which it was last used.
+    /// The frame in which the layout was last used.
     frame: u64,
 }
 
 impl LayoutCache {
-    /// Starts a frame. A change of width or theme clears the cache.
+    /// Starts a frame. Clears the cache if the width or the theme has changed.
     pub fn begin(&mut self, columns: usize, theme: &Theme) {
         if self.columns != columns || self.theme.as_ref() != Some(theme) {
             *self = LayoutCache {
@@ -54,7 +54,7 @@ impl LayoutCache {
         self.columns
     }
 
-    /// Returns the number of rows laid out so far.
+    /// Returns the number of rows laid out so far, which measures the work done.
     pub fn work(&self) -> usize {
         self.work
     }
@@ -65,7 +65,7 @@ impl LayoutCache {
         self.cached.len()
     }
 
-    /// Returns the layout of a cell, given its index.
+    /// Returns the layout of the cell at index `at`, from the cache if the cell has not changed.
     pub fn get(&mut self, log: &CellLog, at: usize) -> &CellLayout {
         let number = log.number(at);
         let cell = log.cell(at);

@@ -10,28 +10,29 @@ use crate::ui::transcript::layout::{Above, SelectionMark};
 use crate::ui::transcript::run::ToolRun;
 use crate::ui::transcript::tool_display::{Grouping, tool_display};
 
-/// Maximum number of cells. The oldest are dropped first, and the view shows how many.
+/// Maximum number of cells. Beyond it, the oldest are dropped, and the view shows how many.
 pub const CELLS_MAX: usize = 10_000;
-/// Maximum total size of all cells, in bytes; beyond it, the oldest are dropped.
+/// Maximum total size of all cells, in bytes. Beyond it, the oldest are dropped.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Estimated size of a cell without its texts, in bytes.
 const CELL_OVERHEAD: usize = 512;
 
-/// The cells, oldest first. Numbers start at 0 and never change.
+/// The cells of a transcript, oldest first. A cell's number counts from 0 and never changes; its index changes when
+/// older cells are dropped.
 #[derive(Debug, Default)]
 pub struct CellLog {
     cells: VecDeque<TranscriptCell>,
-    /// Number of dropped cells, which is also the number of the first remaining cell.
+    /// Number of dropped cells. It is also the number of the first remaining cell.
     dropped: u64,
-    /// Estimated total size, in bytes.
+    /// Estimated total size of all cells, in bytes.
     bytes: usize,
-    /// Number of entries ever added, that is, of cells that are not group headers.
+    /// Number of entries added so far. An entry is a cell that is not a group header.
     entries: u64,
-    /// The last version that was assigned.
+    /// The last [`TranscriptCell::version`] that was assigned.
     version: u64,
-    /// Number of the selected cell.
+    /// The number of the selected cell.
     pub selected: Option<u64>,
-    /// The search pattern; `found` is the number of its matches.
+    /// The search pattern. The next field, `found`, is the number of its matches in all cells.
     needle: Option<Needle>,
     found: usize,
 }
@@ -57,7 +58,8 @@ impl CellLog {
         self.next() - 1
     }
 
-    /// Adds a call, to the group of preceding calls of the same tool where calls are grouped. Returns its number.
+    /// Adds a tool call and returns the number of its cell. A call of a tool whose calls are grouped joins the group of
+    /// the preceding calls of the same tool, or starts a new group.
     pub fn push_call(&mut self, run: ToolRun) -> u64 {
         if tool_display(&run.tool).grouping == Grouping::Separate {
             return self.push(CellKind::Tool(Box::new(run)));
@@ -92,7 +94,7 @@ impl CellLog {
         number
     }
 
-    /// Returns whether a call is selected or open. Such a call is not hidden by its group.
+    /// Returns whether the call in cell `number` is selected or open. Such a call must not be hidden by its group.
     fn is_in_use(&self, number: u64) -> bool {
         let is_open = |at: usize| match &self.cells[at].kind {
             CellKind::Tool(run) => run.fold == Fold::Open,
@@ -105,7 +107,7 @@ impl CellLog {
         self.selected == Some(number) || self.index(number).is_some_and(is_open)
     }
 
-    /// Returns the index of the group header that hides the cell at an index, if it is hidden.
+    /// Returns the index of the group header that hides the cell at index `at`; `None` if the cell is visible.
     pub fn hidden_by(&self, at: usize) -> Option<usize> {
         let line = self.index(self.cells.get(at)?.calls?)?;
         match &self.cells[line].kind {
@@ -118,12 +120,14 @@ impl CellLog {
         }
     }
 
-    /// Returns the index, or that of the group header if the cell is hidden.
+    /// Returns the index of the visible cell that stands for the cell at index `at`: the cell itself, or the group
+    /// header that hides it.
     pub fn shown(&self, at: usize) -> usize {
         self.hidden_by(at).unwrap_or(at)
     }
 
-    /// Returns the index of the next visible cell in constant time, however many are hidden in between.
+    /// Returns the index of the visible cell after the cell at index `at`. Takes constant time, however many cells are
+    /// hidden in between.
     pub fn next_shown(&self, at: usize) -> Option<usize> {
         let hidden = match &self.cells.get(at)?.kind {
             CellKind::CallGroup(calls) if calls.hides() => calls.len,
@@ -137,12 +141,12 @@ impl CellLog {
         Some(at + 1 + hidden).filter(|next| *next < self.cells.len())
     }
 
-    /// Returns the index of the previous visible cell.
+    /// Returns the index of the visible cell before the cell at index `at`.
     pub fn prev_shown(&self, at: usize) -> Option<usize> {
         Some(self.shown(at.checked_sub(1)?))
     }
 
-    /// Returns the number of entries from the cell `number` on, including dropped ones.
+    /// Returns the number of entries from the cell `number` on. Dropped entries count, too.
     pub fn entries_from(&self, number: u64) -> u64 {
         if number >= self.next() {
             return 0;
@@ -152,17 +156,17 @@ impl CellLog {
         before + self.entries - first.map_or(self.entries, |cell| cell.entries)
     }
 
-    /// Enforces the bounds.
+    /// Drops the oldest cells until the log is within [`CELLS_MAX`] and [`BYTES_MAX`].
     fn trim(&mut self) {
         self.shrink(BYTES_MAX);
     }
 
-    /// Returns the estimated total size, in bytes.
+    /// Returns the estimated total size of all cells, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Drops the oldest cells until the total size is at most `bytes`. The newest cell stays.
+    /// Drops the oldest cells until the total size is at most `bytes`. The newest cell always stays.
     pub fn shrink(&mut self, bytes: usize) {
         while self.cells.len() > CELLS_MAX || (self.bytes > bytes && self.cells.len() > 1) {
             if let Some(oldest) = self.cells.pop_front() {
@@ -175,7 +179,7 @@ impl CellLog {
         self.selected = self.selected.filter(|n| *n >= first);
     }
 
-    /// Modifies a cell, if it still exists.
+    /// Modifies the cell `number`, unless it was dropped. Updates its group header and the selection.
     pub fn change(&mut self, number: u64, change: impl FnOnce(&mut CellKind)) {
         let Some(at) = self.index(number) else {
             return;
@@ -215,7 +219,7 @@ impl CellLog {
         }
     }
 
-    /// Removes a cell. Later cells keep their numbers: unless the cell is the last one, an empty cell remains.
+    /// Removes a cell. Later cells keep their numbers: if the cell is not the last one, an empty cell takes its place.
     pub fn remove(&mut self, number: u64) {
         if number + 1 == self.next() {
             if let Some(last) = self.cells.pop_back() {
@@ -229,7 +233,7 @@ impl CellLog {
         }
     }
 
-    /// Sets the search pattern and counts its matches in all cells.
+    /// Sets the search pattern, or removes it, and counts its matches in all cells.
     pub fn search(&mut self, needle: Option<Needle>) {
         self.needle = needle;
         self.found = 0;
@@ -239,22 +243,21 @@ impl CellLog {
         }
     }
 
-    /// Returns the search pattern.
     pub fn needle(&self) -> Option<&Needle> {
         self.needle.as_ref()
     }
 
-    /// Returns the number of matches in all cells.
+    /// Returns the number of search matches in all cells.
     pub fn found(&self) -> usize {
         self.found
     }
 
-    /// Returns the number of matches in the cells before an index.
+    /// Returns the number of search matches in the cells before index `at`.
     pub fn found_before(&self, at: usize) -> usize {
         self.cells.range(..at).map(|c| c.found).sum()
     }
 
-    /// Returns the index of the nearest cell with a match, before or after `at`.
+    /// Returns the index of the nearest cell with a search match after `at`, or before it for [`Way::Back`].
     pub fn next_found(&self, at: usize, way: Way) -> Option<usize> {
         let holds = |at: &usize| self.cells[*at].found > 0;
         match way {
@@ -263,7 +266,7 @@ impl CellLog {
         }
     }
 
-    /// Returns the index of the first cell with a match, or of the last one when searching backward.
+    /// Returns the index of the first cell with a search match, or of the last one for [`Way::Back`].
     pub fn first_found(&self, way: Way) -> Option<usize> {
         let holds = |cell: &TranscriptCell| cell.found > 0;
         match way {
@@ -272,7 +275,7 @@ impl CellLog {
         }
     }
 
-    /// Iterates over the numbers of the prompts.
+    /// Returns the cell numbers of the prompts, oldest first.
     pub fn prompts(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
         let is_prompt =
             |(_, cell): &(usize, &TranscriptCell)| matches!(cell.kind, CellKind::Prompt(_));
@@ -280,12 +283,10 @@ impl CellLog {
         cells.map(|(at, _)| self.number(at))
     }
 
-    /// Returns the number of cells.
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Returns the cell at an index.
     pub fn cell(&self, at: usize) -> &TranscriptCell {
         &self.cells[at]
     }
@@ -300,13 +301,13 @@ impl CellLog {
         self.dropped + at as u64
     }
 
-    /// Returns the index of a cell, if it still exists.
+    /// Returns the index of the cell `number`; `None` if the cell was dropped or does not exist yet.
     pub fn index(&self, number: u64) -> Option<usize> {
         let at = usize::try_from(number.checked_sub(self.dropped)?).ok()?;
         (at < self.cells.len()).then_some(at)
     }
 
-    /// Iterates over the numbers of visible cells that can be folded.
+    /// Returns the numbers of the visible cells that can be folded, oldest first.
     pub fn foldable(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
         let is_foldable = |(at, cell): &(usize, &TranscriptCell)| {
             cell.kind.is_foldable() && self.hidden_by(*at).is_none()
@@ -315,7 +316,7 @@ impl CellLog {
         cells.map(|(at, _)| self.number(at))
     }
 
-    /// Returns what precedes the cell at an index.
+    /// Returns what is above the cell at index `at`, for the spacing before it.
     pub fn above(&self, at: usize) -> Above {
         if self.hidden_by(at).is_some() {
             return Above::Hidden;
@@ -337,7 +338,7 @@ impl CellLog {
         }
     }
 
-    /// Returns whether the cell at an index is selected.
+    /// Returns whether the cell at index `at` is selected.
     pub fn mark(&self, at: usize) -> SelectionMark {
         if self.selected == Some(self.number(at)) {
             SelectionMark::Selected

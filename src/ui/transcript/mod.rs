@@ -1,10 +1,10 @@
 //! The conversation of one agent: prompts, answers, tool calls and notices as cells, with scrolling, search and
 //! copying.
 //!
-//! [`Transcript::apply`] turns events into cells, which `log` stores: `answer`, `entry`, and `run` with its `fields`;
-//! `calls` groups consecutive calls of a tool. `layout`, `fold` and `markdown` turn a cell into rows, `follow` is the
-//! scroll position, `search` and `find` search, and `view` draws. The number of cells ([`CELLS_MAX`]), the length of
-//! their texts and the rows of an open cell are bounded.
+//! [`Transcript::apply`] turns events into cells, which `log` stores. The content of a cell is an `answer`, an `entry`,
+//! or a `run` with its `fields`; `call_group` groups consecutive calls of a tool. `layout`, `fold` and `markdown` turn
+//! a cell into rows, `scroll` is the scroll position, `search` and `find` search, and `view` draws. The number of cells
+//! ([`CELLS_MAX`]), the length of their texts and the rows of an open cell are bounded.
 
 mod answer;
 pub(in crate::ui) mod apply;
@@ -56,28 +56,27 @@ use crate::ui::widgets::scrollbar::ScrollPosition;
 #[derive(Debug, Default)]
 pub struct Transcript {
     log: CellLog,
-    /// Number of the cell with the answer that is being streamed.
+    /// The number of the cell with the answer that is being streamed.
     open: Option<u64>,
-    /// The origin of the last answer.
+    /// The last [`Answer::origin`](answer::Answer::origin) that was assigned.
     origin: u64,
-    /// The running calls and the numbers of their cells.
+    /// The running calls, each with the number of its cell.
     running: VecDeque<(CallId, u64)>,
     place: ScrollAnchor,
     /// Time zone for displayed times; `None` means UTC.
     zone: Option<TimeZone>,
     search: Option<Box<Search>>,
-    /// Layouts reused between scroll steps; only filled while the newest row is not followed. A cache: it always equals
-    /// the result of [`layout::lay_out`].
+    /// Layouts that scroll steps reuse; empty while the view follows the newest row. A cache: it always equals the
+    /// result of [`layout::lay_out`].
     scratch: LayoutCache,
 }
 
 impl Transcript {
-    /// Creates an empty transcript.
     pub fn new() -> Transcript {
         Transcript::default()
     }
 
-    /// Creates an empty transcript that displays times in a zone.
+    /// Creates an empty transcript that displays times in `zone`; `None` means UTC.
     pub fn with_time_zone(zone: Option<TimeZone>) -> Transcript {
         Transcript {
             zone,
@@ -89,13 +88,13 @@ impl Transcript {
         self.zone.clone().unwrap_or(TimeZone::UTC)
     }
 
-    /// Adds a notice of crewdeck, reduced to one line.
+    /// Adds a notice of crewdeck to the conversation, as one line.
     pub fn push_notice(&mut self, level: NoticeLevel, text: &str) {
         let text = crate::domain::text::one_line(text);
         self.push(CellKind::Notice(level, text, String::new()));
     }
 
-    /// Returns the estimated size in bytes.
+    /// Returns the estimated size of all cells, in bytes.
     pub fn bytes(&self) -> usize {
         self.log.bytes()
     }
@@ -107,13 +106,13 @@ impl Transcript {
         last.is_some_and(|at| self.log.cell(at).kind.text().ends_with(words))
     }
 
-    /// Drops the oldest cells until the size is at most `bytes`. The newest cell stays. The view shows how many are
-    /// gone.
+    /// Drops the oldest cells until the size is at most `bytes`. The newest cell always stays. The view shows how many
+    /// entries were dropped.
     pub fn shrink(&mut self, bytes: usize) {
         self.log.shrink(bytes);
     }
 
-    /// Scrolls a view of the given size.
+    /// Scrolls the view, which has the size `viewport`.
     pub fn scroll(&mut self, by: Scroll, viewport: Viewport) {
         if by == Scroll::Bottom {
             self.log.selected = None;
@@ -131,12 +130,12 @@ impl Transcript {
         });
     }
 
-    /// Returns the scrollbar state for a view of the given size.
+    /// Returns the scroll position for the scrollbar of a view with the size `viewport`.
     pub fn scroll_state(&self, viewport: Viewport) -> Option<ScrollPosition> {
         self.scroll_state_at(&self.place, viewport)
     }
 
-    /// Like [`Transcript::scrolled`], for another scroll position.
+    /// Like [`Transcript::scroll_state`], but at the scroll position `place`.
     pub fn scroll_state_at(
         &self,
         place: &ScrollAnchor,
@@ -147,7 +146,8 @@ impl Transcript {
         place.scrolled(&self.log, &mut layouts, viewport.rows())
     }
 
-    /// Returns the scroll position after applying `by` to another position than the current one.
+    /// Returns the scroll position that `by` leads to from `place`. The transcript's own scroll position does not
+    /// change.
     pub fn scroll_from(
         &self,
         mut place: ScrollAnchor,
@@ -160,8 +160,8 @@ impl Transcript {
         place
     }
 
-    /// Returns the scroll position with `above` scrollbar units above the view, as [`Transcript::scroll_state_at`] counts
-    /// them.
+    /// Returns the scroll position at which `above` scrollbar units are above the view. [`Transcript::scroll_state_at`]
+    /// uses the same units.
     pub fn anchor_at_offset(&self, above: usize, viewport: Viewport) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
@@ -170,7 +170,7 @@ impl Transcript {
         place
     }
 
-    /// Scrolls so that `above` scrollbar units lie above the view, as [`Transcript::scrolled`] counts them.
+    /// Scrolls so that `above` scrollbar units are above the view. [`Transcript::scroll_state`] uses the same units.
     pub fn jump(&mut self, above: usize, viewport: Viewport) {
         self.with_layouts(viewport, |place, log, layouts, rows| {
             place.jump(above, log, layouts, rows);
@@ -182,20 +182,20 @@ impl Transcript {
         self.place == ScrollAnchor::Following
     }
 
-    /// Returns the number of cells that arrived below the view and were not visible yet.
+    /// Returns the number of entries that arrived below the view and were never visible.
     pub fn unread_below(&self) -> usize {
         self.place.unread(&self.log)
     }
 
-    /// Selects the previous cell that can be folded, such as a tool call or an answer with thinking; the last one if
-    /// none is selected.
+    /// Selects the previous cell that can be folded, such as a tool call or an answer with thinking. If no cell is
+    /// selected, selects the last such cell.
     pub fn select_prev(&mut self) {
         let before = self.log.selected.unwrap_or(u64::MAX);
         let prev = self.log.foldable().rev().find(|n| *n < before);
         self.log.selected = prev.or(self.log.selected);
     }
 
-    /// Selects the next cell that can be folded; the last one if none is selected.
+    /// Selects the next cell that can be folded. If no cell is selected, selects the last such cell.
     pub fn select_next(&mut self) {
         let next = match self.log.selected {
             Some(at) => self.log.foldable().find(|n| *n > at),
@@ -204,7 +204,7 @@ impl Transcript {
         self.log.selected = next.or(self.log.selected);
     }
 
-    /// Opens or folds the selected cell; if none is selected, selects the last tool call first.
+    /// Opens or folds the selected cell. If no cell is selected, selects the last tool call first.
     pub fn toggle_selected(&mut self) {
         if self.log.selected.is_none() {
             let is_tool = |n: &u64| {
@@ -228,7 +228,8 @@ impl Transcript {
         }
     }
 
-    /// Scrolls by as little as possible so that the selected cell is visible, or at least its first row.
+    /// Scrolls by as little as possible so that the selected cell is visible. Of a cell higher than the view, at least
+    /// the first row is visible.
     pub fn reveal_selected(&mut self, viewport: Viewport) {
         if let Some(at) = self.log.selected.and_then(|n| self.log.index(n)) {
             self.with_layouts(viewport, |place, log, layouts, rows| {
@@ -237,7 +238,7 @@ impl Transcript {
         }
     }
 
-    /// Records that `call` started `subagent`.
+    /// Records that the running tool call `call` started `subagent`.
     pub fn record_subagent(&mut self, call: &CallId, subagent: &Name) {
         if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
             self.log.change(*number, |kind| {
@@ -248,7 +249,8 @@ impl Transcript {
         }
     }
 
-    /// Returns the subagent that the selected call started; if none is selected, that of the last call.
+    /// Returns the subagent that the selected tool call started, or the last call if none is selected. `None` if that
+    /// call started no subagent.
     pub fn selected_subagent(&self) -> Option<&Name> {
         let subagent = |number: u64| match &self.log.cell(self.log.index(number)?).kind {
             CellKind::Tool(run) => run.subagent.as_ref(),

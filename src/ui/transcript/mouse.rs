@@ -1,11 +1,12 @@
-//! Mouse clicks in a transcript: a click opens or folds a tool call or a call group.
+//! Mouse clicks in a transcript, which open or fold a tool call or a call group.
 
 use crate::ui::transcript::Transcript;
 use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::scroll::Viewport;
 
 impl Transcript {
-    /// Selects the tool call in a row of the view and opens or folds it. Does nothing for other cells.
+    /// Selects the tool call or group header in row `row` of the view, and opens or folds it. Does nothing for other
+    /// cells.
     pub fn toggle_at(&mut self, row: usize, viewport: Viewport) {
         let mut found = None;
         self.with_layouts(viewport, |place, log, layouts, rows| {

@@ -1,4 +1,4 @@
-//! A tool call: its input, progress, output and the one-line summaries of both.
+//! A tool call: its input, progress and output, and one-line summaries of input and output.
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -12,51 +12,54 @@ use crate::ui::transcript::fields as transcript_fields;
 use crate::ui::transcript::fields::{Field, OutputFields};
 use crate::ui::transcript::tool_display::{OutputKind, tool_display};
 
-/// Starts of the note in a tool result that a program was left running, current and older forms.
+/// The starts of the note in a tool result about a program that the command left running, in its current and its older
+/// form.
 const LEFT_RUNNING: &[&str] = &[
     "[The command exited but left a program running.",
     "[The command left a program running;",
 ];
 
-/// Maximum length of the stored output and diff of a finished call, in bytes.
+/// Maximum length of the stored output of a finished call, and of its diff, in bytes. Longer texts are cut in the
+/// middle.
 const OUTPUT_MAX: usize = 256 * 1024;
-/// Maximum length of the stored output of a running call, in bytes. The end is kept.
+/// Number of bytes at the end of a running call's output that are always stored. At most twice as many are stored.
 const LIVE_MAX: usize = 16 * 1024;
-/// Maximum length of the stored input, in bytes.
+/// Maximum length of the stored input, in bytes. Longer values are cut.
 const INPUT_MAX: usize = 16 * 1024;
-/// Maximum width of an output that is shown in the folded line itself, in columns.
+/// Maximum width of a one-line output that is shown in the folded line itself, in columns.
 const SUMMARY_WIDTH_MAX: usize = 40;
 
-/// State of a tool call.
+/// The state of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     Running,
-    /// It succeeded.
+    /// The call succeeded.
     Done,
-    /// A failure.
+    /// The call returned an error.
     Failed,
-    /// The turn ended before the call did.
+    /// The turn ended before the call.
     Abandoned,
 }
 
-/// A tool call. Its texts are stored unescaped; they are escaped when drawn.
+/// A tool call. Its texts are stored as received; drawing escapes control characters.
 #[derive(Debug)]
 pub struct ToolRun {
     pub tool: String,
-    /// What the call acts on, in one line; may be empty.
+    /// What the call acts on, such as a path or a command, in one line; may be empty.
     pub on: String,
     /// The input as fields; may be empty.
     pub input: Vec<Field>,
     pub progress: Progress,
-    /// The end of the output while the call runs; afterward the bounded output, unless it is in `output_fields`.
+    /// While the call runs, the end of its output. Afterward the whole output, shortened if too long, or empty if
+    /// `output_fields` has it.
     pub output: String,
-    /// The output as fields, if it was JSON.
+    /// The output as fields if it was JSON; otherwise empty.
     pub output_fields: Vec<Field>,
-    /// Summary of `output_fields`; may be empty.
+    /// One-line summary of `output_fields`; may be empty.
     pub summary: String,
-    /// The change as a unified diff; may be empty.
+    /// The changes to files as a unified diff; may be empty.
     pub diff: String,
-    /// Duration in milliseconds.
+    /// Duration of the call in milliseconds; 0 while it runs.
     pub took_ms: u64,
     /// The subagent that the call started.
     pub subagent: Option<Name>,
@@ -81,7 +84,7 @@ impl ToolRun {
         }
     }
 
-    /// Appends output of the running call.
+    /// Appends output of the running call. Only about the last [`LIVE_MAX`] bytes are kept.
     pub fn append_output(&mut self, chunk: &str) {
         // A chunk can be longer than the limit.
         self.output.push_str(tail(chunk, LIVE_MAX));
@@ -90,7 +93,7 @@ impl ToolRun {
         }
     }
 
-    /// Ends the call.
+    /// Ends the call with its outcome, output, diff and duration.
     pub fn end(
         &mut self,
         outcome: Outcome,
@@ -124,14 +127,14 @@ impl ToolRun {
         self.took_ms = took_ms;
     }
 
-    /// Returns the length of the texts, in bytes.
+    /// Returns the total length of the call's texts, in bytes.
     pub fn bytes(&self) -> usize {
         let fields =
             |all: &[Field]| -> usize { all.iter().map(|f| f.name.len() + f.value.len()).sum() };
         fields(&self.input) + fields(&self.output_fields) + self.output.len() + self.diff.len()
     }
 
-    /// Returns the text to copy.
+    /// Returns the call as text for copying: its tool and subject, input, diff and output.
     pub fn text(&self) -> String {
         let head = format!("{} {}", self.tool, self.on);
         let fields = [&self.input, &self.output_fields].map(|f| transcript_fields::text(f));
@@ -151,7 +154,8 @@ impl ToolRun {
         parts.join("\n")
     }
 
-    /// Summarizes the result and the duration: `exit 1`, `12 lines`, `+3 −1`, or a short output itself.
+    /// Returns a summary of the result and the duration, separated by `·`: `exit 1`, `12 lines`, `+3 −1`, or a short
+    /// output itself.
     pub fn result(&self) -> String {
         // For a subagent, Enter opens its answer and `o` its conversation.
         let mut words: Vec<String> = self.subagent.iter().map(ToString::to_string).collect();
@@ -174,7 +178,7 @@ impl ToolRun {
         words.join(" · ")
     }
 
-    /// Returns the error of a failed call, in one line.
+    /// Returns the error of a failed call in one line, taken from its output.
     pub fn error_line(&self) -> String {
         // A command reports its error at the end of the output, a tool at the beginning.
         let mut lines = self.output.lines().filter(|l| !l.trim().is_empty());
@@ -189,7 +193,8 @@ impl ToolRun {
     }
 }
 
-/// Returns how a command ended, from the bracketed last line of its output.
+/// Returns how a command ended, such as `exit 1` or `timed out`, from the last line of its output if that is in
+/// brackets.
 fn ended_by(output: &str) -> Option<String> {
     let last = output.trim_end().lines().next_back()?;
     let inside = last.strip_prefix('[')?.strip_suffix(']')?;
@@ -232,11 +237,9 @@ pub fn duration(ms: u64) -> String {
     }
 }
 
-/// Returns at most the last `max` bytes of `text`, starting at a character boundary.
+/// Returns the last `max` bytes of `text`, or fewer to start at a character boundary.
 fn tail(text: &str, max: usize) -> &str {
-    let start = text.len().saturating_sub(max);
-    let start = (start..text.len()).find(|at| text.is_char_boundary(*at));
-    start.map_or("", |at| &text[at..])
+    &text[text.ceil_char_boundary(text.len().saturating_sub(max))..]
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Scroll position of a transcript: it follows the newest row, or stays at a row while new content arrives.
+//! The scroll position of a transcript. The view either follows the newest row, or keeps a row at its top while new
+//! content arrives.
 
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::transcript::layout::Above;
@@ -6,12 +7,12 @@ use crate::ui::transcript::layout_cache::LayoutCache;
 use crate::ui::transcript::log::CellLog;
 use crate::ui::widgets::scrollbar::ScrollPosition;
 
-/// Size of the view, in terminal cells.
+/// Size of the visible part of a transcript, in terminal cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
-    /// Columns.
+    /// Width in columns.
     pub width: u16,
-    /// Rows.
+    /// Height in rows.
     pub height: u16,
 }
 
@@ -27,45 +28,45 @@ impl Viewport {
     }
 }
 
-/// Scrollbar units per cell.
+/// Number of scrollbar units per cell. The scrollbar counts fractions of cells.
 const PARTS: usize = 1000;
 
-/// Scroll position.
+/// The scroll position of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ScrollAnchor {
-    /// Follows the newest row.
+    /// The newest row is at the bottom of the view.
     #[default]
     Following,
-    /// Keeps a row at the top of the view.
+    /// This row stays at the top of the view.
     Anchored(AnchoredRow),
 }
 
 /// The row at the top of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnchoredRow {
-    /// Number of the cell.
+    /// Number of the cell that contains the row.
     cell: u64,
     /// Index of the row within the cell, at width `columns`.
     line: usize,
-    /// Width at which `line` was determined.
+    /// The width in columns for which `line` is valid.
     columns: usize,
-    /// Number of visible characters of the cell before the row; finds the row at another width.
+    /// Number of visible characters of the cell before the row. It identifies the row at other widths.
     ink: usize,
-    /// Number of the first cell that was not visible yet.
+    /// Number of the first cell that was never visible.
     unseen: u64,
 }
 
-/// Position of a row.
+/// Position of a row in the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowPosition {
-    /// Index of the cell.
+    /// Index of the cell that contains the row.
     pub at: usize,
     /// Index of the row within the cell.
     pub line: usize,
 }
 
 impl ScrollAnchor {
-    /// Returns the number of new cells that were not visible yet.
+    /// Returns the number of new entries that were never visible.
     pub fn unread(&self, log: &CellLog) -> usize {
         match self {
             ScrollAnchor::Following => 0,
@@ -76,7 +77,8 @@ impl ScrollAnchor {
         }
     }
 
-    /// Returns the position of the first visible row, if there is any. Lays out only visible cells.
+    /// Returns the position of the first visible row in a view of `rows` rows; `None` if the transcript is empty. Lays
+    /// out only visible cells.
     pub fn top(
         &self,
         log: &CellLog,
@@ -105,7 +107,7 @@ impl ScrollAnchor {
         Some(RowPosition { at, line }.min(end))
     }
 
-    /// Moves the view by `by`, of which `rows` rows are visible.
+    /// Scrolls the view, which shows `rows` rows.
     pub fn scroll(&mut self, by: Scroll, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let page = rows.saturating_sub(1).max(1);
         let half = rows.div_ceil(2);
@@ -121,7 +123,8 @@ impl ScrollAnchor {
         }
     }
 
-    /// Scrolls by as little as possible so that the cell is visible, or at least its first row.
+    /// Scrolls by as little as possible so that the cell at index `at` is visible. Of a cell higher than the view, at
+    /// least the first row is visible.
     pub fn reveal(&mut self, at: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let Some(top) = self.top(log, layouts, rows) else {
             return;
@@ -142,7 +145,7 @@ impl ScrollAnchor {
         self.anchor_at(goal, log, layouts, rows);
     }
 
-    /// Scrolls a row into view with some context above it. Does nothing if the row is visible.
+    /// Scrolls so that a row is visible, with some rows above it. Does nothing if the row is already visible.
     pub fn reveal_row(
         &mut self,
         row: RowPosition,
@@ -160,7 +163,8 @@ impl ScrollAnchor {
         }
     }
 
-    /// Scrolls a cell to the top of the view, if enough follows below it.
+    /// Scrolls so that the cell at index `at` is at the top of the view. Near the end of the transcript, the view
+    /// follows the newest row instead.
     pub fn anchor_cell(
         &mut self,
         at: usize,
@@ -196,8 +200,8 @@ impl ScrollAnchor {
         Some((top.at, last))
     }
 
-    /// Returns the scrollbar state. It counts fractions of cells, because cells that were never visible have no known
-    /// height.
+    /// Returns the scroll position for the scrollbar, in fractions of cells, because the height of cells that were
+    /// never visible is unknown.
     pub fn scrolled(
         &self,
         log: &CellLog,
@@ -224,7 +228,7 @@ impl ScrollAnchor {
         })
     }
 
-    /// Scrolls so that `parts` scrollbar units lie above the view, as [`Place::scrolled`] counts them.
+    /// Scrolls so that `parts` scrollbar units are above the view. [`ScrollAnchor::scrolled`] uses the same units.
     pub fn jump(&mut self, parts: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let at = parts / PARTS;
         if at >= log.len() {
@@ -268,7 +272,7 @@ impl ScrollAnchor {
         self.anchor_at(RowPosition { at, line }, log, layouts, rows);
     }
 
-    /// Keeps a row at the top of the view, or follows if the newest row would be visible.
+    /// Makes `position` the top row of the view, or follows the newest row if that would be visible.
     fn anchor_at(
         &mut self,
         position: RowPosition,
@@ -317,7 +321,7 @@ impl ScrollAnchor {
     }
 }
 
-/// Returns the first visible row when the newest row is at the bottom.
+/// Returns the position of the first visible row while the newest row is at the bottom.
 fn bottom_position(log: &CellLog, layouts: &mut LayoutCache, rows: usize) -> Option<RowPosition> {
     let mut left = rows;
     let mut next = log.prev_shown(log.len());
@@ -333,7 +337,7 @@ fn bottom_position(log: &CellLog, layouts: &mut LayoutCache, rows: usize) -> Opt
     (log.len() > 0).then_some(RowPosition { at: 0, line: 0 })
 }
 
-/// Returns the position `by` rows above `from`, or the first row.
+/// Returns the position `by` rows above `from`, or the first row of the transcript if there are fewer.
 fn rows_above(
     from: RowPosition,
     mut by: usize,

@@ -1,8 +1,8 @@
-//! Search in a transcript: the pattern, the current match, and the cells that were opened to show it.
+//! The search in a transcript: its pattern, the current match, and the cells that were opened to show a match.
 //!
-//! Matches are counted in the original texts ([`super::cell::CellKind::count`]), and again only for a cell that changes, so
-//! that searching a long transcript needs no layouts. The position of a match on the screen is computed from the rows
-//! of its cell alone.
+//! Matches are counted in the original texts ([`super::cell::CellKind::count`]). After a change, only the changed cell
+//! is counted again, so searching a long transcript needs no layouts. The position of a match on the screen is computed
+//! from the rows of its cell alone.
 
 use crate::ui::keymap::direction::Way;
 use crate::ui::theme::Theme;
@@ -13,31 +13,31 @@ use crate::ui::transcript::scroll::{RowPosition, ScrollAnchor, Viewport};
 use crate::ui::transcript::{Transcript, find};
 use crate::ui::widgets::line_input::LineInput;
 
-/// A search.
+/// A text search in a transcript.
 #[derive(Debug, Default)]
 pub struct Search {
     words: LineInput,
     is_typing: bool,
     /// The scroll position when the search began.
     origin: ScrollAnchor,
-    /// The selected cell when the search began.
+    /// The number of the cell that was selected when the search began.
     selected: Option<u64>,
-    /// The current match: the number of its cell, and its index within the cell.
+    /// The current match: the number of its cell, and its index among the matches in the cell.
     here: Option<(u64, usize)>,
-    /// The cell that was opened to show a match.
+    /// The number of the cell that the search opened to show a match, if any.
     opened: Option<u64>,
-    /// The group header that was opened to show a match in one of its calls.
+    /// The number of the group header that the search opened to show a match in one of its calls, if any.
     unfolded: Option<u64>,
 }
 
-/// Result of moving to another match.
+/// The result of moving to another match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchStep {
     /// There is no match.
     NoMatch,
-    /// Moved to a match.
+    /// Moved to a match in the requested direction.
     Moved,
-    /// Moved past the end and continued at the other end.
+    /// There was no further match in the requested direction; moved to the first match from the other end.
     Wrapped,
 }
 
@@ -47,19 +47,19 @@ impl Search {
         self.words.text()
     }
 
-    /// Returns whether the search text is being typed.
+    /// Returns whether the search text is being typed or is complete.
     pub fn is_typing(&self) -> bool {
         self.is_typing
     }
 }
 
 impl Transcript {
-    /// Returns the search, if there is one.
+    /// Returns the active search; `None` if no search is active.
     pub fn search(&self) -> Option<&Search> {
         self.search.as_deref()
     }
 
-    /// Starts typing the search text; an existing text is edited.
+    /// Starts typing the search text. If a search is active, its text is edited.
     pub fn begin_search(&mut self) {
         let mut search = self.search.take().unwrap_or_default();
         search.is_typing = true;
@@ -68,7 +68,7 @@ impl Transcript {
         self.search = Some(search);
     }
 
-    /// Edits the search text and moves to the nearest match from where the search began.
+    /// Changes the search text with `edit`, and moves to the match nearest to where the search began.
     pub fn edit_search(&mut self, edit: impl FnOnce(&mut LineInput), viewport: Viewport) {
         let Some(search) = self.search.as_mut() else {
             return;
@@ -87,7 +87,7 @@ impl Transcript {
         self.go_to_nearest(viewport);
     }
 
-    /// Finishes typing and keeps the search, if there is a pattern.
+    /// Finishes typing. The search stays active unless its text is blank.
     pub fn finish_search_input(&mut self) {
         if let Some(search) = self.search.as_mut() {
             search.is_typing = false;
@@ -97,7 +97,7 @@ impl Transcript {
         }
     }
 
-    /// Ends the search. If the text was still being typed, restores the scroll position and the selection.
+    /// Ends the search. If the search text was still being typed, restores the scroll position and the selection.
     pub fn end_search(&mut self) {
         let was_typing = self.search().is_some_and(Search::is_typing);
         if was_typing {
@@ -110,7 +110,7 @@ impl Transcript {
         self.log.search(None);
     }
 
-    /// Moves to the next or previous match, wrapping around at the end.
+    /// Moves to the next or previous match. After the last match in that direction, continues at the other end.
     pub fn next_match(&mut self, way: Way, viewport: Viewport) -> MatchStep {
         let Some(here) = self.search().and_then(|s| s.here) else {
             return self.go_to_nearest(viewport);
@@ -145,7 +145,7 @@ impl Transcript {
         round
     }
 
-    /// Returns the 1-based number of the current match (0 if none) and the number of matches.
+    /// Returns the number of the current match, counted from 1 (0 if there is none), and the number of all matches.
     pub fn found(&self) -> (usize, usize) {
         let here = self.search().and_then(|s| s.here);
         let place = here.and_then(|(number, nth)| {
@@ -156,13 +156,13 @@ impl Transcript {
         (place.unwrap_or(0), self.log.found())
     }
 
-    /// Returns the cell index of the current match and its index within the cell.
+    /// Returns the index of the cell with the current match, and the index of the match within the cell.
     pub(super) fn here(&self) -> Option<(usize, usize)> {
         let (number, nth) = self.search().and_then(|s| s.here)?;
         Some((self.log.index(number)?, nth))
     }
 
-    /// Moves to the first match at or below the top of the view, otherwise to the last one above.
+    /// Moves to the first match at or below the top of the view, or else to the last match above it.
     fn go_to_nearest(&mut self, viewport: Viewport) -> MatchStep {
         self.scratch.begin(viewport.columns(), &Theme::default());
         let rows = viewport.rows();
@@ -190,7 +190,8 @@ impl Transcript {
         }
     }
 
-    /// Makes a match current and scrolls it into view. Opens the cell or the call group that hides it.
+    /// Makes match number `nth` of the cell at index `at` the current one and scrolls it into view. Opens the cell or
+    /// the call group if it hides the match.
     fn go_to(&mut self, at: usize, nth: usize, viewport: Viewport) {
         let number = self.log.number(at);
         self.refold(Some(number));
@@ -228,7 +229,7 @@ impl Transcript {
         needle.map_or_else(Vec::new, |n| find::find_matches(n, laid.rows(0)))
     }
 
-    /// Folds what was opened for an earlier match, except the cell `but` and its group.
+    /// Folds the cell and the group that were opened for an earlier match, except the cell `but` and its group.
     fn refold(&mut self, but: Option<u64>) {
         let opened = self.search.as_mut().and_then(|s| {
             let other = s.opened.filter(|n| Some(*n) != but);
@@ -247,7 +248,7 @@ impl Transcript {
         }
     }
 
-    /// Opens or folds a cell. Returns whether its state changed.
+    /// Opens or folds a cell. Returns whether this changed the cell.
     fn set_fold(&mut self, number: u64, to: Fold) -> bool {
         let mut changed = false;
         self.log.change(number, |kind| {
@@ -259,7 +260,7 @@ impl Transcript {
         changed
     }
 
-    /// Scrolls to the previous or next prompt and selects it. Returns whether there is one.
+    /// Scrolls to the previous or next prompt and selects it. Returns false if there is none.
     pub fn go_to_prompt(&mut self, way: Way, viewport: Viewport) -> bool {
         let rows = viewport.rows();
         self.scratch.begin(viewport.columns(), &Theme::default());

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
-use crate::protocol::EventKind;
+use crate::protocol::{AgentEvent, CrewEvent, EventKind};
 use crate::ui::transcript::*;
 
 fn bob() -> Name {
@@ -21,7 +21,7 @@ fn bob() -> Name {
 
 fn prompted(text: &str) -> EventKind {
     let text = text.into();
-    EventKind::Prompted { agent: bob(), text }
+    AgentEvent::Prompted { text }.of(bob())
 }
 
 fn said(text: &str) -> EventKind {
@@ -29,26 +29,26 @@ fn said(text: &str) -> EventKind {
 }
 
 fn thought(thinking: &str, text: &str) -> EventKind {
-    EventKind::Said {
-        agent: bob(),
+    AgentEvent::AnswerFinished {
         text: text.into(),
         thinking: thinking.into(),
         thought_ms: 4_200,
     }
+    .of(bob())
 }
 
 fn delta(text: &str) -> EventKind {
     let text = text.into();
-    EventKind::TextDelta { agent: bob(), text }
+    AgentEvent::TextDelta { text }.of(bob())
 }
 
 fn thinking(text: &str) -> EventKind {
     let text = text.into();
-    EventKind::ThinkingDelta { agent: bob(), text }
+    AgentEvent::ThinkingDelta { text }.of(bob())
 }
 
 fn reset() -> EventKind {
-    EventKind::StreamReset { agent: bob() }
+    AgentEvent::StreamReset.of(bob())
 }
 
 fn injected(what: &str) -> EventKind {
@@ -56,42 +56,41 @@ fn injected(what: &str) -> EventKind {
 }
 
 fn message(what: &str, text: &str) -> EventKind {
-    EventKind::Injected {
-        agent: bob(),
+    AgentEvent::ContextAdded {
         what: what.into(),
         text: text.into(),
     }
+    .of(bob())
 }
 
 fn notice(level: NoticeLevel, text: &str) -> EventKind {
-    EventKind::Notice {
+    EventKind::Crew(CrewEvent::Notice {
         level,
         agent: Some(bob()),
         text: text.into(),
-    }
+    })
 }
 
 fn started(call: &str, tool: &str, on: &str) -> EventKind {
-    EventKind::ToolStarted {
-        agent: bob(),
+    AgentEvent::ToolStarted {
         call: CallId(call.into()),
         tool: tool.into(),
         on: on.into(),
         input: json!({"command": on}),
     }
+    .of(bob())
 }
 
 fn output(call: &str, chunk: &str) -> EventKind {
-    EventKind::ToolOutput {
-        agent: bob(),
+    AgentEvent::ToolOutput {
         call: CallId(call.into()),
         chunk: chunk.into(),
     }
+    .of(bob())
 }
 
 fn finished(call: &str, outcome: Outcome, output: &str, diff: &str) -> EventKind {
-    EventKind::ToolFinished {
-        agent: bob(),
+    AgentEvent::ToolFinished {
         call: CallId(call.into()),
         tool: "bash".into(),
         outcome,
@@ -99,10 +98,11 @@ fn finished(call: &str, outcome: Outcome, output: &str, diff: &str) -> EventKind
         diff: diff.into(),
         took_ms: 900,
     }
+    .of(bob())
 }
 
 fn ended(end: crate::protocol::event::TurnEnd) -> EventKind {
-    EventKind::TurnEnded { agent: bob(), end }
+    AgentEvent::TurnEnded { end }.of(bob())
 }
 
 fn transcript(events: &[EventKind]) -> Transcript {
@@ -113,7 +113,18 @@ fn transcript(events: &[EventKind]) -> Transcript {
 
 fn apply_all(transcript: &mut Transcript, events: &[EventKind]) {
     for event in events {
-        transcript.apply(&bob(), event);
+        apply(transcript, event);
+    }
+}
+
+/// Applies an event of bob or a notice about him.
+fn apply(transcript: &mut Transcript, event: &EventKind) {
+    match event {
+        EventKind::Agent { event, .. } => transcript.apply(event),
+        EventKind::Crew(CrewEvent::Notice { level, text, .. }) => {
+            transcript.push_notice(*level, text);
+        }
+        _ => {}
     }
 }
 

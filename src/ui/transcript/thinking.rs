@@ -1,4 +1,4 @@
-//! Draws the model's thinking before an answer.
+//! Draws the thinking that a model sent before its answer.
 
 use ratatui::text::Span;
 
@@ -10,12 +10,12 @@ use crate::ui::transcript::fold;
 use crate::ui::transcript::layout::{LayoutParams, SelectionMark};
 use crate::ui::transcript::run::duration;
 
-/// Minimum width, in columns, for a preview of folded thinking.
+/// Minimum free width, in columns, at which folded thinking shows a preview of its text.
 const LEAST_THOUGHT: usize = 12;
-/// Maximum number of rows of open thinking.
+/// Maximum number of rows of open thinking. Of more rows, the first and the last are shown.
 const THOUGHTS_MAX: usize = 400;
 
-/// Returns the rows of the thinking: one line, or all of it.
+/// Returns the rows of an answer's thinking: one row if folded, the whole text if open.
 pub fn thinking_rows(
     answer: &Answer,
     mark: SelectionMark,

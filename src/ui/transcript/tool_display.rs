@@ -3,35 +3,33 @@
 /// How the calls of a tool are displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolDisplay {
-    /// What kind of output the tool returns.
     pub output: OutputKind,
-    /// Whether consecutive calls are grouped.
     pub grouping: Grouping,
 }
 
-/// Kind of output of a tool.
+/// The origin of a tool's output, which decides how it is displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputKind {
-    /// Text by crewdeck. JSON is rendered as fields.
+    /// Text that crewdeck writes. JSON is rendered as fields.
     Crewdeck,
-    /// Text by crewdeck that repeats the input: the input is hidden.
+    /// Text that crewdeck writes and that repeats the input, so that the input is hidden.
     RepeatsInput,
-    /// Text of a program, a file or another agent. Shown unchanged.
+    /// Text of a program, a file or another agent. It is shown unchanged.
     External,
-    /// The user's answer. Shown below the call even while the call is folded.
+    /// The user's answer to a question. It is shown below the call even while the call is folded.
     User,
 }
 
 /// Whether consecutive calls of the same tool are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grouping {
-    /// They fold into one line.
+    /// The calls fold into one line.
     Grouped,
-    /// Each has its own line: what an agent runs, changes or delegates is worth a look.
+    /// Each call has its own line, because users want to see what an agent runs, changes or delegates.
     Separate,
 }
 
-/// Display rules by tool name. `tests/it/tools.rs` checks that the tools exist.
+/// The tools with a display other than the default. `tests/it/tools.rs` checks that the tools exist.
 pub const TOOL_DISPLAYS: &[(&str, OutputKind, Grouping)] = &[
     ("bash", OutputKind::External, Grouping::Separate),
     ("background_run", OutputKind::External, Grouping::Separate),

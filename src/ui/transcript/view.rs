@@ -12,14 +12,14 @@ use crate::ui::transcript::scroll::ScrollAnchor;
 use crate::ui::transcript::{Transcript, find};
 use crate::ui::widgets::scrollbar::ScrollPosition;
 
-/// Cached layouts. Dropping the cache does not change what is drawn.
+/// The cached layouts of a transcript's cells. Dropping the cache does not change what is drawn.
 #[derive(Debug, Default)]
 pub struct TranscriptCache {
     layouts: LayoutCache,
 }
 
 impl TranscriptCache {
-    /// Returns the number of rows laid out so far, as a measure of work.
+    /// Returns the number of rows laid out so far, which measures the work done.
     pub fn rows_laid(&self) -> usize {
         self.layouts.work()
     }
@@ -32,8 +32,8 @@ impl TranscriptCache {
 }
 
 impl Transcript {
-    /// Draws the transcript into `area` and returns the scrollbar state. The caller's frame shows it, together with
-    /// [`Transcript::unread_below`].
+    /// Draws the transcript into `area`. Returns the scroll position for the scrollbar, which the caller draws in its
+    /// frame, together with [`Transcript::unread_below`].
     pub fn view(
         &self,
         cache: &mut TranscriptCache,
@@ -44,7 +44,7 @@ impl Transcript {
         self.view_at(&self.place, cache, theme, area, buffer)
     }
 
-    /// Like [`Transcript::view`], at another scroll position.
+    /// Like [`Transcript::view`], but at the scroll position `place`.
     pub fn view_at(
         &self,
         place: &ScrollAnchor,
@@ -103,17 +103,17 @@ impl Transcript {
     }
 }
 
-/// The visible rows of a cell or another text.
+/// The position of a cell's visible rows, or of those of another text, on the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct VisibleRows {
-    /// Where the rows are drawn.
+    /// The area in which the rows are drawn.
     pub area: Rect,
-    /// Number of rows above the visible ones.
+    /// Number of rows of the text above the visible ones.
     pub skip: usize,
 }
 
 impl VisibleRows {
-    /// Draws a bar in the blank column left of the selected cell.
+    /// Draws a bar in the blank column to the left of the rows, which marks the selected cell.
     fn mark(&self, theme: &Theme, buffer: &mut Buffer) {
         if self.area.x <= buffer.area.x {
             return;
@@ -127,7 +127,7 @@ impl VisibleRows {
         }
     }
 
-    /// Highlights the matches. `here` is the index of the current one, which has its own style.
+    /// Highlights the matches `hits`. `here` is the index of the current match, which has its own style.
     pub fn highlight(
         &self,
         hits: &[SearchMatch],
@@ -163,7 +163,7 @@ fn to_u16(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// Draws the spans of a row one after another. The buffer decides where each one ends.
+/// Draws the spans of a row side by side. The buffer decides how many columns each span takes.
 fn draw(row: &Row, area: Rect, y: u16, buffer: &mut Buffer) {
     let mut x = area.x;
     for span in &row.spans {

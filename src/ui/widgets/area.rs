@@ -3,7 +3,7 @@
 use ratatui::layout::Margin;
 use ratatui::layout::Rect;
 
-/// Returns a centered rectangle, clipped to `screen`.
+/// Returns a rectangle of this size in the center of `screen`, clipped to it.
 pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     let width = width.min(screen.width);
     let height = height.min(screen.height);
@@ -15,14 +15,15 @@ pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// Returns the height of a popup with border around `lines` lines of text.
+/// Returns the height of a popup with a border around `lines` rows of text, or around [`ROWS_MIN`] rows if these are
+/// more.
 pub fn framed(lines: usize) -> u16 {
     let wanted = u16::try_from(lines).unwrap_or(u16::MAX);
     wanted.max(ROWS_MIN).saturating_add(2)
 }
 
-/// Returns a rectangle centered at the bottom, above the hint lines, so that the content at the top of the screen
-/// stays readable.
+/// Returns a rectangle at the bottom of the screen, horizontally centered and above the hint lines, so that the content
+/// at the top of the screen stays readable.
 pub fn low(screen: Rect, width: u16, height: u16) -> Rect {
     let area = centered(screen, whole_or(screen, width), height);
     Rect {
@@ -34,7 +35,7 @@ pub fn low(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// Returns `width`, or the screen's width if only a few unreadable columns would be left beside the popup.
+/// Returns `width`, or the screen's width if at most [`BESIDE_MAX`] columns would be left beside the popup.
 pub fn whole_or(screen: Rect, width: u16) -> u16 {
     if screen.width.saturating_sub(width).div_ceil(2) <= BESIDE_MAX {
         screen.width
@@ -43,24 +44,24 @@ pub fn whole_or(screen: Rect, width: u16) -> u16 {
     }
 }
 
-/// Maximum columns beside a popup that are too few to be readable.
+/// Maximum number of columns beside a popup that count as too few to be readable.
 pub const BESIDE_MAX: u16 = 4;
 
-/// Minimum rows of a popup with text, inside its border; a lower one is easily overlooked.
+/// Minimum number of rows inside the border of a popup with text. A lower popup is easily overlooked.
 pub const ROWS_MIN: u16 = 5;
 
 /// The layout of a popup with a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The popup with its frame.
+    /// The area of the popup, including its border.
     pub area: Rect,
-    /// The rows of its list.
+    /// The area of the list's rows.
     pub list: Rect,
     /// The index of the first visible row.
     pub first: usize,
 }
 
-/// Returns the close button on the popup's border, shown while crewdeck captures the mouse.
+/// Returns the area of the close button on the popup's border. The button is shown while crewdeck captures the mouse.
 pub fn close_mark(area: Rect) -> Rect {
     Rect {
         x: area.right().saturating_sub(4),

@@ -15,7 +15,7 @@ pub use crate::ui::widgets::composer::view::{Overflow, TextAreaSize};
 /// Maximum length of the text, in bytes. Longer text is cut, and the user is notified.
 pub const COMPOSER_MAX: usize = 256 * 1024;
 
-/// Maximum number of messages in the history.
+/// Maximum number of messages in the history. Beyond it, the oldest is dropped.
 pub const HISTORY_MAX: usize = 200;
 
 /// Maximum height of the composer, in rows.
@@ -41,7 +41,7 @@ pub struct Composer {
     area: TextArea<'static>,
     bytes: usize,
     history: VecDeque<String>,
-    /// Index of the recalled message, counted from the newest, and the draft that it replaced.
+    /// The index of the recalled message, counted from the newest, and the draft that the recalled message replaced.
     recalled: Option<(usize, String)>,
     /// Column that vertical cursor movement returns to.
     goal: Option<usize>,
@@ -69,7 +69,7 @@ impl Composer {
         self.recalled.is_some()
     }
 
-    /// Returns the text if it is a single word.
+    /// Returns the text if it is one line without blanks.
     pub fn only_word(&self) -> Option<&str> {
         match self.area.lines() {
             [line] if !line.is_empty() && !line.contains(char::is_whitespace) => Some(line),
@@ -158,9 +158,9 @@ impl Composer {
         self.area.lines().get(number).map_or("", String::as_str)
     }
 
-    /// Moves the cursor before character `chars` of line `line`; both must exist. A jump takes only 16-bit coordinates.
-    /// A position beyond them is reached in single steps from the closest of the current position, the farthest jump
-    /// and the end of the line, because each step reads the whole line.
+    /// Moves the cursor before character `chars` of line `line`; both must exist. The text area can jump only to 16-bit
+    /// coordinates. A position beyond them is reached in single steps from the closest of the current position, the
+    /// farthest jump and the end of the line. Steps are kept few, because each step reads the whole line.
     fn move_cursor_to(&mut self, line: usize, chars: usize) {
         const MAX: usize = u16::MAX as usize;
         let narrow = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
@@ -221,17 +221,11 @@ impl Composer {
     pub fn paste(&mut self, text: &str) -> PasteResult {
         // Cuts first, so that the cost depends on the text that is kept and not on the size of the paste.
         let room = COMPOSER_MAX.saturating_sub(self.bytes);
-        let mut end = text.len().min(room);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = text.floor_char_boundary(room);
         let mut clean =
             escape_control_chars(&text[..end].replace("\r\n", "\n").replace('\r', "\n"));
         let whole = clean.len();
-        let mut kept = whole.min(room);
-        while !clean.is_char_boundary(kept) {
-            kept -= 1;
-        }
+        let kept = clean.floor_char_boundary(room);
         clean.truncate(kept);
         if !clean.is_empty() {
             self.area.insert_str(&clean);
@@ -318,7 +312,7 @@ impl Composer {
         }
     }
 
-    /// Takes over the history of another composer.
+    /// Moves the history of `other` into this composer.
     pub fn take_history(&mut self, other: &mut Composer) {
         self.history = std::mem::take(&mut other.history);
     }

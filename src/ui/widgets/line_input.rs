@@ -4,10 +4,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::domain::text::one_line;
 
-/// Maximum length of the text, in characters.
+/// Maximum length of the text, in characters. Further characters are ignored.
 pub const LINE_MAX: usize = 200;
 
-/// The input field. Its cursor is always at the end.
+/// A text input of one line. Its cursor is always at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LineInput {
     text: String,
@@ -18,7 +18,7 @@ impl LineInput {
         &self.text
     }
 
-    /// Handles a key.
+    /// Handles a key: inserts its character, or deletes a character, a word or the whole text. Other keys are ignored.
     pub fn key(&mut self, key: KeyEvent) {
         let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let is_alt = key.modifiers.contains(KeyModifiers::ALT);

@@ -1,4 +1,4 @@
-//! Lists: the first row in view, and where a scroll command leads.
+//! Computes the first visible row of a list, and the row that a scroll command leads to.
 
 use crate::ui::keymap::direction::Scroll;
 
@@ -10,7 +10,8 @@ pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
         .min(len.saturating_sub(height))
 }
 
-/// Returns the row that `by` leads to from row `at` in a list of `len` rows.
+/// Returns the row that the scroll command `by` leads to from row `at` of a list with `len` rows. A page has `page`
+/// rows.
 pub fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
     let half = (page / 2).max(1);
     let to = match by {
@@ -26,5 +27,5 @@ pub fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
     to.min(len.saturating_sub(1))
 }
 
-/// Rows of a page in the list of a popup.
+/// Number of rows by which a page key moves in the list of a popup.
 pub const PAGE: usize = 10;

@@ -1,4 +1,4 @@
-//! Parts of the screen that know nothing of the crew: lists, inputs, scrollbars.
+//! Parts of the screen that do not depend on the crew: lists, inputs, scrollbars.
 
 pub(in crate::ui) mod area;
 pub(in crate::ui) mod composer;

@@ -1,4 +1,4 @@
-//! Parts of a line and the cells they stand in.
+//! Parts of a line and their areas on the screen.
 
 use ratatui::layout::Rect;
 
@@ -9,7 +9,6 @@ use crate::ui::text::width;
 pub struct Target<T> {
     /// The area on the screen.
     pub at: Rect,
-    /// The content.
     pub what: T,
 }
 
@@ -23,7 +22,8 @@ impl<T> Target<T> {
     }
 }
 
-/// Places parts, given by width and content, one after another in `row`. Parts that do not fit are truncated or empty.
+/// Places parts side by side in `row`. Each part has a width in columns and a content. Parts that do not fit get a
+/// smaller or empty area.
 pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Target<T>> {
     let mut x = row.x;
     let mut out = Vec::new();

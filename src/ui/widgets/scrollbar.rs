@@ -1,35 +1,37 @@
-//! Scroll bars in the right edge of a frame: size, position and dragging. Pure.
+//! Scrollbars in the right edge of a frame: size, position and dragging. Pure.
 
 use ratatui::layout::Rect;
 
-/// The scroll position, in rows, or in another unit if the rows are too many to count.
+/// The size and the position of scrolled content. The unit is a row, or another one if counting all rows takes too
+/// long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScrollPosition {
-    /// Total length.
+    /// Length of the whole content.
     pub len: usize,
-    /// Length above the view.
+    /// Length of the content above the visible part.
     pub first: usize,
-    /// Length in view.
+    /// Length of the visible part.
     pub seen: usize,
 }
 
 impl ScrollPosition {
-    /// Returns the maximum of `first`.
+    /// Returns the value of `first` at which the end of the content is visible.
     fn most(self) -> usize {
         self.len.saturating_sub(self.seen)
     }
 }
 
-/// A scroll bar. It exists only if part of the content is out of view.
+/// A scrollbar. It exists only if a part of the content is not visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scrollbar {
-    /// Its cells: one column of the frame and at least two rows.
+    /// The cells of the scrollbar: one column of the frame and at least two rows.
     pub at: Rect,
     pub scrolled: ScrollPosition,
 }
 
 impl Scrollbar {
-    /// Creates the scroll bar in the right edge of `frame`, beside the scrolled rows `list`.
+    /// Creates a scrollbar in the right edge of `frame`, beside the scrolled rows `list`. Returns `None` if all content
+    /// is visible or `list` has fewer than two rows.
     pub fn new(frame: Rect, list: Rect, scrolled: ScrollPosition) -> Option<Scrollbar> {
         let at = Rect {
             x: frame.right().saturating_sub(1),
@@ -40,13 +42,14 @@ impl Scrollbar {
         (scrolled.most() > 0 && at.height >= 2).then_some(Scrollbar { at, scrolled })
     }
 
-    /// Creates the scroll bar of a list with `len` rows, of which `first` are above the view.
+    /// Creates the scrollbar of a list with `len` rows, of which `first` are above the visible ones.
     pub fn of_list(frame: Rect, list: Rect, first: usize, len: usize) -> Option<Scrollbar> {
         let seen = usize::from(list.height);
         Scrollbar::new(frame, list, ScrollPosition { len, first, seen })
     }
 
-    /// Returns the cells of the thumb. Its length is the visible share; it touches an end only if that end is in view.
+    /// Returns the cells of the thumb. Its share of the scrollbar is the visible share of the content. It touches an
+    /// end only if the content is scrolled to that end.
     pub fn thumb(self) -> Rect {
         let ScrollPosition { len, first, seen } = self.scrolled;
         let (rows, most) = (usize::from(self.at.height), self.scrolled.most());
@@ -67,7 +70,7 @@ impl Scrollbar {
         }
     }
 
-    /// Returns the new `first` when the thumb is dragged to a screen row.
+    /// Returns the new [`ScrollPosition::first`] when the thumb is dragged to a screen row.
     pub fn first_at(self, row: u16) -> usize {
         self.scale(row, self.scrolled.most())
     }
@@ -84,7 +87,7 @@ impl Scrollbar {
     }
 }
 
-/// Scales `part` from the range `whole` to the range `of`.
+/// Returns `part * of / whole` without overflow, rounded down.
 fn scaled(part: usize, of: usize, whole: usize) -> usize {
     let product = part as u128 * of as u128 / whole.max(1) as u128;
     usize::try_from(product).unwrap_or(of)

@@ -15,35 +15,21 @@ const TABLES: &[&str] = &["Theme"];
 const TOO_LARGE: &[&str] = &[];
 
 /// Public type names that may stand for several types, with the reason.
-const SHARED_NAMES: &[(&str, &str)] = &[
-    ("Anthropic", "settings of the provider, and the provider"),
-    ("Decoder", "one per provider"),
-    ("OpenAi", "settings of the provider, and the provider"),
-];
+const SHARED_NAMES: &[(&str, &str)] = &[("Decoder", "one per provider")];
 
 /// Names that still stand for several types. Take out what is unique now; add nothing.
 const NOT_UNIQUE_YET: &[&str] = &[
-    "Asked",
     "Branch",
     "Change",
-    "Changes",
     "Content",
     "CopyResult",
     "Crew",
     "Decision",
     "Delta",
-    "Ended",
     "Entry",
     "EventLog",
     "Field",
-    "Found",
-    "Held",
-    "Hit",
-    "Holder",
-    "Ink",
     "Job",
-    "Leftovers",
-    "Level",
     "Limits",
     "Line",
     "Look",
@@ -54,7 +40,6 @@ const NOT_UNIQUE_YET: &[&str] = &[
     "Problem",
     "Progress",
     "Query",
-    "Reading",
     "Reason",
     "Row",
     "Rows",

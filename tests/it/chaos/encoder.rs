@@ -209,9 +209,5 @@ impl ResponseEncoder {
 }
 
 fn split_in_half(text: &str) -> (&str, &str) {
-    let mut at = text.len() / 2;
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    text.split_at(at)
+    text.split_at(text.ceil_char_boundary(text.len() / 2))
 }

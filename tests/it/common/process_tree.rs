@@ -8,21 +8,52 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Kills a process and all its descendants, as the end of a session or container does.
 pub fn kill_tree(mut process: Child) {
     let id = i32::try_from(process.id()).unwrap();
-    // Stopped, it cannot start more processes while the others are killed.
+    // Stopped, it neither starts more processes nor sees the end of the others while they are killed.
     signal(id, Signal::STOP);
+    wait_until("a process does not stop", || is_stopped(id));
+    let all = kill_descendants(id);
+    process.kill().unwrap();
+    process.wait().unwrap();
+    wait_for_end(&all);
+}
+
+/// Kills the descendants of a process, which itself goes on.
+pub fn kill_children(process: &Child) {
+    wait_for_end(&kill_descendants(i32::try_from(process.id()).unwrap()));
+}
+
+fn kill_descendants(id: i32) -> Vec<i32> {
     let mut all = Vec::new();
     descendants(id, &mut all);
     for id in &all {
         signal(*id, Signal::KILL);
     }
-    process.kill().unwrap();
-    process.wait().unwrap();
-    // A git process holds the worktree lock until the kernel has ended it.
+    all
+}
+
+/// Waits until the kernel has ended the processes: a git process holds the worktree lock until then.
+fn wait_for_end(all: &[i32]) {
+    wait_until("a killed process does not end", || {
+        !all.iter().any(|id| is_alive(*id))
+    });
+}
+
+fn wait_until(problem: &str, is_reached: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(60);
-    while all.iter().any(|id| is_alive(*id)) {
-        assert!(Instant::now() < until, "a killed process does not end");
+    while !is_reached() {
+        assert!(Instant::now() < until, "{problem}");
         std::thread::yield_now();
     }
+}
+
+/// Whether all threads of a process are stopped, or have ended.
+fn is_stopped(id: i32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{id}/task"));
+    tasks.into_iter().flatten().flatten().all(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        state.is_empty() || state.starts_with(['T', 't', 'Z', 'X'])
+    })
 }
 
 /// Whether the process may still have open files, which a zombie does not.

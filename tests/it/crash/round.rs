@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{debris, state_check};
+use crate::common::repository;
 
 const SCRIPT: &str = include_str!("script.yaml");
 const LOOK: &str = include_str!("look.sh");
@@ -254,7 +255,7 @@ impl Workspace {
             &["add", "--all"],
             &["commit", "--quiet", "-m", "Begin"],
         ] {
-            state_check::git(&self.project, args);
+            repository::git(&self.project, args);
         }
     }
 

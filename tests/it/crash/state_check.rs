@@ -2,29 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crewdeck::domain::chat::{Block, Role, validate as check_chat};
 use crewdeck::domain::conversation::{Conversation, LogRecord};
 use serde_json::Value;
 
-/// Runs git, which must succeed, and returns its trimmed output.
-pub fn git(dir: &Path, args: &[&str]) -> String {
-    let (ok, out) = try_git(dir, args);
-    assert!(ok, "git {args:?}: {out}");
-    out
-}
+use crate::common::repository::{git, git_output};
 
 pub fn try_git(dir: &Path, args: &[&str]) -> (bool, String) {
-    let out = Command::new("git")
-        .args(args)
-        .current_dir(dir)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .env("LC_ALL", "C")
-        .output()
-        .unwrap();
+    let out = git_output(dir, args);
     let text = if out.status.success() {
         &out.stdout
     } else {

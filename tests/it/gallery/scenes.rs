@@ -9,6 +9,7 @@ use crate::common::pty::Screen;
 
 /// All pictures: file name and title.
 pub const SCENES: &[(&str, &str)] = &[
+    ("demo", "the demo, from the first prompt to the end"),
     ("dashboard", "a team at work, and a plan that waits for you"),
     ("board", "the board"),
     ("plan", "a plan that waits for you"),
@@ -25,13 +26,14 @@ pub const SCENES: &[(&str, &str)] = &[
     ("doctor", "crewdeck doctor"),
 ];
 
-const ALT_W: &str = "\x1bw";
-const ALT_3: &str = "\x1b3";
+pub const ALT_W: &str = "\x1bw";
+pub const ALT_3: &str = "\x1b3";
+pub const ALT_4: &str = "\x1b4";
 /// Escape in the CSI-u form, which cannot be combined with the next key to Alt+key.
 const ESC: &str = "\x1b[27u";
 const F1: &str = "\x1bOP";
 /// Full colour, as in most terminals.
-const COLORS: (&str, &str) = ("COLORTERM", "truecolor");
+pub const COLORS: (&str, &str) = ("COLORTERM", "truecolor");
 
 /// The folder of the pictures.
 pub fn folder() -> PathBuf {
@@ -55,7 +57,12 @@ fn start_crewdeck(
 }
 
 /// Starts the demo in the folder `tally` below `home`.
-fn start_demo(home: &Path, size: (u16, u16), speed: &str, environment: &[(&str, &str)]) -> Screen {
+pub fn start_demo(
+    home: &Path,
+    size: (u16, u16),
+    speed: &str,
+    environment: &[(&str, &str)],
+) -> Screen {
     let project = home.join("tally");
     let args = [
         "--demo",
@@ -67,21 +74,26 @@ fn start_demo(home: &Path, size: (u16, u16), speed: &str, environment: &[(&str, 
     start_crewdeck(home, size, &args, environment)
 }
 
+/// Returns the title of a picture.
+pub fn title(name: &str) -> String {
+    let about = SCENES.iter().find(|(scene, _)| *scene == name);
+    format!("crewdeck – {}", about.unwrap().1)
+}
+
 /// Waits for a frame that satisfies `wanted`, and writes its picture.
 fn take_picture(screen: &Screen, name: &str, wanted: impl Fn(&str) -> bool) {
-    let about = SCENES.iter().find(|(scene, _)| *scene == name);
-    let title = format!("crewdeck – {}", about.unwrap().1);
+    let title = title(name);
     let palette: &Palette = &DARK;
     let picture = screen.wait_frame(name, wanted, |screen| svg(screen, &title, palette));
     std::fs::write(file(name), picture).unwrap();
 }
 
-fn has_all(parts: &'static [&'static str]) -> impl Fn(&str) -> bool {
+pub fn has_all(parts: &'static [&'static str]) -> impl Fn(&str) -> bool {
     move |text| parts.iter().all(|part| text.contains(part))
 }
 
 /// Returns the completed and the total number of tasks from the board's title.
-fn task_counts(text: &str) -> Option<(usize, usize)> {
+pub fn task_counts(text: &str) -> Option<(usize, usize)> {
     let count = |part: &str| {
         let (done, all) = part.split_whitespace().next()?.split_once('/')?;
         Some((done.parse().ok()?, all.parse().ok()?))
@@ -96,19 +108,19 @@ fn event_counts(text: &str) -> Option<(usize, usize)> {
     Some((at.parse().ok()?, all.parse().ok()?))
 }
 
-fn quit(mut screen: Screen) {
+pub fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
 /// Presses keys and waits for their effect. Keys sent too early could be combined with the previous one.
-fn press(screen: &mut Screen, keys: &str, then: &str) {
+pub fn press(screen: &mut Screen, keys: &str, then: &str) {
     screen.send_and_wait_for(keys, then);
 }
 
 /// Presses Escape and waits until `gone` is no longer shown.
-fn close_popup(screen: &mut Screen, gone: &str) {
+pub fn close_popup(screen: &mut Screen, gone: &str) {
     screen.send_until_gone(ESC, gone);
 }
 
@@ -278,7 +290,7 @@ fn script_provider(home: &Path, script: &str) -> [String; 2] {
 }
 
 /// Writes settings with the dark theme to `home`.
-fn use_dark_theme(home: &Path) {
+pub fn use_dark_theme(home: &Path) {
     let settings = home.join(".config/crewdeck");
     std::fs::create_dir_all(&settings).unwrap();
     std::fs::write(settings.join("config.toml"), "theme = \"dark\"\n").unwrap();

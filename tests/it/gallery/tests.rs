@@ -4,16 +4,23 @@ use std::num::NonZeroU16;
 
 use pretty_assertions::assert_eq;
 
+use super::animation::{Frame, animation};
 use super::color::{DARK, Rgb, mix};
 use super::shapes::{Shape, Weight, shape};
 use super::svg::svg;
+use super::unclosed_elements;
 
-/// Renders the screen of a terminal that received `bytes`.
-fn picture(cols: u16, rows: u16, bytes: &str) -> String {
+/// Returns the screen of a terminal that received `bytes`.
+fn screen(cols: u16, rows: u16, bytes: &str) -> vt100::Screen {
     let size = |cells| NonZeroU16::new(cells).unwrap();
     let mut parser = vt100::Parser::new(size(rows), size(cols), 0);
     parser.process(format!("\x1b[?25l{bytes}").as_bytes());
-    svg(parser.screen(), "title", &DARK)
+    parser.screen().clone()
+}
+
+/// Renders the screen of a terminal that received `bytes`.
+fn picture(cols: u16, rows: u16, bytes: &str) -> String {
+    svg(&screen(cols, rows, bytes), "title", &DARK)
 }
 
 /// Returns the SVG elements of the screen, without the window around it.
@@ -153,4 +160,55 @@ fn all_symbols_of_crewdeck_are_drawn_as_shapes() {
     ] {
         assert_eq!(shape(symbol), Some(Shape::Arms(arms)), "{symbol}");
     }
+}
+
+/// Returns an animation of three frames that takes four seconds; the second frame is the still one.
+fn three_frames() -> String {
+    let frames = [
+        ("1  <same>", 1000),
+        ("2  <same>", 1000),
+        ("3  <same>", 2000),
+    ];
+    let frames = frames.map(|(bytes, millis)| Frame {
+        screen: screen(10, 1, bytes),
+        caption: format!("a & {bytes}"),
+        millis,
+    });
+    animation(&frames, 1, "title", &DARK)
+}
+
+#[test]
+fn animation_shows_each_frame_for_its_time() {
+    let picture = three_frames();
+    assert_eq!(unclosed_elements(&picture), Vec::<String>::new());
+    assert_eq!(picture.matches("a &amp; ").count(), 3);
+    assert!(
+        picture.contains("animation:4s step-end infinite"),
+        "{picture}"
+    );
+    for (class, rule) in [
+        ("k0", "0.00%{visibility:visible}25.00%{visibility:hidden}"),
+        (
+            "k1",
+            "25.00%{visibility:visible}0.00%,50.00%{visibility:hidden}",
+        ),
+        ("k2", "50.00%{visibility:visible}0.00%{visibility:hidden}"),
+    ] {
+        let rule = format!(".{class}{{animation-name:{class}}}@keyframes {class}{{{rule}}}");
+        assert!(picture.contains(&rule), "{rule} in {picture}");
+    }
+    assert!(picture.contains("@media (prefers-reduced-motion:reduce){.a,.p{animation:none}}"));
+}
+
+#[test]
+fn animation_writes_what_frames_share_once() {
+    let picture = three_frames();
+    let screen = picture.split_once("translate(12 32)\">\n").unwrap().1;
+    let number = |x, text| format!("<text x=\"{x}\" y=\"14\" class=\"w0\">{text}</text>\n");
+    let shared = "<text x=\"27\" y=\"14\" class=\"w0\" textLength=\"54\">&lt;same&gt;</text>\n";
+    let mut expected = String::new();
+    for (class, text) in [("a k0", "1"), ("a k1 s", "2"), ("a k2", "3")] {
+        expected += &format!("<g class=\"{class}\">\n{}</g>\n", number(0, text));
+    }
+    assert_eq!(screen, format!("{expected}{shared}</g>\n</svg>\n"));
 }

@@ -1,12 +1,12 @@
 //! The demo in `crewdeck run`: the team completes its tasks.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
 use super::{crewdeck, lines, text};
+use crate::common::repository::git;
 
 #[test]
 fn demo_with_json_output_completes_its_tasks() {
@@ -109,16 +109,6 @@ fn most_tasks_in_progress(events: &[Value]) -> usize {
         most = most.max(in_progress.len());
     }
     most
-}
-
-fn git(dir: &Path, args: &[&str]) -> String {
-    let out = Command::new("git")
-        .args(args)
-        .current_dir(dir)
-        .output()
-        .unwrap();
-    assert!(out.status.success(), "{out:?}");
-    text(&out.stdout)
 }
 
 /// Runs without mount namespaces, as in a container or under AppArmor rules.

@@ -1,8 +1,6 @@
 //! The keys of the diff view.
 
-use std::path::Path;
-use std::process::Command;
-
+use crate::common::repository::git;
 use crate::keys::dashboard::{self, Dashboard, ESC};
 
 /// A teammate changes three files in its worktree.
@@ -23,12 +21,6 @@ rules:
     times: 0
     say: fine
 "#;
-
-fn git(home: &Path, args: &[&str]) {
-    let out = Command::new("git").args(args).current_dir(home).output();
-    let out = out.unwrap();
-    assert!(out.status.success(), "{args:?}: {out:?}");
-}
 
 #[test]
 fn diff_view_moves_file_by_file() {

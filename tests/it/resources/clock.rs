@@ -14,9 +14,9 @@ use crewdeck::domain::ids::{MessageId, Name};
 use crewdeck::domain::mail::{MailKind, MailMessage};
 use crewdeck::domain::request::Approver;
 use crewdeck::domain::timestamp::Timestamp;
-use crewdeck::model::provider;
-use crewdeck::protocol::event::{EventKind, SessionInfo};
-use crewdeck::protocol::{Command, Event, EventSender, bus};
+use crewdeck::model::script::Script;
+use crewdeck::protocol::event::{CrewEvent, EventKind, SessionInfo};
+use crewdeck::protocol::{Command, CommandIds, Event, EventSender, bus};
 use crewdeck::store::{Mailbox, Skills, prepare};
 use crewdeck::tools::policy::Rules;
 use crewdeck::ui::{Motion, Msg, Theme, UiState, ViewCache, draw, next_tick, update};
@@ -56,7 +56,7 @@ rules:
 ";
 
 fn crew_parts(root: &Path, publisher: EventSender) -> Parts {
-    let model = Arc::new(provider::script(SCRIPT, 1.0).unwrap());
+    let model = Arc::new(Script::parse(SCRIPT, 1.0).unwrap());
     Parts {
         root: root.to_path_buf(),
         setup: SessionInfo {
@@ -117,12 +117,11 @@ async fn run_crew(root: &Path) -> Vec<Event> {
         to: Name::lead(),
         text: "go".into(),
     };
-    crew.submit(prompt).unwrap();
+    crew.submit(CommandIds::default().assign(prompt)).unwrap();
     let mut events = Vec::new();
     let to_the_end = async {
         while let Some(event) = inlet.next().await {
-            let is_end =
-                matches!(&event.kind, EventKind::Notice { text, .. } if text.starts_with("bob "));
+            let is_end = matches!(&event.kind, EventKind::Crew(CrewEvent::Notice { text, .. }) if text.starts_with("bob "));
             events.push(event);
             if is_end {
                 return;

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use crewdeck::domain::chat::Block;
-use crewdeck::model::openai::OpenAiConfig;
-use crewdeck::model::provider::{ProviderConfig, connect};
+use crewdeck::model::provider::ServerConfig;
 use crewdeck::model::{ErrorKind, StopReason};
 use serde_json::json;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use super::{ANTHROPIC, KEY, anthropic, call_model, mock_server, openai, sse};
+use super::{ANTHROPIC, KEY, anthropic, call_model, mock_server, openai, sse, vendor};
 
 #[tokio::test]
 async fn every_error_status_has_its_kind_and_a_hint() {
@@ -222,10 +221,10 @@ async fn unreachable_server_error_names_the_address() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let config = ProviderConfig::OpenAi(OpenAiConfig {
+    let config = ServerConfig {
         base_url: address.clone(),
-        ..OpenAiConfig::default()
-    });
+        ..vendor("openai")
+    };
     let error = call_model(&config).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unreachable);
     assert!(
@@ -239,13 +238,9 @@ async fn unreachable_server_error_names_the_address() {
 async fn silent_server_times_out_after_the_configured_time() {
     let delayed = sse(ANTHROPIC).set_delay(Duration::from_secs(60));
     let server = mock_server(delayed).await;
-    let ProviderConfig::Anthropic(mut config) = anthropic(&server) else {
-        panic!()
-    };
+    let mut config = anthropic(&server);
     config.read_timeout = Duration::from_secs(1);
-    let error = call_model(&ProviderConfig::Anthropic(config))
-        .await
-        .unwrap_err();
+    let error = call_model(&config).await.unwrap_err();
     assert_eq!(
         (error.kind, error.to_string().as_str()),
         (ErrorKind::Timeout, "the server sent nothing for 1 s")
@@ -264,10 +259,10 @@ async fn connection_closed_early_is_not_an_unreachable_server() {
             drop(stream);
         }
     });
-    let config = ProviderConfig::OpenAi(OpenAiConfig {
+    let config = ServerConfig {
         base_url,
-        ..OpenAiConfig::default()
-    });
+        ..vendor("openai")
+    };
     let error = call_model(&config).await.unwrap_err();
     assert_eq!(
         (error.kind, error.to_string().as_str()),
@@ -295,7 +290,7 @@ async fn model_lists_of_every_format_are_read() {
             .mount(&server)
             .await;
         for config in [anthropic(&server), openai(&server)] {
-            assert_eq!(connect(&config).unwrap().list().await.unwrap(), names);
+            assert_eq!(config.connect().unwrap().list().await.unwrap(), names);
         }
     }
 }
@@ -323,7 +318,7 @@ async fn model_list_gives_context_windows_without_more_requests() {
             .mount(&server)
             .await;
         for config in [anthropic(&server), openai(&server)] {
-            let model = connect(&config).unwrap();
+            let model = config.connect().unwrap();
             assert_eq!(model.listed_window("m"), None);
             let before = server.received_requests().await.unwrap().len();
             model.list().await.unwrap();

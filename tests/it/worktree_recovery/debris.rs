@@ -15,7 +15,7 @@ use crewdeck::store::{Debris, NewWorktree, Worktrees};
 use pretty_assertions::assert_eq;
 
 use super::start_process_as;
-use crate::common::process_tree::kill_tree;
+use crate::common::process_tree::{kill_children, kill_tree};
 use crate::common::repository::{NOW, Repository, commit, git, git_output, name};
 
 /// What the killed process does.
@@ -127,13 +127,25 @@ impl PausedRepository {
         make_locks_old(&self.r.root().join(".git"));
     }
 
+    /// Runs the step until git is paused, and kills git only. The step goes on and fails.
+    pub fn kill_git_while_paused(&self, step: Step) {
+        let mut process = start_process_as(&self.r, &format!("{step:?}"));
+        self.wait_for_pause();
+        kill_children(&process);
+        assert!(!process.wait().unwrap().success());
+    }
+
     fn kill_at_pause(&self, process: Child) {
+        self.wait_for_pause();
+        kill_tree(process);
+    }
+
+    fn wait_for_pause(&self) {
         let until = Instant::now() + Duration::from_secs(60);
         while !self.started.exists() {
             assert!(Instant::now() < until, "git did not reach the step");
             std::thread::yield_now();
         }
-        kill_tree(process);
     }
 
     pub fn exists(&self, file: &str) -> bool {

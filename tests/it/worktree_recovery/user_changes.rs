@@ -228,6 +228,14 @@ fn incomplete_worktree_without_a_link_is_reported_and_kept() {
 }
 
 #[test]
+fn creation_whose_git_was_killed_leaves_nothing() {
+    let paused = PausedRepository::new();
+    paused.pause_at_file("d.txt");
+    paused.kill_git_while_paused(Step::Create);
+    assert_clean(&paused.r);
+}
+
+#[test]
 fn branch_with_commits_but_no_worktree_is_kept() {
     let r = Repository::new();
     r.create(1, &[]);

@@ -88,8 +88,8 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// Skips arithmetic up to `))`. Fails on a substitution, which starts programs, and on arithmetic that does not end
-    /// in `))`, which some shells run as a command in parentheses.
+    /// Skips an arithmetic expansion up to its `))`. Fails if it contains a substitution, which starts programs, or
+    /// does not end in `))`, because some shells then run it as a command in parentheses.
     fn arithmetic(&mut self) -> Result<(), String> {
         let programs = || Err("arithmetic in it starts programs".into());
         let mut open = 0;
@@ -106,7 +106,7 @@ impl Lexer<'_> {
         Err("arithmetic in it does not end".into())
     }
 
-    /// Parses the command up to the closing parenthesis, with quotes and nesting.
+    /// Parses the command of a substitution up to the closing parenthesis, with quotes and nesting.
     pub(super) fn substitution(&mut self, close: char) -> Result<(), String> {
         let start = self.at;
         let (mut open, mut quote) = (1, None);

@@ -28,8 +28,7 @@ fn speak(agents: &mut Agents, name: &str, entries: usize) {
     let agent = Name::party(name).unwrap();
     for n in 1..=entries {
         let words = if n == entries { "the last" } else { "" };
-        let said = EventKind::Prompted {
-            agent: agent.clone(),
+        let said = AgentEvent::Prompted {
             // About 64 KiB with the overhead of an entry.
             text: "x".repeat(64 * 1024 - 512) + words,
         };
@@ -74,9 +73,8 @@ fn dropped_agents_keep_their_usage() {
     assert_eq!(agents.cost(), Some(each.sum()));
 }
 
-fn counted(total: u64, calls: u64, cost: Option<f64>) -> EventKind {
-    EventKind::UsageChanged {
-        agent: Name::lead(),
+fn counted(total: u64, calls: u64, cost: Option<f64>) -> AgentEvent {
+    AgentEvent::UsageChanged {
         total: Usage {
             input: total,
             ..Usage::default()
@@ -138,7 +136,6 @@ fn usage_of_a_dropped_subagent_counts_for_its_parent() {
 
 #[test]
 fn compaction_updates_the_context_size_at_once() {
-    let lead = Name::lead();
     let mut agent = AgentView {
         context: 90,
         window: Some(100),
@@ -149,11 +146,8 @@ fn compaction_updates_the_context_size_at_once() {
         before: 90,
         after: 30,
     };
-    let event = EventKind::Compacted {
-        agent: lead.clone(),
-        compaction,
-    };
-    agent.apply(&lead, Timestamp(1.0), &event);
+    let event = AgentEvent::Compacted { compaction };
+    agent.apply(Timestamp(1.0), &event);
     assert_eq!(agent.context_share(), Some(30));
 }
 

@@ -8,13 +8,13 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::domain::worktree;
 use crate::domain::worktree::{Branch, BranchState};
-use crate::ui::model::board::index::{PolicyContext, standing};
+use crate::ui::model::board::index::{BoardStatus, standing};
 use crate::ui::model::style::Look;
 use crate::ui::model::{CrewModel, style};
 use crate::ui::theme::Theme;
 
-/// Maximum number of branches kept. When it is reached, branches of removed worktrees are dropped first; a new branch that
-/// still does not fit is not tracked.
+/// Maximum number of branches in memory. At the limit, branches of removed worktrees are dropped. If that is not
+/// enough, new branches are ignored.
 const BRANCHES_MAX: usize = 20_000;
 
 /// The symbol of a completed task whose branch is not merged.
@@ -23,13 +23,13 @@ pub const UNMERGED: &str = "⇡";
 /// The state of each worktree's branch, by worktree name.
 #[derive(Debug, Default)]
 pub struct Branches {
-    /// Incremented with every change; part of cache keys.
+    /// Incremented with every change; a part of cache keys.
     version: u64,
     of: HashMap<String, BranchState>,
 }
 
 impl Branches {
-    /// Records the branch states of an event.
+    /// Records the branch states that an event reports.
     pub fn changed(&mut self, branches: &[Branch]) {
         self.version += 1;
         for branch in branches {
@@ -43,7 +43,6 @@ impl Branches {
         }
     }
 
-    /// Returns the number of changes so far.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -54,13 +53,13 @@ pub fn branch<'a>(model: &'a CrewModel, task: &Task) -> Option<&'a BranchState> 
     model.branches.of.get(&task.worktree)
 }
 
-/// Whether the worktree of `task` is reported to exist.
+/// Returns whether the events so far say that the worktree of `task` exists.
 pub fn has_tree(model: &CrewModel, task: &Task) -> bool {
     branch(model, task).is_some_and(|branch| *branch != BranchState::Gone)
 }
 
-/// Returns why `task` has no worktree to open, or `None` if it may have one. A worktree that was not reported counts as
-/// present: the crew checks it.
+/// Returns why the worktree of `task` cannot be opened, or `None` if it may exist. A worktree without a report counts
+/// as existing, because the crew checks it again.
 pub fn why_no_tree(model: &CrewModel, task: &Task) -> Option<String> {
     let id = task.id;
     if task.worktree.is_empty() {
@@ -70,18 +69,19 @@ pub fn why_no_tree(model: &CrewModel, task: &Task) -> Option<String> {
     is_gone.then(|| format!("The worktree of {id} was removed."))
 }
 
-/// Whether `task` is shown as done and not merged. Uses [`unmerged`], so that marks and counts on the screen agree.
+/// Returns whether `task` is completed and its branch is not merged. Uses [`unmerged`], so that marks and counts on the
+/// screen agree.
 pub fn is_unmerged(model: &CrewModel, task: &Task) -> bool {
     unmerged(model).contains_key(&task.id)
 }
 
-/// Whether the branch of `task` can be merged now, as far as this screen knows.
+/// Returns whether the branch of `task` can be merged now, according to the events so far.
 pub fn is_mergeable(model: &CrewModel, task: &Task) -> bool {
     let is_unmerged = matches!(branch(model, task), Some(BranchState::Unmerged { .. }));
     is_unmerged && refusal(model, task).is_none()
 }
 
-/// Returns symbol, label and style of a task. A completed task with an unmerged branch has its own symbol.
+/// Returns the symbol, label and style of a task's status. A completed task with an unmerged branch has its own symbol.
 pub fn look(model: &CrewModel, task: &Task, theme: &Theme) -> Look {
     if is_unmerged(model, task) {
         return (UNMERGED, "done, not merged".into(), theme.accent);
@@ -89,7 +89,7 @@ pub fn look(model: &CrewModel, task: &Task, theme: &Theme) -> Look {
     style::task(&model.board, task, theme)
 }
 
-/// Describes the branch of a task for its page; empty if there is nothing to report.
+/// Returns a description of the task's branch for the task page; empty if there is nothing to report.
 pub fn words(model: &CrewModel, task: &Task) -> String {
     match branch(model, task) {
         Some(BranchState::Unmerged { into, size }) => {
@@ -111,18 +111,18 @@ pub fn words(model: &CrewModel, task: &Task) -> String {
     }
 }
 
-/// Returns why the branch of a task cannot be merged now, or `None` if it can, as far as this screen knows.
+/// Returns why the branch of a task cannot be merged now, or `None` if it can, according to the events so far.
 pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
     let id = task.id;
     if let Some(why) = why_no_tree(model, task) {
         return Some(why);
     }
     match standing(&model.board, task) {
-        PolicyContext::Done => {}
-        PolicyContext::InProgress => {
+        BoardStatus::Done => {}
+        BoardStatus::InProgress => {
             return Some(format!("Not merged: {id} is still in progress."));
         }
-        PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked => {
+        BoardStatus::Ready | BoardStatus::Assigned | BoardStatus::Blocked => {
             return Some(format!("Not merged: {id} is not completed yet."));
         }
     }

@@ -1,13 +1,14 @@
 //! The critical path: the longest chain of open tasks that depend on one another. Its length is the minimum number of
 //! sequential steps, however many teammates work. Pure.
 
-use crate::ui::model::board::index::{Index, PolicyContext};
+use crate::ui::model::board::index::{BoardStatus, Index};
 
-/// Returns the positions of the tasks on the critical path, in order. Empty if no open task depends on another. Of chains
-/// with equal length, the one whose last task has the lowest number is chosen, then the one whose blockers have.
+/// Returns the positions in `index` of the tasks on the critical path, in order. Empty if no open task depends on
+/// another. Of chains with equal length, the one whose last task has the lowest number is chosen, then the one whose
+/// second to last task has, and so on.
 pub fn critical(index: &Index) -> Vec<usize> {
     let count = index.len();
-    let is_open = |task: usize| index.standing(task) != PolicyContext::Done;
+    let is_open = |task: usize| index.standing(task) != BoardStatus::Done;
     // Sorted by layer, each task comes after its blockers. Edges that would close a cycle are ignored.
     let mut order: Vec<usize> = (0..count).filter(|task| is_open(*task)).collect();
     order.sort_by_key(|task| index.steps(*task));
@@ -98,7 +99,7 @@ mod tests {
             let mut depth = [1_usize; 20];
             for _ in 0..20 {
                 for (from, to) in index.edges() {
-                    if index.standing(from) != PolicyContext::Done && index.standing(to) != PolicyContext::Done {
+                    if index.standing(from) != BoardStatus::Done && index.standing(to) != BoardStatus::Done {
                         depth[to] = depth[to].max(depth[from] + 1);
                     }
                 }

@@ -3,43 +3,43 @@
 use std::fmt;
 
 use crate::domain::task::Task;
-use crate::ui::model::board::index::PolicyContext;
+use crate::ui::model::board::index::BoardStatus;
 use crate::ui::text::called;
 use crate::ui::text::terms::{Polarity, Term as Word, terms};
 
-/// The supported keys, as listed in an error.
+/// The supported keys, for the error about an unknown key.
 const KEYS: &str = "owner: status: tag:";
 
-/// The values of `status:`. A prefix of a value is enough.
-const STATUS: [(&str, &[PolicyContext]); 10] = [
-    ("ready", &[PolicyContext::Ready]),
-    ("blocked", &[PolicyContext::Blocked]),
-    ("in_progress", &[PolicyContext::InProgress]),
-    ("progress", &[PolicyContext::InProgress]),
-    ("working", &[PolicyContext::InProgress]),
-    ("assigned", &[PolicyContext::Assigned]),
-    ("done", &[PolicyContext::Done]),
-    ("completed", &[PolicyContext::Done]),
+/// The values of `status:` and the statuses that they match. The user may type only the beginning of a value.
+const STATUS: [(&str, &[BoardStatus]); 10] = [
+    ("ready", &[BoardStatus::Ready]),
+    ("blocked", &[BoardStatus::Blocked]),
+    ("in_progress", &[BoardStatus::InProgress]),
+    ("progress", &[BoardStatus::InProgress]),
+    ("working", &[BoardStatus::InProgress]),
+    ("assigned", &[BoardStatus::Assigned]),
+    ("done", &[BoardStatus::Done]),
+    ("completed", &[BoardStatus::Done]),
     (
         "open",
         &[
-            PolicyContext::InProgress,
-            PolicyContext::Ready,
-            PolicyContext::Assigned,
-            PolicyContext::Blocked,
+            BoardStatus::InProgress,
+            BoardStatus::Ready,
+            BoardStatus::Assigned,
+            BoardStatus::Blocked,
         ],
     ),
     (
         "pending",
         &[
-            PolicyContext::Ready,
-            PolicyContext::Assigned,
-            PolicyContext::Blocked,
+            BoardStatus::Ready,
+            BoardStatus::Assigned,
+            BoardStatus::Blocked,
         ],
     ),
 ];
 
-/// A parsed filter. A task matches if all terms match.
+/// A parsed filter. A task matches the filter if it matches all terms.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Query {
     terms: Vec<Term>,
@@ -57,15 +57,15 @@ enum Looks {
     Word(String),
     Owner(String),
     Tag(String),
-    Status(&'static [PolicyContext]),
+    Status(&'static [BoardStatus]),
 }
 
 /// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// The key is unknown.
+    /// The key of this term is unknown.
     Key(String),
-    /// The value of `status:` is unknown.
+    /// This value of `status:` is unknown.
     Status(String),
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for Problem {
 }
 
 impl Query {
-    /// Parses `text`. A key without a value matches every task: the user is still typing.
+    /// Parses `text`. A key without a value matches every task, because the user is still typing.
     pub fn new(text: &str) -> Query {
         let mut out = Query::default();
         for Word { sign, key, value } in terms(text) {
@@ -95,13 +95,13 @@ impl Query {
         out
     }
 
-    /// The invalid terms.
+    /// Returns the invalid terms.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Whether ` task`, with status `standing` on the board, matches the filter.
-    pub fn matches(&self, task: &Task, standing: PolicyContext) -> bool {
+    /// Returns whether `task`, which has the status `standing` on the board, matches the filter.
+    pub fn matches(&self, task: &Task, standing: BoardStatus) -> bool {
         let mut hay = None;
         self.terms.iter().all(|term| {
             let found = match &term.looks {
@@ -144,7 +144,7 @@ fn read(key: Option<&str>, value: String) -> Result<Option<Looks>, Problem> {
     Ok((!value.is_empty()).then_some(looks))
 }
 
-fn words(task: &Task, standing: PolicyContext) -> String {
+fn words(task: &Task, standing: BoardStatus) -> String {
     format!(
         "{} {} @{} {} {}",
         task.id,

@@ -1,6 +1,6 @@
 //! The history of each task, derived from board changes and notices about its branch. Pure.
 //!
-//! All of it comes from events, so a resumed and a replayed session show the same history.
+//! The history comes from events only, so a resumed and a replayed session show the same history.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,43 +12,41 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::ui::text::called;
 
-/// Maximum number of steps kept for all tasks together; the oldest are dropped first.
+/// Maximum number of steps in memory, for all tasks together. Beyond it, the oldest are dropped.
 pub const STEPS_MAX: usize = 20_000;
-/// Maximum length of the text of one step, in characters.
+/// Maximum length of the text of one step, in characters. A longer text is cut.
 const WORDS_MAX: usize = 200;
 
 /// What happened to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// It was claimed.
     Claimed {
         /// The new owner.
         by: String,
         /// The number of claims so far, including this one.
         attempt: u32,
     },
-    /// It was released and can be claimed again.
+    /// The task was released to the board.
     Released {
         /// The previous owner.
         by: String,
     },
-    /// It was completed.
     Completed {
-        /// The owner; empty if the task file names none.
+        /// The owner who completed the task; empty if the task file names none.
         by: String,
     },
-    /// Its last blocker is completed or was removed.
+    /// The last blocker of the task was completed or removed.
     Freed,
-    /// It has blockers now.
+    /// The task had no blockers and now has some.
     Blocked,
-    /// Its subject, description or tags changed.
+    /// The subject, description or tags of the task changed.
     Edited,
-    /// A notice about its branch: merged, in conflict.
+    /// The text of a notice about the task's branch, for example that it was merged or conflicts.
     Branch(String),
 }
 
 impl Step {
-    /// Describes the step for the task page.
+    /// Returns a description of the step for the task page.
     pub fn words(&self) -> String {
         match self {
             Step::Claimed { by, attempt: 0..=1 } => format!("claimed by {by}"),
@@ -68,14 +66,15 @@ impl Step {
 #[derive(Debug, Default)]
 pub struct History {
     steps: VecDeque<(TaskId, Timestamp, Step)>,
-    /// The time of each task's last status change that was observed. Holds only tasks of the board.
+    /// The time of the last observed status change, by task. Holds only tasks of the board.
     since: HashMap<TaskId, Timestamp>,
-    /// Whether old steps were dropped.
+    /// Whether steps were dropped because there were more than [`STEPS_MAX`].
     is_cut: bool,
 }
 
 impl History {
-    /// Records how tasks differ from `board`, the state before the change. A task that is not on `board` yet gets no step.
+    /// Records how the `changed` tasks differ from `board`, the state before the change. A task that is not on `board`
+    /// yet gets no step.
     pub fn changed(
         &mut self,
         board: &TaskGraph,
@@ -108,7 +107,8 @@ impl History {
         }
     }
 
-    /// Adds a notice that begins with `wt/NAME` to the history of the task with that worktree.
+    /// Adds a notice to the history of a task if its text begins with `wt/NAME`, where `NAME` is the task's worktree.
+    /// Ignores other notices.
     pub fn said(&mut self, board: &TaskGraph, text: &str, at: Timestamp) {
         let Some(name) = text.strip_prefix("wt/") else {
             return;
@@ -135,7 +135,7 @@ impl History {
         steps.filter(move |s| s.0 == id).map(|s| (s.1, &s.2))
     }
 
-    /// Whether old steps were dropped.
+    /// Returns whether steps were dropped because there were more than [`STEPS_MAX`].
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -147,7 +147,7 @@ impl History {
     }
 }
 
-/// Returns the step between two versions of a task, or `None` if nothing relevant changed.
+/// Returns the step that leads from one version of a task to the next, or `None` if nothing relevant changed.
 fn step(before: &Task, after: &Task) -> Option<Step> {
     let by = |task: &Task| clip(&called(&task.owner), WORDS_MAX);
     let is_owned = |task: &Task| !task.owner.is_empty();

@@ -1,4 +1,5 @@
-//! An index of the board: status, edges and critical path of each task, addressed by position. Rebuilt at each board change.
+//! An index of the board with the status, the edges and the critical path of the tasks. Tasks are addressed by
+//! position. Rebuilt after each board change.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,54 +12,53 @@ use crate::ui::text::{called, width};
 
 /// The status of a task as the board shows it, in the sort order of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PolicyContext {
-    /// Its owner works on it.
+pub enum BoardStatus {
+    /// The owner works on the task.
     InProgress,
-    /// Pending, without owner and open blockers: it can be claimed.
+    /// Pending, without an owner and without open blockers, so that it can be claimed.
     Ready,
-    /// Pending with an owner.
+    /// Pending, with an owner and without open blockers.
     Assigned,
-    /// Pending with open blockers.
+    /// Pending, with open blockers.
     Blocked,
-    /// Completed.
     Done,
 }
 
-impl PolicyContext {
-    /// The label of the status.
+impl BoardStatus {
+    /// Returns the label of the status on the screen.
     pub fn word(self) -> &'static str {
         match self {
-            PolicyContext::InProgress => "in progress",
-            PolicyContext::Ready => "ready",
-            PolicyContext::Assigned => "assigned",
-            PolicyContext::Blocked => "blocked",
-            PolicyContext::Done => "done",
+            BoardStatus::InProgress => "in progress",
+            BoardStatus::Ready => "ready",
+            BoardStatus::Assigned => "assigned",
+            BoardStatus::Blocked => "blocked",
+            BoardStatus::Done => "done",
         }
     }
 }
 
 /// Returns the status of `task` on `board`.
-pub fn standing(board: &TaskGraph, task: &Task) -> PolicyContext {
+pub fn standing(board: &TaskGraph, task: &Task) -> BoardStatus {
     match task.status {
-        TaskStatus::Completed => PolicyContext::Done,
-        TaskStatus::InProgress => PolicyContext::InProgress,
-        TaskStatus::Pending if !board.open_blockers(task).is_empty() => PolicyContext::Blocked,
-        TaskStatus::Pending if task.owner.is_empty() => PolicyContext::Ready,
-        TaskStatus::Pending => PolicyContext::Assigned,
+        TaskStatus::Completed => BoardStatus::Done,
+        TaskStatus::InProgress => BoardStatus::InProgress,
+        TaskStatus::Pending if !board.open_blockers(task).is_empty() => BoardStatus::Blocked,
+        TaskStatus::Pending if task.owner.is_empty() => BoardStatus::Ready,
+        TaskStatus::Pending => BoardStatus::Assigned,
     }
 }
 
-/// The tasks in the order of their numbers. A task's position is its index in this order.
+/// The index of the board's tasks. The position of a task is its index in the order of task numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     ids: Vec<TaskId>,
-    standing: Vec<PolicyContext>,
+    standing: Vec<BoardStatus>,
     waits: Vec<Vec<usize>>,
     frees: Vec<Vec<usize>>,
     steps: Vec<usize>,
     extent: (usize, usize),
     critical: Vec<usize>,
-    counts: BTreeMap<PolicyContext, usize>,
+    counts: BTreeMap<BoardStatus, usize>,
     open_of: HashMap<String, TaskId>,
     longest_owner: usize,
 }
@@ -117,35 +117,34 @@ impl Index {
         out
     }
 
-    /// The number of tasks.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Returns the position of a task, or `None` if it is not on the board.
+    /// Returns the position of the task `id`, or `None` if it is not on the board.
     pub fn place(&self, id: TaskId) -> Option<usize> {
         self.ids.binary_search(&id).ok()
     }
 
-    /// Returns the task at a position.
+    /// Returns the number of the task at a position.
     pub fn id(&self, place: usize) -> Option<TaskId> {
         self.ids.get(place).copied()
     }
 
     /// Returns the status of the task at a position.
-    pub fn standing(&self, place: usize) -> PolicyContext {
+    pub fn standing(&self, place: usize) -> BoardStatus {
         self.standing
             .get(place)
             .copied()
-            .unwrap_or(PolicyContext::Done)
+            .unwrap_or(BoardStatus::Done)
     }
 
-    /// Returns the blockers of the task at a position, open and completed.
+    /// Returns the positions of the blockers of the task at `place`, open and completed.
     pub fn waits(&self, place: usize) -> &[usize] {
         self.waits.get(place).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the tasks that the task at a position blocks or blocked.
+    /// Returns the positions of the tasks that the task at `place` blocks or has blocked.
     pub fn frees(&self, place: usize) -> &[usize] {
         self.frees.get(place).map_or(&[], Vec::as_slice)
     }
@@ -155,7 +154,8 @@ impl Index {
         self.steps.get(place).copied().unwrap_or(0)
     }
 
-    /// Returns the number of layers and the size of the largest layer: the minimum size of a drawing, in tasks.
+    /// Returns the number of layers and the number of tasks in the largest layer: the minimum columns and rows of a
+    /// drawing.
     pub fn extent(&self) -> (usize, usize) {
         self.extent
     }
@@ -165,39 +165,40 @@ impl Index {
         &self.critical
     }
 
-    /// Returns the index, from 0, of the task at a position on the critical path, or `None` if it is not on it.
+    /// Returns the index on the critical path, from 0, of the task at `place`, or `None` if the task is not on the
+    /// path.
     pub fn critical_step(&self, place: usize) -> Option<usize> {
         let key = self.steps(place);
         let at = self.critical.binary_search_by_key(&key, |p| self.steps(*p));
         at.ok().filter(|at| self.critical[*at] == place)
     }
 
-    /// Whether the edge between two positions is on the critical path.
+    /// Returns whether the edge between two positions is on the critical path.
     pub fn is_critical(&self, from: usize, to: usize) -> bool {
         let step = self.critical_step(from);
         step.is_some_and(|step| self.critical.get(step + 1) == Some(&to))
     }
 
-    /// Returns the first task of `owner` that is not completed.
+    /// Returns the task with the lowest number that `owner` holds and has not completed.
     pub fn open_of(&self, owner: &Name) -> Option<TaskId> {
         self.open_of
             .get(&owner.as_str().to_ascii_lowercase())
             .copied()
     }
 
-    /// The width of the longest owner name, in columns.
+    /// Returns the width of the longest owner name, in columns.
     pub fn longest_owner(&self) -> usize {
         self.longest_owner
     }
 
-    /// Returns all edges as (blocker, blocked).
+    /// Returns all edges as pairs of positions: (blocker, blocked task).
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
         let from = self.frees.iter().enumerate();
         from.flat_map(|(from, to)| to.iter().map(move |to| (from, *to)))
     }
 
     /// Returns the number of tasks with that status.
-    pub fn count(&self, standing: PolicyContext) -> usize {
+    pub fn count(&self, standing: BoardStatus) -> usize {
         self.counts.get(&standing).copied().unwrap_or(0)
     }
 }

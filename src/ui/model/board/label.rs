@@ -6,30 +6,31 @@ use crate::domain::text::{clip, one_line};
 use crate::ui::graph::{NODE_MIN, rows_for};
 use crate::ui::text::{called, width};
 
-/// Indentation of the second and further rows of a node, in columns.
+/// Indentation of all rows of a node except the first, in columns.
 pub const INDENT: usize = 2;
 
-/// Maximum node width that is requested to keep words whole, in columns. Longer words may be truncated.
+/// Maximum value of [`Label::least`], in columns. Longer words may be truncated.
 const LEAST_MAX: usize = 30;
 
-/// Minimum and maximum width that nodes reserve for the owner's name, in columns.
+/// Minimum and maximum width that nodes reserve for the owner's name, in columns, without the space and the `@` before
+/// it.
 const OWNER_MIN: usize = 5;
 const OWNER_MAX: usize = 12;
 
 /// The text of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// The task's number, as `#12`.
+    /// The task's number, such as `#12`.
     pub number: String,
-    /// The task's subject, on one line.
+    /// The task's subject as one line.
     pub subject: String,
-    /// The owner's display name; empty if there is none.
+    /// The owner's display name; empty if the task has no owner.
     pub owner: String,
 }
 
 impl Label {
-    /// Returns the width of the label on one row: symbol, number, subject and `owners` columns for the owner. The owner's
-    /// columns are always reserved, so that a claim or release does not move nodes.
+    /// Returns the width of the label on one row, in columns: symbol, number, subject and `owners` columns for the
+    /// owner. The owner's columns are always reserved, so that a claim or release does not move nodes.
     pub fn width(&self, owners: usize) -> usize {
         self.head() + width(&self.subject) + owners
     }
@@ -39,7 +40,8 @@ impl Label {
         self.number.len() + 2
     }
 
-    /// Returns the smallest width at which the label fits into `rows` rows without truncating a word, at most [`LEAST_MAX`].
+    /// Returns the smallest width, in columns, at which the label fits into `rows` rows without truncating a word. At
+    /// most [`LEAST_MAX`].
     pub fn least(&self, rows: usize, owners: usize) -> usize {
         let natural = self.width(owners);
         let most = natural.min(LEAST_MAX);
@@ -50,7 +52,7 @@ impl Label {
         (NODE_MIN..most).find(fits).unwrap_or(most)
     }
 
-    /// Returns the number of rows that the label needs at a width of ` columns`, or `None` if a word does not fit.
+    /// Returns the number of rows that the label needs at a width of `columns`, or `None` if a word does not fit.
     fn needs(&self, columns: usize, owners: usize) -> Option<usize> {
         let mut rows = 1;
         let mut x = self.head();
@@ -78,12 +80,13 @@ impl Label {
     }
 }
 
-/// Returns the columns that every node reserves for its owner: the longest name, within bounds, plus a space and `@`.
+/// Returns the number of columns that every node reserves for its owner: the width `longest` of the longest name,
+/// within bounds, plus a space and `@`.
 pub fn owners(longest: usize) -> usize {
     longest.clamp(OWNER_MIN, OWNER_MAX) + 2
 }
 
-/// Returns the label of a task.
+/// Returns the text of a task's node in the graph.
 pub fn label(task: &Task) -> Label {
     Label {
         number: task.id.to_string(),

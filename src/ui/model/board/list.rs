@@ -2,19 +2,19 @@
 
 use crate::domain::graph::TaskGraph;
 use crate::ui::model::board::filter::Query;
-use crate::ui::model::board::index::{Index, PolicyContext};
+use crate::ui::model::board::index::{BoardStatus, Index};
 
-/// Maximum indentation depth.
+/// Maximum indentation depth. Deeper tasks are shown at this depth.
 const DEPTH_MAX: usize = 8;
 
 /// A row of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// The position of its task in the [`Index`].
+    /// The position of the row's task in the [`Index`].
     pub task: usize,
     /// The indentation depth, at most [`DEPTH_MAX`].
     pub depth: usize,
-    /// A bit for each depth, bit 0 for the first: whether the vertical guide line continues below this row.
+    /// The bits of the depths at which the vertical guide line continues below this row; bit 0 is the first depth.
     pub rails: u16,
 }
 
@@ -33,7 +33,7 @@ impl Row {
     }
 }
 
-/// The rows of a list.
+/// The rows of the list, with the row of each task.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     rows: Vec<Row>,
@@ -49,12 +49,10 @@ impl Rows {
         Rows { rows, of_task }
     }
 
-    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Returns the row at index `at`.
     pub fn get(&self, at: usize) -> Option<Row> {
         self.rows.get(at).copied()
     }
@@ -64,24 +62,25 @@ impl Rows {
         self.rows.get(first..).unwrap_or(&[])
     }
 
-    /// Returns the row index of a task, given by its position in the [`Index`].
+    /// Returns the index of a task's row, or `None` if the list does not contain the task. `task` is a position in the
+    /// [`Index`].
     pub fn row_of(&self, task: usize) -> Option<usize> {
         self.of_task.get(task).copied().flatten()
     }
 }
 
-/// Returns all tasks as a tree: each blocked task is below its deepest open blocker.
+/// Returns a row for each task. Each blocked task is below the open blocker in the highest layer, indented.
 pub fn tree(index: &Index) -> Rows {
     let count = index.len();
     let mut below = vec![Vec::new(); count];
     let mut top = Vec::new();
     for task in 0..count {
-        let is_open = |w: &&usize| index.standing(**w) != PolicyContext::Done;
+        let is_open = |w: &&usize| index.standing(**w) != BoardStatus::Done;
         // Only blockers of an earlier layer, so that no cycle can arise.
         let is_before = |w: &&usize| index.steps(**w) < index.steps(task);
         let waits = index.waits(task).iter().filter(is_open).filter(is_before);
         match waits.max_by_key(|w| (index.steps(**w), **w)) {
-            Some(last) if index.standing(task) == PolicyContext::Blocked => below[*last].push(task),
+            Some(last) if index.standing(task) == BoardStatus::Blocked => below[*last].push(task),
             Some(_) | None => top.push(task),
         }
     }
@@ -113,7 +112,7 @@ pub fn tree(index: &Index) -> Rows {
     Rows::new(rows, count)
 }
 
-/// Returns the tasks that match `query`, without indentation: their blockers may be filtered out.
+/// Returns a row for each task that matches `query`. The rows are not indented, because blockers may be filtered out.
 pub fn flat(index: &Index, board: &TaskGraph, query: &Query) -> Rows {
     let mut found: Vec<usize> = board
         .tasks()

@@ -1,8 +1,8 @@
-//! A memo cell: a derived value that is computed on demand and cached until its key changes.
+//! A cache for one derived value, which is computed on demand and kept until its key changes.
 
 use std::cell::RefCell;
 
-/// Caches one value together with the key that it was computed for.
+/// Caches one value and the key that it was computed for.
 #[derive(Debug)]
 pub struct Slot<K, V>(RefCell<Option<(K, V)>>);
 

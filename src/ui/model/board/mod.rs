@@ -1,4 +1,4 @@
-//! What is known of the tasks, and what is worked out from it.
+//! The view model of the tasks, and values derived from it.
 
 pub(in crate::ui) mod branches;
 pub(in crate::ui) mod critical;
@@ -25,69 +25,70 @@ use crate::ui::model::board::memo::Slot;
 /// Cached values derived from the board. Dropping them does not change the screen.
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// Counts the boards.
+    /// Increases with each board change; a part of all cache keys.
     version: u64,
     index: Slot<u64, Arc<Index>>,
-    /// Key: board version and task.
+    /// The result of [`unlocks()`], for one board version and task.
     unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
-    /// Key: board version.
+    /// The result of [`under_way`], for one board version.
     under_way: Slot<u64, Arc<[Timestamp]>>,
-    /// Key: board version and branches version.
+    /// The result of [`branches::to_merge`], for one version of the board and of the branches.
     to_merge: Slot<(u64, u64), Arc<Vec<TaskId>>>,
-    /// Key: board version and branches version.
+    /// The result of [`branches::unmerged`], for one version of the board and of the branches.
     unmerged: Slot<(u64, u64), Arc<UnmergedTasks>>,
 }
 
 impl Kept {
-    /// Invalidates all cached values after a board change.
+    /// Marks all cached values as outdated. Must be called after each board change.
     pub fn outdated(&mut self) {
         self.version += 1;
     }
 
-    /// Counts the boards.
     pub fn version(&self) -> u64 {
         self.version
     }
 }
 
-/// The completed tasks that are not merged, each with the open task in the same worktree that must be completed first.
+/// The completed tasks with an unmerged branch. The value is the open task in the same worktree that must be completed
+/// before the merge.
 pub type UnmergedTasks = BTreeMap<TaskId, Option<TaskId>>;
 
-/// Returns the index of the board.
+/// Returns the index of the board's tasks and dependencies. It is rebuilt only after a board change.
 pub fn index(model: &CrewModel) -> Arc<Index> {
     let kept = &model.memo;
     kept.index
         .get(kept.version, || Arc::new(Index::new(&model.board)))
 }
 
-/// Returns the tasks that become ready when `id` is completed: see [`unlocks::unlocks`].
+/// Returns the tasks that become ready when the task `id` is completed, from the cache if possible: see
+/// [`unlocks::unlocks`].
 pub fn unlocks(model: &CrewModel, id: TaskId) -> Arc<Vec<TaskId>> {
     let kept = &model.memo;
     let make = || Arc::new(unlocks::unlocks(&model.board, id));
     kept.unlocks.get((kept.version, id), make)
 }
 
-/// When the tasks in progress began to be, [`AGES_MAX`] at most.
+/// Returns the result of [`of_tasks`], which is computed again only after a board change.
 pub fn under_way(model: &CrewModel) -> Arc<[Timestamp]> {
     let kept = &model.memo;
     kept.under_way.get(kept.version, || of_tasks(model).into())
 }
 
-/// Returns the first task of `owner` that is not completed.
+/// Returns the task with the lowest number that `owner` holds and has not completed.
 pub fn open_task<'a>(model: &'a CrewModel, owner: &Name) -> Option<&'a Task> {
     model.board.get(index(model).open_of(owner)?)
 }
 
-/// Returns the tags of a task, as `#rust #docs`.
+/// Returns the tags of a task as text, such as `#rust #docs`.
 pub fn tags(task: &Task) -> String {
     let tags: Vec<String> = task.tags.iter().map(|t| format!("#{t}")).collect();
     one_line(&tags.join(" "))
 }
 
-/// Maximum number of tasks whose ages are tracked; more than a screen has rows.
+/// Maximum number of start times that [`of_tasks`] returns: more than a screen has rows.
 pub const AGES_MAX: usize = 256;
 
-/// Returns the start times of the tasks in progress, at most [`AGES_MAX`].
+/// Returns, for each task in progress, when it got that status; at most [`AGES_MAX`] times.
 pub fn of_tasks(model: &CrewModel) -> Vec<Timestamp> {
     let tasks = model.board.tasks();
     let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);

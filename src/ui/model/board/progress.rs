@@ -1,35 +1,34 @@
 //! The progress bar of the board: cells for completed, running, ready and blocked tasks. Pure.
 
-use crate::ui::model::board::index::{Index, PolicyContext};
+use crate::ui::model::board::index::{BoardStatus, Index};
 
-/// The segments of the progress bar, from the left.
-pub const KINDS: [PolicyContext; 4] = [
-    PolicyContext::Done,
-    PolicyContext::InProgress,
-    PolicyContext::Ready,
-    PolicyContext::Blocked,
+/// The statuses that the segments of the progress bar stand for, from the left.
+pub const KINDS: [BoardStatus; 4] = [
+    BoardStatus::Done,
+    BoardStatus::InProgress,
+    BoardStatus::Ready,
+    BoardStatus::Blocked,
 ];
 
 /// Returns the number of tasks for each of [`KINDS`]. Assigned tasks count as ready.
 pub fn counts(index: &Index) -> [usize; 4] {
     KINDS.map(|kind| match kind {
-        PolicyContext::Ready => {
-            index.count(PolicyContext::Ready) + index.count(PolicyContext::Assigned)
-        }
-        PolicyContext::Done
-        | PolicyContext::InProgress
-        | PolicyContext::Assigned
-        | PolicyContext::Blocked => index.count(kind),
+        BoardStatus::Ready => index.count(BoardStatus::Ready) + index.count(BoardStatus::Assigned),
+        BoardStatus::Done
+        | BoardStatus::InProgress
+        | BoardStatus::Assigned
+        | BoardStatus::Blocked => index.count(kind),
     })
 }
 
-/// Returns the share of completed tasks in whole percent, rounded down: 100 only if all are completed.
+/// Returns the share of completed tasks in percent, rounded down: 100 only if all are completed.
 pub fn percent(counts: [usize; 4]) -> usize {
     let total: usize = counts.iter().sum();
     counts[0].saturating_mul(100) / total.max(1)
 }
 
-/// Returns the cells of each segment in a bar of `columns`: proportional, and at least one for a segment with any task.
+/// Returns the number of cells of each segment in a bar of `columns` cells. It is proportional to the number of tasks,
+/// and at least 1 if the segment has any task. All are 0 if the board is empty or the bar is too short.
 pub fn cells(counts: [usize; 4], columns: usize) -> [usize; 4] {
     let total: usize = counts.iter().sum();
     let present = counts.iter().filter(|c| **c > 0).count();

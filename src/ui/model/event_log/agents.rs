@@ -1,4 +1,4 @@
-//! Log lines about agents: ends of turns, activities, and who joins or leaves the team.
+//! Log lines about agents: ended turns, activities, and members that join or leave the team.
 
 use crate::domain::graph::Claimer;
 use crate::domain::ids::Name;
@@ -9,7 +9,7 @@ use crate::ui::model::event_log::attribution::Deed;
 use crate::ui::model::event_log::{Told, Tone, Topic};
 use crate::ui::model::{CrewModel, style};
 
-/// Returns the log line for the end of a turn, or `None` if the turn of a team member ended normally.
+/// Returns the log line for the end of a turn, or `None` if the turn ended normally and the agent is not a subagent.
 pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
     let told = match end {
         TurnEnd::Done if agent.parent().is_some() => {
@@ -32,7 +32,7 @@ pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
     Some(told.of(agent))
 }
 
-/// Returns the log line for a new activity, or `None` if it is not logged.
+/// Returns the log line for a change of activity, or `None` if the change is not logged.
 pub(in crate::ui) fn activity_changed(
     model: &CrewModel,
     agent: &Name,
@@ -84,7 +84,7 @@ pub(in crate::ui) fn activity_changed(
     Some(told.of(agent))
 }
 
-/// Returns why an agent is idle, or `None` if a task is ready for it and will be assigned at once.
+/// Returns why an agent is idle. Returns `None` if a task is ready for the agent, because it will be assigned at once.
 fn why_idle(model: &CrewModel, agent: &Name) -> Option<String> {
     if let Some(own) = model.board.open_task_of(agent) {
         return Some(format!("its turn ended with {} still open", own.id));
@@ -101,12 +101,12 @@ fn why_idle(model: &CrewModel, agent: &Name) -> Option<String> {
     (!is_ready).then(|| "no task is ready for it".into())
 }
 
-/// The line about a teammate that leaves. A notice with the reason replaces it.
+/// Returns the log line about a teammate that left. A notice with the reason replaces this line.
 pub(in crate::ui) fn gone(name: &str) -> String {
     format!("{name} left the team")
 }
 
-/// Returns the log lines for members that joined or left.
+/// Returns the log lines for members that joined or left, comparing `model` with the new `team`.
 pub(in crate::ui) fn team_changed(model: &CrewModel, team: &Team, at: Timestamp) -> Vec<Told> {
     let here = |m: &&Member| m.status != MemberStatus::Shutdown;
     let was_here = |m: &Member| model.team.find(&m.name).is_some_and(|m| here(&m));

@@ -1,5 +1,5 @@
-//! Attribution of board changes: matches each change with a recent tool call or user action. A change without a match was
-//! made by another program. Pure.
+//! Finds out who changed the board or the team: matches each change with a recent tool call or user action. A change
+//! without a match was made by another program. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -10,26 +10,26 @@ use crate::domain::ids::{CallId, Name, RequestId, TaskId};
 use crate::domain::request::{FollowUp, RequestKind, RequestStatus};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::UserAction;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 
-/// Maximum number of calls kept.
+/// Maximum number of tool calls and user actions in memory. Beyond it, the oldest is dropped.
 const CALLS_MAX: usize = 128;
-/// Maximum number of requests kept.
+/// Maximum number of requests in memory.
 const REQUESTS_MAX: usize = 1000;
-/// How long after its end a call may still explain a file change. The delay covers polling, where the system does not
-/// report every change.
+/// How long after its end a tool call may still be the cause of a file change. The delay covers file systems that are
+/// polled because they do not report every change.
 const EXPLAINS: Duration = Duration::from_secs(5);
 
-/// The visible effect of a call.
+/// The effect of a tool call or user action on the board or the team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
-    /// Creates a task with that subject.
+    /// Creates a task with this subject.
     Create(String),
-    /// Creates the task with that number.
+    /// Creates the task with this number.
     Write(TaskId),
-    /// Changes a task; `None` if the call does not name it by its number.
+    /// Changes this task; `None` if the call does not give a task number.
     Change(Option<TaskId>),
-    /// Spawns a teammate with that name.
+    /// Spawns a teammate with this name.
     Spawn(String),
 }
 
@@ -41,92 +41,103 @@ struct Call {
     ended: Option<Timestamp>,
 }
 
-/// Recent calls, requests and shutdowns, kept to attribute later events.
+/// Recent tool calls, user actions, requests and shutdowns, to which later changes are attributed.
 #[derive(Debug, Default)]
 pub struct Actors {
     calls: VecDeque<Call>,
     requests: BTreeMap<RequestId, RequestStatus>,
-    /// Agents that should shut down and have not declined, with the time of the approval. At most as many as members.
-    parting: BTreeMap<Name, Timestamp>,
-    /// The time of the first `CrewReady` event.
+    /// The agents whose shutdown was approved, with the time of the approval. An agent is removed when it leaves or
+    /// declines.
+    approved_shutdowns: BTreeMap<Name, Timestamp>,
+    /// The start of this crew: the time of the first `Ready` event.
     began: Option<Timestamp>,
 }
 
 impl Actors {
-    /// Records an event.
-    pub fn heard(&mut self, event: &Event) {
-        if let EventKind::CrewReady(_) = &event.kind {
-            self.began.get_or_insert(event.at);
-        } else if let EventKind::ToolStarted {
-            agent,
-            call,
-            tool,
-            input,
-            ..
-        } = &event.kind
-        {
-            if let Some(deed) = deed(tool, input) {
-                self.did(Call {
-                    id: call.clone(),
-                    agent: agent.clone(),
+    /// Records an event, so that later board changes can be attributed.
+    pub fn record(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::Agent { agent, event: what } => self.agent_event(agent, what, event.at),
+            EventKind::Board(BoardEvent::UserActed { task, act }) => {
+                let deed = match act {
+                    UserAction::Added => Deed::Write(*task),
+                    UserAction::Claimed
+                    | UserAction::Released { .. }
+                    | UserAction::Completed
+                    | UserAction::Edited => Deed::Change(Some(*task)),
+                };
+                self.record_call(Call {
+                    id: CallId(String::new()),
+                    agent: Name::user(),
                     deed,
-                    ended: None,
+                    ended: Some(event.at),
                 });
             }
-        } else if let EventKind::ToolFinished { agent, call, .. } = &event.kind {
-            let here = |c: &&mut Call| c.id == *call && c.agent == *agent;
-            if let Some(call) = self.calls.iter_mut().rev().find(here) {
-                call.ended = Some(event.at);
+            EventKind::Team(TeamEvent::RequestChanged { request }) => {
+                let (kind, status) = (request.kind, request.status);
+                if kind == RequestKind::Shutdown
+                    && status == RequestStatus::Approved
+                    && request.followed == FollowUp::NotYet
+                    && self.requests.get(&request.id) != Some(&status)
+                {
+                    self.approved_shutdowns
+                        .insert(request.target.clone(), event.at);
+                }
+                self.requests.insert(request.id.clone(), status);
+                if self.requests.len() > REQUESTS_MAX {
+                    self.requests.pop_first();
+                }
             }
-        } else if let EventKind::PersonActed { task, act } = &event.kind {
-            let deed = match act {
-                UserAction::Added => Deed::Write(*task),
-                UserAction::Claimed
-                | UserAction::Released { .. }
-                | UserAction::Completed
-                | UserAction::Edited => Deed::Change(Some(*task)),
-            };
-            self.did(Call {
-                id: CallId(String::new()),
-                agent: Name::user(),
-                deed,
-                ended: Some(event.at),
-            });
-        } else if let EventKind::RequestChanged { request } = &event.kind {
-            let (kind, status) = (request.kind, request.status);
-            if kind == RequestKind::Shutdown
-                && status == RequestStatus::Approved
-                && request.followed == FollowUp::NotYet
-                && self.requests.get(&request.id) != Some(&status)
-            {
-                self.parting.insert(request.target.clone(), event.at);
+            EventKind::Team(TeamEvent::RosterChanged { team }) => {
+                let is_here = |name: &Name| team.present().any(|m| m.name.same(name));
+                self.approved_shutdowns.retain(|name, _| is_here(name));
             }
-            self.requests.insert(request.id.clone(), status);
-            if self.requests.len() > REQUESTS_MAX {
-                self.requests.pop_first();
+            EventKind::Crew(CrewEvent::Ready(_)) => {
+                self.began.get_or_insert(event.at);
             }
-        } else if let EventKind::TeamChanged { team } = &event.kind {
-            let is_here = |name: &Name| team.present().any(|m| m.name.same(name));
-            self.parting.retain(|name, _| is_here(name));
-        } else if let EventKind::Notice {
-            agent: Some(agent),
-            text,
-            ..
-        } = &event.kind
-            && text.starts_with(&format!("{agent} does not shut down"))
-        {
-            self.parting.remove(agent);
+            EventKind::Crew(CrewEvent::Notice {
+                agent: Some(agent),
+                text,
+                ..
+            }) if text.starts_with(&format!("{agent} does not shut down")) => {
+                self.approved_shutdowns.remove(agent);
+            }
+            _ => {}
         }
     }
 
-    fn did(&mut self, call: Call) {
+    fn agent_event(&mut self, agent: &Name, event: &AgentEvent, at: Timestamp) {
+        match event {
+            AgentEvent::ToolStarted {
+                call, tool, input, ..
+            } => {
+                if let Some(deed) = deed(tool, input) {
+                    self.record_call(Call {
+                        id: call.clone(),
+                        agent: agent.clone(),
+                        deed,
+                        ended: None,
+                    });
+                }
+            }
+            AgentEvent::ToolFinished { call, .. } => {
+                let here = |c: &&mut Call| c.id == *call && c.agent == *agent;
+                if let Some(call) = self.calls.iter_mut().rev().find(here) {
+                    call.ended = Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn record_call(&mut self, call: Call) {
         self.calls.push_back(call);
         if self.calls.len() > CALLS_MAX {
             self.calls.pop_front();
         }
     }
 
-    /// Returns the agent whose latest matching call explains `deed` at that time, or `None`.
+    /// Returns the agent or user whose recent action explains `deed` at the time `at`; `None` if no action does.
     pub fn who(&self, deed: &Deed, at: Timestamp) -> Option<&Name> {
         let explains = |call: &&Call| {
             let fits = match (&call.deed, deed) {
@@ -149,10 +160,10 @@ impl Actors {
 
     /// Returns when the shutdown of an agent was approved, or `None` if no shutdown is pending.
     pub fn asked_to_go(&self, name: &Name) -> Option<Timestamp> {
-        self.parting.get(name).copied()
+        self.approved_shutdowns.get(name).copied()
     }
 
-    /// Whether `at` is before the start of this crew. An unknown time is not.
+    /// Returns whether `at` is before the start of this crew. Returns false if `at` or the start is unknown.
     pub fn is_before(&self, at: Timestamp) -> bool {
         at.0 > 0.0 && self.began.is_some_and(|began| at < began)
     }

@@ -1,4 +1,4 @@
-//! Log lines about board changes: what happened to each task, who did it, and which tasks it unblocked. Pure.
+//! Log lines about board changes: what happened to a task, who did it, and which tasks it unblocked. Pure.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn told(task: &Task, words: String) -> Told {
         .about(About::Task(task.id))
 }
 
-/// Returns the tasks that became ready because `done` was completed.
+/// Returns the tasks that became ready because `done` was completed by this change; empty if `done` was not.
 fn frees(board: &TaskGraph, changed: &[Arc<Task>], done: &Task) -> Vec<TaskId> {
     let was_open = board
         .get(done.id)
@@ -88,7 +88,7 @@ fn ids(ids: &[TaskId]) -> String {
     ids.join(" ")
 }
 
-/// One task before and after a change. Its methods describe the difference.
+/// One task before and after a change. The methods return log lines about the difference.
 struct News<'a> {
     model: &'a CrewModel,
     before: Option<&'a Task>,
@@ -138,13 +138,13 @@ impl News<'_> {
         self.placed(before, &task, out);
     }
 
-    /// Returns who changed the task, or `None` if no call of the crew explains the change.
+    /// Returns who changed the task, or `None` if no recent call or user action explains the change.
     fn by(&self) -> Option<&Name> {
         let actors = &self.model.event_log.actors;
         actors.who(&Deed::Change(Some(self.after.id)), self.at)
     }
 
-    /// Returns a suffix for changes that no call of the crew explains; otherwise empty.
+    /// Returns ` (external change)` if no recent call or user action explains the change; otherwise an empty text.
     fn outside_mark(&self) -> &'static str {
         match self.by() {
             Some(_) => "",
@@ -190,7 +190,7 @@ impl News<'_> {
         told(after, words).tone(Tone::Good)
     }
 
-    /// Returns why the owner lost the task, as a predicate of the owner.
+    /// Returns why the owner no longer holds the task, as a predicate that follows the owner's name.
     fn why_released(&self, before: &Task) -> &'static str {
         let is_owner = |by: &Name| by.as_str().eq_ignore_ascii_case(&before.owner);
         if self.by().is_some_and(is_owner) {
@@ -243,7 +243,7 @@ impl News<'_> {
         }
     }
 
-    /// Reports a worktree that was created, removed or changed.
+    /// Adds a log line if the task got, lost or changed its worktree.
     fn placed(&self, before: &Task, task: &str, out: &mut Vec<Told>) {
         let (was, is) = (before.worktree.as_str(), self.after.worktree.as_str());
         let words = match (was, is) {

@@ -1,8 +1,9 @@
-//! Converts events to log lines; the only place that decides which event kinds are logged.
+//! Converts events to log lines. No other module decides which kinds of events are logged.
 //!
-//! Agent output and tool calls are in the conversations and are not logged. Events about tasks, messages, the team and
-//! model calls are.
+//! Agent output and tool calls are shown in the conversations and are not logged. Events about tasks, messages, the
+//! team and model calls are logged.
 
+use crate::domain::chat::Outcome;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::mail::MailMessage;
@@ -10,114 +11,113 @@ use crate::domain::permission::SessionPermission;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::skill::SkillCatalog;
 use crate::domain::text::one_line;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{DeliveryState, NoticeLevel, SessionInfo};
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 use crate::ui::model::event_log::agents::{activity_changed, gone, team_changed, turn_ended};
 use crate::ui::model::event_log::{About, Told, Tone, Topic, board};
 use crate::ui::model::{CrewModel, sentence};
 use crate::ui::text::called;
 use crate::ui::transcript::apply;
 
-/// Returns the log lines for an event, usually none or one. `state` is the state before the event.
+/// Returns the log lines for an event, usually none or one. `model` is the state before the event.
 pub(in crate::ui) fn tell(model: &CrewModel, event: &Event) -> Vec<Told> {
-    let one = |told: Told| vec![told];
     match &event.kind {
-        EventKind::CrewReady(setup) => one(ready(model.setup.as_ref(), setup)),
-        EventKind::Prompted { agent, text } => one(Told::new(
-            Topic::Mail,
-            format!("you → {agent}: {text}"),
-        )
-        .of(agent)
-        .by("user")),
-        EventKind::StreamReset { agent } => one(Told::new(
+        EventKind::Agent { agent, event: what } => agent_event(model, agent, what, event.at)
+            .into_iter()
+            .collect(),
+        // Branches are shown as marks on the board, the checked-out branch in the status line. Diffs and inspections
+        // answer one screen, and the user's actions attribute the board changes that follow them.
+        EventKind::Board(BoardEvent::BoardChanged { changed, removed }) => {
+            board::changed(model, changed, removed, event.at)
+        }
+        EventKind::Board(_) => Vec::new(),
+        EventKind::Team(what) => match what {
+            TeamEvent::RosterChanged { team } => team_changed(model, team, event.at),
+            TeamEvent::MessageMoved { letter, step } => letter_moved(model, letter, *step),
+            TeamEvent::RequestChanged { request } => {
+                request_changed(model, request).into_iter().collect()
+            }
+            TeamEvent::PermissionsChanged { rules } => rules_changed(&model.rules, rules),
+        },
+        EventKind::Crew(what) => crew_event(model, what).into_iter().collect(),
+    }
+}
+
+/// Returns the log line for an event about an agent, or `None` if it is not logged. Text, tool calls, usage and todo
+/// lists are shown in the conversation and the panes instead.
+fn agent_event(model: &CrewModel, agent: &Name, event: &AgentEvent, at: Timestamp) -> Option<Told> {
+    let told = |topic, words: String| Told::new(topic, words).of(agent);
+    Some(match event {
+        AgentEvent::Prompted { text } => {
+            told(Topic::Mail, format!("you → {agent}: {text}")).by("user")
+        }
+        AgentEvent::StreamReset => told(
             Topic::Model,
             format!("{agent}'s response was cut off, retrying"),
         )
-        .of(agent)
-        .tone(Tone::Warn)),
-        EventKind::ToolFinished {
-            agent,
+        .tone(Tone::Warn),
+        AgentEvent::ToolFinished {
             tool,
-            outcome,
+            outcome: Outcome::Ok,
             output,
             ..
-        } if tool == "merge_worktree" && *outcome == crate::domain::chat::Outcome::Ok => {
+        } if tool == "merge_worktree" => {
             let text = output.lines().next().unwrap_or_default();
             // A conflict is already in the log as a notice.
-            let is_told = model.event_log.lines().rev().take(8).any(|l| l.words == text);
+            let mut recent = model.event_log.lines().rev().take(8);
+            if recent.any(|l| l.words == text) {
+                return None;
+            }
             let told = Told::new(Topic::Worktree, text).by(agent.as_str());
-            if is_told { Vec::new() } else { one(told.about(about_words(model, text))) }
+            told.about(about_words(model, text))
         }
-        EventKind::TurnEnded { agent, end } => turn_ended(agent, end).into_iter().collect(),
-        EventKind::ActivityChanged { agent, activity } => {
-            activity_changed(model, agent, activity, event.at).into_iter().collect()
+        AgentEvent::TurnEnded { end } => return turn_ended(agent, end),
+        AgentEvent::ActivityChanged { activity } => {
+            return activity_changed(model, agent, activity, at);
         }
-        EventKind::Compacted { agent, compaction } => one(Told::new(
+        AgentEvent::Compacted { compaction } => told(
             Topic::Model,
             format!("{agent}: {}", apply::compaction(compaction)),
-        )
-        .of(agent)),
-        EventKind::SubagentStarted {
-            agent,
+        ),
+        AgentEvent::SubagentStarted {
             parent,
             kind,
             prompt,
             ..
-        } => one(Told::new(
+        } => told(
             Topic::Team,
             format!("{parent} started {agent} to {kind}: {prompt}"),
         )
-        .of(agent)
-        .by(parent.as_str())),
-        EventKind::JobChanged { job } => job_changed(model, job).into_iter().collect(),
-        EventKind::BoardChanged { changed, removed } => {
-            board::changed(model, changed, removed, event.at)
+        .by(parent.as_str()),
+        _ => return None,
+    })
+}
+
+fn crew_event(model: &CrewModel, event: &CrewEvent) -> Option<Told> {
+    match event {
+        CrewEvent::Ready(setup) => Some(ready(model.setup.as_ref(), setup)),
+        CrewEvent::JobChanged { job } => job_changed(model, job),
+        CrewEvent::SkillsChanged(skills) => skills_changed(&model.skills, skills),
+        CrewEvent::Notice { level, agent, text } => {
+            Some(notice(model, *level, agent.as_ref(), text))
         }
-        EventKind::TeamChanged { team } => team_changed(model, team, event.at),
-        EventKind::LetterMoved { letter, step } => letter_moved(model, letter, *step),
-        EventKind::RequestChanged { request } => {
-            request_changed(model, request).into_iter().collect()
-        }
-        EventKind::RulesChanged { rules } => rules_changed(&model.rules, rules),
-        EventKind::SkillsChanged(book) => {
-            skills_changed(&model.skills, book).into_iter().collect()
-        }
-        EventKind::Notice { level, agent, text } => {
-            one(notice(model, *level, agent.as_ref(), text))
-        }
-        EventKind::Refused { why, .. } => one(Told::new(Topic::Notice, format!("refused: {why}"))
-            .by("user")
-            .about(about_words(model, why))
-            .tone(Tone::Warn)),
-        EventKind::CrewAtRest => {
+        CrewEvent::CommandRejected { why, .. } => Some(
+            Told::new(Topic::Notice, format!("refused: {why}"))
+                .by("user")
+                .about(about_words(model, why))
+                .tone(Tone::Warn),
+        ),
+        CrewEvent::AllIdle => {
             let words = match (model.board.done(), model.board.len()) {
                 (_, 0) => "all idle".into(),
                 (done, all) => format!("all idle, {done}/{all} done"),
             };
-            one(Told::new(Topic::Team, words))
+            Some(Told::new(Topic::Team, words))
         }
-        // Shown in the conversation, or covered by the events of the board, messages and requests.
-        EventKind::Injected { .. }
-        | EventKind::TurnStarted { .. }
-        | EventKind::TextDelta { .. }
-        | EventKind::ThinkingDelta { .. }
-        | EventKind::Said { .. }
-        | EventKind::ToolStarted { .. }
-        | EventKind::ToolOutput { .. }
-        | EventKind::ToolFinished { .. }
-        | EventKind::UsageChanged { .. }
-        | EventKind::TodoChanged { .. }
-        | EventKind::LimitsChanged(_)
-        | EventKind::JobOutput { .. }
-        // Shown as a mark on the board; a merge also sends a notice.
-        | EventKind::BranchesChanged { .. }
-        // Shown in the status line.
-        | EventKind::HeadChanged { .. }
-        // Answers to commands of one screen, and input for the attribution of board changes.
-        | EventKind::ModelsListed { .. }
-        | EventKind::PersonActed { .. }
-        | EventKind::WorktreeJudged { .. }
-        | EventKind::DiffShown { .. } => Vec::new(),
+        CrewEvent::ModelsListed { .. }
+        | CrewEvent::LimitsChanged(_)
+        | CrewEvent::JobOutput { .. } => None,
     }
 }
 
@@ -315,7 +315,8 @@ fn notice(model: &CrewModel, level: NoticeLevel, agent: Option<&Name>, text: &st
     }
 }
 
-/// Returns the task that a notice is about: the one of the branch that it begins with, or the first one named as `#N`.
+/// Returns the task that a text is about: the task of the branch `wt/NAME` that the text begins with, or the first task
+/// on the board that the text names as `#N`.
 fn about_words(model: &CrewModel, text: &str) -> About {
     let branch = text
         .strip_prefix("wt/")

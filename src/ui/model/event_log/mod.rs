@@ -1,7 +1,8 @@
-//! The event log: one line per event with time, topic, actor and reason, newest last. Pure.
+//! The event log: lines with time, topic, actors and text, oldest first. Pure.
 //!
-//! All lines are derived from events (`format` decides which kinds are logged, and how), so the crew's own screen, a viewer,
-//! a resumed session and a replay show the same lines. Only the refusal of a command is limited to the screen that sent it.
+//! All lines are derived from events (`format` decides which kinds are logged, and how). So the crew's own screen, a
+//! viewer, a resumed session and a replay show the same lines. Only the refusal of a command is shown just on the
+//! screen that sent the command.
 
 mod agents;
 pub(in crate::ui) mod attribution;
@@ -14,21 +15,21 @@ use std::collections::VecDeque;
 use crate::domain::ids::{JobId, MessageId, Name, RequestId, TaskId};
 use crate::domain::text::{clip, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{CrewEvent, Event, EventKind};
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::attribution::Actors;
 use crate::ui::text::called;
 
-/// Maximum number of lines kept; the oldest are dropped first. The journal has all events.
+/// Maximum number of lines in memory. Beyond it, the oldest are dropped. The journal has all events.
 pub const LINES_MAX: usize = 2000;
-/// Maximum length of a line, in characters.
+/// Maximum length of a line's text, in characters. A longer text is cut.
 pub const WORDS_MAX: usize = 400;
-/// Maximum number of names that `who:` finds a line by.
+/// Maximum number of names per line that the filter `who:` searches.
 const WHO_MAX: usize = 8;
-/// How many of the latest lines are searched for one that a new line replaces.
+/// Number of the latest lines that are searched for a line that a new one replaces.
 const RECENT: usize = 16;
 
-/// The topic of a line, as filtered by `kind:`.
+/// The topic of a line, which the filter `kind:` selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
     /// A task of the board.
@@ -62,7 +63,7 @@ impl Topic {
         Topic::Notice,
     ];
 
-    /// The name of the topic, for the filter and the screen.
+    /// Returns the name of the topic, for the filter and the screen.
     pub fn word(self) -> &'static str {
         match self {
             Topic::Task => "task",
@@ -91,7 +92,7 @@ pub enum Tone {
 }
 
 impl Tone {
-    /// Whether it is a warning or an error, as found by `!`.
+    /// Returns whether this is a warning or an error. The filter `!` selects such lines.
     pub fn is_trouble(self) -> bool {
         match self {
             Tone::Plain | Tone::Good => false,
@@ -100,10 +101,9 @@ impl Tone {
     }
 }
 
-/// What ` Enter` on a line opens.
+/// What the Enter key opens when a line is selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum About {
-    /// Nothing.
     Nothing,
     /// The page of a task.
     Task(TaskId),
@@ -113,17 +113,17 @@ pub enum About {
     Letter(MessageId),
     /// The card of a request, or the conversation of that agent once the request is decided.
     Request(RequestId, Name),
-    /// The list of background jobs with that one selected.
+    /// The list of background jobs, with this job selected.
     Job(JobId),
 }
 
-/// A line before it gets its number and time.
+/// A new log line, before it gets its number and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::ui) struct Told {
     topic: Topic,
     tone: Tone,
     about: About,
-    /// The names that `who:` finds it by.
+    /// The names of the agents and the user involved, which the filter `who:` searches.
     who: Vec<String>,
     words: String,
 }
@@ -157,7 +157,7 @@ impl Told {
         self
     }
 
-    /// Makes ` agent` the target of the line, and adds its name for `who:`.
+    /// Sets `agent` as what Enter opens, and adds its name to those that the filter `who:` searches.
     fn of(self, agent: &Name) -> Told {
         self.by(agent.as_str()).about(About::Agent(agent.clone()))
     }
@@ -170,15 +170,12 @@ pub struct LogLine {
     pub number: u64,
     /// The time of the event.
     pub at: Timestamp,
-    /// The topic.
     pub topic: Topic,
-    /// The severity.
     pub tone: Tone,
-    /// What ` Enter` opens.
+    /// What the Enter key opens when the line is selected.
     pub about: About,
-    /// The names that `who:` finds it by.
+    /// The names of the agents and the user involved, which the filter `who:` searches.
     pub who: Vec<String>,
-    /// The text.
     pub words: String,
 }
 
@@ -192,22 +189,20 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Returns all kept lines, oldest first.
+    /// Returns all lines in memory, oldest first.
     pub fn lines(&self) -> impl ExactSizeIterator<Item = &LogLine> + DoubleEndedIterator {
         self.lines.iter()
     }
 
-    /// The number of kept lines.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether the log has no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Whether older lines are missing.
+    /// Returns whether older lines are missing.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -221,7 +216,7 @@ impl EventLog {
         self.actors.asked_to_go(name)
     }
 
-    /// Clears the log except for notices, which no later event repeats.
+    /// Clears the log, except for notices, because no later event repeats them.
     pub(in crate::ui) fn forget_crew(&mut self) {
         let mut lines = std::mem::take(&mut self.lines);
         lines.retain(|l| l.topic == Topic::Notice);
@@ -259,7 +254,7 @@ impl EventLog {
         }
     }
 
-    /// Returns the index of the latest line with that text among the last [`RECENT`] lines.
+    /// Returns the index of the latest line with the text `words` among the last [`RECENT`] lines.
     fn just_said(&self, words: &str) -> Option<usize> {
         let from = self.lines.len().saturating_sub(RECENT);
         let at = self.lines.range(from..).rposition(|l| l.words == words);
@@ -270,7 +265,7 @@ impl EventLog {
         self.just_said(words).is_some()
     }
 
-    /// Removes a recent line with that text, because the next line has more details.
+    /// Removes the recent line with the text `words`, because the next line has more details.
     fn say_better(&mut self, words: &str) {
         if let Some(at) = self.just_said(words) {
             self.lines.remove(at);
@@ -279,30 +274,31 @@ impl EventLog {
 }
 
 impl CrewModel {
-    /// Adds an event to the log. Must be called before the event is applied to the rest of the state.
+    /// Adds the lines for an event to the log. Must be called before the event changes the rest of the model, with
+    /// which it is compared.
     pub(in crate::ui) fn log(&mut self, event: &Event) {
         if self.event_log.next == 0 && event.seq > 1 && !event.kind.is_delta() {
             self.event_log.begins_late();
         }
         let told = format::tell(self, event);
-        if let EventKind::Notice {
+        if let EventKind::Crew(CrewEvent::Notice {
             agent: Some(agent), ..
-        } = &event.kind
+        }) = &event.kind
         {
             self.event_log.say_better(&agents::gone(agent.as_str()));
         }
-        self.event_log.actors.heard(event);
+        self.event_log.actors.record(event);
         for told in told {
             self.event_log.push(event.at, told);
         }
     }
 
-    /// Marks older lines as missing: only the end of a long journal was read.
+    /// Records that older lines are missing, because only the end of a long journal was read.
     pub fn begins_late(&mut self) {
         self.event_log.begins_late();
     }
 
-    /// Returns the path of the session's journal, relative to the root.
+    /// Returns the path of the session's journal, relative to the project's root directory.
     pub fn journal_path(&self) -> Option<String> {
         let session = one_line(&self.setup.as_ref()?.session);
         Some(format!(".crewdeck/sessions/{session}/journal.jsonl"))

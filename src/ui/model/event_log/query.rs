@@ -6,7 +6,7 @@ use std::fmt;
 use crate::ui::model::event_log::{LogLine, Topic};
 use crate::ui::text::terms::{Polarity, Term, terms};
 
-/// A parsed filter. A line matches if all terms match.
+/// A parsed filter. A line matches the filter if it matches all terms.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Query {
     wanted: Vec<(Polarity, Looks)>,
@@ -24,9 +24,9 @@ enum Looks {
 /// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// The key is unknown.
+    /// The key of this term is unknown.
     Key(String),
-    /// The value of ` kind:` is unknown.
+    /// This value of `kind:` is unknown.
     Kind(String),
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Problem {
 }
 
 impl Query {
-    /// Parses `text`. A key without a value matches every line: the user is still typing.
+    /// Parses `text`. A key without a value matches every line, because the user is still typing.
     pub fn new(text: &str) -> Query {
         let mut out = Query::default();
         for Term { sign, key, value } in terms(text) {
@@ -74,12 +74,12 @@ impl Query {
         out
     }
 
-    /// The invalid terms.
+    /// Returns the invalid terms.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Whether ` line` matches the filter.
+    /// Returns whether `line` matches the filter.
     pub fn matches(&self, line: &LogLine) -> bool {
         let mut hay = None;
         self.wanted.iter().all(|(sign, looks)| {

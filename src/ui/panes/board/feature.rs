@@ -13,7 +13,7 @@ use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::index;
-use crate::ui::model::board::index::PolicyContext;
+use crate::ui::model::board::index::BoardStatus;
 use crate::ui::panes::board;
 use crate::ui::panes::board::{Shown, update, view};
 use crate::ui::panes::feature::PaneFeature;
@@ -98,7 +98,7 @@ impl PaneFeature for BoardPane {
         if app.model.board.is_empty() {
             return String::new();
         }
-        let done = index(app).count(PolicyContext::Done);
+        let done = index(app).count(BoardStatus::Done);
         format!(" {done}/{}", app.model.board.len())
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{BoardEvent, CrewEvent, Event, EventKind};
 use crate::ui::app::App;
 use crate::ui::app::board_view::Keeps;
 pub use crate::ui::app::task_rules::{TaskAction, is_own, why_no_edit, why_no_removal, why_not};
@@ -42,7 +42,7 @@ const PANNED_FROM: usize = 60;
 
 /// Why the board shows a list instead of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeaveReason {
+pub enum ListReason {
     /// The user selected the list, or there are no tasks.
     Asked,
     /// A filter is active.
@@ -61,17 +61,17 @@ pub enum Shown {
     /// The tasks as a graph.
     Graph(Arc<Drawing>),
     /// The tasks as a list, with the reason.
-    List(LeaveReason),
+    List(ListReason),
 }
 
 impl CrewModel {
     /// Updates the task history from an event. Must be called before the event is applied to the board.
     pub(in crate::ui) fn remember(&mut self, event: &Event) {
-        if let EventKind::BoardChanged { changed, removed } = &event.kind {
+        if let EventKind::Board(BoardEvent::BoardChanged { changed, removed }) = &event.kind {
             self.memo.outdated();
             self.history
                 .changed(&self.board, changed, removed, event.at);
-        } else if let EventKind::Notice { text, .. } = &event.kind {
+        } else if let EventKind::Crew(CrewEvent::Notice { text, .. }) = &event.kind {
             self.history.said(&self.board, text, event.at);
         }
     }

@@ -9,9 +9,7 @@ use crate::ui::graph;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::index;
-use crate::ui::panes::board::{
-    GRAPH_MAX, LeaveReason, PANNED_FROM, Shown, drawing, rows, selected,
-};
+use crate::ui::panes::board::{GRAPH_MAX, ListReason, PANNED_FROM, Shown, drawing, rows, selected};
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
@@ -78,14 +76,14 @@ pub fn places(app: &App, area: Rect) -> Places {
 
 fn shown(app: &App, room: Rect) -> Shown {
     if app.filters.of(Pane::Board).is_some() {
-        return Shown::List(LeaveReason::Filtered);
+        return Shown::List(ListReason::Filtered);
     }
     let count = app.model.board.len();
     if app.board_view.shape == Shape::List || count == 0 {
-        return Shown::List(LeaveReason::Asked);
+        return Shown::List(ListReason::Asked);
     }
     if count > GRAPH_MAX {
-        return Shown::List(LeaveReason::Many(count));
+        return Shown::List(ListReason::Many(count));
     }
     let (columns, rows) = (usize::from(room.width), usize::from(room.height));
     // A graph may be twice as high as the pane: with half of it in view, scrolling is still easy to follow.
@@ -100,19 +98,19 @@ fn shown(app: &App, room: Rect) -> Shown {
         // Checked first: drawing a graph that cannot fit is expensive.
         let (steps, least) = index(app).extent();
         if least > highest {
-            return Shown::List(LeaveReason::Many(count));
+            return Shown::List(ListReason::Many(count));
         }
         let narrowest = app.board_view.camera.zoom.narrowest();
         if steps * narrowest > widest + narrowest {
-            return Shown::List(LeaveReason::Deep(steps));
+            return Shown::List(ListReason::Deep(steps));
         }
     }
     let Some(drawing) = drawing(app, room) else {
-        return Shown::List(LeaveReason::Tangled);
+        return Shown::List(ListReason::Tangled);
     };
     match app.board_view.shape {
-        Shape::Fitting if drawing.height > highest => Shown::List(LeaveReason::Many(count)),
-        Shape::Fitting if drawing.width > widest => Shown::List(LeaveReason::Deep(drawing.layers)),
+        Shape::Fitting if drawing.height > highest => Shown::List(ListReason::Many(count)),
+        Shape::Fitting if drawing.width > widest => Shown::List(ListReason::Deep(drawing.layers)),
         Shape::Fitting | Shape::Graph | Shape::List => Shown::Graph(drawing),
     }
 }

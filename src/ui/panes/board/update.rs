@@ -16,7 +16,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::board::index;
 use crate::ui::panes::board;
-use crate::ui::panes::board::{GRAPH_MAX, LeaveReason, Shown};
+use crate::ui::panes::board::{GRAPH_MAX, ListReason, Shown};
 use crate::ui::widgets::list;
 
 fn shown(app: &App, area: Rect) -> Shown {
@@ -156,21 +156,18 @@ pub fn turn(app: &mut App, area: Rect) {
     }
     match shown(app, area) {
         Shown::Graph(_) => app.board_view.shape = Shape::List,
-        Shown::List(LeaveReason::Many(count)) if count > GRAPH_MAX => {
+        Shown::List(ListReason::Many(count)) if count > GRAPH_MAX => {
             let text = format!("{count} tasks: the graph shows at most {GRAPH_MAX}.");
             app.say(NoticeLevel::Info, text);
         }
-        Shown::List(LeaveReason::Tangled) => {
+        Shown::List(ListReason::Tangled) => {
             app.say(
                 NoticeLevel::Info,
                 "The tasks have too many dependencies for a graph.",
             );
         }
         Shown::List(
-            LeaveReason::Asked
-            | LeaveReason::Filtered
-            | LeaveReason::Many(_)
-            | LeaveReason::Deep(_),
+            ListReason::Asked | ListReason::Filtered | ListReason::Many(_) | ListReason::Deep(_),
         ) => {
             app.board_view.shape = Shape::Graph;
         }

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
-use crate::protocol::EventKind;
+use crate::protocol::{AgentEvent, EventKind};
 use crate::ui::Effect;
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{apply_events, busy, name, picture, press, top_popup};
@@ -15,8 +15,7 @@ use crate::ui::tests::scenes::work;
 use crate::ui::text::width as columns_of;
 
 fn used(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {
-    EventKind::UsageChanged {
-        agent,
+    AgentEvent::UsageChanged {
         total: Usage {
             input: tokens,
             ..Usage::default()
@@ -27,6 +26,7 @@ fn used(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {
         cost,
         calls,
     }
+    .of(agent)
 }
 
 #[test]

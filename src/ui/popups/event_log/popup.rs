@@ -56,7 +56,7 @@ impl Popup for EventLogPopup {
             Action::Filter => self.is_typing = true,
             Action::Accept => self.is_typing = false,
             Action::Back if self.has_filter() => self.end_filter(),
-            Action::Trouble => self.toggle_trouble(),
+            Action::Trouble => self.toggle_problems_only(),
             Action::Follow => self.selected = None,
             _ => return Next::Pass,
         }

@@ -91,7 +91,7 @@ impl EventLogPopup {
     }
 
     /// Toggles the filter for errors and warnings (`!`).
-    pub(super) fn toggle_trouble(&mut self) {
+    pub(super) fn toggle_problems_only(&mut self) {
         let words: Vec<&str> = self.filter.text().split_whitespace().collect();
         let is_there = words.contains(&"!");
         let mut rest: Vec<&str> = words.into_iter().filter(|w| *w != "!").collect();

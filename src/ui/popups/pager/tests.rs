@@ -1,7 +1,7 @@
 //! Pagers: search and diff navigation.
 
 use crate::domain::ids::TaskId;
-use crate::protocol::EventKind;
+use crate::protocol::{BoardEvent, CrewEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, busy, cells, letter, picture, press, skills};
 use crate::ui::popups::diff::DiffPage;
 use crate::ui::popups::pager::{Page, Pager};
@@ -19,12 +19,12 @@ fn diff(width: u16, height: u16) -> UiState {
         _ => format!(" line {n}"),
     };
     let lines: Vec<String> = (0..60).map(line).collect();
-    let shown = EventKind::DiffShown {
+    let shown = EventKind::Board(BoardEvent::DiffShown {
         task: TaskId(1),
         stat: String::new(),
         text: lines.join("\n"),
         untracked: vec![],
-    };
+    });
     apply_events(&mut state, vec![shown]);
     state
 }
@@ -126,15 +126,18 @@ fn current_match_is_highlighted_differently() {
 fn every_pager_is_searchable() {
     let mut letters = busy(100, 30);
     let kind = crate::domain::mail::MailKind::Message;
-    let moved = EventKind::LetterMoved {
+    let moved = EventKind::Team(TeamEvent::MessageMoved {
         letter: letter("x", kind, "bob", "alice", "the needle is here"),
         step: crate::protocol::event::DeliveryState::Sent,
-    };
+    });
     apply_events(&mut letters, vec![moved]);
     press(&mut letters, "esc 5 G enter");
     let at = |keys: &str| {
         let mut state = busy(100, 30);
-        apply_events(&mut state, vec![EventKind::SkillsChanged(skills())]);
+        apply_events(
+            &mut state,
+            vec![EventKind::Crew(CrewEvent::SkillsChanged(skills()))],
+        );
         press(&mut state, keys);
         state
     };

@@ -75,7 +75,7 @@ pub struct Problem {
     pub weight: Weight,
     /// What is wrong and why, in one line.
     pub cause: String,
-    /// What to do. Names of keys in braces are replaced by [`KeyMap::told`](crate::ui::keymap::KeyMap::told).
+    /// What to do. Names of keys in braces are replaced by [`KeyMap::expand_keys`](crate::ui::keymap::KeyMap::expand_keys).
     pub help: &'static str,
 }
 

@@ -6,7 +6,7 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::history::Step;
-use crate::ui::model::board::index::PolicyContext;
+use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::board::{branches, index};
 use crate::ui::popups::problems::{Problem, Weight};
 
@@ -36,7 +36,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
         })
     };
     match index::standing(&model.board, task) {
-        PolicyContext::InProgress | PolicyContext::Assigned if is_here(&task.owner, present) => {
+        BoardStatus::InProgress | BoardStatus::Assigned if is_here(&task.owner, present) => {
             let many = format!(
                 "{id} is in attempt {}, now by {}",
                 task.attempts,
@@ -47,7 +47,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 .then_some(())
                 .and_then(|()| problem(Weight::Waits, many, help))
         }
-        PolicyContext::InProgress | PolicyContext::Assigned => problem(
+        BoardStatus::InProgress | BoardStatus::Assigned => problem(
             Weight::Stuck,
             format!(
                 "{id} is owned by {}, who is not on the team{}",
@@ -56,7 +56,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
             ),
             "{panes.compose} writes to the lead, who can reassign the task",
         ),
-        PolicyContext::Ready if task.attempts >= ATTEMPTS_MAX => problem(
+        BoardStatus::Ready if task.attempts >= ATTEMPTS_MAX => problem(
             Weight::Stuck,
             format!(
                 "{id} was released {} times and is no longer assigned automatically{}",
@@ -65,7 +65,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
             ),
             "{panes.focus_board}, then {board.open} shows it; {panes.compose} writes to the lead, who can change it",
         ),
-        PolicyContext::Ready => {
+        BoardStatus::Ready => {
             if let Some(tags) = unknown_tags(model, task) {
                 return problem(
                     Weight::Stuck,
@@ -83,7 +83,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 "an idle teammate gets it automatically; {panes.focus_board}, then {board.open} shows it",
             )
         }
-        PolicyContext::Blocked => {
+        BoardStatus::Blocked => {
             let lost = task
                 .blocked_by
                 .iter()
@@ -94,7 +94,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 "{panes.compose} writes to the lead, who can remove the dependency",
             )
         }
-        PolicyContext::Done => None,
+        BoardStatus::Done => None,
     }
 }
 

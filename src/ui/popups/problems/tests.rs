@@ -9,8 +9,8 @@ use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
-use crate::protocol::EventKind;
 use crate::protocol::event::{DeliveryState, NoticeLevel};
+use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, EventKind, TeamEvent};
 use crate::ui::app::onboarding;
 use crate::ui::fixture::{
     NOON, apply_events, board_event, busy, first_page, letter, name, picture, press, started,
@@ -26,10 +26,7 @@ fn told(state: &UiState) -> Vec<(Weight, String)> {
 #[test]
 fn problems_are_listed_with_their_causes() {
     let mut state = busy(100, 30);
-    let does = |agent: &str, activity| EventKind::ActivityChanged {
-        agent: name(agent),
-        activity,
-    };
+    let does = |agent: &str, activity| AgentEvent::ActivityChanged { activity }.of(name(agent));
     let why = || "the server said no".to_string();
     apply_events(
         &mut state,
@@ -115,7 +112,7 @@ fn team(members: &[(&str, MemberStatus, &[&str])]) -> EventKind {
         team.members.push(member);
     }
     let team = std::sync::Arc::new(team);
-    EventKind::TeamChanged { team }
+    EventKind::Team(TeamEvent::RosterChanged { team })
 }
 
 fn claimer(who: &str) -> Claimer {
@@ -136,10 +133,10 @@ fn task(board: &mut TaskGraph, id: u64, tags: &[&str], worktree: &str) {
 
 fn changed(from: &TaskGraph, to: &TaskGraph) -> EventKind {
     let delta = from.delta(to);
-    EventKind::BoardChanged {
+    EventKind::Board(BoardEvent::BoardChanged {
         changed: delta.changed,
         removed: delta.removed,
-    }
+    })
 }
 
 #[test]
@@ -190,9 +187,11 @@ fn unclaimable_and_released_tasks_are_problems() {
 fn unread_messages_are_problems() {
     let mut state = started(100, 30);
     let here = team(&[("alice", MemberStatus::Idle, &[])]);
-    let sent = |id: &str, to: &str, step| EventKind::LetterMoved {
-        letter: letter(id, MailKind::Message, "lead", to, "hello"),
-        step,
+    let sent = |id: &str, to: &str, step| {
+        EventKind::Team(TeamEvent::MessageMoved {
+            letter: letter(id, MailKind::Message, "lead", to, "hello"),
+            step,
+        })
     };
     apply_events(
         &mut state,
@@ -222,7 +221,7 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
         let (by, bob) = (name("user"), name("bob"));
         let mut request = Request::new(id, kind, by, bob, String::new(), Timestamp(NOON));
         request.status = RequestStatus::Approved;
-        EventKind::RequestChanged { request }
+        EventKind::Team(TeamEvent::RequestChanged { request })
     };
     let here = |status| team(&[("bob", status, &[])]);
     let mut state = started(100, 30);
@@ -231,11 +230,11 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
     wait(&mut state, 130);
     let overdue = "bob is still running, shutdown approved 2m ago";
     assert_eq!(told(&state), [(Weight::Stuck, overdue.into())]);
-    let refused = EventKind::Notice {
+    let refused = EventKind::Crew(CrewEvent::Notice {
         level: NoticeLevel::Warn,
         agent: Some(name("bob")),
         text: "bob does not shut down: a test runs. X ends it by force.".into(),
-    };
+    });
     apply_events(&mut state, vec![refused]);
     assert_eq!(told(&state), []);
     apply_events(&mut state, vec![asked("b")]);
@@ -296,10 +295,7 @@ fn worst_problems_are_kept_at_the_limit() {
         &mut state,
         vec![
             board_event(&board),
-            EventKind::ActivityChanged {
-                agent,
-                activity: failed,
-            },
+            AgentEvent::ActivityChanged { activity: failed }.of(agent),
         ],
     );
     let all = problems(&state);

@@ -1,6 +1,7 @@
 //! Task forms that are not on the screen: drafts, and forms sent to the board without an answer yet. No I/O.
 
 use crate::domain::ids::TaskId;
+use crate::protocol::TaskCommand;
 use crate::ui::app::popup::PopupMemory;
 use crate::ui::popups::task_form::form::TaskForm;
 
@@ -11,7 +12,8 @@ pub const FORMS_MAX: usize = 8;
 #[derive(Debug, Default)]
 pub struct TaskForms {
     drafts: Vec<TaskForm>,
-    sent: Vec<TaskForm>,
+    /// With the command of each form.
+    sent: Vec<(TaskForm, TaskCommand)>,
 }
 
 impl TaskForms {
@@ -35,14 +37,21 @@ impl TaskForms {
     }
 
     /// Stores a form that was sent to the board.
-    pub fn add_sent(&mut self, form: TaskForm) {
-        self.sent.push(form);
+    pub fn add_sent(&mut self, form: TaskForm, command: TaskCommand) {
+        self.sent.push((form, command));
     }
 
-    /// Removes and returns the oldest sent form of task `id`, or of a new task, once the board has answered.
-    pub fn take_answered(&mut self, id: Option<TaskId>) -> Option<TaskForm> {
-        let at = self.sent.iter().position(|form| form.id == id)?;
-        Some(self.sent.remove(at))
+    /// Removes the oldest sent form of task `id`, or of a new task, once the board has accepted it. Returns whether there
+    /// was one.
+    pub fn accept(&mut self, id: Option<TaskId>) -> bool {
+        let at = self.sent.iter().position(|(form, _)| form.id == id);
+        at.map(|at| self.sent.remove(at)).is_some()
+    }
+
+    /// Removes and returns the form that was sent with `command`.
+    pub fn take_rejected(&mut self, command: &TaskCommand) -> Option<TaskForm> {
+        let at = self.sent.iter().position(|(_, sent)| sent == command)?;
+        Some(self.sent.remove(at).0)
     }
 
     #[cfg(test)]
@@ -54,7 +63,7 @@ impl TaskForms {
 impl PopupMemory for TaskForms {
     /// Turns all sent forms into drafts.
     fn answers_will_not_come(&mut self) {
-        for form in std::mem::take(&mut self.sent) {
+        for (form, _) in std::mem::take(&mut self.sent) {
             self.store_draft(form);
         }
     }
@@ -74,15 +83,18 @@ mod tests {
     }
 
     #[test]
-    fn answers_match_oldest_form_and_drafts_return_newest_first() {
+    fn answers_match_their_form_and_drafts_return_newest_first() {
         let mut forms = TaskForms::default();
-        for (id, name) in [(None, "a"), (Some(4), "b"), (None, "c")] {
-            forms.add_sent(form(id, name));
+        let command = |n| TaskCommand::Complete { task: TaskId(n) };
+        for (n, (id, name)) in (1..).zip([(None, "a"), (Some(4), "b"), (None, "c"), (None, "e")]) {
+            forms.add_sent(form(id, name), command(n));
         }
         let name = |form: Option<TaskForm>| form.map(|f| f.error);
-        assert_eq!(name(forms.take_answered(Some(TaskId(9)))), None);
-        assert_eq!(name(forms.take_answered(Some(TaskId(4)))), Some("b".into()));
-        assert_eq!(name(forms.take_answered(None)), Some("a".into()));
+        assert!(!forms.accept(Some(TaskId(9))));
+        assert!(forms.accept(Some(TaskId(4))));
+        assert_eq!(name(forms.take_rejected(&command(4))), Some("e".into()));
+        assert_eq!(name(forms.take_rejected(&command(4))), None);
+        assert!(forms.accept(None));
         forms.store_draft(form(None, "d"));
         forms.answers_will_not_come();
         assert_eq!(name(forms.take_draft(None)), Some("c".into()));

@@ -9,8 +9,8 @@ mod tests;
 mod view;
 
 use crate::domain::ids::TaskId;
-use crate::protocol::Command;
 use crate::protocol::event::{NoticeLevel, UserAction};
+use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::app::{App, Preferences};
@@ -70,7 +70,7 @@ fn submit(form: &mut TaskForm, app: &mut App, out: &mut Vec<Effect>) -> Next {
         }
         Ok(Some(command)) => {
             let form = std::mem::take(form);
-            forms(app, |forms| forms.add_sent(form));
+            forms(app, |forms| forms.add_sent(form, command.clone()));
             out.push(Effect::Command(Command::Task(Box::new(command))));
             return Next::Close;
         }
@@ -99,7 +99,7 @@ pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
         UserAction::Edited => (Some(task), format!("{task} updated.")),
         UserAction::Claimed | UserAction::Released { .. } | UserAction::Completed => return,
     };
-    if forms(app, |forms| forms.take_answered(id)).is_some() {
+    if forms(app, |forms| forms.accept(id)) {
         app.selected.task = Some(task);
         app.say(NoticeLevel::Info, words);
     }
@@ -107,10 +107,11 @@ pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
 
 /// Handles a rejected form, of a new task or of an edit: it reopens with the reason, or stays a draft if the user is
 /// busy elsewhere.
-pub fn refused(app: &mut App, id: Option<TaskId>, why: &str) {
-    let Some(mut form) = forms(app, |forms| forms.take_answered(id)) else {
+pub fn rejected(app: &mut App, command: &TaskCommand, why: &str) {
+    let Some(mut form) = forms(app, |forms| forms.take_rejected(command)) else {
         return;
     };
+    let id = form.id;
     form.error = why.into();
     if app.is_in_panes() && app.focus != Focus::Composer {
         open_popup(app, form);

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use crate::domain::graph::{NewTask, TaskEdit};
 use crate::domain::ids::TaskId;
 use crate::protocol::event::UserAction;
-use crate::protocol::{CommandRef, EventKind, TaskCommand};
+use crate::protocol::{BoardEvent, Command, CommandId, CrewEvent, EventKind, TaskCommand};
 use crate::ui::Effect;
 use crate::ui::fixture::{apply_events, picture, press, top_popup};
 use crate::ui::popups::task_form;
@@ -90,21 +90,27 @@ fn rejected_form_reopens_with_reason() {
     let mut state = at(160, 45, None, 4);
     press(&mut state, "a \"Draw\" enter");
     let why = "the disk is full".to_string();
-    let refused = |asked| EventKind::refused(asked, why.clone());
-    let edit = CommandRef::EditTask { task: TaskId(4) };
+    let refused = |command| EventKind::rejected(CommandId(command), why.clone());
+    let edit = TaskCommand::Edit {
+        task: TaskId(4),
+        edit: TaskEdit::default(),
+    };
     for other in [
-        CommandRef::Merge { task: TaskId(2) },
-        CommandRef::ListModels,
-        edit,
+        Command::Merge { task: TaskId(2) },
+        Command::ListModels,
+        Command::Task(Box::new(edit)),
     ] {
-        apply_events(&mut state, vec![refused(other)]);
+        let id = state.assign_id(other).id;
+        apply_events(&mut state, vec![EventKind::rejected(id, why.clone())]);
         assert!(state.popups.is_empty(), "it is not about the form");
     }
-    let of_old = EventKind::Refused {
-        asked: None,
+    let of_old = EventKind::Crew(CrewEvent::CommandRejected {
+        command: None,
         why: why.clone(),
-    };
-    apply_events(&mut state, vec![of_old, refused(CommandRef::AddTask)]);
+    });
+    apply_events(&mut state, vec![of_old]);
+    assert!(state.popups.is_empty(), "it is not about the form");
+    apply_events(&mut state, vec![refused(1)]);
     let shown = picture(&state);
     assert!(shown.contains("New task") && shown.contains("Draw") && shown.contains(&why));
     // An accepted form does not return; a rejection of something else changes nothing.
@@ -114,8 +120,8 @@ fn rejected_form_reopens_with_reason() {
     apply_events(
         &mut state,
         vec![
-            EventKind::PersonActed { task, act },
-            refused(CommandRef::AddTask),
+            EventKind::Board(BoardEvent::UserActed { task, act }),
+            refused(5),
         ],
     );
     assert!(state.popups.is_empty() && task_form::is_clear(&mut state));
@@ -137,7 +143,7 @@ fn rejected_form_stays_draft_while_user_is_busy() {
         let popups = state.popups.len();
         apply_events(
             &mut state,
-            vec![EventKind::refused(CommandRef::AddTask, "the disk is full.")],
+            vec![EventKind::rejected(CommandId(1), "the disk is full.")],
         );
         assert_eq!(state.popups.len(), popups, "{keys}");
         let said = state.status.take().map(|f| f.text).unwrap_or_default();
@@ -164,6 +170,9 @@ fn unconfirmed_forms_are_bounded() {
     assert!(picture(&state).contains("the board has not confirmed"));
     let act = UserAction::Added;
     let task = TaskId(7);
-    apply_events(&mut state, vec![EventKind::PersonActed { task, act }]);
+    apply_events(
+        &mut state,
+        vec![EventKind::Board(BoardEvent::UserActed { task, act })],
+    );
     assert_eq!(press(&mut state, "enter").len(), 1);
 }

@@ -8,7 +8,7 @@ use crate::domain::task::Task;
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
-use crate::ui::model::board::index::PolicyContext;
+use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::board::{branches, index, unlocks};
 use crate::ui::model::{CrewModel, board as model_board};
 use crate::ui::text::{age, called, count, dollars, format_time, pad, width as columns, wrap};
@@ -40,7 +40,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     };
     let here = index::standing(&app.model.board, task);
     let by = match (here, task.owner.is_empty()) {
-        (PolicyContext::Done, false) => format!(" by {}", called(&task.owner)),
+        (BoardStatus::Done, false) => format!(" by {}", called(&task.owner)),
         _ => String::new(),
     };
     out.push(Line::from(vec![
@@ -49,7 +49,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
         Span::styled(
             match (app.standing_for(task).as_str(), here) {
                 ("", _) => String::new(),
-                (passed, PolicyContext::Done) => format!(", {passed} ago"),
+                (passed, BoardStatus::Done) => format!(", {passed} ago"),
                 (took, _) => format!(", for {took}"),
             },
             theme.dim,
@@ -243,10 +243,10 @@ mod tests {
         let mut edited = task.clone();
         edited.updated_at = Timestamp(NOON + 5.0);
         let changed = vec![std::sync::Arc::new(edited)];
-        let event = crate::protocol::EventKind::BoardChanged {
+        let event = crate::protocol::EventKind::Board(crate::protocol::BoardEvent::BoardChanged {
             changed,
             removed: vec![],
-        };
+        });
         crate::ui::fixture::apply_events(&mut state, vec![event]);
         let page = lines(&state, &task, 60, &Theme::default());
         let text: Vec<String> = page.iter().map(Line::to_string).collect();

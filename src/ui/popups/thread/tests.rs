@@ -4,8 +4,8 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::mail::MailKind;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::EventKind;
 use crate::protocol::event::DeliveryState;
+use crate::protocol::{EventKind, TeamEvent};
 use crate::ui::fixture::{NOON, apply_events, busy, letter, picture, press};
 use crate::ui::popups::pager::{Page, Pager};
 use crate::ui::popups::thread::ThreadPage;
@@ -48,11 +48,11 @@ pub fn writing(width: u16, height: u16, count: usize) -> UiState {
         apply_events(
             &mut state,
             vec![
-                EventKind::LetterMoved { letter: one, step },
-                EventKind::LetterMoved {
+                EventKind::Team(TeamEvent::MessageMoved { letter: one, step }),
+                EventKind::Team(TeamEvent::MessageMoved {
                     letter: other,
                     step,
-                },
+                }),
             ],
         );
     }
@@ -126,7 +126,10 @@ fn message_to_shut_down_teammate_is_not_pending() {
             "dave",
             &format!("word {at}"),
         );
-        apply_events(&mut state, vec![EventKind::LetterMoved { letter, step }]);
+        apply_events(
+            &mut state,
+            vec![EventKind::Team(TeamEvent::MessageMoved { letter, step })],
+        );
     }
     press(&mut state, "alt+5 5");
     let text = picture(&state);

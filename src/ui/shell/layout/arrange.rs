@@ -10,7 +10,7 @@ use crate::ui::model::CrewModel;
 use crate::ui::panes::needs::card;
 use crate::ui::panes::todo;
 use crate::ui::shell::layout::shares;
-use crate::ui::shell::layout::shares::{Content, Keys};
+use crate::ui::shell::layout::shares::Content;
 use crate::ui::widgets::composer::{ROWS_MAX, TextAreaSize};
 use crate::ui::widgets::cut::{cut_left, cut_top};
 
@@ -51,11 +51,7 @@ pub fn wide(app: &App, out: &mut Layout, body: Rect) {
     let right = needs(app, out, right);
     let content = |pane: Pane, rows: usize| Content {
         rows,
-        keys: if app.focus == Focus::Pane(pane) {
-            Keys::Here
-        } else {
-            Keys::Elsewhere
-        },
+        has_focus: app.focus == Focus::Pane(pane),
     };
     let rows = shares::column(
         right.height,

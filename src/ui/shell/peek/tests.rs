@@ -4,7 +4,7 @@ use crossterm::event::{KeyModifiers, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
-use crate::protocol::EventKind;
+use crate::protocol::{AgentEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, busy, cells, name, picture, popup_kinds, press, started};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::layout;
@@ -54,7 +54,8 @@ fn peeked_plan(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let steps: Vec<String> = (1..=90).map(|n| format!("{n}. Step {n} ends.")).collect();
     let request = crate::ui::fixture::plan("r0", &steps.join("\n"));
-    apply_events(&mut state, vec![EventKind::RequestChanged { request }]);
+    let asked = EventKind::Team(TeamEvent::RequestChanged { request });
+    apply_events(&mut state, vec![asked]);
     press(&mut state, "alt+w");
     while !picture(&state).contains("Step 1 ends") {
         press(&mut state, "n");
@@ -131,7 +132,8 @@ fn permission_read_to_end_in_preview_can_be_approved() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = crate::ui::fixture::started(width, height);
         let request = long_permission("r0");
-        apply_events(&mut state, vec![EventKind::RequestChanged { request }]);
+        let asked = EventKind::Team(TeamEvent::RequestChanged { request });
+        apply_events(&mut state, vec![asked]);
         assert_eq!(press(&mut state, "alt+w space a"), [], "{width}");
         assert!(picture(&state).contains("Not all of it was visible"));
         assert_eq!(press(&mut state, "pgdn a"), [], "{width}");
@@ -153,12 +155,12 @@ fn previewed_conversation_scrolls_independently() {
         let older = peeked(&state);
         assert_ne!(older, newest);
         // New output does not scroll it.
-        let said = EventKind::Said {
-            agent: alice.clone(),
+        let said = AgentEvent::AnswerFinished {
             text: "One more thing.".into(),
             thinking: String::new(),
             thought_ms: 0,
-        };
+        }
+        .of(alice.clone());
         apply_events(&mut state, vec![said]);
         assert_eq!(older, peeked(&state), "{width}");
         let agent = state.model.agents.get(&alice).unwrap();

@@ -159,7 +159,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         | Action::WithoutSettings => {
             first::take_up(state, action, out);
         }
-        Action::DismissTour => state.hides_tips = !state.hides_tips,
+        Action::DismissTour => state.is_tour_dismissed = !state.is_tour_dismissed,
         Action::PauseOrPlay => replay::turn(state, Player::pause_or_play),
         Action::Step => replay::turn(state, Player::step),
         Action::StepBack => replay::turn(state, Player::step_back),

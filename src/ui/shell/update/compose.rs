@@ -51,14 +51,14 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         );
         return None;
     }
-    let (to, words, addressed) = match addressed(app, text) {
+    let (to, words, is_named) = match addressed(app, text) {
         Ok(found) => found,
         Err(why) => {
             app.say(NoticeLevel::Warn, why);
             return None;
         }
     };
-    if addressed == RecipientSource::Shown && answers::answer(app, words, out) {
+    if !is_named && answers::answer(app, words, out) {
         return None;
     }
     if words.is_empty() {
@@ -133,31 +133,23 @@ fn slash(text: &str) -> Option<Result<Action, ()>> {
     Some(found.map(|(_, action, _)| *action).ok_or(()))
 }
 
-/// How the recipient of a message was chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RecipientSource {
-    /// By `@name` at the start.
-    ByName,
-    /// By the conversation that is shown.
-    Shown,
-}
-
-/// Returns the recipient and the text of a message: `@name text`, else the shown agent. Fails for an unknown name.
-fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, RecipientSource), String> {
+/// Returns the recipient and the text of a message: `@name text`, else the shown agent. Also returns
+/// whether it was named. Fails for an unknown name.
+fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, bool), String> {
     let Some(rest) = text.strip_prefix('@') else {
-        return Ok((app.shown.clone(), text, RecipientSource::Shown));
+        return Ok((app.shown.clone(), text, false));
     };
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (name, words) = rest.split_at(end);
     let name = name.trim_end_matches([',', ':']);
     let Ok(party) = Name::party(name) else {
-        return Ok((app.shown.clone(), text, RecipientSource::Shown));
+        return Ok((app.shown.clone(), text, false));
     };
     if party.same(&Name::lead()) {
-        return Ok((Name::lead(), words.trim(), RecipientSource::ByName));
+        return Ok((Name::lead(), words.trim(), true));
     }
     match app.model.team.find(&party) {
-        Some(member) => Ok((member.name.clone(), words.trim(), RecipientSource::ByName)),
+        Some(member) => Ok((member.name.clone(), words.trim(), true)),
         None => Err(format!("{}.", app.model.team.unknown(name))),
     }
 }

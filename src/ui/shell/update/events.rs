@@ -10,11 +10,11 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{NoticeLevel, SessionInfo};
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 use crate::ui::app::App;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::AgentView;
-use crate::ui::model::board::index::PolicyContext;
+use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::{CrewModel, MODELS_MAX, Models, costs, sentence};
 use crate::ui::panes::needs;
 use crate::ui::panes::needs::answers;
@@ -23,105 +23,94 @@ use crate::ui::popups::jobs::JobsPopup;
 use crate::ui::popups::{diff, task_form};
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{guard, refused};
+use crate::ui::shell::update::{guard, rejected};
 use crate::ui::widgets::composer::Composer;
 
 /// Applies an event.
-#[allow(clippy::too_many_lines)] // every event, once
 pub fn event(state: &mut UiState, event: &Event) {
     if event.at.0 > state.now.0 {
         state.now = event.at;
     }
-    // Text in a hidden conversation needs no redraw.
-    let draws = if let EventKind::TextDelta { agent, .. }
-    | EventKind::ThinkingDelta { agent, .. }
-    | EventKind::ToolOutput { agent, .. } = &event.kind
-    {
-        *agent == state.shown || peek::shows(state, agent)
-    } else if let EventKind::JobOutput { .. } = &event.kind {
-        state.popups.find::<JobsPopup>().is_some()
-    } else {
-        true
-    };
-    state.dirty |= draws;
     match &event.kind {
-        EventKind::CrewReady(setup) => ready(state, setup),
-        EventKind::ModelsListed { names } => {
-            state.model.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
+        EventKind::Agent { agent, event: what } => {
+            // Text in a hidden conversation needs no redraw.
+            let is_shown = *agent == state.shown || peek::shows(state, agent);
+            state.dirty |= is_shown || !event.kind.is_delta();
+            agent_event(state, agent, event.at, what);
         }
-        EventKind::Prompted { agent, text } => {
-            refused::arrived(state, agent, text);
-            agent_event(state, agent, event);
+        EventKind::Crew(CrewEvent::JobOutput { job, chunk }) => {
+            state.dirty |= state.popups.find::<JobsPopup>().is_some();
+            state.model.jobs.append_output(job, chunk);
         }
-        EventKind::TurnEnded { agent, .. } => {
-            if state.keys.interrupted.as_ref() == Some(agent) {
-                state.keys.interrupted = None;
-            }
-            agent_event(state, agent, event);
+        EventKind::Board(event) => {
+            state.dirty = true;
+            board_event(state, event);
         }
-        EventKind::Injected { agent, .. }
-        | EventKind::TurnStarted { agent }
-        | EventKind::TextDelta { agent, .. }
-        | EventKind::ThinkingDelta { agent, .. }
-        | EventKind::StreamReset { agent }
-        | EventKind::Said { agent, .. }
-        | EventKind::ToolStarted { agent, .. }
-        | EventKind::ToolOutput { agent, .. }
-        | EventKind::ToolFinished { agent, .. }
-        | EventKind::ActivityChanged { agent, .. }
-        | EventKind::UsageChanged { agent, .. }
-        | EventKind::Compacted { agent, .. }
-        | EventKind::TodoChanged { agent, .. } => agent_event(state, agent, event),
-        EventKind::SubagentStarted {
-            agent,
-            parent,
-            call,
-            ..
-        } => {
-            agent_event(state, agent, event);
-            let parent = state.model.agents.entry(parent);
-            parent.transcript.record_subagent(call, agent);
+        EventKind::Team(event) => {
+            state.dirty = true;
+            team_event(state, event);
         }
-        EventKind::BranchesChanged { branches } => {
+        EventKind::Crew(event) => {
+            state.dirty = true;
+            crew_event(state, event);
+        }
+    }
+}
+
+fn board_event(state: &mut UiState, event: &BoardEvent) {
+    match event {
+        BoardEvent::BoardChanged { changed, removed } => board_changed(state, changed, removed),
+        BoardEvent::BranchesChanged { branches } => {
             state.model.branches.changed(branches);
             state.close_outdated_popups();
         }
-        EventKind::HeadChanged { head } => state.model.head = Some(head.clone()),
-        EventKind::DiffShown {
+        BoardEvent::HeadChanged { head } => state.model.head = Some(head.clone()),
+        BoardEvent::DiffShown {
             task,
             stat,
             text,
             untracked,
         } => diff::open(state, *task, stat, text, untracked),
-        EventKind::JobChanged { job } => state.model.jobs.changed(job),
-        EventKind::JobOutput { job, chunk } => state.model.jobs.heard(job, chunk),
-        EventKind::BoardChanged { changed, removed } => board_changed(state, changed, removed),
-        EventKind::TeamChanged { team } => state.model.team = team.clone(),
-        EventKind::LetterMoved { letter, step } => {
+        BoardEvent::WorktreeInspected { task, losses, size } => {
+            remove_worktree::ask(state, *task, losses, size);
+        }
+        BoardEvent::UserActed { task, act } => task_form::taken(state, *task, act),
+    }
+}
+
+fn team_event(state: &mut UiState, event: &TeamEvent) {
+    match event {
+        TeamEvent::RosterChanged { team } => state.model.team = team.clone(),
+        TeamEvent::MessageMoved { letter, step } => {
             if let (true, Ok(to)) = (letter.from == "user", Name::party(&letter.to)) {
-                refused::sent(state, &to, &letter.content);
+                rejected::sent(state, &to, &letter.content);
             }
             state.model.letters.moved(letter, *step);
         }
-        EventKind::RequestChanged { request } => request_changed(state, request),
-        EventKind::SkillsChanged(book) => state.model.skills = book.clone(),
-        EventKind::LimitsChanged(limits) => state.model.limits = limits.clone(),
-        EventKind::RulesChanged { rules } => state.model.rules.clone_from(rules),
-        EventKind::Notice { level, agent, text } => {
-            if let Some(agent) = agent {
-                agent_event(state, agent, event);
-            } else {
-                let lead = state.model.agents.entry(&Name::lead());
-                lead.transcript.push_notice(*level, text);
+        TeamEvent::RequestChanged { request } => request_changed(state, request),
+        TeamEvent::PermissionsChanged { rules } => state.model.rules.clone_from(rules),
+    }
+}
+
+fn crew_event(state: &mut UiState, event: &CrewEvent) {
+    match event {
+        CrewEvent::Ready(setup) => ready(state, setup),
+        CrewEvent::ModelsListed { names } => {
+            state.model.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
+        }
+        CrewEvent::JobChanged { job } => state.model.jobs.changed(job),
+        CrewEvent::SkillsChanged(skills) => state.model.skills = skills.clone(),
+        CrewEvent::LimitsChanged(limits) => state.model.limits = limits.clone(),
+        CrewEvent::Notice { level, agent, text } => {
+            let agent = agent.clone().unwrap_or_else(Name::lead);
+            // The user has no conversation.
+            if !agent.is_user() {
+                state.model.agents.notice(&agent, *level, text);
             }
             state.note(*level, text);
         }
-        EventKind::Refused { asked, why } => refused::refused(state, asked.as_ref(), why),
-        EventKind::WorktreeJudged { task, losses, size } => {
-            remove_worktree::ask(state, *task, losses, size);
-        }
-        EventKind::PersonActed { task, act } => task_form::taken(state, *task, act),
-        EventKind::CrewAtRest => {}
+        CrewEvent::CommandRejected { command, why } => rejected::rejected(state, *command, why),
+        CrewEvent::AllIdle | CrewEvent::JobOutput { .. } => {}
     }
 }
 
@@ -144,18 +133,21 @@ fn ready(app: &mut App, setup: &SessionInfo) {
 
 /// Notifies the user about an idle, failed or stuck crew. Requests are handled in [`request_changed`].
 pub fn notify_user(state: &mut UiState, event: &EventKind) {
-    let (matter, words) = if let EventKind::CrewAtRest = event {
+    let (matter, words) = if let EventKind::Crew(CrewEvent::AllIdle) = event {
         if !state.model.requests.is_empty() {
             // The crew is idle because a request is open, which has its own notification.
             return;
         }
-        let done = crate::ui::model::board::index(state).count(PolicyContext::Done);
+        let done = crate::ui::model::board::index(state).count(BoardStatus::Done);
         let words = match state.model.board.len() {
             0 => "the lead has answered".into(),
             all => format!("all idle, {done}/{all} done"),
         };
         (NotifyKind::Done, words)
-    } else if let EventKind::ActivityChanged { agent, activity } = event
+    } else if let EventKind::Agent {
+        agent,
+        event: AgentEvent::ActivityChanged { activity },
+    } = event
         && *activity != state.activity(agent)
     {
         match activity {
@@ -176,17 +168,27 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
     state.attention.push(matter, words, state.now);
 }
 
-fn agent_event(model: &mut CrewModel, agent: &Name, event: &Event) {
-    // The user has no conversation.
-    if agent.is_user() {
-        return;
+fn agent_event(state: &mut UiState, agent: &Name, at: Timestamp, event: &AgentEvent) {
+    match event {
+        AgentEvent::Prompted { text } => rejected::arrived(state, agent, text),
+        AgentEvent::TurnEnded { .. } => {
+            state.keys.interrupted.take_if(|waits| waits == agent);
+        }
+        _ => {}
     }
-    let used = |model: &CrewModel| model.agents.get(agent).map(AgentView::used);
-    let before = used(model).unwrap_or_default();
-    model.agents.apply(agent, event.at, &event.kind);
-    if let EventKind::UsageChanged { .. } = event.kind {
-        let more = used(model).unwrap_or_default().since(before);
-        costs::spent(model, agent, more);
+    // The user has no conversation.
+    if !agent.is_user() {
+        let used = |model: &CrewModel| model.agents.get(agent).map(AgentView::used);
+        let before = used(state).unwrap_or_default();
+        state.model.agents.apply(agent, at, event);
+        if let AgentEvent::UsageChanged { .. } = event {
+            let more = used(state).unwrap_or_default().since(before);
+            costs::spent(state, agent, more);
+        }
+    }
+    if let AgentEvent::SubagentStarted { parent, call, .. } = event {
+        let parent = state.model.agents.entry(parent);
+        parent.transcript.record_subagent(call, agent);
     }
 }
 

@@ -82,7 +82,7 @@ pub fn prompt(state: &mut UiState, way: Way) {
     }
 }
 
-/// All of the whole shown conversation as text, as the copy menu does. Shows a status message if it is empty.
+/// Returns the whole shown conversation as text. If it is empty, shows a status message and returns `None`.
 pub fn whole(app: &mut App) -> Option<String> {
     let text = shown(app).portion_text(&Portion::Whole);
     let text = text.filter(|text| !text.trim().is_empty());

@@ -1,7 +1,7 @@
 //! Actions of the setup page.
 
-use crate::protocol::EventKind;
 use crate::protocol::event::NoticeLevel;
+use crate::protocol::{AgentEvent, EventKind};
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::{Weight, drawn, keys_line, offers};
@@ -47,9 +47,17 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
 
 /// What the lead is asked, and turn ends of the lead for the setup page.
 pub fn heard(app: &mut App, event: &EventKind) {
-    if let EventKind::Prompted { agent, text } = event {
+    if let EventKind::Agent {
+        agent,
+        event: AgentEvent::Prompted { text },
+    } = event
+    {
         app.asked(agent, text);
-    } else if let EventKind::TurnEnded { agent, end } = event {
+    } else if let EventKind::Agent {
+        agent,
+        event: AgentEvent::TurnEnded { end },
+    } = event
+    {
         app.unanswered(agent, end);
     }
 }

@@ -1,6 +1,6 @@
 //! Keeps the selected items selected when an event changes their list; items are compared by identity, not by row.
 
-use crate::protocol::EventKind;
+use crate::protocol::{BoardEvent, EventKind};
 use crate::ui::app::App;
 use crate::ui::app::popup::{Next, Popup};
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -37,7 +37,8 @@ pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
         todo: app.selected.todo.and_then(todo),
         ..Selection::default()
     };
-    if let (EventKind::BoardChanged { .. }, Some(_)) = (event, app.selected.task) {
+    if let (EventKind::Board(BoardEvent::BoardChanged { .. }), Some(_)) = (event, app.selected.task)
+    {
         out.task_row = board::selected(app).map(|(row, _)| row);
     }
     Some(out)

@@ -16,7 +16,7 @@ mod mouse;
 pub(in crate::ui) mod movement;
 mod popups;
 pub(in crate::ui) mod press;
-mod refused;
+mod rejected;
 mod replay;
 mod screen;
 mod todo;

@@ -144,11 +144,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     let here = Position::new(event.column, event.row);
     let hit = hit_test::at(state, here.x, here.y);
     // Whether the previous click hit the same target, with no key press in between.
-    let is_second = state
-        .pointer
-        .clicked
-        .take()
-        .is_some_and(|before| before == hit);
+    let is_second = state.pointer.clicked.take().as_ref() == Some(&hit);
     // A click cancels a pending key sequence and the key guard: the user has chosen the focus.
     state.keys.prefix = None;
     state.keys.guard.moved_at = None;

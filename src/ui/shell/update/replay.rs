@@ -20,7 +20,7 @@ use crate::ui::shell::update::replay;
 /// Starts a replay.
 pub fn begin(state: &mut UiState, player: Player) {
     state.replay = Some(Box::new(player));
-    state.hides_tips = true;
+    state.is_tour_dismissed = true;
     state.attention.set_kinds(&[]);
     state.focus = Focus::Pane(Pane::Lead);
     state.dirty = true;

@@ -12,8 +12,8 @@ use crate::ui::panes::todo;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 
-/// Toggles the todo list. Beside the conversation the choice is saved; if the list has a pane or tab of its own,
-/// toggles the focus instead.
+/// Shows or hides the todo list next to the conversation, and saves the choice. Where the list fills the screen or a
+/// tab, moves the focus instead.
 pub fn turn(state: &mut UiState, out: &mut Vec<Effect>) {
     if !state.popups.is_empty() {
         return;
@@ -47,7 +47,7 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Effect>) {
     out.push(Effect::SaveScreen(state.arrangement.screen));
 }
 
-/// Returns whether the todo list has a screen or tab of its own.
+/// Returns whether the todo list fills the screen or a tab when it is shown.
 fn is_elsewhere(app: &App) -> bool {
     let is_tab = frame_layout::class(app.size) == SizeClass::Middle
         && app.arrangement.screen.layout == PaneLayout::Wall;

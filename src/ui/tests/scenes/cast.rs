@@ -13,8 +13,8 @@ use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::domain::usage::Usage;
-use crate::protocol::EventKind;
 use crate::protocol::event::DeliveryState;
+use crate::protocol::{AgentEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{NOON, letter, name, permission, plan, question};
 use crate::ui::tests::lasting::sent;
 
@@ -35,10 +35,10 @@ pub fn long_todo() -> EventKind {
             _ => TodoStatus::Pending,
         },
     };
-    EventKind::TodoChanged {
-        agent: Name::lead(),
+    AgentEvent::TodoChanged {
         list: TodoList::new((0..20).map(item).collect()).unwrap(),
     }
+    .of(Name::lead())
 }
 
 /// A completed todo list.
@@ -49,10 +49,10 @@ pub fn done_todo() -> EventKind {
         status: TodoStatus::Completed,
     };
     let texts = ["Read what is there", "Split the work", "Merge"];
-    EventKind::TodoChanged {
-        agent: Name::lead(),
+    AgentEvent::TodoChanged {
         list: TodoList::new((1..).zip(texts).map(item).collect()).unwrap(),
     }
+    .of(Name::lead())
 }
 
 /// Every agent activity, once each.
@@ -150,29 +150,28 @@ pub fn large_team() -> Vec<EventKind> {
         team.members.push(member);
         let agent = name(who);
         let tokens = 7_u64.pow(u32::try_from(at % 9).unwrap());
-        out.push(EventKind::ActivityChanged {
-            agent: agent.clone(),
-            activity,
-        });
-        out.push(EventKind::UsageChanged {
-            agent,
-            total: Usage {
-                input: tokens,
-                output: tokens / 9,
-                ..Usage::default()
-            },
-            context: tokens.min(199_000),
-            window: Some(200_000),
-            assumed: false,
-            cost: Some(f64::from(u32::try_from(tokens).unwrap()) * 4e-6),
-            calls: tokens / 4_000 + 1,
-        });
+        out.push(AgentEvent::ActivityChanged { activity }.of(agent.clone()));
+        out.push(
+            AgentEvent::UsageChanged {
+                total: Usage {
+                    input: tokens,
+                    output: tokens / 9,
+                    ..Usage::default()
+                },
+                context: tokens.min(199_000),
+                window: Some(200_000),
+                assumed: false,
+                cost: Some(f64::from(u32::try_from(tokens).unwrap()) * 4e-6),
+                calls: tokens / 4_000 + 1,
+            }
+            .of(agent),
+        );
     }
     out.insert(
         0,
-        EventKind::TeamChanged {
+        EventKind::Team(TeamEvent::RosterChanged {
             team: Arc::new(team),
-        },
+        }),
     );
     out
 }
@@ -202,10 +201,10 @@ pub fn many_letters() -> Vec<EventKind> {
         let kind = kinds[at % kinds.len()].clone();
         let mut letter = letter(&format!("n{at}"), kind, from, to, words[at % words.len()]);
         letter.timestamp.0 += 97.0 * f64::from(u32::try_from(at).unwrap());
-        EventKind::LetterMoved {
+        EventKind::Team(TeamEvent::MessageMoved {
             letter,
             step: steps[at % steps.len()],
-        }
+        })
     };
     (0..60).map(one).collect()
 }
@@ -246,7 +245,7 @@ pub fn same_asked_by(names: &[&str]) -> Vec<EventKind> {
     };
     let requests = (0..).zip(names).map(ask);
     requests
-        .map(|request| EventKind::RequestChanged { request })
+        .map(|request| EventKind::Team(TeamEvent::RequestChanged { request }))
         .collect()
 }
 
@@ -254,7 +253,7 @@ pub fn same_asked_by(names: &[&str]) -> Vec<EventKind> {
 pub fn the_leads() -> Vec<EventKind> {
     let mut request = plan("r8", "1. Read the header.\n2. Write the tests.");
     request.decider = Approver::Lead;
-    vec![EventKind::RequestChanged { request }]
+    vec![EventKind::Team(TeamEvent::RequestChanged { request })]
 }
 
 /// A plan in Markdown.
@@ -264,7 +263,7 @@ pub fn written_plan() -> Vec<EventKind> {
         ```rust\nfn header(bytes: &[u8]) -> Header {\n    todo!()\n}\n```\n\n| step | file |\n|---|---|\n\
         | 1 | `lexer.rs` |\n";
     let request = plan("r9", body);
-    vec![EventKind::RequestChanged { request }]
+    vec![EventKind::Team(TeamEvent::RequestChanged { request })]
 }
 
 /// A small team with long names.
@@ -282,7 +281,7 @@ pub fn long_names() -> Vec<EventKind> {
         team.members.push(Member::new(name(who), role));
     }
     let team = Arc::new(team);
-    vec![EventKind::TeamChanged { team }]
+    vec![EventKind::Team(TeamEvent::RosterChanged { team })]
 }
 
 /// Two running subagents of the lead.
@@ -323,7 +322,7 @@ pub fn many_requests() -> Vec<EventKind> {
         )
     }));
     let told = requests.into_iter();
-    told.map(|request| EventKind::RequestChanged { request })
+    told.map(|request| EventKind::Team(TeamEvent::RequestChanged { request }))
         .collect()
 }
 
@@ -353,10 +352,10 @@ pub fn rules() -> EventKind {
     };
     let words = "git push".into();
     let command = "kill 4711".into();
-    EventKind::RulesChanged {
+    EventKind::Team(TeamEvent::PermissionsChanged {
         rules: vec![
             rule(1, PermissionScope::Begins { words }),
             rule(4, PermissionScope::Exact { command }),
         ],
-    }
+    })
 }

@@ -1,6 +1,6 @@
 //! Scenes of each pane: empty, typical, overfull, and with a filter or search.
 
-use crate::protocol::EventKind;
+use crate::protocol::{EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, board_event, busy, press, started};
 use crate::ui::panes::board::tests::{board, random};
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
@@ -110,9 +110,9 @@ pub fn scenes() -> Vec<Scene> {
             "pane_needs_question",
             Pane::Needs,
             || {
-                vec![EventKind::RequestChanged {
+                vec![EventKind::Team(TeamEvent::RequestChanged {
                     request: cast::long_question(),
-                }]
+                })]
             },
             "alt+w",
         ),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::domain::team::Activity;
 use crate::domain::worktree::Losses;
-use crate::protocol::EventKind;
 use crate::protocol::event::NoticeLevel;
+use crate::protocol::{AgentEvent, CrewEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, busy, name, press, question, skills, started};
 use crate::ui::popups::event_log::tests::keys::eventful;
 use crate::ui::popups::thread::tests::writing;
@@ -20,13 +20,13 @@ fn none() -> Vec<EventKind> {
 
 fn asked() -> Vec<EventKind> {
     let request = cast::asked("r0", "alice", "git push origin main", -60.0);
-    vec![EventKind::RequestChanged { request }]
+    vec![EventKind::Team(TeamEvent::RequestChanged { request })]
 }
 
 fn asked_openly() -> Vec<EventKind> {
-    vec![EventKind::RequestChanged {
+    vec![EventKind::Team(TeamEvent::RequestChanged {
         request: question("r0", &[]),
-    }]
+    })]
 }
 
 fn troubles() -> Vec<EventKind> {
@@ -48,17 +48,19 @@ fn happenings() -> Vec<EventKind> {
             "task_3.json was damaged: set aside as task_3.json.damaged-1",
         ),
     ];
-    all.extend((0..40).map(|n| EventKind::Notice {
-        level: NoticeLevel::Info,
-        agent: Some(name("bob")),
-        text: format!("claims task #{n}"),
+    all.extend((0..40).map(|n| {
+        EventKind::Crew(CrewEvent::Notice {
+            level: NoticeLevel::Info,
+            agent: Some(name("bob")),
+            text: format!("claims task #{n}"),
+        })
     }));
     all
 }
 
 fn models() -> Vec<EventKind> {
     let names = (0..60).map(|i| format!("model-{i}")).collect();
-    vec![EventKind::ModelsListed { names }]
+    vec![EventKind::Crew(CrewEvent::ModelsListed { names })]
 }
 
 /// More agents and tasks than fit, budgets almost used up, calls in the queue.
@@ -79,7 +81,7 @@ fn long_request() -> Vec<EventKind> {
         .map(|n| format!("{n}. Step {n} of the plan."))
         .collect();
     let request = crate::ui::fixture::plan("r0", &steps.join("\n"));
-    vec![EventKind::RequestChanged { request }]
+    vec![EventKind::Team(TeamEvent::RequestChanged { request })]
 }
 
 /// The preview of a pane's selection.
@@ -145,7 +147,7 @@ pub fn scenes() -> Vec<Scene> {
         without("popup_problems_empty", "esc p"),
         over(
             "popup_skills",
-            || vec![EventKind::SkillsChanged(skills())],
+            || vec![EventKind::Crew(CrewEvent::SkillsChanged(skills()))],
             "\"/skills\" enter",
         ),
         without("popup_skills_empty", "\"/skills\" enter"),
@@ -244,10 +246,7 @@ fn log(name: &'static str, keys: &'static str) -> Scene {
 fn long_waiting() -> Scene {
     Scene::new("popup_problems_many", Shows::Popup, |width, height| {
         let mut state = busy(width, height);
-        let does = |agent: &str, activity| EventKind::ActivityChanged {
-            agent: name(agent),
-            activity,
-        };
+        let does = |agent: &str, activity| AgentEvent::ActivityChanged { activity }.of(name(agent));
         let why = "the server said no".to_string();
         let damaged = ".tasks/task_9.json was damaged and is left out";
         let happened = vec![

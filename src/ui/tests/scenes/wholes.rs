@@ -8,7 +8,7 @@ use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::SessionInfo;
-use crate::protocol::{Event, EventKind};
+use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind};
 use crate::ui::app::onboarding::{Offer, Weight};
 use crate::ui::fixture::{
     NOON, after_events, apply_events, blank, busy, busy_events, first_page, press, started,
@@ -105,10 +105,12 @@ fn seated(seat: SessionRole) -> Scene {
 /// The demo with its tips.
 fn tour(width: u16, height: u16) -> UiState {
     let demo = busy_events().into_iter().map(|event| match event {
-        EventKind::CrewReady(setup) => EventKind::CrewReady(SessionInfo {
-            provider: "demo".into(),
-            ..setup
-        }),
+        EventKind::Crew(CrewEvent::Ready(setup)) => {
+            EventKind::Crew(CrewEvent::Ready(SessionInfo {
+                provider: "demo".into(),
+                ..setup
+            }))
+        }
         other => other,
     });
     after_events(width, height, demo.collect())
@@ -135,7 +137,10 @@ fn writing(width: u16, height: u16) -> UiState {
 fn long_words(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let head = CheckedOut::Branch("team/format-v3".into());
-    apply_events(&mut state, vec![EventKind::HeadChanged { head }]);
+    apply_events(
+        &mut state,
+        vec![EventKind::Board(BoardEvent::HeadChanged { head })],
+    );
     let words = "Read the header of every version, refuse what is larger than the table says, \
         and write down in docs/format.md what each of the fields means. ";
     let path = "src/a_rather_long_folder_name/with_another_one_in_it/and_a_file_whose_name_says_all_of_what_is_in_it.rs";
@@ -157,7 +162,7 @@ fn full(width: u16, height: u16) -> UiState {
     let activity = Activity::Thinking;
     apply_events(
         &mut state,
-        vec![EventKind::ActivityChanged { agent, activity }],
+        vec![AgentEvent::ActivityChanged { activity }.of(agent)],
     );
     press(
         &mut state,

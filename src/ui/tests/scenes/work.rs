@@ -10,8 +10,8 @@ use crate::domain::job::{Job, JobEnd};
 use crate::domain::limits::Limits;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Usage;
-use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
+use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, EventKind};
 use crate::ui::fixture::{NOON, name};
 
 /// A finished tool call of `agent`.
@@ -26,22 +26,22 @@ fn called(
 ) -> Vec<EventKind> {
     let call = CallId(id.into());
     vec![
-        EventKind::ToolStarted {
-            agent: agent.clone(),
+        AgentEvent::ToolStarted {
             call: call.clone(),
             tool: tool.into(),
             on: on.into(),
             input: json!({"command": on}),
-        },
-        EventKind::ToolFinished {
-            agent: agent.clone(),
+        }
+        .of(agent.clone()),
+        AgentEvent::ToolFinished {
             call,
             tool: tool.into(),
             outcome,
             output: output.into(),
             diff: diff.into(),
             took_ms: 1200,
-        },
+        }
+        .of(agent.clone()),
     ]
 }
 
@@ -62,22 +62,19 @@ pub fn long_conversation() -> Vec<EventKind> {
 
 /// The same for another agent.
 pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
-    let said = |text: &str| EventKind::Said {
-        agent: lead.clone(),
-        text: text.into(),
-        thinking: "The table comes first, I think.".into(),
-        thought_ms: 4200,
+    let said = |text: &str| {
+        AgentEvent::AnswerFinished {
+            text: text.into(),
+            thinking: "The table comes first, I think.".into(),
+            thought_ms: 4200,
+        }
+        .of(lead.clone())
     };
-    let prompted = |text: &str| EventKind::Prompted {
-        agent: lead.clone(),
-        text: text.into(),
-    };
+    let prompted = |text: &str| AgentEvent::Prompted { text: text.into() }.of(lead.clone());
     let mut out = vec![prompted(
         "Look at the reader first.\nThen tell me what it cannot do.",
     )];
-    out.push(EventKind::TurnStarted {
-        agent: lead.clone(),
-    });
+    out.push(AgentEvent::TurnStarted.of(lead.clone()));
     out.extend(called(
         lead,
         "k1",
@@ -106,14 +103,14 @@ pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
         "",
     ));
     out.push(said(ANSWER));
-    out.push(EventKind::TurnEnded {
-        agent: lead.clone(),
-        end: TurnEnd::Interrupted,
-    });
+    out.push(
+        AgentEvent::TurnEnded {
+            end: TurnEnd::Interrupted,
+        }
+        .of(lead.clone()),
+    );
     out.push(prompted("And the others?"));
-    out.push(EventKind::TurnStarted {
-        agent: lead.clone(),
-    });
+    out.push(AgentEvent::TurnStarted.of(lead.clone()));
     out.push(said("I ask them."));
     out.extend(called(
         lead,
@@ -124,10 +121,12 @@ pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
         "sent",
         "",
     ));
-    out.push(EventKind::TextDelta {
-        agent: lead.clone(),
-        text: "alice answers that the block table".into(),
-    });
+    out.push(
+        AgentEvent::TextDelta {
+            text: "alice answers that the block table".into(),
+        }
+        .of(lead.clone()),
+    );
     out
 }
 
@@ -150,63 +149,71 @@ pub fn jobs() -> Vec<EventKind> {
         ),
         ("true", Some(JobEnd::Signalled { signal: 9 })),
     ];
-    let job = |(at, (command, end)): (usize, (&str, Option<JobEnd>))| EventKind::JobChanged {
-        job: Job {
-            id: JobId(format!("j{}", at + 1)),
-            agent: if at % 2 == 0 {
-                Name::lead()
-            } else {
-                name("alice")
+    let job = |(at, (command, end)): (usize, (&str, Option<JobEnd>))| {
+        EventKind::Crew(CrewEvent::JobChanged {
+            job: Job {
+                id: JobId(format!("j{}", at + 1)),
+                agent: if at % 2 == 0 {
+                    Name::lead()
+                } else {
+                    name("alice")
+                },
+                command: command.into(),
+                began: Timestamp(NOON - 90.0),
+                ended: end.map(|end| (Timestamp(NOON - 3.0), end)),
+                tail: String::new(),
             },
-            command: command.into(),
-            began: Timestamp(NOON - 90.0),
-            ended: end.map(|end| (Timestamp(NOON - 3.0), end)),
-            tail: String::new(),
-        },
+        })
     };
     let mut out: Vec<EventKind> = ends.into_iter().enumerate().map(job).collect();
-    out.push(EventKind::JobOutput {
+    out.push(EventKind::Crew(CrewEvent::JobOutput {
         job: JobId("j1".into()),
         chunk: "running 250 tests\ntest parser::中文 ... ok\n".into(),
-    });
+    }));
     out
 }
 
 /// The diff of a task's branch.
 pub fn diff() -> EventKind {
-    EventKind::DiffShown {
+    EventKind::Board(BoardEvent::DiffShown {
         task: TaskId(1),
         stat: " src/header.rs | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)".into(),
         text: DIFF.into(),
         untracked: vec!["notes.txt".into()],
-    }
+    })
 }
 
 /// Five new tasks by the lead, one of them rejected, and messages.
 pub fn written_tasks() -> Vec<EventKind> {
     let lead = Name::lead();
-    let mut out = vec![EventKind::Prompted {
-        agent: lead.clone(),
-        text: "Split the work.".into(),
-    }];
+    let mut out = vec![
+        AgentEvent::Prompted {
+            text: "Split the work.".into(),
+        }
+        .of(lead.clone()),
+    ];
     let mut call = |tool: &str, on: &str, input: Value, outcome: Outcome, output: String| {
         let id = CallId(format!("w{}", out.len()));
-        out.push(EventKind::ToolStarted {
-            agent: Name::lead(),
-            call: id.clone(),
-            tool: tool.into(),
-            on: on.into(),
-            input,
-        });
-        out.push(EventKind::ToolFinished {
-            agent: Name::lead(),
-            call: id,
-            tool: tool.into(),
-            outcome,
-            output,
-            diff: String::new(),
-            took_ms: 12,
-        });
+        out.push(
+            AgentEvent::ToolStarted {
+                call: id.clone(),
+                tool: tool.into(),
+                on: on.into(),
+                input,
+            }
+            .of(Name::lead()),
+        );
+        out.push(
+            AgentEvent::ToolFinished {
+                call: id,
+                tool: tool.into(),
+                outcome,
+                output,
+                diff: String::new(),
+                took_ms: 12,
+            }
+            .of(Name::lead()),
+        );
     };
     let subjects = [
         "Read the header",
@@ -253,29 +260,31 @@ pub fn diff_of_files() -> EventKind {
          diff --git a/src/old.rs b/src/old.rs\ndeleted file mode 100644\nindex 6..0\n--- a/src/old.rs\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-fn old() {{}}\n-\n\
          diff --git a/src/blocks.rs b/src/blocks.rs\nnew file mode 100644\nindex 0..7\n--- /dev/null\n+++ b/src/blocks.rs\n@@ -0,0 +1,30 @@\n{lines}\n[… 81234 bytes cut here …]\n"
     );
-    EventKind::DiffShown {
+    EventKind::Board(BoardEvent::DiffShown {
         task: TaskId(1),
         stat: " src/header.rs | 3 ++-\n 8 files changed, 1240 insertions(+), 4 deletions(-)".into(),
         text,
         untracked: vec![],
-    }
+    })
 }
 
 /// Token usage with a cache, and budgets, one of them raised.
 pub fn spending() -> Vec<EventKind> {
-    let used = |agent: Name, input: u64, calls: u64, cost: Option<f64>| EventKind::UsageChanged {
-        agent,
-        total: Usage {
-            input,
-            output: input / 3,
-            cache_read: input * 9,
-            cache_write: input / 2,
-        },
-        context: 1000,
-        window: Some(200_000),
-        assumed: false,
-        cost,
-        calls,
+    let used = |agent: Name, input: u64, calls: u64, cost: Option<f64>| {
+        AgentEvent::UsageChanged {
+            total: Usage {
+                input,
+                output: input / 3,
+                cache_read: input * 9,
+                cache_write: input / 2,
+            },
+            context: 1000,
+            window: Some(200_000),
+            assumed: false,
+            cost,
+            calls,
+        }
+        .of(agent)
     };
     let subagent = |n| Name::subagent(&Name::lead(), n);
     let mut out = vec![
@@ -283,7 +292,7 @@ pub fn spending() -> Vec<EventKind> {
         used(subagent(1), 9_000, 3, Some(0.2)),
         used(subagent(2), 4_000, 2, Some(0.1)),
         used(name("carol"), 800, 1, None),
-        EventKind::LimitsChanged(Limits {
+        EventKind::Crew(CrewEvent::LimitsChanged(Limits {
             calls: 4,
             ceilings: UsageBudgets {
                 team_tokens: Some(2_000_000),
@@ -296,7 +305,7 @@ pub fn spending() -> Vec<EventKind> {
                 whose: None,
                 allowed: 10.0,
             }],
-        }),
+        })),
     ];
     // Streamed, so that the purpose of each call is known.
     out.extend((1..=3_u32).map(|n| {

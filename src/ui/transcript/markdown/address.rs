@@ -1,6 +1,6 @@
 //! Finds bare URLs in text.
 
-/// Returns the byte range of the first URL in a text, without trailing punctuation.
+/// Returns the byte range of the first URL in `text`, without trailing punctuation; `None` if there is no URL.
 pub fn address(text: &str) -> Option<std::ops::Range<usize>> {
     const STARTS: [&str; 2] = ["https://", "http://"];
     let found = STARTS.iter().filter_map(|s| Some((text.find(s)?, s.len())));

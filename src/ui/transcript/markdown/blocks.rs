@@ -1,70 +1,46 @@
-//! The nested Markdown blocks around a text, and the margins that they draw.
+//! The nested Markdown blocks, such as quotes and lists, around a text, and the margins that they draw.
 
 use ratatui::text::Span;
 
 use crate::ui::text::wrap::{Margin, width};
 use crate::ui::theme::Theme;
 
-/// Margin of quoted rows.
+/// The margin of rows in a quote.
 const BAR: &str = "▎ ";
 
-/// A nesting level.
+/// A nesting level of blocks.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NestingLevel {
-    /// The document.
+    /// The document itself.
     Root,
     Quote,
     /// A list item.
     Item {
-        /// The marker, until it is drawn.
+        /// The marker, such as `• `; `None` once it was drawn.
         mark: Option<Span<'static>>,
         /// Width of the marker, in columns.
         indent: usize,
     },
 }
 
-/// Whether list markers are drawn or replaced by blanks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Marks {
-    Drawn,
-    Blank,
-}
-
-/// Kind of block that begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BlockKind {
-    /// A paragraph after a blank line.
-    Paragraph,
-    /// Another block, or a paragraph directly below another line.
-    Other,
-}
-
-/// State of a task list item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Checkbox {
-    /// Not checked.
-    Unchecked,
-    /// Checked.
-    Checked,
-}
-
-/// The open blocks, outermost first, each with the number of blocks in it. The root is always present.
+/// The open nesting levels, from the outermost, each with the number of blocks that began in it. The root is always
+/// open.
 #[derive(Debug)]
 pub struct Blocks {
     open: Vec<(NestingLevel, usize)>,
     lists: Vec<ListState>,
-    /// A list of the previous piece that the first list here continues.
+    /// The list at the end of the previous piece, if the first list of this piece continues it.
     continued_list: Option<ListState>,
-    /// The last top-level list that ended.
+    /// The state of the last top-level list that ended.
     ended: Option<ListState>,
 }
 
-/// State of a list, from which a continuation starts.
+/// The state of a list, from which the next piece continues it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListState {
     /// Number of the next item; `None` for a bulleted list.
     next: Option<u64>,
-    /// Whether an item had several paragraphs. Then a blank row separates the items.
+    /// Whether an item had several paragraphs. If so, a blank row separates the items.
     is_spread: bool,
 }
 
@@ -78,18 +54,19 @@ impl Blocks {
         }
     }
 
-    /// Makes the first list that begins continue `list`.
+    /// Makes the first list of this text a continuation of `list`.
     pub fn continue_list(&mut self, list: Option<ListState>) {
         self.continued_list = list;
     }
 
-    /// Returns the last top-level list that ended.
+    /// Returns the state of the last top-level list that ended.
     pub fn ended(&self) -> Option<ListState> {
         self.ended
     }
 
-    /// Begins a block in the innermost level. Returns whether a blank row precedes it.
-    pub fn begin(&mut self, block: BlockKind) -> bool {
+    /// Begins a block in the innermost level. `is_new_paragraph` says whether it is a paragraph after a blank line.
+    /// Returns whether a blank row must precede the block.
+    pub fn begin(&mut self, is_new_paragraph: bool) -> bool {
         let Some((level, count)) = self.open.last_mut() else {
             return false;
         };
@@ -97,7 +74,7 @@ impl Blocks {
         *count += 1;
         let gap = match level {
             NestingLevel::Root | NestingLevel::Quote => !is_first,
-            NestingLevel::Item { .. } => !is_first && block == BlockKind::Paragraph,
+            NestingLevel::Item { .. } => !is_first && is_new_paragraph,
         };
         if gap
             && matches!(level, NestingLevel::Item { .. })
@@ -128,7 +105,7 @@ impl Blocks {
         }
     }
 
-    /// Begins an item. Returns whether a blank row precedes it.
+    /// Begins a list item. Returns whether a blank row must precede the item.
     pub fn begin_item(&mut self, theme: &Theme) -> bool {
         let mut gap = false;
         let mut text = "• ".to_string();
@@ -145,19 +122,20 @@ impl Blocks {
         gap
     }
 
-    /// Turns the item into a task list item with a checkbox as its marker.
-    pub fn mark_as_task(&mut self, theme: &Theme, checkbox: Checkbox) {
+    /// Turns the innermost item into a task list item, whose marker is a checkbox.
+    pub fn mark_as_task(&mut self, theme: &Theme, is_checked: bool) {
         if let Some((NestingLevel::Item { mark, indent }, _)) = self.open.last_mut() {
-            let (text, style) = match checkbox {
-                Checkbox::Checked => ("☑ ", theme.ok),
-                Checkbox::Unchecked => ("☐ ", theme.accent),
+            let (text, style) = if is_checked {
+                ("☑ ", theme.ok)
+            } else {
+                ("☐ ", theme.accent)
             };
             *indent = width(text);
             *mark = Some(Span::styled(text, style));
         }
     }
 
-    /// Returns whether the innermost level is an item whose marker was not drawn.
+    /// Returns whether the innermost level is an item whose marker was not drawn yet.
     pub fn has_mark(&self) -> bool {
         matches!(
             self.open.last(),
@@ -165,7 +143,7 @@ impl Blocks {
         )
     }
 
-    /// Counts the bare text of an item as a block.
+    /// Counts text that is directly in an item, without a paragraph, as a block.
     pub fn note_text(&mut self) {
         if let Some((_, count)) = self.open.last_mut() {
             *count = (*count).max(1);
@@ -179,15 +157,15 @@ impl Blocks {
         }
     }
 
-    /// Returns the margin of a blank row.
+    /// Returns the margin of a blank row between blocks.
     pub fn gap(&self, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
-        self.spans(columns, theme, Marks::Blank)
+        self.spans(columns, theme, false)
     }
 
-    /// Returns the margin for the rows of a text. List markers are drawn once.
+    /// Returns the margin for the rows of a text. Each list marker is returned only once, before the first row.
     pub fn margin(&mut self, columns: usize, theme: &Theme) -> Margin {
-        let first = self.spans(columns, theme, Marks::Drawn);
-        let rest = self.spans(columns, theme, Marks::Blank);
+        let first = self.spans(columns, theme, true);
+        let rest = self.spans(columns, theme, false);
         for (level, _) in &mut self.open {
             if let NestingLevel::Item { mark, .. } = level {
                 *mark = None;
@@ -196,9 +174,10 @@ impl Blocks {
         Margin::hanging(first, rest)
     }
 
-    /// Returns the margin, limited to half of the width. The innermost level is drawn whenever it leaves room for text;
-    /// at deep nesting, outer levels are omitted.
-    fn spans(&self, columns: usize, theme: &Theme, marks: Marks) -> Vec<Span<'static>> {
+    /// Returns the margin of all open levels, limited to half of the width. If `has_marks` is false, blanks replace the
+    /// list markers. The innermost level is included whenever it leaves room for text; at deep nesting, outer levels
+    /// are omitted.
+    fn spans(&self, columns: usize, theme: &Theme, has_marks: bool) -> Vec<Span<'static>> {
         let mut out = Vec::new();
         let mut room = columns / 2;
         for (level, _) in self.open.iter().rev() {
@@ -206,7 +185,7 @@ impl Blocks {
                 NestingLevel::Root => continue,
                 NestingLevel::Quote => (Span::styled(BAR, theme.quote), 2),
                 NestingLevel::Item { mark, indent } => {
-                    let mark = mark.clone().filter(|_| marks == Marks::Drawn);
+                    let mark = mark.clone().filter(|_| has_marks);
                     let blank = || Span::raw(" ".repeat(*indent));
                     (mark.unwrap_or_else(blank), *indent)
                 }

@@ -1,14 +1,14 @@
 //! Syntax highlighting for common languages: keywords, strings, numbers and comments.
 //!
-//! A scanner without grammars: it only knows how comments and strings begin and end. A wrong guess changes the style,
-//! never the text. Its work is linear in the code.
+//! The scanner has no grammars. It only knows how comments and strings begin and end. A wrong guess changes the style,
+//! never the text. The work is linear in the length of the code.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
 
 use crate::ui::theme::Theme;
 
-/// Lexical rules of a language.
+/// The lexical rules of a programming language.
 #[derive(Debug)]
 pub struct Language {
     names: &'static [&'static str],
@@ -53,7 +53,8 @@ const fn quote(sign: &'static str, lines: LineRule, escapes: EscapeRule) -> Quot
 
 const DOUBLE: Quote = quote("\"", LineRule::One, EscapeRule::Yes);
 const SINGLE: Quote = quote("'", LineRule::One, EscapeRule::Yes);
-/// Maximum length, in bytes, of a string in single quotes. If it is longer, the quote is an apostrophe.
+/// Maximum length of a string in single quotes, in bytes. If no closing quote follows within it, the quote counts as an
+/// apostrophe.
 const MARK_MAX: usize = 200;
 const SLASHES: &[&str] = &["//"];
 const HASH: &[&str] = &["#"];
@@ -85,7 +86,6 @@ const LANGUAGES: &[Language] = &[
         words: "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for fun if implements import in instanceof int interface is long native new null object package private protected public record return short static super switch synchronized this throw throws transient true false try val var void volatile when while" },
 ];
 
-/// Kind of token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TokenKind {
     Plain,
@@ -95,29 +95,29 @@ enum TokenKind {
     Comment,
 }
 
-/// Token that is still open at the end of a chunk of code.
+/// The token that is still open at the end of a chunk of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OpenToken {
     #[default]
     Nothing,
     /// A block comment.
     Comment,
-    /// A string, given as index into the language's delimiters.
+    /// A string. Holds the index of its delimiter in [`Language::quotes`].
     String(usize),
 }
 
-/// End of a string, after its opening delimiter.
+/// The result of searching the end of a string, after its opening delimiter.
 enum StringEnd {
-    /// It ends after this many bytes.
+    /// The string ends after this many bytes.
     At(usize),
-    /// It is still being written, or never ends.
+    /// The end is missing: the string is still being streamed, or is never closed.
     Open,
-    /// It is not a string.
+    /// The delimiter starts no string.
     NotAString,
 }
 
 impl Language {
-    /// Returns the language for the info string of a fence, if it is known.
+    /// Returns the language that the info string of a code fence names; `None` if it is unknown.
     pub fn of(fence: &str) -> Option<&'static Language> {
         if !cfg!(feature = "highlight") {
             return None;
@@ -132,8 +132,8 @@ impl Language {
         all.into_iter().find(|l| l.names.contains(&name.as_str()))
     }
 
-    /// Highlights a chunk of code. `inside` is the token left open by the previous chunk; returns the one that this
-    /// chunk leaves open.
+    /// Returns the styled spans of a chunk of code. `inside` is the token that the previous chunk left open. Also
+    /// returns the token that this chunk leaves open.
     pub fn spans(
         &self,
         code: &str,
@@ -171,7 +171,7 @@ impl Language {
         (out.into_iter().map(span).collect(), inside)
     }
 
-    /// Reads the rest of a block comment.
+    /// Reads the rest of a block comment. Returns the same values as [`Language::next`].
     fn comment(&self, rest: &str) -> (TokenKind, usize, OpenToken) {
         let close = self.block.map_or("", |(_, close)| close);
         match rest.find(close) {
@@ -180,7 +180,7 @@ impl Language {
         }
     }
 
-    /// Reads the rest of a multi-line string.
+    /// Reads the rest of a multi-line string. Returns the same values as [`Language::next`].
     fn text(&self, quote: usize, rest: &str) -> (TokenKind, usize, OpenToken) {
         match self.quotes.get(quote).map(|q| q.end(rest)) {
             Some(StringEnd::At(len)) => (TokenKind::String, len, OpenToken::Nothing),
@@ -191,7 +191,8 @@ impl Language {
         }
     }
 
-    /// Reads the next token: its kind, its length in bytes (at least one character), and the token left open after it.
+    /// Reads the next token. Returns its kind, its length in bytes (at least one character), and the token that is open
+    /// after it. `before` is the code before the token.
     fn next(&self, rest: &str, before: &str) -> (TokenKind, usize, OpenToken) {
         if let Some((open, _)) = self.block
             && let Some(inside) = rest.strip_prefix(open)
@@ -229,7 +230,7 @@ impl Language {
         (look, len, OpenToken::Nothing)
     }
 
-    /// Reads a word, a number or a single character.
+    /// Reads a word, a number or a single character. Returns its kind and its length in bytes.
     fn word(&self, rest: &str) -> (TokenKind, usize) {
         let first = rest.chars().next().unwrap_or(' ');
         let part = |c: char| c.is_alphanumeric() || c == '_';

@@ -6,10 +6,6 @@
 mod address;
 mod blocks;
 mod code;
-mod fences;
-mod inline;
-mod lines;
-mod open_block;
 mod page;
 mod pieces;
 mod rendered;
@@ -17,20 +13,19 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
+use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeWithOffset};
 
 use crate::domain::text::escape_control_chars;
 use crate::ui::text::wrap::Row;
 use crate::ui::theme::Theme;
-use crate::ui::transcript::markdown::page::{LineAbove, PageBuilder};
+use crate::ui::transcript::markdown::page::PageBuilder;
 pub use crate::ui::transcript::markdown::pieces::{Joint, Piece, Pieces};
 pub use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece};
-use crate::ui::transcript::markdown::table::HeadPlacement;
 pub use crate::ui::transcript::markdown::table::{Rules, TableLayout, TableMeasure};
 
-/// Renders `text` in rows of at most `columns` columns. `ink` counts visible characters ([`Row::ink`]).
+/// Renders `text` in rows of at most `columns` columns. `ink` counts visible characters ([`Row::text_offset`]).
 pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<Row> {
     let page = PageBuilder::new(columns, theme, *ink);
     let done = build_page(page, text).finish();
@@ -39,7 +34,7 @@ pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<R
 }
 
 /// Renders a piece of `text`, without the blank row above it. `before` is the state at the end of the previous piece.
-/// `shared` is the layout shared by all pieces of the table with which the piece begins, if any.
+/// If the piece begins with a part of a table, `shared` is the layout that all pieces of the table share.
 pub fn piece(
     text: &str,
     piece: &Piece,
@@ -48,51 +43,39 @@ pub fn piece(
     theme: &Theme,
 ) -> RenderedPiece {
     let page = PageBuilder::new(columns, theme, 0);
-    let words = &text[piece.range.clone()];
-    match &piece.joint {
-        Joint::Apart | Joint::Paragraph => {
-            build_page(page.with_table(shared, HeadPlacement::Here), words).finish()
+    let page = match &piece.joint {
+        Joint::Apart | Joint::Paragraph | Joint::Table(_) => {
+            let is_head_above = matches!(piece.joint, Joint::Table(_));
+            page.with_table(shared, is_head_above)
         }
-        Joint::Table(head) => {
-            // Repeats the head, so that the parser sees a table.
-            let table = [&text[head.clone()], words].concat();
-            build_page(page.with_table(shared, HeadPlacement::Above), &table).finish()
-        }
-        Joint::List => build_page(page.with_list(before.list), words).finish(),
-        Joint::Code(fence) => {
-            // Repeats the opening fence, so that the parser sees code.
-            let code = [&text[fence.clone()], words].concat();
-            build_page(page.continuing_code(before.code), &code).finish()
-        }
-    }
+        Joint::List => page.with_list(before.list),
+        Joint::Code(_) => page.continuing_code(before.code),
+    };
+    build_page(page, &piece.source(text)).finish()
 }
 
 fn build_page<'a>(mut page: PageBuilder<'a>, text: &str) -> PageBuilder<'a> {
-    let text = escape_control_chars(text);
-    let text = with_definitions_as_text(&text);
+    let text = parser_input(text);
     let events = Parser::new_ext(&text, options()).into_offset_iter();
     // Merges adjacent texts, so that a URL is not split.
     for (event, range) in TextMergeWithOffset::new(events) {
-        let before = match &event {
-            Event::Start(Tag::Paragraph) => before(&text[..range.start]),
-            Event::End(TagEnd::Table) if lines::is_open_row(&text[range.clone()]) => {
+        let is_after_blank = match &event {
+            Event::Start(Tag::Paragraph) => is_after_blank(&text[..range.start]),
+            Event::End(TagEnd::Table) if is_open_row(&text[range.clone()]) => {
                 page.mark_last_row_incomplete();
-                LineAbove::Other
+                false
             }
-            _ => LineAbove::Other,
+            _ => false,
         };
-        page.take(event, before);
+        page.take(event, is_after_blank);
     }
     page
 }
 
-/// Returns whether the line above the end of `text` is blank. Quote markers count as blank.
-fn before(text: &str) -> LineAbove {
-    let mut lines = text.rsplit('\n').skip(1);
-    match lines.next() {
-        Some(line) if line.trim_matches([' ', '\t', '>']).is_empty() => LineAbove::Blank,
-        Some(_) | None => LineAbove::Other,
-    }
+/// Returns whether the line before the last line of `text` is blank. Quote markers count as blank.
+fn is_after_blank(text: &str) -> bool {
+    let above = text.rsplit('\n').nth(1);
+    above.is_some_and(|line| line.trim_matches([' ', '\t', '>']).is_empty())
 }
 
 /// Returns the code blocks of a text as pairs of info string and code.
@@ -124,19 +107,38 @@ fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// Escapes link reference definitions (`[1]: address`). A definition draws nothing but would change earlier text that
-/// was already drawn, so definitions and references are shown as written.
-fn with_definitions_as_text(text: &str) -> Cow<'_, str> {
-    let parser = Parser::new_ext(text, options());
+/// Returns whether the last row of a table is still being written: the head ends with a vertical bar and the last row
+/// does not.
+fn is_open_row(table: &str) -> bool {
+    let last = table.rsplit('\n').next().unwrap_or_default().trim_end();
+    let head = table.lines().next().unwrap_or_default().trim_end();
+    !last.is_empty() && !last.ends_with('|') && head.ends_with('|')
+}
+
+/// Returns the input for the parser, which has the same lines as `text`. Control characters are escaped, and so are
+/// link reference definitions (`[1]: address`), so that definitions and references are shown as written: a definition
+/// draws nothing, but it would change earlier text that was already drawn.
+fn parser_input(text: &str) -> String {
+    let text = escape_control_chars(text);
+    let parser = Parser::new_ext(&text, options());
     if parser.reference_definitions().iter().next().is_none() {
-        return Cow::Borrowed(text);
+        return text;
     }
-    let mut fence = fences::Fences::default();
+    let is_verbatim =
+        |event: &Event<'_>| matches!(event, Event::Start(Tag::CodeBlock(_) | Tag::HtmlBlock));
+    let verbatim = parser
+        .into_offset_iter()
+        .filter(|(event, _)| is_verbatim(event));
+    let verbatim: Vec<Range<usize>> = verbatim.map(|(_, range)| range).collect();
     let mut out = String::with_capacity(text.len() + 64);
+    let mut end = 0;
     for line in text.split_inclusive('\n') {
-        let is_code = fence.read_line(line);
+        let start = end;
+        end += line.len();
+        let block = verbatim.get(verbatim.partition_point(|block| block.end <= start));
+        let is_verbatim = block.is_some_and(|block| block.start < end);
         match line.find(|c: char| !" >".contains(c)) {
-            Some(at) if !is_code && line[at..].starts_with('[') && line.contains("]:") => {
+            Some(at) if !is_verbatim && line[at..].starts_with('[') && line.contains("]:") => {
                 out.push_str(&line[..at]);
                 out.push('\\');
                 out.push_str(&line[at..]);
@@ -144,5 +146,5 @@ fn with_definitions_as_text(text: &str) -> Cow<'_, str> {
             Some(_) | None => out.push_str(line),
         }
     }
-    Cow::Owned(out)
+    out
 }

@@ -8,60 +8,38 @@ use crate::domain::text::{escape_control_chars, one_line};
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::markdown::address::address;
-use crate::ui::transcript::markdown::blocks::{BlockKind, Blocks, Checkbox, ListState};
+use crate::ui::transcript::markdown::blocks::{Blocks, ListState};
 use crate::ui::transcript::markdown::code::{Language, OpenToken};
 use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece};
-use crate::ui::transcript::markdown::table::{HeadPlacement, Table, TableLayout, TableMeasure};
+use crate::ui::transcript::markdown::table::{Table, TableLayout, TableMeasure};
 
-/// Maximum width of a thematic break, in columns.
+/// Maximum width of the line that draws a thematic break, in columns.
 const RULE_MAX: usize = 60;
 
-/// Kind of text in `spans`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TextKind {
-    Words,
-    Code,
-}
-
-/// Where the first code block of a page begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CodeStart {
-    Here,
-    /// On the previous page, which shows its language.
-    Earlier,
-}
-
-/// What precedes the first line of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineAbove {
-    /// A blank line.
-    Blank,
-    /// Another line, or nothing.
-    Other,
-}
-
-/// Rows under construction.
+/// Builds the rows of a Markdown text or piece.
 pub struct PageBuilder<'a> {
     columns: usize,
     theme: &'a Theme,
     rows: Vec<Row>,
     ink: usize,
     blocks: Blocks,
-    /// The text of the open block.
+    /// The text of the open block that was not drawn yet.
     spans: Vec<Span<'static>>,
     /// The stack of text styles; the last one applies.
     styles: Vec<Style>,
-    shape: TextKind,
-    /// The targets of open links, and the index in `spans` where their text begins.
+    /// Whether the open block is a code block.
+    is_code: bool,
+    /// The open links, each with its target and the index in `spans` where its text begins.
     links: Vec<(String, usize)>,
     /// The language of the open code block, if it is known.
     language: Option<&'static Language>,
-    /// The token left open by the previous lines of code.
+    /// The token that the previous lines of code left open.
     inside: OpenToken,
-    begins: CodeStart,
+    /// Whether the first code block continues one of the previous piece, which has already shown the language.
+    continues_code: bool,
     table: Option<Table>,
-    /// The shared layout of the first table, and whether its head is in this piece.
-    shared: (Option<TableLayout>, HeadPlacement),
+    /// The layout that the first table shares with other pieces, and whether its head is in an earlier piece.
+    shared: (Option<TableLayout>, bool),
     /// Column measurements of the first table.
     measured: Option<TableMeasure>,
 }
@@ -77,44 +55,45 @@ impl<'a> PageBuilder<'a> {
             blocks: Blocks::new(),
             spans: Vec::new(),
             styles: vec![theme.assistant],
-            shape: TextKind::Words,
+            is_code: false,
             links: Vec::new(),
             language: None,
             inside: OpenToken::Nothing,
-            begins: CodeStart::Here,
+            continues_code: false,
             table: None,
-            shared: (None, HeadPlacement::Here),
+            shared: (None, false),
             measured: None,
         }
     }
 
-    /// Sets the table layout for a text that begins with a piece of a table.
+    /// Sets the shared layout for a text that begins with a piece of a table. `is_head_above` says whether the head is
+    /// in an earlier piece.
     #[must_use]
-    pub fn with_table(self, shared: Option<TableLayout>, head: HeadPlacement) -> PageBuilder<'a> {
+    pub fn with_table(self, shared: Option<TableLayout>, is_head_above: bool) -> PageBuilder<'a> {
         PageBuilder {
-            shared: (shared, head),
+            shared: (shared, is_head_above),
             ..self
         }
     }
 
-    /// Continues code from the previous page.
+    /// Makes the first code block a continuation of the previous piece. `inside` is the token that it left open.
     #[must_use]
     pub fn continuing_code(self, inside: OpenToken) -> PageBuilder<'a> {
         PageBuilder {
             inside,
-            begins: CodeStart::Earlier,
+            continues_code: true,
             ..self
         }
     }
 
-    /// Continues the list at the end of the previous page.
+    /// Makes the first list a continuation of `list`, the list at the end of the previous piece.
     #[must_use]
     pub fn with_list(mut self, list: Option<ListState>) -> PageBuilder<'a> {
         self.blocks.continue_list(list);
         self
     }
 
-    /// Returns the finished rows.
+    /// Draws the remaining text. Returns the rows and the state for the next piece.
     pub fn finish(mut self) -> RenderedPiece {
         self.flush();
         RenderedPiece {
@@ -128,7 +107,7 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Marks the last row of the current table as incomplete.
+    /// Marks the last row of the current table as incomplete, so that it does not change the column widths.
     pub fn mark_last_row_incomplete(&mut self) {
         if let Some(table) = &mut self.table {
             table.leave_last_unmeasured();
@@ -136,11 +115,12 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// Handles a parser event. Texts are escaped again, because the parser decodes entities such as `&#27;`.
-    pub fn take(&mut self, event: Event<'_>, before: LineAbove) {
+    /// `is_after_blank` says whether a paragraph that begins follows a blank line.
+    pub fn take(&mut self, event: Event<'_>, is_after_blank: bool) {
         match event {
-            Event::Start(tag) => self.start(tag, before),
+            Event::Start(tag) => self.start(tag, is_after_blank),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) if self.shape == TextKind::Words && self.links.is_empty() => {
+            Event::Text(text) if !self.is_code && self.links.is_empty() => {
                 self.put_words(&escape_control_chars(&text));
             }
             Event::Text(text)
@@ -156,7 +136,7 @@ impl<'a> PageBuilder<'a> {
             // Models use line breaks deliberately, so soft breaks are kept.
             Event::SoftBreak | Event::HardBreak => self.put("\n".into(), self.style()),
             Event::Rule => {
-                self.begin(BlockKind::Other);
+                self.begin();
                 let margin = self.blocks.margin(self.columns, self.theme);
                 let room = self.columns.saturating_sub(margin.columns()).max(1);
                 let mut spans = margin.first;
@@ -164,23 +144,17 @@ impl<'a> PageBuilder<'a> {
                 spans.push(Span::styled(rule, self.theme.dim));
                 self.rows.push(Row::decoration(spans, self.ink));
             }
-            Event::TaskListMarker(true) => self.blocks.mark_as_task(self.theme, Checkbox::Checked),
-            Event::TaskListMarker(false) => {
-                self.blocks.mark_as_task(self.theme, Checkbox::Unchecked);
-            }
+            Event::TaskListMarker(is_checked) => self.blocks.mark_as_task(self.theme, is_checked),
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>, before: LineAbove) {
+    fn start(&mut self, tag: Tag<'_>, is_after_blank: bool) {
         match tag {
             // Decided by the lines themselves: whether the parser treats a list as loose is only known at its end.
-            Tag::Paragraph => self.begin(match before {
-                LineAbove::Blank => BlockKind::Paragraph,
-                LineAbove::Other => BlockKind::Other,
-            }),
-            Tag::HtmlBlock => self.begin(BlockKind::Other),
+            Tag::Paragraph => self.begin_block(is_after_blank),
+            Tag::HtmlBlock => self.begin(),
             Tag::Heading { level, .. } => {
-                self.begin(BlockKind::Other);
+                self.begin();
                 self.styles.push(self.theme.heading);
                 self.put(
                     format!("{} ", "#".repeat(depth(level))),
@@ -188,16 +162,16 @@ impl<'a> PageBuilder<'a> {
                 );
             }
             Tag::BlockQuote(_) => {
-                self.begin(BlockKind::Other);
+                self.begin();
                 self.blocks.begin_quote();
                 self.styles.push(self.style().patch(self.theme.quote));
             }
             Tag::CodeBlock(kind) => {
-                self.begin(BlockKind::Other);
-                let begins = std::mem::replace(&mut self.begins, CodeStart::Here);
+                self.begin();
+                let is_continued = std::mem::take(&mut self.continues_code);
                 if let CodeBlockKind::Fenced(language) = &kind
                     && !language.trim().is_empty()
-                    && begins == CodeStart::Here
+                    && !is_continued
                 {
                     let name = Span::styled(one_line(language.trim()), self.theme.dim);
                     self.spans.push(name);
@@ -206,14 +180,14 @@ impl<'a> PageBuilder<'a> {
                 if let CodeBlockKind::Fenced(name) = &kind {
                     self.language = Language::of(name.trim());
                 }
-                if begins == CodeStart::Here {
+                if !is_continued {
                     self.inside = OpenToken::Nothing;
                 }
-                self.shape = TextKind::Code;
+                self.is_code = true;
                 self.styles.push(self.theme.code);
             }
             Tag::List(first) => {
-                self.begin(BlockKind::Other);
+                self.begin();
                 self.blocks.begin_list(first);
             }
             Tag::Item => {
@@ -230,7 +204,7 @@ impl<'a> PageBuilder<'a> {
                 self.styles.push(self.style().patch(self.theme.link));
             }
             Tag::Table(alignments) => {
-                self.begin(BlockKind::Other);
+                self.begin();
                 self.table = Some(Table::new(alignments));
             }
             Tag::TableHead => {
@@ -264,7 +238,7 @@ impl<'a> PageBuilder<'a> {
             TagEnd::CodeBlock => {
                 self.flush();
                 self.language = None;
-                self.shape = TextKind::Words;
+                self.is_code = false;
                 self.styles.pop();
             }
             TagEnd::List(_) => {
@@ -292,11 +266,10 @@ impl<'a> PageBuilder<'a> {
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
                     let margin = self.blocks.margin(self.columns, self.theme);
-                    let (shared, head) =
-                        std::mem::replace(&mut self.shared, (None, HeadPlacement::Here));
+                    let (shared, is_head_above) = std::mem::take(&mut self.shared);
                     let (rows, measured) = table.rows(
                         (self.columns, &margin),
-                        (shared.as_ref(), head),
+                        (shared.as_ref(), is_head_above),
                         self.theme,
                         &mut self.ink,
                     );
@@ -340,7 +313,7 @@ impl<'a> PageBuilder<'a> {
         self.put(rest.to_string(), style);
     }
 
-    /// Adds the target after the text of a link, unless the text equals it.
+    /// Adds the target of a link after its text, unless both are the same.
     fn end_link(&mut self) {
         self.styles.pop();
         let Some((address, start)) = self.links.pop() else {
@@ -364,9 +337,15 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    fn begin(&mut self, block: BlockKind) {
+    fn begin(&mut self) {
+        let is_new_paragraph = false;
+        self.begin_block(is_new_paragraph);
+    }
+
+    /// Begins a block. `is_new_paragraph` says whether it is a paragraph after a blank line.
+    fn begin_block(&mut self, is_new_paragraph: bool) {
         self.flush();
-        if self.blocks.begin(block) {
+        if self.blocks.begin(is_new_paragraph) {
             self.gap();
         }
     }
@@ -376,22 +355,20 @@ impl<'a> PageBuilder<'a> {
         self.rows.push(Row::decoration(spans, self.ink));
     }
 
-    /// Draws the collected text.
+    /// Draws the text that was collected for the open block.
     fn flush(&mut self) {
         if self.spans.is_empty() {
             return;
         }
         trim_end(&mut self.spans);
-        match self.shape {
-            TextKind::Words => self.draw(Break::Words, "", ""),
-            TextKind::Code => {
-                if let Some(language) = self.language {
-                    let code: String = self.spans.iter().map(|s| s.content.as_ref()).collect();
-                    (self.spans, self.inside) = language.spans(&code, self.inside, self.theme);
-                }
-                self.draw(Break::Anywhere, "  ", "↳ ");
-            }
+        if !self.is_code {
+            return self.draw(Break::Words, "", "");
         }
+        if let Some(language) = self.language {
+            let code: String = self.spans.iter().map(|s| s.content.as_ref()).collect();
+            (self.spans, self.inside) = language.spans(&code, self.inside, self.theme);
+        }
+        self.draw(Break::Anywhere, "  ", "↳ ");
     }
 
     fn draw(&mut self, how: Break, indent: &'static str, continued: &'static str) {
@@ -413,7 +390,7 @@ impl<'a> PageBuilder<'a> {
     }
 }
 
-/// Drops newlines at the end.
+/// Removes the newlines at the end of `spans`.
 fn trim_end(spans: &mut Vec<Span<'static>>) {
     while let Some(mut last) = spans.pop() {
         let text_len = last.content.trim_end_matches('\n').len();

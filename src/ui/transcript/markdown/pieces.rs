@@ -1,177 +1,255 @@
-//! Splits a Markdown text that is being streamed into pieces, so that only the last ones must be laid out again.
+//! Splits a streamed Markdown text into pieces, so that only the last pieces must be laid out again when text arrives.
 //!
-//! A piece ends where certainly all blocks are closed: after a blank line and outside of fenced code, before a line
-//! that is neither indented nor a list item. The cuts depend only on the text, not on the chunks in which it arrived,
-//! so a streamed answer and a complete one are drawn alike.
+//! A piece begins with each top-level block that the parser finds in the complete lines, because later text cannot
+//! change the blocks before it. Long blocks are cut as well, where later text cannot change what precedes the cut:
+//! fenced code between two lines, a list between two items, a table between two rows, and a paragraph between two lines
+//! if no inline markup may be open. Rendering passes state from one such piece to the next, for example an open block
+//! comment or the number of the next item; the pieces of a table share a layout ([`super::table`]). Blocks in quotes
+//! and in list items are not cut.
 //!
-//! Long blocks are cut as well where the meaning of their lines is certain: code whose fence begins a piece (here), and
-//! lists, paragraphs and tables that begin a piece ([`super::open_block`]). Rendering passes state from one such piece to
-//! the next, such as an open block comment or the number of the next item; the pieces of a table share a layout
-//! ([`super::table`]). A table in a quote, in a list or directly below other text is not cut, so each new row redraws
-//! its whole piece.
+//! The cuts depend only on the text, not on the chunks in which it arrived, so a streamed answer and a complete one are
+//! drawn alike. For each new line, only the last piece is parsed again.
 
 use std::ops::Range;
 
-use crate::ui::transcript::markdown::fences::Fences;
-use crate::ui::transcript::markdown::lines::{is_blank, item_content};
-use crate::ui::transcript::markdown::open_block::{CutAction, Fenced, LinePosition, OpenBlock};
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
-/// Approximate number of lines of code between two cuts.
+use crate::ui::transcript::markdown::{options, parser_input};
+
+/// Minimum number of lines of a code block between two cuts.
 const CODE_LINES: usize = 64;
+/// Minimum number of lines of a list, table or paragraph between two cuts.
+const LINES: usize = 12;
 
-/// How a piece is joined to the previous one.
+/// How a piece continues the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Joint {
-    /// It begins a new block, after a blank row.
+    /// The piece begins a new block, after a blank row.
     Apart,
-    /// It continues the code block whose fence is at this range.
+    /// The piece continues the code block whose opening fence is at this byte range of the text.
     Code(Range<usize>),
-    /// It continues the table whose head and delimiter row are at this range.
+    /// The piece continues the table whose head and delimiter row are at this byte range of the text.
     Table(Range<usize>),
-    /// It continues the list with another item.
+    /// The piece continues a list with another item.
     List,
-    /// It continues the paragraph with another line.
+    /// The piece continues a paragraph with another line.
     Paragraph,
 }
 
-/// A piece of a text.
+/// A piece of a Markdown text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Byte range in the text.
+    /// The byte range of the piece in the text.
     pub range: Range<usize>,
     pub joint: Joint,
 }
 
-/// Where a piece begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Cut {
-    at: usize,
-    joint: Joint,
+impl Piece {
+    /// Returns the Markdown source of the piece. If it continues code or a table, the fence or the table head comes
+    /// first.
+    pub fn source(&self, text: &str) -> String {
+        let words = &text[self.range.clone()];
+        match &self.joint {
+            Joint::Code(head) | Joint::Table(head) => [&text[head.clone()], words].concat(),
+            Joint::Apart | Joint::List | Joint::Paragraph => words.to_string(),
+        }
+    }
+
+    /// Returns whether this piece continues a paragraph that turned out to be a heading, because a line of `=` or `-`
+    /// follows.
+    fn is_in_heading(&self, text: &str) -> bool {
+        self.joint == Joint::Paragraph && !begins_paragraph(&parser_input(&self.source(text)))
+    }
 }
 
-/// The code block at the beginning of the last piece.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct OpenCode {
-    fence: Range<usize>,
-    /// Number of its lines since the last cut.
-    lines: usize,
-}
-
-/// The cuts of a text that grows at its end.
+/// The pieces of a text that grows at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pieces {
-    /// The beginnings of all pieces except the first.
-    cuts: Vec<Cut>,
-    /// The code block that began with the last piece and is still open.
-    code: Option<OpenCode>,
-    /// Byte range of the first two lines of the last piece that starts a block.
-    head: Range<usize>,
-    head_lines: usize,
-    /// The open list, table or paragraph.
-    open_block: OpenBlock,
-    /// Number of bytes read: up to the last newline.
-    read: usize,
-    fences: Fences,
-    is_after_blank: bool,
+    /// The pieces of the complete lines. The last one grows.
+    pieces: Vec<Piece>,
 }
 
 impl Pieces {
-    /// Reads the rest of `text`, which must begin with the text read before.
+    /// Splits the new complete lines of `text`, which must begin with the text of the previous call.
     pub fn read(&mut self, text: &str) {
-        while let Some(end) = text[self.read..].find('\n') {
-            let line = &text[self.read..=self.read + end];
-            self.take(line);
-            self.read += end + 1;
+        let read = self.pieces.last().map_or(0, |piece| piece.range.end);
+        if let Some(more) = text[read..].rfind('\n') {
+            let last = self.take_last(text, read + more + 1);
+            split(text, last, &mut self.pieces);
         }
     }
 
-    fn take(&mut self, line: &str) {
-        let was_after_blank = std::mem::replace(&mut self.is_after_blank, is_blank(line));
-        let is_code = self.fences.read_line(line);
-        let is_flush = !line.starts_with([' ', '\t']) && item_content(line).is_none();
-        // An opening fence already counts as code but can still begin a piece.
-        let opens = is_code && self.fences.has_just_opened();
-        let here = self.read..self.read + line.len();
-        let begins = was_after_blank && (!is_code || opens) && is_flush && !is_blank(line);
-        if begins {
-            self.cut(Joint::Apart);
-            self.fences.leave_list();
-            self.code = opens.then_some(OpenCode::new(here));
-        } else if opens && is_flush && self.read == 0 {
-            self.code = Some(OpenCode::new(here));
-        } else if !is_code || !self.fences.is_open() {
-            self.code = None;
-        } else if let Some(code) = &mut self.code {
-            code.lines += 1;
-            // Not next to a blank line: blank lines at the end of a code block are not drawn.
-            if code.lines > CODE_LINES && !was_after_blank && !is_blank(line) {
-                code.lines = 0;
-                let fence = code.fence.clone();
-                self.cut(Joint::Code(fence));
+    /// Returns the pieces of `text`, which must be the text of the last call of [`Pieces::read`]. The incomplete last
+    /// line belongs to the last piece.
+    pub fn of(&self, text: &str) -> Vec<Piece> {
+        let mut all = self.clone();
+        let last = all.take_last(text, text.len());
+        all.pieces.push(last);
+        all.pieces
+    }
+
+    /// Removes the last piece and returns it, extended to `end`. If it continues a heading, it is joined with the
+    /// pieces before it.
+    fn take_last(&mut self, text: &str, end: usize) -> Piece {
+        let mut last = self.pieces.pop().unwrap_or(Piece {
+            range: 0..end,
+            joint: Joint::Apart,
+        });
+        last.range.end = end;
+        if last.is_in_heading(text) {
+            while last.joint == Joint::Paragraph
+                && let Some(above) = self.pieces.pop()
+            {
+                last.joint = above.joint;
+                last.range.start = above.range.start;
             }
         }
-        if begins || self.read == 0 {
-            self.head = self.read..self.read + line.len();
-            self.head_lines = 1;
-        } else if self.head_lines == 1 {
-            self.head.end = self.read + line.len();
-            self.head_lines = 2;
-        }
-        let place = match (begins || self.read == 0, was_after_blank) {
-            (true, _) => LinePosition::Begins,
-            (false, true) => LinePosition::AfterBlank,
-            (false, false) => LinePosition::Below,
-        };
-        let fenced = if is_code { Fenced::Yes } else { Fenced::No };
-        match self.open_block.read_line(line, place, fenced) {
-            CutAction::Stay => {}
-            CutAction::CutList => self.cut(Joint::List),
-            CutAction::CutTable => self.cut(Joint::Table(self.head.clone())),
-            CutAction::CutParagraph => self.cut(Joint::Paragraph),
-            CutAction::CutApart => self.cut(Joint::Apart),
-            CutAction::TakeBack => self.cuts.truncate(self.before_paragraph()),
-        }
-    }
-
-    /// Begins a piece at the current position.
-    fn cut(&mut self, joint: Joint) {
-        self.cuts.push(Cut {
-            at: self.read,
-            joint,
-        });
-    }
-
-    /// Returns the number of cuts before the current paragraph.
-    fn before_paragraph(&self) -> usize {
-        let is_other = |cut: &Cut| cut.joint != Joint::Paragraph;
-        self.cuts.iter().rposition(is_other).map_or(0, |at| at + 1)
-    }
-
-    /// Iterates over the pieces of `text`, which must have been read. The incomplete last line is included as it is.
-    pub fn of(&self, text: &str) -> impl Iterator<Item = Piece> + '_ {
-        let count = if self.open_block.takes_back(&text[self.read..]) {
-            self.before_paragraph()
-        } else {
-            self.cuts.len()
-        };
-        let cuts = &self.cuts[..count];
-        let first = Cut {
-            at: 0,
-            joint: Joint::Apart,
-        };
-        let begins = std::iter::once(first).chain(cuts.iter().cloned());
-        let ends = cuts.iter().map(|cut| cut.at);
-        begins
-            .zip(ends.chain(std::iter::once(text.len())))
-            .map(|(cut, end)| Piece {
-                range: cut.at..end,
-                joint: cut.joint,
-            })
+        last
     }
 }
 
-impl OpenCode {
-    fn new(fence: Range<usize>) -> OpenCode {
-        OpenCode { fence, lines: 0 }
+/// Splits `piece`, whose lines are complete, and appends the resulting pieces to `out`.
+fn split(text: &str, mut piece: Piece, out: &mut Vec<Piece>) {
+    let end = piece.range.end;
+    let source = parser_input(&piece.source(text));
+    // The parser's input has the lines of the text, but not its offsets.
+    let lines = line_starts(&source);
+    let positions = line_starts(&text[piece.range.clone()]);
+    let repeated = lines.len() - positions.len();
+    let position = |line: usize| {
+        positions
+            .get(line - repeated)
+            .map_or(end, |at| piece.range.start + at)
+    };
+    let mut head = match &piece.joint {
+        Joint::Code(head) | Joint::Table(head) => head.clone(),
+        Joint::Apart | Joint::List | Joint::Paragraph => 0..0,
+    };
+    let (mut begin, mut depth) = (repeated, 0);
+    let (mut is_fenced, mut is_paragraph) = (false, false);
+    let mut markup = OpenMarkup::default();
+    let mut cuts = Vec::new();
+    for (event, range) in Parser::new_ext(&source, options()).into_offset_iter() {
+        let line_of = |at: usize| lines.partition_point(|start| *start <= at) - 1;
+        let text_of = |line: usize| {
+            &source[lines[line]..lines.get(line + 1).map_or(source.len(), |end| *end)]
+        };
+        let line = line_of(range.start);
+        let mut cut = |line: usize, least: usize, joint: Joint| {
+            if line > begin + least {
+                cuts.push((position(line), joint));
+                begin = line;
+            }
+        };
+        match &event {
+            Event::Start(tag) if depth == 0 => {
+                is_fenced = matches!(tag, Tag::CodeBlock(CodeBlockKind::Fenced(_)));
+                is_paragraph = *tag == Tag::Paragraph;
+                markup = OpenMarkup::default();
+                if line >= repeated {
+                    head = position(line)..position(line + if is_fenced { 1 } else { 2 });
+                }
+                cut(line, 0, Joint::Apart);
+            }
+            Event::Rule if depth == 0 => cut(line, 0, Joint::Apart),
+            // An indented item may belong to another one.
+            Event::Start(Tag::Item) if depth == 1 && !text_of(line).starts_with(' ') => {
+                cut(line, LINES, Joint::List);
+            }
+            Event::Start(Tag::TableRow) if depth == 1 => {
+                cut(line, LINES, Joint::Table(head.clone()));
+            }
+            Event::Text(_) if is_fenced => {
+                for line in line..=line_of(range.end.saturating_sub(1)) {
+                    // Blank lines at the end of a code block are not drawn.
+                    let is_blank = |line: usize| text_of(line).trim().is_empty();
+                    if !is_blank(line - 1) && !is_blank(line) {
+                        cut(line, CODE_LINES, Joint::Code(head.clone()));
+                    }
+                }
+            }
+            Event::Text(_) if is_paragraph => markup.read(&source, range),
+            // A backslash breaks the line only if a line follows.
+            Event::SoftBreak | Event::HardBreak
+                if is_paragraph
+                    && depth == 1
+                    && !source[range.start..].starts_with('\\')
+                    && markup.is_closed()
+                    && is_plain(text_of(line + 1)) =>
+            {
+                cut(line + 1, LINES, Joint::Paragraph);
+            }
+            _ => {}
+        }
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth -= 1,
+            _ => {}
+        }
+    }
+    for (at, joint) in cuts {
+        let next = Piece {
+            range: at..end,
+            joint,
+        };
+        piece.range.end = at;
+        out.push(std::mem::replace(&mut piece, next));
+    }
+    out.push(piece);
+}
+
+/// Returns the byte offsets at which the lines of a text begin.
+fn line_starts(text: &str) -> Vec<usize> {
+    let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+    std::iter::once(0)
+        .chain(ends.filter(|at| *at < text.len()))
+        .collect()
+}
+
+fn begins_paragraph(source: &str) -> bool {
+    Parser::new_ext(source, options()).next() == Some(Event::Start(Tag::Paragraph))
+}
+
+/// Returns whether a text that begins with `line` begins with a paragraph, whatever follows: the line is not part of a
+/// table or of a link reference definition.
+fn is_plain(line: &str) -> bool {
+    !line.contains('|') && !line.trim_start().starts_with('[') && begins_paragraph(line)
+}
+
+/// Tracks characters of a paragraph that the parser reads as text so far, but that later text may turn into markup. In
+/// doubt, they count as open up to the end of the paragraph: drawing it whole is slow, but cutting it at a wrong place
+/// is incorrect.
+#[derive(Default)]
+struct OpenMarkup {
+    brackets: usize,
+    has_opener: bool,
+}
+
+impl OpenMarkup {
+    fn is_closed(&self) -> bool {
+        self.brackets == 0 && !self.has_opener
+    }
+
+    /// Updates the state from the text at a byte range of `source`.
+    fn read(&mut self, source: &str, range: Range<usize>) {
+        for at in range {
+            let before = || source[..at].chars().next_back().unwrap_or(' ');
+            let after = || source[at + 1..].chars().next().unwrap_or(' ');
+            self.has_opener |= match source.as_bytes()[at] {
+                b'[' => {
+                    self.brackets += 1;
+                    false
+                }
+                b']' => {
+                    self.brackets = self.brackets.saturating_sub(1);
+                    false
+                }
+                b'`' => true,
+                b'<' => !after().is_whitespace(),
+                b'_' if before().is_alphanumeric() && after().is_alphanumeric() => false,
+                b'*' | b'_' | b'~' => !before().is_whitespace() || !after().is_whitespace(),
+                _ => false,
+            };
+        }
     }
 }

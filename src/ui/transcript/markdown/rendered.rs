@@ -5,22 +5,22 @@ use crate::ui::transcript::markdown::blocks::ListState;
 use crate::ui::transcript::markdown::code::OpenToken;
 use crate::ui::transcript::markdown::table::TableMeasure;
 
-/// State at the end of a piece.
+/// The state at the end of a piece, from which the next piece continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Continuation {
-    /// The token left open at the end of its code.
+    /// The token that is open at the end of the piece's code.
     pub code: OpenToken,
-    /// The list at its end.
+    /// The last top-level list of the piece.
     pub list: Option<ListState>,
 }
 
-/// A rendered piece.
+/// A piece of Markdown after rendering: its rows, and what the next piece needs.
 pub struct RenderedPiece {
     pub rows: Vec<Row>,
-    /// Number of visible characters after its last row.
+    /// Number of visible characters in the piece.
     pub ink: usize,
-    /// State for the next piece.
+    /// The state from which the next piece continues.
     pub continuation: Continuation,
-    /// Column measurements of its first table.
+    /// Column measurements of the first table in the piece.
     pub measured: Option<TableMeasure>,
 }

@@ -1,12 +1,12 @@
-//! Draws a table as a grid that fits the width. Cells that are too wide wrap; if even that does not fit, each row
-//! becomes a short list of its cells.
+//! Draws a table as a grid that fits the width. Cells that are too wide wrap. If even that does not fit, each row is
+//! drawn as a list of its cells.
 //!
-//! A long table is drawn in pieces that share column widths and rules ([`TableLayout`]). As long as a new row does not
-//! change these, earlier pieces are not redrawn. The widths can change at most once per screen column, which bounds the
-//! total work by the number of rows times the screen width.
+//! A long table is drawn in pieces that share column widths and rules ([`TableLayout`]). Earlier pieces are redrawn
+//! only if a new row changes these. The widths can change at most once per screen column, which bounds the total work
+//! by the number of rows times the screen width.
 //!
-//! A row that is still being written is drawn but not measured before its closing bar. Otherwise unfinished markup
-//! would change the column widths back and forth and redraw the whole table for each row.
+//! A row that is still being written is drawn, but it is not measured before its closing bar has arrived. Otherwise
+//! unfinished markup would change the column widths back and forth and redraw the whole table each time.
 
 use pulldown_cmark::Alignment;
 use ratatui::text::Span;
@@ -14,11 +14,12 @@ use ratatui::text::Span;
 use crate::ui::text::wrap::{Break, Margin, Row, visible, width, wrap};
 use crate::ui::theme::Theme;
 
-/// Separator between columns.
+/// The separator between table columns.
 const RULE: &str = " │ ";
 /// Width of [`RULE`], in columns.
 const RULE_COLUMNS: usize = 3;
-/// Minimum width of a column in a grid, in columns, unless its content is narrower.
+/// Minimum width of a table column in a grid, in terminal columns, unless its content is narrower. Below it, the table
+/// is drawn as lists.
 const NARROW: usize = 5;
 
 type CellSpans = Vec<Span<'static>>;
@@ -29,38 +30,30 @@ pub struct Table {
     alignments: Vec<Alignment>,
     /// The rows; the first one is the head.
     rows: Vec<Vec<CellSpans>>,
-    /// Number of rows at the end that are not measured.
+    /// Number of rows at the end that are not measured, because they are still being written.
     unmeasured: usize,
 }
 
-/// Whether the head of a table is in this piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeadPlacement {
-    /// It is in this piece and is drawn.
-    Here,
-    /// It is in an earlier piece and not drawn again.
-    Above,
-}
-
-/// Whether rules are drawn between the rows.
+/// Whether horizontal rules are drawn between the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rules {
-    /// Drawn, because some row takes several lines.
+    /// Rules are drawn, because at least one row takes several lines.
     Drawn,
-    /// Not drawn: every row takes one line.
+    /// No rules are drawn, because every row takes one line.
     None,
 }
 
-/// The layout that all pieces of a table share.
+/// The layout that all pieces of one table share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableLayout {
-    /// Width of each column; `None` if a grid does not fit.
+    /// The width of each table column; `None` if a grid does not fit.
     pub widths: Option<Vec<usize>>,
     pub rules: Rules,
 }
 
 impl TableLayout {
-    /// Computes the shared layout for a screen of `columns` columns from the widths that the cells need.
+    /// Computes the layout for a screen of `columns` columns. `natural_widths` are the widths that the widest cells
+    /// need.
     pub fn new(natural_widths: &[usize], columns: usize, rules: Rules) -> TableLayout {
         TableLayout {
             widths: fit_widths(natural_widths, columns),
@@ -69,12 +62,12 @@ impl TableLayout {
     }
 }
 
-/// Measurements of one piece of a table.
+/// The measurements of one piece of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableMeasure {
-    /// Width of the widest cell of each column.
+    /// The width of the widest cell of each table column.
     pub natural_widths: Vec<usize>,
-    /// Whether a row took several lines at the width at which it was drawn.
+    /// The rules that this piece needs by itself: drawn if one of its rows took several lines.
     pub rules: Rules,
 }
 
@@ -87,7 +80,7 @@ impl Table {
         }
     }
 
-    /// Excludes the last row from measuring because it is still being written.
+    /// Excludes the last row from measuring, because it is still being written.
     pub fn leave_last_unmeasured(&mut self) {
         // The head is always complete, because a table starts with its delimiter row.
         self.unmeasured = usize::from(self.rows.len() > 1);
@@ -104,11 +97,12 @@ impl Table {
         }
     }
 
-    /// Draws the table after `margin`, in the shared layout or its own. Also returns its measurements.
+    /// Draws the table to the right of `margin`, in the shared layout or, without one, in its own. The head is not
+    /// drawn again if it is in an earlier piece (`is_head_above`). Also returns the measurements of the table.
     pub fn rows(
         &self,
         (columns, margin): (usize, &Margin),
-        (shared, head): (Option<&TableLayout>, HeadPlacement),
+        (shared, is_head_above): (Option<&TableLayout>, bool),
         theme: &Theme,
         ink: &mut usize,
     ) -> (Vec<Row>, TableMeasure) {
@@ -125,8 +119,8 @@ impl Table {
             None => fit_widths(&natural_widths, columns),
         };
         let (mut rows, rules) = match widths {
-            Some(widths) => self.grid(&widths, (shared, head), theme, ink),
-            None => (self.list(columns, head, theme, ink), Rules::None),
+            Some(widths) => self.grid(&widths, (shared, is_head_above), theme, ink),
+            None => (self.list(columns, is_head_above, theme, ink), Rules::None),
         };
         if margin_width > 0 {
             for (at, row) in rows.iter_mut().enumerate() {
@@ -143,7 +137,7 @@ impl Table {
         )
     }
 
-    /// Returns the width of the widest cell of each column, at most the screen width.
+    /// Returns the width of the widest cell of each table column, at most `columns`.
     fn natural_widths(&self, columns: usize) -> Vec<usize> {
         let mut natural_widths = vec![1; self.alignments.len()];
         let measured = self.rows.len() - self.unmeasured.min(self.rows.len());
@@ -159,14 +153,11 @@ impl Table {
     fn grid(
         &self,
         widths: &[usize],
-        (shared, head): (Option<&TableLayout>, HeadPlacement),
+        (shared, is_head_above): (Option<&TableLayout>, bool),
         theme: &Theme,
         ink: &mut usize,
     ) -> (Vec<Row>, Rules) {
-        let skip = match head {
-            HeadPlacement::Here => 0,
-            HeadPlacement::Above => 1,
-        };
+        let skip = usize::from(is_head_above);
         let drawn: Vec<(usize, Vec<Vec<Row>>)> = self
             .rows
             .iter()
@@ -193,7 +184,7 @@ impl Table {
         let rules = shared.map_or(own, |shared| shared.rules);
         let mut out = Vec::new();
         for (at, (ink, row)) in (skip..).zip(&drawn) {
-            let is_below_head = at == 1 && head == HeadPlacement::Here;
+            let is_below_head = at == 1 && !is_head_above;
             if is_below_head || (at > 0 && rules == Rules::Drawn) {
                 let rules: Vec<String> = widths.iter().map(|w| "─".repeat(*w)).collect();
                 let rule = Span::styled(rules.join("─┼─"), theme.dim);
@@ -239,11 +230,11 @@ impl Table {
         spans.extend(blank(free - left));
     }
 
-    /// Draws each row as a list of `head: cell` lines.
+    /// Draws each table row as several lines of the form `head: cell`.
     fn list(
         &self,
         columns: usize,
-        place: HeadPlacement,
+        is_head_above: bool,
         theme: &Theme,
         ink: &mut usize,
     ) -> Vec<Row> {
@@ -255,11 +246,11 @@ impl Table {
         };
         let margin = Margin::hanging(vec![], vec!["  ".into()]);
         let count = |cell: &CellSpans| cell.iter().map(|s| visible(&s.content)).sum::<usize>();
-        if place == HeadPlacement::Here {
+        if !is_head_above {
             *ink += head.iter().map(count).sum::<usize>();
         }
         for row in body {
-            if !out.is_empty() || place == HeadPlacement::Above {
+            if !out.is_empty() || is_head_above {
                 out.push(Row::decoration(
                     vec![Span::styled("─".repeat(columns.min(8)), theme.dim)],
                     *ink,
@@ -285,7 +276,8 @@ impl Table {
     }
 }
 
-/// Fits the natural widths into the screen by narrowing the widest columns first. `None` if a grid does not fit.
+/// Returns the column widths of a grid that fits into `columns`. The widest columns are narrowed first. `None` if a
+/// grid does not fit.
 fn fit_widths(natural_widths: &[usize], columns: usize) -> Option<Vec<usize>> {
     let count = natural_widths.len();
     let room = columns.checked_sub(RULE_COLUMNS * count.saturating_sub(1))?;
@@ -304,7 +296,7 @@ fn fit_widths(natural_widths: &[usize], columns: usize) -> Option<Vec<usize>> {
     Some(widths)
 }
 
-/// Drops trailing blanks of a row.
+/// Removes the blank spans at the end of a row.
 fn trim_blank(spans: &mut Vec<Span<'static>>) {
     while spans.last().is_some_and(|s| s.content.trim().is_empty()) {
         spans.pop();

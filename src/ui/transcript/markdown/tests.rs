@@ -172,17 +172,47 @@ fn deep_nesting_leaves_room_for_text() {
 fn cut(text: &str) -> Vec<&str> {
     let mut pieces = Pieces::default();
     pieces.read(text);
-    pieces.of(text).map(|p| &text[p.range]).collect()
+    pieces
+        .of(text)
+        .into_iter()
+        .map(|p| &text[p.range])
+        .collect()
 }
 
 /// Lays out a text piece by piece.
 fn laid(text: &str, columns: usize) -> CellLayout {
-    let mut answer = Answer::streaming(1);
-    answer.push_text(text);
+    laid_in_chunks(text, &[text.len()], columns)
+}
+
+/// Lays out a text after each of its chunks, which end at `ends`, reusing the layout before. An end within a character
+/// is moved behind it.
+fn laid_in_chunks(text: &str, ends: &[usize], columns: usize) -> CellLayout {
     let theme = &Theme::default();
     let page = LayoutParams { columns, theme };
-    let kind = CellKind::Answer(Box::new(answer));
-    lay_out(&kind, Above::Nothing, SelectionMark::Unselected, page, None)
+    let mut kind = CellKind::Answer(Box::new(Answer::streaming(1)));
+    let (mut out, mut start) = (None, 0);
+    for end in ends {
+        let end = text.ceil_char_boundary(*end);
+        if let CellKind::Answer(answer) = &mut kind {
+            answer.push_text(&text[start..end]);
+        }
+        start = end;
+        out = Some(lay_out(
+            &kind,
+            Above::Nothing,
+            SelectionMark::Unselected,
+            page,
+            out,
+        ));
+    }
+    out.unwrap()
+}
+
+fn streamed(text: &str, ends: &[usize], columns: usize) -> Vec<Row> {
+    laid_in_chunks(text, ends, columns)
+        .rows(0)
+        .cloned()
+        .collect()
 }
 
 fn drawn_in_pieces(text: &str, columns: usize) -> Vec<Row> {
@@ -203,7 +233,7 @@ fn looks(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
 }
 
 #[test]
-fn long_code_is_cut_if_its_fence_begins_a_piece() {
+fn long_top_level_code_is_cut() {
     let code = |lines: usize| "let x = 1;\n".repeat(lines);
     let lengths = |text: &str| -> Vec<usize> {
         cut(text)
@@ -212,13 +242,13 @@ fn long_code_is_cut_if_its_fence_begins_a_piece() {
             .collect()
     };
     let cases = [
-        (format!("```rust\n{}```\nend\n", code(64)), vec![67]),
+        (format!("```rust\n{}```\nend\n", code(64)), vec![66, 1]),
         (format!("```rust\n{}```\n\nend\n", code(66)), vec![65, 4, 1]),
         (format!("a\n\n~~~\n{}", code(200)), vec![2, 65, 65, 65, 6]),
         // Not next to a blank line.
         (format!("```\n{}\n\n{}", code(64), code(9)), vec![68, 8]),
-        // Nor where it is not certain that the text is only code.
-        (format!("a\n```\n{}", code(200)), vec![202]),
+        (format!("a\n```\n{}", code(200)), vec![1, 65, 65, 65, 6]),
+        // Nor in another block.
         (
             format!("- ```\n{}", code(200).replace("let", "  let")),
             vec![201],
@@ -242,8 +272,9 @@ fn block_comment_continues_in_next_piece() {
 }
 
 #[test]
-fn pieces_end_where_blocks_are_closed() {
-    let cases: [(&str, &[&str]); 9] = [
+fn pieces_begin_with_top_level_blocks() {
+    let cases: [(&str, &[&str]); 10] = [
+        ("# a\nb\n- c\n***\n", &["# a\n", "b\n", "- c\n", "***\n"]),
         ("", &[""]),
         ("a\nb\n", &["a\nb\n"]),
         ("a\n\nb\n\n\nc\n", &["a\n\n", "b\n\n\n", "c\n"]),
@@ -318,9 +349,10 @@ proptest! {
         prop_assert_eq!(looks(&joined), looks(&drawn(&text, columns)));
     }
 
-    /// Whatever a model writes, no row is wider than the page.
+    /// Whatever a model writes, no row is wider than the page, and the pieces are the whole text.
     #[test]
     fn no_row_is_too_wide(text in "[a-z *_`#>|\\-1.\\[\\]()<!~:中😀é\n]{0,200}", columns in 1usize..60) {
+        prop_assert_eq!(cut(&text).concat(), text.clone());
         for row in drawn(&text, columns) {
             prop_assert!(row.width() <= columns, "{} > {columns}: {row:?}", row.width());
         }

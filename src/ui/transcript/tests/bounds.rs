@@ -362,7 +362,7 @@ proptest! {
         for (n, step) in steps.iter().enumerate() {
             let size = if n % 7 == 6 { (17, 5) } else { (24, 8) };
             match step {
-                Step::Event(event) => all.apply(&bob(), event),
+                Step::Event(event) => apply(&mut all, event),
                 Step::Scroll(by) => all.scroll(*by, view(size.0, size.1)),
                 Step::Select => all.select_prev(),
                 Step::Toggle => {

@@ -12,26 +12,26 @@ fn finished_call(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<Even
     let call = CallId(format!("{tool} {on}"));
     vec![
         started_call(tool, on),
-        EventKind::ToolFinished {
-            agent: bob(),
+        AgentEvent::ToolFinished {
             call,
             tool: tool.into(),
             outcome,
             output: said.into(),
             diff: String::new(),
             took_ms: 10,
-        },
+        }
+        .of(bob()),
     ]
 }
 
 fn started_call(tool: &str, on: &str) -> EventKind {
-    EventKind::ToolStarted {
-        agent: bob(),
+    AgentEvent::ToolStarted {
         call: CallId(format!("{tool} {on}")),
         tool: tool.into(),
         on: on.into(),
         input: json!({"path": on}),
     }
+    .of(bob())
 }
 
 /// Events of `count` file reads.
@@ -330,22 +330,22 @@ fn asked(answer: &str) -> Vec<EventKind> {
     let question = "Which database shall the service use, given that it has one writer?";
     let call = CallId("ask".into());
     vec![
-        EventKind::ToolStarted {
-            agent: bob(),
+        AgentEvent::ToolStarted {
             call: call.clone(),
             tool: "ask_user".into(),
             on: question.into(),
             input: json!({"question": question}),
-        },
-        EventKind::ToolFinished {
-            agent: bob(),
+        }
+        .of(bob()),
+        AgentEvent::ToolFinished {
             call,
             tool: "ask_user".into(),
             outcome: Outcome::Ok,
             output: answer.into(),
             diff: String::new(),
             took_ms: 10,
-        },
+        }
+        .of(bob()),
     ]
 }
 

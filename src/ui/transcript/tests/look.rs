@@ -123,7 +123,7 @@ fn failed_call_shows_error_before_subject() {
 fn running_call_shows_end_of_output() {
     let mut one = transcript(&[started("1", "bash", "make")]);
     for n in 0..20 {
-        one.apply(&bob(), &output("1", &format!("line {n}\nhalf")));
+        apply(&mut one, &output("1", &format!("line {n}\nhalf")));
     }
     assert_eq!(
         screen(&one, 20, 7),
@@ -256,17 +256,6 @@ fn results_are_matched_to_calls() {
         screen(&all, 30, 9),
         "✓ one x · A\n✓ two y · B\n✓ bash · C\n◌ again z · not finished\n✗ late w\n  too late\n· interrupted\n✓ third v · D\n\n"
     );
-}
-
-#[test]
-fn events_of_other_agents_are_ignored() {
-    let mut all = Transcript::new();
-    for event in [said("x"), delta("x"), started("1", "x", "x"), reset()] {
-        all.apply(&Name::lead(), &event);
-    }
-    all.apply(&bob(), &EventKind::notice(NoticeLevel::Info, "for all"));
-    all.apply(&bob(), &EventKind::CrewAtRest);
-    assert_eq!(all.log.len(), 0);
 }
 
 #[test]

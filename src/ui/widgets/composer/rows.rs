@@ -1,5 +1,5 @@
-//! Wraps one line of the text being typed. Every typed character stays visible, and every cursor position has exactly
-//! one cell. No I/O.
+//! Wraps one line of the composer's text into rows. Every typed character stays visible, and every cursor position has
+//! exactly one cell. No I/O.
 //!
 //! A row reserves its last column for the cursor after a word, or for the blank at which the row breaks. That blank
 //! stays where it was typed, so the next row begins with a word. A word longer than a row breaks between grapheme
@@ -14,7 +14,7 @@ use crate::ui::text::wrap::{BreakClass, base_char, break_class, can_break_betwee
 /// Minimum width of a row, in columns; a wide character must fit.
 const COLUMNS_MIN: usize = 2;
 
-/// A wrapped line. Positions in it count characters, as the text field does.
+/// A line of text that is wrapped into rows. Positions in it are numbers of characters, as in the text field.
 pub struct WrappedLine<'a> {
     line: Cow<'a, str>,
     width: usize,

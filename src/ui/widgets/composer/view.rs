@@ -5,10 +5,9 @@ use ratatui::layout::{Position, Rect};
 use crate::ui::widgets::composer::Composer;
 use crate::ui::widgets::composer::rows::WrappedLine;
 
-/// Size of a text area.
+/// Size of a text area, in columns and rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextAreaSize {
-    /// Columns.
     pub width: u16,
     pub height: u16,
 }
@@ -29,11 +28,11 @@ pub struct Window {
     pub rows: Vec<String>,
     /// Row and column of the cursor.
     pub cursor: (u16, u16),
-    /// On which sides more text follows. Its length is unknown, because only lines near the cursor are laid out.
+    /// The sides on which more text follows. The amount is unknown, because only lines near the cursor are laid out.
     pub overflow: Overflow,
 }
 
-/// On which sides of the visible part more text follows.
+/// The sides of the visible part on which more text follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overflow {
     Nowhere,

@@ -283,10 +283,10 @@ fn task_page_shows_the_history() {
     };
     after.claim(TaskId(2), &claimer, state.now).unwrap();
     let delta = before.delta(&after);
-    let change = crate::protocol::EventKind::BoardChanged {
+    let change = crate::protocol::EventKind::Board(crate::protocol::BoardEvent::BoardChanged {
         changed: delta.changed,
         removed: delta.removed,
-    };
+    });
     apply_events(&mut state, vec![change]);
     press(&mut state, "g enter");
     let page = crate::ui::fixture::picture(&state);

@@ -12,7 +12,7 @@ use crate::ui::app::App;
 use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, Node, heavy};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::board::index::{Index, PolicyContext};
+use crate::ui::model::board::index::{BoardStatus, Index};
 use crate::ui::model::board::label::INDENT;
 use crate::ui::model::board::{branches, label};
 use crate::ui::model::style;
@@ -172,7 +172,7 @@ fn lines(
         }
     }
     let critical = critical_cells(index, drawing);
-    let is_done = |source: &usize| index.standing(*source) == PolicyContext::Done;
+    let is_done = |source: &usize| index.standing(*source) == BoardStatus::Done;
     for y in window.top..window.bottom().min(drawing.height) {
         let line = drawing.lines.get(y).map_or(&[][..], Vec::as_slice);
         let first = line.partition_point(|ink| ink.x < window.left);
@@ -263,25 +263,22 @@ fn draw_node(
     // An active owner takes precedence over the end of the subject; a past one only gets free room.
     let left = room.saturating_sub(width(&last));
     let most = match standing {
-        PolicyContext::Done => left,
-        PolicyContext::InProgress => left.max(room / 2).max(OWNER_MIN),
-        PolicyContext::Ready | PolicyContext::Assigned | PolicyContext::Blocked => {
-            left.max(room / 2)
-        }
+        BoardStatus::Done => left,
+        BoardStatus::InProgress => left.max(room / 2).max(OWNER_MIN),
+        BoardStatus::Ready | BoardStatus::Assigned | BoardStatus::Blocked => left.max(room / 2),
     };
     let owner = match label.owner.as_str() {
         "" => String::new(),
         _ if most < OWNER_MIN => String::new(),
-        owner if standing == PolicyContext::Done && width(owner) + 2 > most => String::new(),
+        owner if standing == BoardStatus::Done && width(owner) + 2 > most => String::new(),
         owner => fit(&format!(" @{owner}"), most),
     };
     // The duration is shown only in free room.
     let took = match standing {
-        PolicyContext::InProgress => format!(" {}", app.standing_for(task)),
-        PolicyContext::Ready
-        | PolicyContext::Assigned
-        | PolicyContext::Blocked
-        | PolicyContext::Done => String::new(),
+        BoardStatus::InProgress => format!(" {}", app.standing_for(task)),
+        BoardStatus::Ready | BoardStatus::Assigned | BoardStatus::Blocked | BoardStatus::Done => {
+            String::new()
+        }
     };
     let owner = if width(&owner) + width(&took) <= left {
         owner + &took
@@ -290,11 +287,11 @@ fn draw_node(
     };
     let words = crate::ui::panes::board::view::words(standing, theme);
     let by = match standing {
-        PolicyContext::Done => theme.dim,
-        PolicyContext::InProgress
-        | PolicyContext::Ready
-        | PolicyContext::Assigned
-        | PolicyContext::Blocked => style,
+        BoardStatus::Done => theme.dim,
+        BoardStatus::InProgress
+        | BoardStatus::Ready
+        | BoardStatus::Assigned
+        | BoardStatus::Blocked => style,
     };
     let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
     window.write((x, node.y), &label.number, number, buffer);

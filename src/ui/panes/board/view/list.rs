@@ -10,7 +10,7 @@ use crate::ui::frame;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board as model_board;
 use crate::ui::model::board::branches;
-use crate::ui::model::board::index::{Index, PolicyContext};
+use crate::ui::model::board::index::{BoardStatus, Index};
 use crate::ui::model::board::list::Row;
 use crate::ui::panes::board;
 use crate::ui::text::{fit, pad, width};
@@ -60,17 +60,16 @@ fn spans(
     };
     let (shape, words, style) = branches::look(app, task, theme);
     // A narrow row shows completed and unmerged tasks only by their symbol.
-    let is_done = index.standing(row.task) == PolicyContext::Done;
+    let is_done = index.standing(row.task) == BoardStatus::Done;
     let words = match words {
         _ if is_done && columns < NARROW => String::new(),
         words => words,
     };
     let words = match index.standing(row.task) {
-        PolicyContext::InProgress => format!("{words} {}", app.standing_for(task)),
-        PolicyContext::Ready
-        | PolicyContext::Assigned
-        | PolicyContext::Blocked
-        | PolicyContext::Done => words,
+        BoardStatus::InProgress => format!("{words} {}", app.standing_for(task)),
+        BoardStatus::Ready | BoardStatus::Assigned | BoardStatus::Blocked | BoardStatus::Done => {
+            words
+        }
     };
     let guide = row.guide();
     let columns = columns.saturating_sub(digits + 4);
@@ -96,7 +95,7 @@ fn spans(
     let tags = fit(&model_board::tags(task), room / 3);
     let room = room.saturating_sub(width(&tags) + usize::from(!tags.is_empty()));
     let subject = match index.standing(row.task) {
-        PolicyContext::Blocked => theme.dim,
+        BoardStatus::Blocked => theme.dim,
         standing => crate::ui::panes::board::view::words(standing, theme),
     };
     let number = match index.critical_step(row.task) {

@@ -18,11 +18,11 @@ use crate::ui::frame;
 use crate::ui::frame::{Titles, layout as frame_layout};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::board::filter::Query;
-use crate::ui::model::board::index::{Index, PolicyContext};
+use crate::ui::model::board::index::{BoardStatus, Index};
 use crate::ui::model::board::{branches, index, label, unlocks};
 use crate::ui::model::{CrewModel, board as model_board, style};
 use crate::ui::panes::board;
-use crate::ui::panes::board::{LeaveReason, Shown, places};
+use crate::ui::panes::board::{ListReason, Shown, places};
 use crate::ui::text::{fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 
@@ -88,14 +88,14 @@ fn title(app: &App, shown: &Shown) -> String {
     match shown {
         Shown::List(_) if app.model.board.is_empty() => name.into(),
         Shown::Graph(_) => name.into(),
-        Shown::List(LeaveReason::Asked) => format!("{name} · list"),
-        Shown::List(LeaveReason::Filtered) => {
+        Shown::List(ListReason::Asked) => format!("{name} · list"),
+        Shown::List(ListReason::Filtered) => {
             let hits = board::rows(app).len();
             format!("{name} · {hits} of {}", app.model.board.len())
         }
-        Shown::List(LeaveReason::Many(count)) => format!("{name} · list: {count} tasks"),
-        Shown::List(LeaveReason::Deep(_)) => format!("{name} · list (graph too wide)"),
-        Shown::List(LeaveReason::Tangled) => format!("{name} · list (too many edges)"),
+        Shown::List(ListReason::Many(count)) => format!("{name} · list: {count} tasks"),
+        Shown::List(ListReason::Deep(_)) => format!("{name} · list (graph too wide)"),
+        Shown::List(ListReason::Tangled) => format!("{name} · list (too many edges)"),
     }
 }
 
@@ -103,15 +103,15 @@ fn title(app: &App, shown: &Shown) -> String {
 /// legend of the symbols.
 fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let total = index.len();
-    let done = index.count(PolicyContext::Done);
+    let done = index.count(BoardStatus::Done);
     let mut long = Vec::new();
     // The words of tasks without an owner are dropped last.
     let mut middle = Vec::new();
     let mut short = Vec::new();
     for here in [
-        PolicyContext::InProgress,
-        PolicyContext::Ready,
-        PolicyContext::Blocked,
+        BoardStatus::InProgress,
+        BoardStatus::Ready,
+        BoardStatus::Blocked,
     ] {
         let count = index.count(here);
         if count > 0 {
@@ -119,7 +119,7 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
             long.push(Span::styled(format!("{shape} {count} "), style));
             long.push(Span::styled(format!("{}  ", here.word()), theme.dim));
             let brief = Span::styled(format!("{shape} {count}  "), style);
-            if here == PolicyContext::Ready {
+            if here == BoardStatus::Ready {
                 middle.extend_from_slice(&long[long.len().saturating_sub(2)..]);
             } else {
                 middle.push(brief.clone());
@@ -137,7 +137,7 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
         short.push(brief.clone());
         last.push(brief);
     }
-    let (shape, style) = style::standing(PolicyContext::Done, theme);
+    let (shape, style) = style::standing(BoardStatus::Done, theme);
     for spans in [&mut long, &mut middle, &mut short] {
         spans.push(Span::styled(format!("{shape} "), style));
     }
@@ -174,7 +174,7 @@ fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer
     let place = index.place(task.id).unwrap_or_default();
     let label = label::label(task);
     let took = app.standing_for(task);
-    let is_done = index.standing(place) == PolicyContext::Done;
+    let is_done = index.standing(place) == BoardStatus::Done;
     // A completed task blocks nothing.
     let next = if is_done {
         String::new()
@@ -216,7 +216,7 @@ fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer
 fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     let unlocks = index.id(place).map(|id| unlocks(model, id));
     let unlocks = unlocks.unwrap_or_default();
-    let blocked = |at: &&usize| index.standing(**at) == PolicyContext::Blocked;
+    let blocked = |at: &&usize| index.standing(**at) == BoardStatus::Blocked;
     let waiting = index.frees(place).iter().filter(blocked).count();
     let later = waiting.saturating_sub(unlocks.len());
     let ids: Vec<String> = unlocks
@@ -238,10 +238,10 @@ fn next(model: &CrewModel, index: &Index, place: usize) -> String {
 }
 
 /// Returns the style of a task's text.
-fn words(standing: PolicyContext, theme: &Theme) -> Style {
+fn words(standing: BoardStatus, theme: &Theme) -> Style {
     match standing {
-        PolicyContext::Done => theme.dim,
-        PolicyContext::Ready | PolicyContext::Assigned => theme.accent,
-        PolicyContext::InProgress | PolicyContext::Blocked => theme.text,
+        BoardStatus::Done => theme.dim,
+        BoardStatus::Ready | BoardStatus::Assigned => theme.accent,
+        BoardStatus::InProgress | BoardStatus::Blocked => theme.text,
     }
 }

@@ -2,7 +2,7 @@
 
 use ratatui::text::Span;
 
-use crate::ui::model::board::index::{Index, PolicyContext};
+use crate::ui::model::board::index::{BoardStatus, Index};
 use crate::ui::model::board::progress;
 use crate::ui::model::style;
 use crate::ui::text::width;
@@ -14,12 +14,12 @@ const BAR_MAX: usize = 40;
 const BAR_MIN: usize = 8;
 
 /// Returns the glyph of each status. They differ, so that the bar does not depend on colour.
-fn glyph(standing: PolicyContext) -> &'static str {
+fn glyph(standing: BoardStatus) -> &'static str {
     match standing {
-        PolicyContext::Done => "━",
-        PolicyContext::InProgress => "╍",
-        PolicyContext::Ready | PolicyContext::Assigned => "─",
-        PolicyContext::Blocked => "┄",
+        BoardStatus::Done => "━",
+        BoardStatus::InProgress => "╍",
+        BoardStatus::Ready | BoardStatus::Assigned => "─",
+        BoardStatus::Blocked => "┄",
     }
 }
 

@@ -8,8 +8,8 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::EventKind;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
+use crate::protocol::{AgentEvent, CrewEvent, EventKind};
 use crate::ui::fixture::{
     NOON, apply_events, blank, busy, busy_events, decided, name, picture, plan, press, top_popup,
 };
@@ -39,19 +39,13 @@ pub fn eventful(width: u16, height: u16) -> UiState {
     apply_events(
         &mut state,
         vec![
-            EventKind::ActivityChanged {
-                agent: alice,
-                activity: backoff,
-            },
+            AgentEvent::ActivityChanged { activity: backoff }.of(alice),
             notice(NoticeLevel::Info, "wt/task-1 is merged into main."),
             notice(
                 NoticeLevel::Warn,
                 "Task #3 of dave is offered again: dave left it open, because the process that ran it was ended from outside while it worked.",
             ),
-            EventKind::TurnEnded {
-                agent: bob,
-                end: failed,
-            },
+            AgentEvent::TurnEnded { end: failed }.of(bob),
             decided(plan("r1", "1. Read"), "user"),
         ],
     );
@@ -79,7 +73,7 @@ fn keys_select_filter_and_close() {
     let failed = "bob's call failed: no such model. Choose another with m.";
     assert_eq!(selected(&state), failed);
     // New events do not move the selection, except on the newest line.
-    apply_events(&mut state, vec![EventKind::CrewAtRest]);
+    apply_events(&mut state, vec![EventKind::Crew(CrewEvent::AllIdle)]);
     assert_eq!(selected(&state), failed);
     press(&mut state, "f");
     assert_eq!(selected(&state), "all idle, 1/5 done");

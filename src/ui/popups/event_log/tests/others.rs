@@ -12,7 +12,7 @@ use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::event::{Compaction, CompactionMethod, DeliveryState, NoticeLevel, TurnEnd};
-use crate::protocol::{CommandRef, EventKind};
+use crate::protocol::{AgentEvent, CommandId, CrewEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{NOON, letter, name, plan, ready};
 use crate::ui::model::event_log::About;
 use crate::ui::popups::event_log::tests::story::{Story, new};
@@ -23,7 +23,7 @@ fn each_message_step_is_logged_once() {
     let mut hears = |id: &str, step| {
         let mut letter = letter(id, MailKind::Message, "user", "alice", "Use u64\nplease");
         letter.from = "user".into();
-        story.hears(EventKind::LetterMoved { letter, step })
+        story.hears(EventKind::Team(TeamEvent::MessageMoved { letter, step }))
     };
     let sent = "mail you → alice: Use u64⏎please";
     let (given, acted) = (
@@ -36,10 +36,10 @@ fn each_message_step_is_logged_once() {
     assert_eq!(hears("m1", DeliveryState::ActedOn), [acted]);
     assert_eq!(hears("m1", DeliveryState::Delivered), Vec::<String>::new());
     assert_eq!(hears("m2", DeliveryState::ActedOn), [sent, acted]);
-    let prompted = EventKind::Prompted {
-        agent: Name::lead(),
+    let prompted = AgentEvent::Prompted {
         text: "Write a parser".into(),
-    };
+    }
+    .of(Name::lead());
     assert_eq!(story.hears(prompted), ["mail you → lead: Write a parser"]);
 }
 
@@ -53,7 +53,7 @@ fn requests_and_permissions_name_who_decided_and_why() {
         decided_at: Timestamp(NOON + 50.0),
         ..plan("r1", "1. Read the header")
     };
-    let mut hears = |request| story.hears(EventKind::RequestChanged { request });
+    let mut hears = |request| story.hears(EventKind::Team(TeamEvent::RequestChanged { request }));
     assert_eq!(
         hears(with(RequestStatus::Pending, "", "")),
         ["request bob asks you to approve its plan for #2: 1. Read the header"]
@@ -84,7 +84,7 @@ fn requests_and_permissions_name_who_decided_and_why() {
         (request.kind, request.from) = (RequestKind::Shutdown, Name::user());
         request
     };
-    let mut hears = |request| story.hears(EventKind::RequestChanged { request });
+    let mut hears = |request| story.hears(EventKind::Team(TeamEvent::RequestChanged { request }));
     let mut asked = wish(RequestStatus::Pending);
     asked.id.0 = "w".into();
     assert_eq!(hears(asked.clone()), ["request you asked bob to shut down"]);
@@ -107,11 +107,13 @@ fn requests_and_permissions_name_who_decided_and_why() {
     };
     let rules = vec![rule];
     assert_eq!(
-        story.hears(EventKind::RulesChanged { rules }),
+        story.hears(EventKind::Team(TeamEvent::PermissionsChanged { rules })),
         ["request you allowed for the whole team: every command that begins with `cargo test`"]
     );
     assert_eq!(
-        story.hears(EventKind::RulesChanged { rules: vec![] }),
+        story.hears(EventKind::Team(TeamEvent::PermissionsChanged {
+            rules: vec![]
+        })),
         [
             "request no longer allowed for the whole team: every command that begins with `cargo test`"
         ]
@@ -140,14 +142,11 @@ fn model_call_failures_queueing_and_compaction_are_logged() {
     let moved_up = story.does("alice", Activity::Queued { place: 2 });
     assert_eq!(moved_up, Vec::<String>::new());
     let agent = || name("alice");
-    let ended = |end| EventKind::TurnEnded {
-        agent: agent(),
-        end,
-    };
+    let ended = |end| AgentEvent::TurnEnded { end }.of(agent());
     let (error, hint) = ("no such model".to_string(), "choose another".to_string());
     let cases = [
         (
-            EventKind::StreamReset { agent: agent() },
+            AgentEvent::StreamReset.of(agent()),
             vec!["▲model alice's response was cut off, retrying"],
         ),
         (
@@ -163,31 +162,28 @@ fn model_call_failures_queueing_and_compaction_are_logged() {
         (ended(TurnEnd::Interrupted), vec!["team alice was stopped"]),
         (ended(TurnEnd::Done), vec![]),
         (
-            EventKind::Compacted {
-                agent: agent(),
+            AgentEvent::Compacted {
                 compaction: Compaction {
                     how: CompactionMethod::Results { count: 3 },
                     before: 90_000,
                     after: 30_000,
                 },
-            },
+            }
+            .of(agent()),
             vec!["model alice: 3 old tool results pruned: 90.0k → 30.0k tokens"],
         ),
         (
-            EventKind::SubagentStarted {
-                agent: Name::subagent(&agent(), 1),
+            AgentEvent::SubagentStarted {
                 parent: agent(),
                 call: CallId("c".into()),
                 kind: SubagentKind::Explore,
                 prompt: "Where is the header read?".into(),
-            },
+            }
+            .of(Name::subagent(&agent(), 1)),
             vec!["team alice started alice.1 to explore: Where is the header read?"],
         ),
         (
-            EventKind::TurnEnded {
-                agent: Name::subagent(&agent(), 1),
-                end: TurnEnd::Done,
-            },
+            AgentEvent::TurnEnded { end: TurnEnd::Done }.of(Name::subagent(&agent(), 1)),
             vec!["✓team alice.1 returned its answer"],
         ),
         (ready(), vec!["team session s1 resumed"]),
@@ -204,15 +200,17 @@ fn jobs_notices_and_branches_have_targets() {
     story.board(|b, at| drop(b.create(TaskId(7), new("Parse", &[]), at)));
     let tree = WorktreeName::new("task-7").unwrap();
     story.board(|b, at| drop(b.bind(TaskId(7), &tree, at)));
-    let job = |ended| EventKind::JobChanged {
-        job: Job {
-            id: JobId("j1".into()),
-            agent: name("alice"),
-            command: "cargo test".into(),
-            began: Timestamp(NOON),
-            ended,
-            tail: String::new(),
-        },
+    let job = |ended| {
+        EventKind::Crew(CrewEvent::JobChanged {
+            job: Job {
+                id: JobId("j1".into()),
+                agent: name("alice"),
+                command: "cargo test".into(),
+                began: Timestamp(NOON),
+                ended,
+                tail: String::new(),
+            },
+        })
     };
     let notice = |level, text: &str| EventKind::notice(level, text);
     let end = JobEnd::Exited { code: 101 };
@@ -247,13 +245,7 @@ fn jobs_notices_and_branches_have_targets() {
             About::Nothing,
         ),
         (
-            EventKind::refused(
-                CommandRef::Prompt {
-                    to: name("bob"),
-                    text: String::new(),
-                },
-                "bob has shut down",
-            ),
+            EventKind::rejected(CommandId(1), "bob has shut down"),
             "▲notice refused: bob has shut down",
             About::Nothing,
         ),

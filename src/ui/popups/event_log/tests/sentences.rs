@@ -10,8 +10,8 @@ use crate::domain::request::RequestStatus;
 use crate::domain::team::{Activity, MemberStatus};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
-use crate::protocol::EventKind;
 use crate::protocol::event::{DeliveryState, NoticeLevel};
+use crate::protocol::{CrewEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{NOON, letter, name, plan};
 use crate::ui::model::event_log::LogLine;
 use crate::ui::popups::event_log::tests::story::{Story, claimer, new};
@@ -80,9 +80,9 @@ fn task_changes_name_the_actor_and_the_unblocked_tasks() {
         story.board(|b, at| drop(b.claim(TaskId(2), &claimer("bob"), at))),
         ["task bob claimed #2 Join, attempt 2"]
     );
-    story.hears(EventKind::CrewAtRest);
+    story.hears(EventKind::Crew(CrewEvent::AllIdle));
     for _ in 0..10 {
-        story.hears(EventKind::CrewAtRest);
+        story.hears(EventKind::Crew(CrewEvent::AllIdle));
     }
     // The call is too old to explain it.
     assert_eq!(
@@ -105,9 +105,11 @@ fn events_before_the_crew_are_not_logged() {
     );
     let mut old = letter("m1", MailKind::Message, "lead", "alice", "hello");
     old.timestamp = before;
-    let moved = |step| EventKind::LetterMoved {
-        letter: old.clone(),
-        step,
+    let moved = |step| {
+        EventKind::Team(TeamEvent::MessageMoved {
+            letter: old.clone(),
+            step,
+        })
     };
     assert_eq!(
         story.hears(moved(DeliveryState::Sent)),
@@ -121,7 +123,7 @@ fn events_before_the_crew_are_not_logged() {
     let mut request = plan("r1", "1. Read");
     (request.created_at, request.decided_at) = (before, before);
     request.status = RequestStatus::Approved;
-    let told = story.hears(EventKind::RequestChanged { request });
+    let told = story.hears(EventKind::Team(TeamEvent::RequestChanged { request }));
     assert_eq!(told, Vec::<String>::new());
 }
 
@@ -165,11 +167,11 @@ fn joining_idling_and_leaving_have_a_reason() {
     // The team file does not give the reason; a notice with the reason replaces the line.
     let left = story.team(&[("alice", Working), ("dave", Shutdown), ("bob", Shutdown)]);
     assert_eq!(left, ["team bob left the team"]);
-    let notice = EventKind::Notice {
+    let notice = EventKind::Crew(CrewEvent::Notice {
         level: NoticeLevel::Info,
         agent: Some(name("bob")),
         text: "bob has shut down: it had nothing to do.".into(),
-    };
+    });
     let told = story.hears(notice);
     assert_eq!(told, ["team bob has shut down: it had nothing to do."]);
     let has_left = |l: &LogLine| l.words.contains("bob left");
@@ -179,6 +181,6 @@ fn joining_idling_and_leaving_have_a_reason() {
         ["team alice left the team"]
     );
     story.board(|b, at| drop(b.create(TaskId(2), new("Next", &[]), at)));
-    let rests = story.hears(EventKind::CrewAtRest);
+    let rests = story.hears(EventKind::Crew(CrewEvent::AllIdle));
     assert_eq!(rests, ["team all idle, 0/2 done"]);
 }

@@ -7,7 +7,7 @@ use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{CallId, TaskId};
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::EventKind;
+use crate::protocol::{AgentEvent, BoardEvent, EventKind, TeamEvent};
 use crate::ui::UiState;
 use crate::ui::fixture::{apply_events, blank, name, ready};
 use crate::ui::model::event_log::{LogLine, Tone};
@@ -43,22 +43,26 @@ impl Story {
         self.calls += 1;
         let call = CallId(format!("c{}", self.calls));
         let (agent, tool) = (name(agent), tool.to_string());
-        self.hears(EventKind::ToolStarted {
-            agent: agent.clone(),
-            call: call.clone(),
-            tool: tool.clone(),
-            on: String::new(),
-            input,
-        });
-        self.hears(EventKind::ToolFinished {
-            agent,
-            call,
-            tool,
-            outcome: Outcome::Ok,
-            output: String::new(),
-            diff: String::new(),
-            took_ms: 1,
-        });
+        self.hears(
+            AgentEvent::ToolStarted {
+                call: call.clone(),
+                tool: tool.clone(),
+                on: String::new(),
+                input,
+            }
+            .of(agent.clone()),
+        );
+        self.hears(
+            AgentEvent::ToolFinished {
+                call,
+                tool,
+                outcome: Outcome::Ok,
+                output: String::new(),
+                diff: String::new(),
+                took_ms: 1,
+            }
+            .of(agent),
+        );
     }
 
     /// Sends a change of the board.
@@ -67,15 +71,15 @@ impl Story {
         change(&mut next, self.state.now);
         let delta = self.board.delta(&next);
         self.board = next;
-        self.hears(EventKind::BoardChanged {
+        self.hears(EventKind::Board(BoardEvent::BoardChanged {
             changed: delta.changed,
             removed: delta.removed,
-        })
+        }))
     }
 
     pub fn does(&mut self, agent: &str, activity: Activity) -> Vec<String> {
         let agent = name(agent);
-        self.hears(EventKind::ActivityChanged { agent, activity })
+        self.hears(AgentEvent::ActivityChanged { activity }.of(agent))
     }
 
     pub fn team(&mut self, members: &[(&str, MemberStatus)]) -> Vec<String> {
@@ -86,7 +90,7 @@ impl Story {
             team.members.push(member);
         }
         let team = Arc::new(team);
-        self.hears(EventKind::TeamChanged { team })
+        self.hears(EventKind::Team(TeamEvent::RosterChanged { team }))
     }
 }
 

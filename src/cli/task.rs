@@ -1,0 +1,106 @@
+//! The command line of `crewdeck task`.
+
+use clap::Subcommand;
+
+use crate::domain::ids::TaskRef;
+
+/// The examples below the help page.
+pub const EXAMPLES: &str = "Examples:
+  crewdeck task add \"Write the parser\" --tag rust
+  crewdeck task add \"Test it\" --blocked-by 1
+  crewdeck task add \"Describe it\"
+  crewdeck task list --ready
+  crewdeck task claim --as alice               exit status 3 if no task is ready
+  crewdeck task done 1 --as alice
+  crewdeck task edit 3 --blocked-by 2          task 3 waits for task 2
+  crewdeck task show 3";
+
+/// The subcommands of `crewdeck task`.
+#[derive(Debug, Subcommand)]
+pub enum TaskVerb {
+    /// Add a task to the board
+    Add {
+        /// One line that says what to do
+        subject: String,
+        /// Details for the agent that works on the task
+        #[arg(long, default_value = "", hide_default_value = true)]
+        description: String,
+        /// Tasks that must be completed first: 1,2
+        #[arg(long, alias = "block-on", value_delimiter = ',', value_name = "IDS")]
+        blocked_by: Vec<TaskRef>,
+        /// Tag a teammate must have to claim the task (repeatable)
+        #[arg(long = "tag", value_name = "TAG")]
+        tags: Vec<String>,
+    },
+    /// List the tasks
+    List {
+        /// Only tasks that can be claimed now
+        #[arg(long)]
+        ready: bool,
+    },
+    /// Show all details of a task
+    Show {
+        /// Number of the task
+        id: TaskRef,
+    },
+    /// Claim a task; without ID, the first ready task (exit status 3 if none is ready)
+    Claim {
+        /// Number of the task
+        id: Option<TaskRef>,
+        /// Who claims it
+        #[arg(long = "as", value_name = "NAME")]
+        name: String,
+    },
+    /// Start a task
+    Start {
+        /// Number of the task
+        id: TaskRef,
+        /// Who starts it
+        #[arg(long = "as", value_name = "NAME")]
+        name: String,
+    },
+    /// Complete a task
+    Done {
+        /// Number of the task
+        id: TaskRef,
+        /// Who completes it
+        #[arg(long = "as", value_name = "NAME")]
+        name: String,
+    },
+    /// Release a claimed task so that others can claim it
+    Release {
+        /// Number of the task
+        id: TaskRef,
+        /// Who owns it
+        #[arg(long = "as", value_name = "NAME")]
+        name: String,
+        /// With --as user: take the task from its owner, who is stopped and notified
+        #[arg(long)]
+        force: bool,
+    },
+    /// Change a task
+    Edit {
+        /// Number of the task
+        id: TaskRef,
+        /// New subject
+        #[arg(long)]
+        subject: Option<String>,
+        /// New description
+        #[arg(long)]
+        description: Option<String>,
+        /// New tag, replaces all old tags (repeatable); "" removes all tags
+        #[arg(long = "tag", value_name = "TAG")]
+        tags: Vec<String>,
+        /// More tasks that must be completed first: 1,2
+        #[arg(long, alias = "block-on", value_delimiter = ',', value_name = "IDS")]
+        blocked_by: Vec<TaskRef>,
+        /// Tasks that no longer block it: 1,2
+        #[arg(long, value_delimiter = ',', value_name = "IDS")]
+        unblock: Vec<TaskRef>,
+    },
+    /// Remove a task from the board
+    Rm {
+        /// Number of the task
+        id: TaskRef,
+    },
+}

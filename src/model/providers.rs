@@ -1,0 +1,168 @@
+//! Selects the model provider from options, settings and environment variables. Pure.
+
+pub use super::PROVIDERS;
+use super::openai;
+use super::provider::ProviderSpec;
+use super::window::{self, Window};
+
+/// The provider of a server whose API is unknown: most servers offer Chat Completions.
+pub static COMPATIBLE: &ProviderSpec = &openai::SPEC;
+
+/// The selected provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderChoice {
+    /// A model server.
+    Server(&'static ProviderSpec),
+    /// The built-in scripted model of the demo.
+    Demo,
+    /// A scripted model from the named file.
+    Script(String),
+}
+
+/// Selects the provider: by name, else by the API key that is set, else by the server address. `environment` returns
+/// the value of a variable unless it is unset or blank; `base_url` is the address in the settings. Returns `Ok(None)`
+/// if none of these is given; the caller may then look for a local server.
+///
+/// # Errors
+/// Fails if the provider name is unknown.
+pub fn choose(
+    name: Option<&str>,
+    base_url: Option<&str>,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Result<Option<ProviderChoice>, String> {
+    if let Some(name) = name {
+        return by_name(name).map(Some);
+    }
+    let with = |variable: fn(&ProviderSpec) -> &str| {
+        let mut all = PROVIDERS.iter().copied();
+        all.find(|spec| environment(variable(spec)).is_some())
+    };
+    let spec = with(|spec| spec.key_var)
+        .or_else(|| with(|spec| spec.url_var))
+        .or_else(|| base_url.map(|_| COMPATIBLE));
+    Ok(spec.map(ProviderChoice::Server))
+}
+
+fn by_name(name: &str) -> Result<ProviderChoice, String> {
+    if let Some(spec) = PROVIDERS.iter().find(|spec| spec.name == name) {
+        return Ok(ProviderChoice::Server(spec));
+    }
+    match (name, name.strip_prefix("script:")) {
+        ("demo", _) => Ok(ProviderChoice::Demo),
+        (_, Some(file)) if !file.is_empty() => Ok(ProviderChoice::Script(file.into())),
+        _ => Err(format!(
+            "unknown provider '{name}': use {}, demo or script:FILE",
+            list(|spec| spec.name.into(), ", ")
+        )),
+    }
+}
+
+/// Describes all providers with `describe`, separated by `separator`.
+pub fn list(describe: impl Fn(&ProviderSpec) -> String, separator: &str) -> String {
+    let all: Vec<String> = PROVIDERS.iter().map(|spec| describe(spec)).collect();
+    all.join(separator)
+}
+
+/// Returns the window assumed from a model's name: `anthropic/claude-sonnet-4` belongs to the family `claude-`. Any
+/// server may offer any model, so the families of all providers count. `None` if the family is unknown.
+pub fn assumed_window(name: &str) -> Option<Window> {
+    let own = PROVIDERS.iter().flat_map(|spec| spec.windows);
+    window::longest_match(name, window::FAMILIES.iter().chain(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::model::{anthropic, is_local};
+
+    const ANTHROPIC: Option<ProviderChoice> = Some(ProviderChoice::Server(&anthropic::SPEC));
+    const OPENAI: Option<ProviderChoice> = Some(ProviderChoice::Server(&openai::SPEC));
+
+    fn chosen(
+        name: Option<&str>,
+        base_url: Option<&str>,
+        set: &[&str],
+    ) -> Result<Option<ProviderChoice>, String> {
+        choose(name, base_url, |variable| {
+            set.contains(&variable).then(|| "value".into())
+        })
+    }
+
+    #[test]
+    fn name_beats_keys_beat_addresses_beat_settings() {
+        let url = Some("http://127.0.0.1:1/v1");
+        let keys = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
+        for (name, base_url, set, wanted) in [
+            (Some("openai"), url, &keys[..], OPENAI),
+            (Some("demo"), url, &keys, Some(ProviderChoice::Demo)),
+            (None, url, &keys, ANTHROPIC),
+            (None, url, &["OPENAI_API_KEY", "ANTHROPIC_BASE_URL"], OPENAI),
+            (
+                None,
+                None,
+                &["ANTHROPIC_API_KEY", "OPENAI_BASE_URL"],
+                ANTHROPIC,
+            ),
+            (None, None, &["OPENAI_BASE_URL"], OPENAI),
+            (None, url, &["ANTHROPIC_BASE_URL"], ANTHROPIC),
+            (None, url, &[], OPENAI),
+            (None, None, &[], None),
+        ] {
+            assert_eq!(chosen(name, base_url, set), Ok(wanted), "{name:?} {set:?}");
+        }
+    }
+
+    #[test]
+    fn script_needs_a_file_and_unknown_names_are_rejected() {
+        let script = ProviderChoice::Script("a.yaml".into());
+        assert_eq!(chosen(Some("script:a.yaml"), None, &[]), Ok(Some(script)));
+        for (name, error) in [
+            (
+                "antropic",
+                "unknown provider 'antropic': use anthropic, openai, demo or script:FILE",
+            ),
+            ("script:", "unknown provider 'script:'"),
+        ] {
+            let found = chosen(Some(name), None, &[]).unwrap_err();
+            assert!(found.starts_with(error), "{found}");
+        }
+    }
+
+    #[test]
+    fn declarations_are_complete_and_unique() {
+        let mut names = BTreeSet::from(["demo", "script"]);
+        for spec in PROVIDERS {
+            for name in [spec.name, spec.key_var, spec.url_var] {
+                assert!(names.insert(name), "{name} is used twice");
+            }
+            assert!(spec.vendor_url.starts_with("https://"), "{}", spec.name);
+            let servers = spec.local_servers.iter();
+            assert!(servers.into_iter().all(|server| is_local(server.base_url)));
+        }
+    }
+
+    #[test]
+    fn longest_matching_family_wins() {
+        let tokens = |name| assumed_window(name).map(|window| window.tokens);
+        for (name, window) in [
+            ("claude-opus-4-1", Some(200_000)),
+            ("anthropic/claude-sonnet-4", Some(200_000)),
+            ("gpt-4", Some(8_192)),
+            ("gpt-4-0613", Some(8_192)),
+            ("gpt-4o-mini", Some(128_000)),
+            ("gpt-4.1-nano", Some(1_047_576)),
+            ("models/gemini-2.5-pro", Some(1_048_576)),
+            ("Qwen/Qwen3-Coder-30B-A3B-Instruct", Some(262_144)),
+            ("llama3.2:3b", Some(131_072)),
+            ("my-own-model", None),
+            ("", None),
+        ] {
+            assert_eq!(tokens(name), window, "{name}");
+        }
+        let own = PROVIDERS.iter().flat_map(|spec| spec.windows);
+        let mut all = window::FAMILIES.iter().chain(own);
+        assert!(all.all(|(_, tokens)| *tokens >= window::WINDOW_MIN));
+    }
+}

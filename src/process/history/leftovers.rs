@@ -1,0 +1,116 @@
+//! Finds and removes what killed processes left in a private folder: lock files and git's temporary files.
+//!
+//! Only commands and transfers write to a private folder. While none of them runs, all its locks are stale, whatever
+//! their age and whichever processes are visible.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::folder::Folder;
+use super::{FOLDER, PrivateHistory, command_lock, lock};
+
+/// The subfolders of a private folder that git writes to.
+const SEARCHED: &[&str] = &["refs", "logs", "objects"];
+/// Maximum depth of folders that are searched. Deeper ones are ignored.
+const DEPTH_MAX: usize = 32;
+
+/// Removes all leftovers in a private folder, unless a command runs there. Returns whether no command ran. The caller
+/// must hold the transfer lock.
+pub fn remove_if_unused(dir: &Folder) -> io::Result<bool> {
+    Ok(command_lock::if_unused(dir, || remove(dir))?.is_some())
+}
+
+/// Removes all leftovers in `dir`. Returns the paths of the removed files, relative to `dir`.
+fn remove(dir: &Folder) -> Vec<PathBuf> {
+    let mut removed = Vec::new();
+    visit(dir, &mut |folder, path| {
+        // If this fails, the next git command reports the lock.
+        if let Some(name) = path.file_name()
+            && folder.remove_file(name).is_ok()
+        {
+            removed.push(path);
+        }
+    });
+    removed
+}
+
+/// Returns the paths of all leftovers in `dir`, relative to `dir`.
+fn find(dir: &Folder) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    visit(dir, &mut |_, path| found.push(path));
+    found
+}
+
+/// Calls `then` for each leftover below `dir`, with the folder that contains it and its path relative to `dir`.
+fn visit(dir: &Folder, then: &mut dyn FnMut(&Folder, PathBuf)) {
+    for name in SEARCHED {
+        if let Ok(folder) = dir.sub(name) {
+            visit_folder(&folder, Path::new(name), 0, then);
+        }
+    }
+}
+
+fn visit_folder(
+    folder: &Folder,
+    path: &Path,
+    depth: usize,
+    then: &mut dyn FnMut(&Folder, PathBuf),
+) {
+    for (name, kind) in folder.entries().unwrap_or_default() {
+        let path = path.join(&name);
+        if kind.is_dir() && depth < DEPTH_MAX {
+            if let Ok(sub) = folder.sub(&name) {
+                visit_folder(&sub, &path, depth + 1, then);
+            }
+        } else if !kind.is_dir() && (is_lock(&name) || is_temporary(&path)) {
+            then(folder, path);
+        }
+    }
+}
+
+/// Returns whether the name is that of a git lock file. Names of refs cannot end in `.lock`.
+pub fn is_lock(name: &OsStr) -> bool {
+    Path::new(name).extension().is_some_and(|end| end == "lock")
+}
+
+/// Returns whether the name is that of a temporary file of git: `.tmp-*` in any folder, `tmp_*` in `objects`.
+fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.starts_with(b".tmp-") || name.starts_with(b"tmp_") && path.starts_with("objects")
+}
+
+impl PrivateHistory {
+    /// Runs `search` on the private folder and returns the paths of the lock files that it returns, sorted. Returns
+    /// nothing while a command runs.
+    fn locks_in(&self, search: fn(&Folder) -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
+        let dir = Folder::open(self.own())?.sub(FOLDER)?;
+        if !command_lock::exists(&dir)? {
+            return Ok(Vec::new());
+        }
+        let lock = lock(&dir)?;
+        let found = command_lock::if_unused(&dir, || search(&dir))?;
+        lock.unlock()?;
+        let mut locks = found.unwrap_or_default();
+        locks.retain(|path| is_lock(path.as_os_str()));
+        locks.sort();
+        Ok(locks.iter().map(|path| self.dir.join(path)).collect())
+    }
+}
+
+/// Returns the stale lock files in all private folders of a repository. Waits until running transfers end.
+pub fn stale_locks(root_git: &Path, common: &Path) -> Vec<PathBuf> {
+    search_all(root_git, common, find)
+}
+
+/// Removes the leftovers in those private folders of a repository where no command runs. Returns the removed lock
+/// files. Waits until running transfers end.
+pub fn remove_stale_locks(root_git: &Path, common: &Path) -> Vec<PathBuf> {
+    search_all(root_git, common, remove)
+}
+
+fn search_all(root_git: &Path, common: &Path, search: fn(&Folder) -> Vec<PathBuf>) -> Vec<PathBuf> {
+    // A folder that cannot be searched is reported by the next command there.
+    let locks = |history: PrivateHistory| history.locks_in(search).unwrap_or_default();
+    super::all(root_git, common).flat_map(locks).collect()
+}

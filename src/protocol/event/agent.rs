@@ -1,0 +1,123 @@
+//! What happens in one agent: its turns, answers, tool calls and usage.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Compaction, EventKind, TurnEnd};
+use crate::domain::chat::Outcome;
+use crate::domain::ids::{CallId, Name};
+use crate::domain::subagent::SubagentKind;
+use crate::domain::team::Activity;
+use crate::domain::todo::TodoList;
+use crate::domain::usage::Usage;
+
+/// An event of one agent, which [`EventKind::Agent`] names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AgentEvent {
+    /// A prompt of the user entered an agent's conversation. Before that it waited in the queue. Answers
+    /// [`crate::protocol::Command::Prompt`].
+    Prompted { text: String },
+    /// Other text entered an agent's conversation: messages, a claimed task, a reminder.
+    #[serde(rename = "injected")]
+    ContextAdded {
+        /// A summary in one line.
+        what: String,
+        /// The full text. Empty if `what` is complete, and in journals of older versions.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
+    },
+    /// An agent began a turn.
+    TurnStarted,
+    /// A piece of an answer, as it arrives. May be merged or dropped; [`AgentEvent::AnswerFinished`] has the full text.
+    TextDelta { text: String },
+    /// A piece of the model's thinking, as it arrives. May be merged or dropped.
+    ThinkingDelta { text: String },
+    /// The stream of an answer failed and is retried. Discard the deltas of the failed attempt.
+    StreamReset,
+    /// An answer is complete. Its tool calls follow as separate events.
+    #[serde(rename = "said")]
+    AnswerFinished {
+        /// The text of the answer; may be empty.
+        text: String,
+        /// The thinking; may be empty.
+        thinking: String,
+        /// Duration of the thinking in milliseconds; 0 if unknown.
+        #[serde(default)]
+        thought_ms: u64,
+    },
+    /// A tool call begins. Also sent for a call that is then denied.
+    ToolStarted {
+        call: CallId,
+        /// The name of the tool.
+        tool: String,
+        /// What the call works on, such as a path or a command, in one line.
+        on: String,
+        /// The input, cut to a bounded size.
+        input: Value,
+    },
+    /// Output of a running tool, as it arrives. May be merged or dropped.
+    ToolOutput { call: CallId, chunk: String },
+    /// A tool call has its result.
+    ToolFinished {
+        call: CallId,
+        /// The name of the tool.
+        tool: String,
+        outcome: Outcome,
+        /// The result as the model reads it, cut to a bounded size.
+        output: String,
+        /// The unified diff of the changed file; empty if no file was changed.
+        diff: String,
+        /// Duration in milliseconds.
+        took_ms: u64,
+    },
+    /// A turn has ended and the agent is idle.
+    TurnEnded {
+        #[serde(flatten)]
+        end: TurnEnd,
+    },
+    /// An agent's activity has changed, for example from thinking to running a tool.
+    ActivityChanged { activity: Activity },
+    /// The server has reported token usage for an agent.
+    UsageChanged {
+        /// All tokens that the agent has used so far.
+        total: Usage,
+        /// Tokens of the conversation in the model's context window.
+        context: u64,
+        /// Size of the context window in tokens, if known.
+        window: Option<u64>,
+        /// Whether `window` is guessed from the model's name.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        assumed: bool,
+        /// Cost of all tokens in US dollars, if the price is known.
+        cost: Option<f64>,
+        /// Number of model calls so far; 0 if not counted.
+        #[serde(default)]
+        calls: u64,
+    },
+    /// An agent's conversation was shortened. Answers [`crate::protocol::Command::Compact`].
+    Compacted {
+        #[serde(flatten)]
+        compaction: Compaction,
+    },
+    /// An agent replaced its todo list.
+    TodoChanged { list: TodoList },
+    /// An agent started a subagent. The subagent sends events under its own name and ends with its `TurnEnded`.
+    SubagentStarted {
+        /// The agent that started it.
+        parent: Name,
+        /// The tool call that returns its result.
+        call: CallId,
+        /// What the subagent may do.
+        kind: SubagentKind,
+        /// The prompt for the subagent.
+        prompt: String,
+    },
+}
+
+impl AgentEvent {
+    /// Returns the event as one of `agent`.
+    pub fn of(self, agent: Name) -> EventKind {
+        EventKind::Agent { agent, event: self }
+    }
+}

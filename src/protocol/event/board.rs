@@ -1,0 +1,66 @@
+//! What happens to the task board and to the branches of its tasks.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::UserAction;
+use crate::domain::ids::TaskId;
+use crate::domain::task::Task;
+use crate::domain::worktree::{Branch, CheckedOut, Losses};
+
+/// An event about tasks, their worktrees or their branches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum BoardEvent {
+    /// The board on disk has changed, through crewdeck or another program. The first events of a crew carry the whole
+    /// board. A large change is split into several events of bounded size ([`Delta::pieces`]).
+    ///
+    /// [`Delta::pieces`]: crate::domain::graph::Delta::pieces
+    BoardChanged {
+        /// New and changed tasks, complete.
+        changed: Vec<Arc<Task>>,
+        /// Deleted tasks.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<TaskId>,
+    },
+    /// The user has changed the board with a command. A `BoardChanged` event with the result follows. Answers
+    /// [`crate::protocol::Command::Task`].
+    #[serde(rename = "person_acted")]
+    UserActed {
+        task: TaskId,
+        #[serde(flatten)]
+        act: UserAction,
+    },
+    /// The state of worktree branches has changed, through crewdeck or another program. The first events of a crew
+    /// carry all branches. Never sent outside a repository. More than [`BRANCHES_MAX`](super::BRANCHES_MAX) branches are split into
+    /// several events.
+    BranchesChanged {
+        /// The changed branches.
+        branches: Vec<Branch>,
+    },
+    /// The commit or branch that is checked out in the root has changed. Also sent once at the start. Never sent
+    /// outside a repository.
+    HeadChanged {
+        /// What is checked out now.
+        head: CheckedOut,
+    },
+    /// The diff of a task's branch. Answers [`crate::protocol::Command::ShowDiff`].
+    DiffShown {
+        task: TaskId,
+        /// One line for each changed file and a total, as from `git diff --stat`.
+        stat: String,
+        /// The unified diff; if it was cut, a line says so.
+        text: String,
+        /// Untracked files, which the diff does not include.
+        untracked: Vec<String>,
+    },
+    /// What would be lost if a task's worktree were removed. Answers [`crate::protocol::Command::JudgeWorktree`].
+    #[serde(rename = "worktree_judged")]
+    WorktreeInspected {
+        task: TaskId,
+        losses: Losses,
+        /// Disk usage of the worktree's folder, formatted for the screen.
+        size: String,
+    },
+}

@@ -1,0 +1,57 @@
+//! What happens to the crew as a whole: session, models, limits, jobs, notices.
+
+use serde::{Deserialize, Serialize};
+
+use super::{NoticeLevel, SessionInfo};
+use crate::domain::ids::{JobId, Name};
+use crate::domain::job::Job;
+use crate::domain::limits::Limits;
+use crate::domain::skill::SkillCatalog;
+use crate::protocol::CommandId;
+
+/// An event that belongs to no single agent, task or message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum CrewEvent {
+    /// The crew has started, or its model has changed.
+    #[serde(rename = "crew_ready")]
+    Ready(SessionInfo),
+    /// The models that the server offers. Answers [`crate::protocol::Command::ListModels`].
+    ModelsListed {
+        /// Model names in the server's order.
+        names: Vec<String>,
+    },
+    /// The limits of the crew have changed: the user raised a budget. Also sent once at the start.
+    LimitsChanged(Limits),
+    /// The skills on disk have changed. Also sent once at the start. A notice follows for each skill that cannot be
+    /// used.
+    SkillsChanged(SkillCatalog),
+    /// A background job began or ended. Answers [`crate::protocol::Command::KillJob`].
+    JobChanged {
+        /// The current state of the job.
+        job: Job,
+    },
+    /// Output of a background job, as it arrives. May be merged or dropped.
+    JobOutput { job: JobId, chunk: String },
+    /// A one-line message for the user.
+    Notice {
+        level: NoticeLevel,
+        /// The agent that the notice is about, if any.
+        agent: Option<Name>,
+        /// What happened and what to do.
+        text: String,
+    },
+    /// A command could not be carried out; nothing changed.
+    #[serde(rename = "refused")]
+    CommandRejected {
+        /// The id that the sender gave to the command. `None` in journals of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<CommandId>,
+        /// The reason and what to do.
+        why: String,
+    },
+    /// All agents are idle, no message or job is pending, and no request waits except those of which the lead was
+    /// reminded without effect. A headless run ends here.
+    #[serde(rename = "crew_at_rest")]
+    AllIdle,
+}

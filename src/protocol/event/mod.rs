@@ -1,0 +1,171 @@
+//! Events: what happened in the crew. The dashboard, the headless front end and the journal are built from these
+//! alone.
+
+mod agent;
+mod board;
+mod crew;
+mod json;
+mod team;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::agent::AgentEvent;
+pub use self::board::BoardEvent;
+pub use self::crew::CrewEvent;
+pub use self::team::TeamEvent;
+pub use super::session_info::SessionInfo;
+use crate::domain::ids::Name;
+pub use crate::domain::mail::DeliveryState;
+use crate::domain::timestamp::Timestamp;
+use crate::protocol::CommandId;
+
+/// A numbered event with its time. One event is one line of `crewdeck run --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Event {
+    /// Increases by one with each event. A gap means that a delta was merged or dropped.
+    pub seq: u64,
+    pub at: Timestamp,
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// Why a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum TurnEnd {
+    /// The model has answered.
+    Done,
+    /// The user interrupted the turn.
+    Interrupted,
+    /// The model call failed.
+    Failed {
+        /// The error, in one line.
+        error: String,
+        /// What the user can do about it; may be empty.
+        hint: String,
+    },
+    /// A limit of crewdeck ended the turn: too many rounds, a loop, the token limit of an answer, or a
+    /// refusal of the model.
+    Stopped {
+        /// Which limit, in one line.
+        why: String,
+    },
+}
+
+/// The result of shortening a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compaction {
+    #[serde(flatten)]
+    pub how: CompactionMethod,
+    /// Size before, in tokens, counted or estimated.
+    pub before: u64,
+    /// Size after, in tokens, estimated.
+    pub after: u64,
+}
+
+/// How a conversation was shortened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum CompactionMethod {
+    /// Old tool results were replaced by placeholders.
+    Results {
+        /// How many results.
+        count: usize,
+    },
+    /// The whole conversation was replaced by a summary.
+    Summary {
+        /// The file that keeps the full conversation, relative to the root.
+        transcript: String,
+    },
+}
+
+/// Maximum number of branches in one event.
+pub const BRANCHES_MAX: usize = 200;
+
+/// A change that the user made to a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "act", rename_all = "snake_case")]
+pub enum UserAction {
+    Claimed,
+    /// Returned it to the board.
+    Released {
+        /// The previous owner.
+        from: Name,
+    },
+    Completed,
+    Added,
+    /// Changed its text, tags or dependencies.
+    Edited,
+}
+
+/// Severity of a notice. A more severe level compares as greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeLevel {
+    /// Information only.
+    Info,
+    /// A problem that does not stop the work.
+    Warn,
+    /// A failure.
+    Error,
+}
+
+/// What happened, in groups: a consumer matches the groups that it needs.
+///
+/// The JSON form is flat: the group does not appear in it, `type` names the event, and `agent` follows it.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant)] // as large as a request; the bus passes it on by value
+pub enum EventKind {
+    /// In an agent.
+    Agent { agent: Name, event: AgentEvent },
+    /// On the board.
+    Board(BoardEvent),
+    /// Between the members of the team.
+    Team(TeamEvent),
+    /// To the crew as a whole.
+    Crew(CrewEvent),
+}
+
+impl EventKind {
+    /// Returns whether the event may be merged or dropped under load, because a later event has the full data.
+    pub fn is_delta(&self) -> bool {
+        matches!(
+            self,
+            EventKind::Agent {
+                event: AgentEvent::TextDelta { .. }
+                    | AgentEvent::ThinkingDelta { .. }
+                    | AgentEvent::ToolOutput { .. },
+                ..
+            } | EventKind::Crew(CrewEvent::JobOutput { .. })
+        )
+    }
+
+    /// Returns whether the event only matters to the front end that sent the command, and not to other or later
+    /// viewers of the session.
+    pub fn is_command_reply(&self) -> bool {
+        matches!(
+            self,
+            EventKind::Board(BoardEvent::DiffShown { .. } | BoardEvent::WorktreeInspected { .. })
+                | EventKind::Crew(
+                    CrewEvent::ModelsListed { .. } | CrewEvent::CommandRejected { .. }
+                )
+        )
+    }
+
+    /// Returns a notice that concerns no particular agent.
+    pub fn notice(level: NoticeLevel, text: impl Into<String>) -> EventKind {
+        EventKind::Crew(CrewEvent::Notice {
+            level,
+            agent: None,
+            text: text.into(),
+        })
+    }
+
+    /// Returns the event for a command that could not be carried out.
+    pub fn rejected(command: CommandId, why: impl Into<String>) -> EventKind {
+        EventKind::Crew(CrewEvent::CommandRejected {
+            command: Some(command),
+            why: why.into(),
+        })
+    }
+}

@@ -1,0 +1,40 @@
+//! What happens between the members of the team: roster, messages, requests, permissions.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::DeliveryState;
+use crate::domain::mail::MailMessage;
+use crate::domain::permission::SessionPermission;
+use crate::domain::request::Request;
+use crate::domain::team::Team;
+
+/// An event about the members of the team and what they ask of each other and of the user.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TeamEvent {
+    /// The roster on disk has changed, through crewdeck or another program.
+    #[serde(rename = "team_changed")]
+    RosterChanged {
+        /// The whole roster.
+        team: Arc<Team>,
+    },
+    /// A message was sent, delivered or acted on.
+    #[serde(rename = "letter_moved")]
+    MessageMoved {
+        letter: MailMessage,
+        step: DeliveryState,
+    },
+    /// A request was made, decided or withdrawn. Answers [`crate::protocol::Command::Decide`].
+    RequestChanged {
+        /// The current state of the request.
+        request: Request,
+    },
+    /// The session permissions, which the user has given to the whole team, have changed.
+    #[serde(rename = "rules_changed")]
+    PermissionsChanged {
+        /// All session permissions, oldest first.
+        rules: Vec<SessionPermission>,
+    },
+}

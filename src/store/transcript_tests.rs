@@ -1,0 +1,127 @@
+//! Tests of the conversation log.
+
+use super::*;
+use crate::domain::chat::{Block, Message};
+use pretty_assertions::assert_eq;
+
+fn fixture() -> (tempfile::TempDir, Transcript) {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join(FOLDER)).unwrap();
+    let transcript = Transcript::open(dir.path(), "s1", &Name::lead());
+    (dir, transcript)
+}
+
+fn user(text: &str) -> LogRecord {
+    LogRecord::Message(Message::user(vec![Block::text(text)]))
+}
+
+#[test]
+fn written_records_are_loaded() {
+    let (dir, transcript) = fixture();
+    assert_eq!(transcript.load().unwrap(), LoadedTranscript::default());
+    transcript.append(&user("hello")).unwrap();
+    let recalled = transcript.load().unwrap();
+    assert_eq!(
+        recalled.conversation.messages,
+        vec![Message::user(vec![Block::text("hello")])]
+    );
+    assert_eq!(recalled.conversation.turn, TurnState::Open);
+    assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
+}
+
+#[test]
+fn torn_last_line_is_set_aside_at_every_length() {
+    let line = serde_json::to_vec(&user("second")).unwrap();
+    for cut in 1..line.len() {
+        let (dir, transcript) = fixture();
+        transcript.append(&user("first")).unwrap();
+        let mut file = OpenOptions::new()
+            .append(true)
+            .open(&transcript.path)
+            .unwrap();
+        file.write_all(&line[..cut]).unwrap();
+        let recalled = transcript.load().unwrap();
+        assert_eq!(recalled.conversation.messages.len(), 1);
+        assert_eq!(recalled.notices.len(), 1, "cut at {cut}");
+        let aside = dir.path().join(".transcripts/s1-lead.damaged-1.jsonl");
+        assert_eq!(fs::read(aside).unwrap(), &line[..cut]);
+        transcript.append(&user("third")).unwrap();
+        let again = transcript.load().unwrap();
+        assert_eq!(again.notices, Vec::<String>::new());
+        let words = again.conversation.messages[0].text();
+        assert_eq!(words, "first\nthird");
+    }
+}
+
+#[test]
+fn subagents_are_counted_by_their_logs() {
+    let (dir, transcript) = fixture();
+    assert_eq!(last_subagent(dir.path(), "s1").unwrap(), 0);
+    transcript.append(&user("x")).unwrap();
+    transcript.archive().unwrap();
+    for name in ["s1-lead.2", "s1-bob.10", "s1-lead.2.whole-30", "s2-lead.40"] {
+        fs::write(dir.path().join(FOLDER).join(format!("{name}.jsonl")), "").unwrap();
+    }
+    assert_eq!(last_subagent(dir.path(), "s1").unwrap(), 10);
+}
+
+#[test]
+fn append_after_a_torn_line_starts_a_new_line() {
+    let (_dir, transcript) = fixture();
+    assert_eq!(
+        transcript.append(&user("first")).unwrap(),
+        LogState::Created
+    );
+    let mut file = OpenOptions::new()
+        .append(true)
+        .open(&transcript.path)
+        .unwrap();
+    file.write_all(b"{\"role\":\"us").unwrap();
+    assert_eq!(
+        transcript.append(&user("second")).unwrap(),
+        LogState::Existed
+    );
+    let words = transcript.load().unwrap().conversation.messages[0].text();
+    assert_eq!(words, "first\nsecond");
+}
+
+#[test]
+fn append_recreates_a_deleted_log_but_append_beside_fails() {
+    let (dir, transcript) = fixture();
+    transcript.append(&user("first")).unwrap();
+    fs::remove_dir_all(dir.path().join(FOLDER)).unwrap();
+    assert!(transcript.append_existing(&user("beside")).is_err());
+    assert_eq!(
+        transcript.append(&user("second")).unwrap(),
+        LogState::Created
+    );
+}
+
+#[test]
+fn only_logs_are_sessions() {
+    let (dir, transcript) = fixture();
+    transcript.append(&user("first")).unwrap();
+    let folder = dir.path().join(FOLDER);
+    fs::write(folder.join("-lead.jsonl"), "").unwrap();
+    fs::create_dir(folder.join("s9-lead.jsonl")).unwrap();
+    assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
+}
+
+#[test]
+fn archived_log_stays_unchanged() {
+    let (dir, transcript) = fixture();
+    transcript.append(&user("long")).unwrap();
+    let before = fs::read(&transcript.path).unwrap();
+    for n in 1..=2 {
+        let aside = transcript.archive().unwrap();
+        assert_eq!(aside, format!(".transcripts/s1-lead.whole-{n}.jsonl"));
+        transcript.replace(&[user("short")]).unwrap();
+    }
+    let first = dir.path().join(".transcripts/s1-lead.whole-1.jsonl");
+    assert_eq!(fs::read(first).unwrap(), before);
+    assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
+    assert_eq!(
+        transcript.load().unwrap().conversation.messages[0].text(),
+        "short"
+    );
+}

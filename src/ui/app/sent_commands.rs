@@ -1,0 +1,55 @@
+//! Commands that were sent to the crew and may still be rejected.
+
+use std::collections::VecDeque;
+
+use crate::protocol::{Command, CommandId, CommandIds, SentCommand};
+
+/// Maximum number of commands kept: more than the crew queues and runs at once, so every rejected command is found. The
+/// rejection of an older one would show its reason and restore nothing.
+const COMMANDS_MAX: usize = 300;
+
+/// The last [`COMMANDS_MAX`] commands, oldest first. Success is not reported by id, so accepted ones stay until newer
+/// ones displace them.
+#[derive(Debug, Default)]
+pub struct SentCommands {
+    ids: CommandIds,
+    commands: VecDeque<SentCommand>,
+}
+
+impl SentCommands {
+    /// Gives a command its id and keeps a copy.
+    pub fn assign_id(&mut self, command: Command) -> SentCommand {
+        let sent = self.ids.assign(command);
+        self.commands.push_back(sent.clone());
+        if self.commands.len() > COMMANDS_MAX {
+            self.commands.pop_front();
+        }
+        sent
+    }
+
+    /// Removes and returns the command with that id; `None` if it is not known.
+    pub fn take(&mut self, id: CommandId) -> Option<Command> {
+        let at = self.commands.iter().position(|sent| sent.id == id)?;
+        self.commands.remove(at).map(|sent| sent.command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn command_is_returned_once_and_the_oldest_is_dropped() {
+        let mut sent = SentCommands::default();
+        let mut ids = (0..=COMMANDS_MAX).map(|_| sent.assign_id(Command::ListModels).id);
+        let (first, second) = (ids.next(), ids.next());
+        let _ = ids.count();
+        let mut taken = |id: Option<CommandId>| id.and_then(|id| sent.take(id)).is_some();
+        assert_eq!(
+            [taken(first), taken(second), taken(second)],
+            [false, true, false]
+        );
+    }
+}

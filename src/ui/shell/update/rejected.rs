@@ -1,0 +1,76 @@
+//! Answers of the crew to commands: text was delivered, or was rejected and returns as a draft.
+
+use crate::domain::ids::Name;
+use crate::domain::redact;
+use crate::domain::request::Decision;
+use crate::protocol::event::NoticeLevel;
+use crate::protocol::{Command, CommandId};
+use crate::ui::app::App;
+use crate::ui::model::{CrewModel, Models, Queued};
+use crate::ui::panes::needs::answers;
+use crate::ui::popups::task_form;
+
+/// Reports a rejected command and restores the state that waited for its answer. Restores nothing if this screen did not
+/// send the command, or sent it too long ago.
+pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
+    app.note(NoticeLevel::Warn, why);
+    let Some(command) = id.and_then(|id| app.input.sent_commands.take(id)) else {
+        return;
+    };
+    match command {
+        Command::Prompt { to, text } => give_back(app, &to, &text, why),
+        Command::Interrupt { agent } => {
+            app.keys.interrupted.take_if(|waits| waits.same(&agent));
+        }
+        Command::Decide(Decision { id: request, .. }) | Command::Allow { request, .. } => {
+            app.model.requests.forget_answer(&request);
+            answers::refused(app, &request, why);
+        }
+        Command::Task(command) => task_form::rejected(app, &command, why),
+        Command::ListModels if app.model.models == Models::Asked => {
+            app.model.models = Models::Listed(Vec::new());
+        }
+        _ => {}
+    }
+}
+
+/// Removes a prompt from the queue once its agent has read it. If secrets in it were redacted, the texts differ and
+/// the oldest one is removed.
+pub fn arrived(model: &mut CrewModel, to: &Name, text: &str) {
+    if !take_exactly(model, to, text) && text.contains(redact::PLACEHOLDER_START) {
+        drop_oldest(model, to);
+    }
+}
+
+/// Handles a delivered message of the user, which may come from another window. The crew's own window shows it as
+/// queued until its agent reads it.
+pub fn sent(app: &mut App, to: &Name, text: &str) {
+    if !app.role.is_crew()
+        && !take_exactly(app, to, text)
+        && text.contains(redact::PLACEHOLDER_START)
+    {
+        drop_oldest(app, to);
+    }
+}
+
+fn take_exactly(model: &mut CrewModel, to: &Name, text: &str) -> bool {
+    let is_it = |q: &Queued| q.to.same(to) && q.text == text;
+    let at = model.queued.iter().position(is_it);
+    at.map(|at| model.queued.remove(at)).is_some()
+}
+
+/// Removes the oldest queued message to `to`.
+fn drop_oldest(model: &mut CrewModel, to: &Name) {
+    if let Some(at) = model.queued.iter().position(|q| q.to.same(to)) {
+        model.queued.remove(at);
+    }
+}
+
+/// Returns rejected text as a draft to its recipient.
+fn give_back(app: &mut App, to: &Name, text: &str, why: &str) {
+    if take_exactly(app, to, text) {
+        let returned = app.restore_text(to, text);
+        let place = answers::place(&app.prefs, to, returned, "Your message");
+        app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
+    }
+}

@@ -43,7 +43,7 @@ pub struct SentText {
     pub text: String,
 }
 
-/// Where a text that could not be delivered was put.
+/// Where an undelivered text was restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoredTo {
     Composer,

@@ -1,10 +1,10 @@
-//! What the user writes: the composer and the drafts.
+//! The texts that the user is typing: the composer and the drafts.
 
 use crate::ui::app::drafts::Drafts;
 use crate::ui::app::sent_commands::SentCommands;
 use crate::ui::widgets::composer::Composer;
 
-/// What the user writes.
+/// The texts that the user is typing: composer, drafts, history.
 #[derive(Debug, Default)]
 pub struct UserInput {
     /// The draft to the shown agent.

@@ -127,7 +127,7 @@ pub struct Preferences {
     pub mouse: MouseOwner,
     /// Whether the spinner turns.
     pub motion: Motion,
-    /// The saved theme; the one in use: [`App::theme`] returns the one in effect.
+    /// The saved theme. [`App::theme`] returns the theme in use, which may be a preview.
     pub theme: ThemeChoice,
     /// The user's own themes.
     pub own_themes: Vec<Arc<CustomTheme>>,
@@ -174,7 +174,7 @@ impl App {
         self.model.agents.entry(&self.shown)
     }
 
-    /// An empty screen of `width` columns and `height` rows that shows times in `zone`.
+    /// Creates an empty screen of `width` columns and `height` rows that shows times in `zone`.
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> App {
         App {
             model: CrewModel::new(zone.clone()),

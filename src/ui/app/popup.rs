@@ -32,11 +32,11 @@ pub trait Popup: Any + Debug {
     /// Returns the key context.
     fn context(&self) -> Context;
 
-    /// Draws it. Returns the cursor position.
+    /// Draws the popup. Returns the position of the text cursor, if there is one.
     fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer)
     -> Option<Position>;
 
-    /// Returns what the mouse can press.
+    /// Returns the mouse targets of the popup.
     fn targets(&self, app: &App) -> Targets;
 
     /// Returns the tour's description: what it shows. Its keys are in the hint line.
@@ -50,7 +50,7 @@ pub trait Popup: Any + Debug {
     /// Selects a row.
     fn select(&mut self, _app: &App, _row: usize) {}
 
-    /// Scrolls to where the scrollbar was dragged: `first` is the first visible line, `row` the row to select.
+    /// Applies a dragged scrollbar: `first` is the first visible line, `row` the row to select.
     fn jump(&mut self, app: &App, _first: usize, row: usize) {
         self.select(app, row);
     }
@@ -118,7 +118,7 @@ pub trait Popup: Any + Debug {
         None
     }
 
-    /// Returns what `Copy` copies.
+    /// Returns the text that the action `Copy` puts on the clipboard.
     fn copied(&self, _app: &App) -> Copied {
         Copied::Below
     }
@@ -219,7 +219,7 @@ impl TextInput<'_> {
     }
 }
 
-/// What `Copy` copies.
+/// The text that the action `Copy` puts on the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Copied {
     /// A description and the text.
@@ -230,21 +230,20 @@ pub enum Copied {
     Below,
 }
 
-/// What the mouse can press in a popup.
+/// The mouse targets of a popup.
 #[derive(Debug)]
 pub struct Targets {
     /// The popup with its frame.
     pub area: Rect,
     /// Its buttons and rows.
     pub inside: Vec<Target<Hit>>,
-    /// Its scrollbar.
     pub bar: Option<Scrollbar>,
-    /// What a click beside it does.
+    /// The target of a click outside the popup.
     pub beside: Hit,
 }
 
 impl Targets {
-    /// Returns no targets; a click beside it closes the popup.
+    /// Returns no targets; a click outside closes the popup.
     pub fn none() -> Targets {
         Targets {
             area: Rect::default(),
@@ -254,7 +253,7 @@ impl Targets {
         }
     }
 
-    /// Returns the targets of a list of `len` rows, which a click beside it closes.
+    /// Returns the targets of a list of `len` rows. A click outside closes it.
     pub fn list(place: Place, len: usize) -> Targets {
         let rows = listed(place.list, place.first, len);
         Targets {

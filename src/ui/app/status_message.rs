@@ -66,7 +66,7 @@ impl App {
         self.dirty = true;
     }
 
-    /// Shows a status message about the current state; it is removed as soon as `holds` returns ` false`.
+    /// Shows a status message about the current state; it is removed as soon as `holds` returns `false`.
     pub(in crate::ui) fn say_while(
         &mut self,
         level: NoticeLevel,

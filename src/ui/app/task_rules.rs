@@ -25,12 +25,12 @@ pub fn is_own(task: &Task) -> bool {
     task.is_open_for(Name::user().as_str())
 }
 
-/// Returns the owner of ` task`, or `None` if there is none or its name is not a valid member name.
+/// Returns the owner of `task`, or `None` if there is none or its name is not a valid member name.
 pub fn owner(task: &Task) -> Option<Name> {
     Name::party(&task.owner).ok()
 }
 
-/// Whether ` owner` is currently on the team.
+/// Whether `owner` is currently on the team.
 pub fn owner_is_here(model: &CrewModel, owner: &Name) -> bool {
     model.present().iter().any(|name| name.same(owner))
 }

@@ -11,7 +11,6 @@ use crate::ui::popups::costs::CostsPopup;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Draws it.
 pub fn draw(app: &App, view: &CostsPopup, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let lines = costs::lines(app, theme);
     let place = costs::place(screen, view, &lines);

@@ -22,7 +22,6 @@ const HEIGHT_MAX: u16 = 42;
 /// Minimum inner height, in rows, at which the full text of the selected line is shown below the list.
 const WHOLE_FROM: u16 = 9;
 
-/// The event log.
 #[derive(Debug, Default)]
 pub struct EventLogPopup {
     /// The number of the selected line; `None` follows the newest line.

@@ -41,7 +41,7 @@ pub trait Page: Debug + 'static {
     /// Returns the tour's description.
     fn tip(&self) -> &'static str;
 
-    /// Returns what `Copy` copies, instead of the lines.
+    /// Returns the text that the action `Copy` puts on the clipboard, if it is not the lines.
     fn copied(&self) -> Option<Copied> {
         None
     }
@@ -137,7 +137,6 @@ pub fn text_rows(lines: Vec<Line<'static>>) -> Vec<Row> {
     lines.into_iter().map(Row::from).collect()
 }
 
-/// A pager.
 #[derive(Debug)]
 pub struct Pager<P> {
     pub page: P,
@@ -198,7 +197,7 @@ impl<P: Page> Pager<P> {
         self.page.rows(app, text_width(app.size), theme)
     }
 
-    /// Returns the area for a text of `lines` lines; a short text gets a lower popup.
+    /// Returns the area of a pager whose text has `lines` lines: a short text gets a lower popup.
     fn area(screen: Rect, lines: usize) -> Rect {
         let most = area(screen);
         centered(screen, most.width, framed(lines).min(most.height))

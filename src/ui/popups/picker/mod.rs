@@ -92,7 +92,6 @@ pub fn low_area(screen: Rect, rows: usize, most: u16) -> Rect {
     centered(screen, width, height(screen, rows + 4))
 }
 
-/// A picker.
 #[derive(Debug)]
 pub struct Picker<C: Choices> {
     pub choices: C,

@@ -14,7 +14,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area::Place;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Draws it. Returns the cursor position.
+/// Draws a picker. Returns the position of the text cursor.
 pub fn draw<C: Choices>(
     app: &App,
     picker: &Picker<C>,

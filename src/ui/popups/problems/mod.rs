@@ -2,10 +2,10 @@
 
 mod agents;
 mod letters;
+mod notices;
 mod tasks;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
     out.extend(agents::problems(app));
     out.extend(tasks::problems(app));
     out.extend(letters::problems(app));
-    out.extend(told::problems(app));
+    out.extend(notices::problems(app));
     out.sort_by_key(|p| p.weight);
     out.truncate(PROBLEMS_MAX);
     out

@@ -76,7 +76,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                     "{panes.compose} writes to the lead, who can spawn a teammate with these tags or change them",
                 );
             }
-            let who = given_back_by(model, task, present)?;
+            let who = released_by_departed(model, task, present)?;
             problem(
                 Weight::Waits,
                 format!("{id} is back on the board: its owner {who} left"),
@@ -141,8 +141,9 @@ fn unknown_tags(model: &CrewModel, task: &Task) -> Option<String> {
     (!claimers.any(|c| fits(&c))).then(|| one_line(&task.tags.join(" and ")))
 }
 
-/// Returns the last owner of a task if it left and the task was not claimed since.
-fn given_back_by(model: &CrewModel, task: &Task, present: &[Name]) -> Option<String> {
+/// Returns the owner who last released the task, if that agent has left the team and nothing has happened to the task
+/// since.
+fn released_by_departed(model: &CrewModel, task: &Task, present: &[Name]) -> Option<String> {
     let last = model.history.of(task.id).next().map(|(_, step)| step);
     match last {
         Some(Step::Released { by }) if !is_here(by, present) => Some(one_line(by)),

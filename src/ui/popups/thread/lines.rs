@@ -31,7 +31,7 @@ pub fn title(model: &CrewModel, traced: &Traced) -> String {
     }
 }
 
-/// Returns the times of unread messages in the thread of message ` number`; their age is on the screen.
+/// Returns the times of unread messages in the thread of message `number`; their age is on the screen.
 pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<ShownAge> {
     let Some(traced) = model.letters.get(number) else {
         return Vec::new();

@@ -116,7 +116,7 @@ fn tour(width: u16, height: u16) -> UiState {
     after_events(width, height, demo.collect())
 }
 
-/// The composer's completion list after ` keys`.
+/// The composer's completion list after `keys`.
 fn typed(width: u16, height: u16, keys: &str) -> UiState {
     let mut state = busy(width, height);
     press(&mut state, keys);

@@ -117,7 +117,7 @@ fn spans(
     out
 }
 
-/// Returns the blockers in at most ` columns` columns; those that do not fit are counted, as in `after #4 #5 +3`.
+/// Returns the blockers in at most `columns` columns; those that do not fit are counted, as in `after #4 #5 +3`.
 fn waits(word: &str, others: &str, columns: usize) -> String {
     let all: Vec<&str> = others.split(' ').collect();
     let form = |shown: usize| {

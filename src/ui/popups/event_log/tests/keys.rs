@@ -125,7 +125,7 @@ fn copied_line_has_time_and_kind() {
     assert_eq!(done, [Effect::Copy(text.into())]);
 }
 
-/// Opens the first line with ` words`.
+/// Opens the first line with `words`.
 fn enter(state: &mut UiState, words: &str) {
     press(state, &format!("esc @ / \"{words}\" enter enter"));
 }

@@ -7,12 +7,12 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::{About, LogLine, Topic};
 use crate::ui::popups::problems::{Problem, Weight};
 
-/// The text of a notice that files cannot be read, and of the notice that they can be read again.
-const UNREADABLE: (&str, &str) = (" cannot be read", " can be read again");
-/// The text of a notice about a damaged file.
+/// The texts by which notices are recognised: files cannot be read, and they can be read again.
+const UNREADABLE_TEXT: (&str, &str) = (" cannot be read", " can be read again");
+/// The word by which a notice about a damaged file is recognised. It must occur in the notices of the stores.
 const DAMAGED: &str = "damaged";
-/// The text of a notice about a merge conflict.
-const CONFLICT: &str = " does not merge into ";
+/// The text by which a notice about a merge conflict is recognised.
+const CONFLICT_TEXT: &str = " does not merge into ";
 
 /// Returns the problems found in the event log.
 pub fn problems(model: &CrewModel) -> Vec<Problem> {
@@ -40,10 +40,12 @@ fn file(model: &CrewModel, line: &LogLine) -> Option<Problem> {
         cause: line.words.clone(),
         help,
     };
-    if let Some((what, _)) = line.words.split_once(UNREADABLE.0) {
+    if let Some((what, _)) = line.words.split_once(UNREADABLE_TEXT.0) {
         let is_over = later(model, line).any(|l| {
             let rest = l.words.strip_prefix(what);
-            rest.is_some_and(|r| r.starts_with(UNREADABLE.0) || r.starts_with(UNREADABLE.1))
+            rest.is_some_and(|r| {
+                r.starts_with(UNREADABLE_TEXT.0) || r.starts_with(UNREADABLE_TEXT.1)
+            })
         });
         return (!is_over).then(|| problem("crewdeck doctor checks the files"));
     }
@@ -53,7 +55,7 @@ fn file(model: &CrewModel, line: &LogLine) -> Option<Problem> {
 }
 
 fn conflict(model: &CrewModel, line: &LogLine) -> Option<Problem> {
-    let (branch, _) = line.words.split_once(CONFLICT)?;
+    let (branch, _) = line.words.split_once(CONFLICT_TEXT)?;
     let name = branch.strip_prefix("wt/")?;
     let is_over = later(model, line).any(|l| {
         l.topic == Topic::Worktree && l.words.contains(branch) && l.words.contains("merged")
@@ -62,8 +64,8 @@ fn conflict(model: &CrewModel, line: &LogLine) -> Option<Problem> {
         return None;
     }
     let mut here = model.board.tasks().filter(|t| t.worktree == name);
-    let is_solved_by_somebody = here.any(|t| t.status != TaskStatus::Completed);
-    let (weight, help) = match (is_solved_by_somebody, &line.about) {
+    let has_resolution_task = here.any(|t| t.status != TaskStatus::Completed);
+    let (weight, help) = match (has_resolution_task, &line.about) {
         (true, _) => (
             Weight::Waits,
             "a task to resolve it is open; {panes.focus_board}, then {board.open} shows the task",

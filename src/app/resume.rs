@@ -87,7 +87,6 @@ mod tests {
     use crate::domain::ids::TaskId;
     use crate::protocol::event::{NoticeLevel, SessionInfo};
     use crate::protocol::{CommandRef, EventKind};
-    use crate::ui::Motion;
     use crate::ui::keymap::Context;
     use jiff::tz::TimeZone;
     use pretty_assertions::assert_eq;
@@ -112,7 +111,7 @@ mod tests {
                 .append(&serde_json::to_string(&event).unwrap())
                 .unwrap();
         }
-        let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
+        let mut state = UiState::new(80, 24, TimeZone::UTC);
         show(dir.path(), "0190aaaa", Timestamp(2.0), &mut state).unwrap();
         assert_eq!(state.contexts(), [Context::Composer, Context::Everywhere]);
     }
@@ -137,7 +136,7 @@ mod tests {
         journal
             .append(&serde_json::to_string(&event).unwrap())
             .unwrap();
-        let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
+        let mut state = UiState::new(80, 24, TimeZone::UTC);
         show(dir.path(), "0190aaaa", Timestamp(2.0), &mut state).unwrap();
         let path = state.journal_path().unwrap();
         assert!(dir.path().join(&path).is_file(), "{path}");

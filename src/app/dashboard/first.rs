@@ -24,8 +24,8 @@ use crate::config::{Decision, ProjectPolicy, ProviderChoice};
 use crate::model::is_local;
 use crate::protocol::event::NoticeLevel;
 use crate::store::GitError;
+use crate::ui::Effect;
 use crate::ui::terminal::Screen;
-use crate::ui::{Effect, MouseOwner};
 use crate::ui::{FirstPage, Weight};
 
 /// Interval between checks whether the cause of a page is gone.
@@ -49,8 +49,8 @@ pub(super) struct RestartState {
     pub(super) said: Option<String>,
     /// A message about what was done before the restart.
     pub(super) done: Option<&'static str>,
-    /// The user's choice of mouse owner.
-    pub(super) mouse: Option<MouseOwner>,
+    /// Whether the user turned mouse capture on or off.
+    pub(super) mouse: Option<bool>,
     /// Digest of the project settings that the user chose to ignore this time.
     pub(super) without: Option<String>,
     /// The signal listeners, so that no signal between two starts is lost.

@@ -3,7 +3,6 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::domain::ids::TaskId;
-use crate::ui::app::MouseOwner;
 use crate::ui::app::Preferences;
 use crate::ui::app::task_form::Field;
 use crate::ui::keymap::Action;
@@ -17,8 +16,8 @@ pub enum Drag {
     Nothing,
     /// The border between two columns.
     Border,
-    /// The background of the task graph, from this cell.
-    Ground(Position),
+    /// The background of a pane, from this cell.
+    Ground(Pane, Position),
     /// The position bar of a replay, in this line.
     Replay(Rect),
     Scrollbar(ScrollTarget, Scrollbar),
@@ -62,8 +61,8 @@ pub enum Hit {
     Row(Pane, usize),
     /// A task of the board.
     Task(TaskId),
-    /// The background of the task graph.
-    Ground,
+    /// The background of a pane, which the mouse can drag.
+    Ground(Pane),
     /// A row of the conversation, counted from the first one in view.
     Talk(usize),
     /// A pane outside its rows.
@@ -89,7 +88,7 @@ pub enum Hit {
 
 /// Whether the screen shows controls that only the mouse can use.
 pub fn has_mouse(prefs: &Preferences) -> bool {
-    prefs.mouse == MouseOwner::Crewdeck
+    prefs.captures_mouse
 }
 
 /// Returns the visible rows of a list with `len` rows from `first` on, each with its index.

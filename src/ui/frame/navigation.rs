@@ -1,10 +1,8 @@
 //! Moves the keyboard focus between panes and conversations.
 
 use crate::domain::ids::Name;
-use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 
@@ -16,7 +14,7 @@ pub fn focus(app: &mut App, pane: Pane) {
     if app.arrangement.zoom.is_some_and(|zoomed| zoomed != pane) {
         app.arrangement.zoom = None;
     }
-    if frame_layout::TABS.contains(&pane) {
+    if Pane::TABS.contains(&pane) {
         app.arrangement.tab = pane;
     }
     app.focus = Focus::Pane(pane);
@@ -36,25 +34,6 @@ pub fn compose(app: &mut App) {
         app.arrangement.zoom = None;
     }
     app.focus = Focus::Composer;
-}
-
-/// Focuses the oldest open request.
-pub fn waiting(app: &mut App) {
-    let Some(oldest) = app.model.requests.at(0).map(|r| r.id.clone()) else {
-        app.say_nothing_waits();
-        return;
-    };
-    if app.is_commenting() {
-        return;
-    }
-    app.popups.clear();
-    if app.selected.request.as_ref() != Some(&oldest) {
-        app.selected.request = Some(oldest);
-        app.selected.request_scroll = 0;
-    }
-    // The user asked for this request, so keys count at once.
-    app.selected.request_since = Timestamp::default();
-    focus(app, Pane::Needs);
 }
 
 /// Shows and focuses the conversation of `agent`.

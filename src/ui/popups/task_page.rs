@@ -11,7 +11,7 @@ use crate::ui::app::App;
 use crate::ui::model::board::index::PolicyContext;
 use crate::ui::model::board::{branches, index, unlocks};
 use crate::ui::model::{CrewModel, board as model_board};
-use crate::ui::panes::board as board_pane;
+use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{age, called, count, dollars, format_time, pad, width as columns, wrap};
 use crate::ui::theme::Theme;
 
@@ -23,6 +23,16 @@ const STEPS_MAX: usize = 40;
 
 /// Columns of the field names.
 const NAMES: usize = 12;
+
+/// Returns the times whose age the page of a task shows.
+pub(in crate::ui) fn ages(model: &CrewModel, id: TaskId) -> Vec<ShownAge> {
+    let Some(task) = model.board.get(id) else {
+        return Vec::new();
+    };
+    let times = [task.created_at, task.updated_at];
+    let times = times.into_iter().chain(model.history.since(task));
+    times.map(ShownAge::at_once).collect()
+}
 
 /// Returns the lines of the page, `width` columns wide.
 pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'static>> {
@@ -48,7 +58,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
         Span::styled(format!("{shape} {words}"), style),
         Span::styled(by, theme.dim),
         Span::styled(
-            match (board_pane::standing_for(app, task).as_str(), here) {
+            match (app.standing_for(task).as_str(), here) {
                 ("", _) => String::new(),
                 (passed, PolicyContext::Done) => format!(", {passed} ago"),
                 (took, _) => format!(", for {took}"),

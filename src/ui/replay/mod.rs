@@ -17,13 +17,6 @@ pub const JUMP: Duration = Duration::from_secs(10);
 /// The allowed speed factors.
 pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.1..=1000.0;
 
-/// Whether the replay runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Motion {
-    Playing,
-    Paused,
-}
-
 /// A recording with a position. All times are relative to its start, with long pauses shortened to [`GAP_MAX`].
 #[derive(Debug)]
 pub struct Player {
@@ -35,7 +28,8 @@ pub struct Player {
     /// The position.
     time: Duration,
     speed: f64,
-    motion: Motion,
+    /// Whether it runs unless it is at the end.
+    is_started: bool,
     /// The wall-clock time of the last call of [`Player::go`].
     looked: Option<Timestamp>,
 }
@@ -59,7 +53,7 @@ impl Player {
             happened: 0,
             time: Duration::ZERO,
             speed: bounded(speed),
-            motion: Motion::Playing,
+            is_started: true,
             looked: None,
         }
     }
@@ -95,12 +89,8 @@ impl Player {
     }
 
     /// Returns whether the replay runs; at the end it is always paused.
-    pub fn motion(&self) -> Motion {
-        if self.happened == self.events.len() {
-            Motion::Paused
-        } else {
-            self.motion
-        }
+    pub fn is_playing(&self) -> bool {
+        self.is_started && self.happened < self.events.len()
     }
 
     /// Returns the events up to the position, oldest first.
@@ -120,10 +110,8 @@ impl Player {
     /// Returns the time until the next event; `None` if there is none or the replay is paused.
     pub fn next_in(&self) -> Option<Duration> {
         let next = self.times.get(self.happened)?;
-        match self.motion {
-            Motion::Paused => None,
-            Motion::Playing => Some(next.saturating_sub(self.time).div_f64(self.speed)),
-        }
+        let left = next.saturating_sub(self.time).div_f64(self.speed);
+        self.is_started.then_some(left)
     }
 
     /// Advances the position to the wall-clock time `now`. Returns the events passed.
@@ -131,7 +119,7 @@ impl Player {
         let before = self.happened;
         let passed = self.looked.map_or(Duration::ZERO, |at| now.since(at));
         self.looked = Some(now);
-        if self.motion() == Motion::Playing {
+        if self.is_playing() {
             let to = self.time + passed.mul_f64(self.speed);
             self.stand_at(to);
         }
@@ -141,25 +129,22 @@ impl Player {
     /// Toggles play and pause; at the end, plays from the start.
     pub fn pause_or_play(&mut self) -> Seek {
         if self.happened == self.events.len() && !self.is_empty() {
-            self.motion = Motion::Playing;
+            self.is_started = true;
             return self.seek(Duration::ZERO);
         }
-        self.motion = match self.motion {
-            Motion::Playing => Motion::Paused,
-            Motion::Paused => Motion::Playing,
-        };
+        self.is_started = !self.is_started;
         Seek::Forward(0)
     }
 
     /// Goes one event forward and pauses.
     pub fn step(&mut self) -> Seek {
-        self.motion = Motion::Paused;
+        self.is_started = false;
         self.happen(self.happened + 1)
     }
 
     /// Goes one event back and pauses.
     pub fn step_back(&mut self) -> Seek {
-        self.motion = Motion::Paused;
+        self.is_started = false;
         self.happen(self.happened.saturating_sub(1))
     }
 

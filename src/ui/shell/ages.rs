@@ -2,68 +2,51 @@
 
 use std::time::Duration;
 
-use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
-use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Text};
-use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::pane::Focus;
 use crate::ui::model::board as model_board;
-use crate::ui::panes::{board, inbox};
-use crate::ui::popups::{problems, thread};
+use crate::ui::popups::{problems, task_page, thread};
+use crate::ui::shell::state::UiState;
 use crate::ui::text::aging::ShownAge;
 
 /// Returns the ages that may be on the screen.
-fn shown(app: &App) -> Vec<ShownAge> {
-    let mut all: Vec<ShownAge> = model_board::under_way(app)
-        .iter()
-        .copied()
-        .map(ShownAge::at_once)
-        .collect();
-    let of_task = |id: TaskId, all: &mut Vec<ShownAge>| {
-        if let Some(task) = app.model.board.get(id) {
-            let times = [task.created_at, task.updated_at];
-            let times = times.into_iter().chain(app.model.history.since(task));
-            all.extend(times.map(ShownAge::at_once));
-        }
-    };
-    if let Some(Popup::Pager(reader)) = app.popups.last() {
-        match reader.text {
-            Text::Task(id) => of_task(id, &mut all),
-            Text::Letter(number) => all.extend(thread::ages(app, number)),
-            Text::Problems => all.extend(problems::ages(app)),
+fn shown(state: &UiState) -> Vec<ShownAge> {
+    let under_way = model_board::under_way(state);
+    let mut all: Vec<ShownAge> = under_way.iter().copied().map(ShownAge::at_once).collect();
+    match state.popups.last() {
+        Some(Popup::Pager(reader)) => match reader.text {
+            Text::Task(id) => all.extend(task_page::ages(state, id)),
+            Text::Letter(number) => all.extend(thread::ages(state, number)),
+            Text::Problems => all.extend(problems::ages(state)),
             Text::Help(_) | Text::Todo(_) | Text::Diff(_) | Text::Skills => {}
-        }
+        },
+        Some(Popup::Peek(pane)) => all.extend(state.panes.get(*pane).preview_ages(state)),
+        Some(_) | None => {}
     }
-    if let Some(Popup::Peek(Pane::Inbox)) = app.popups.last()
-        && let Some((_, peeked)) = inbox::selected_letter(app)
-    {
-        all.extend(thread::ages(app, peeked.number));
-    }
-    if app.focus == Focus::Pane(Pane::Board)
-        && let Some((_, id)) = board::selected(app)
-    {
-        of_task(id, &mut all);
+    if let Focus::Pane(pane) = state.focus {
+        all.extend(state.panes.get(pane).ages(state));
     }
     all.retain(|age| age.since.0 > 0.0);
     all
 }
 
 /// Returns the time until the next age changes; `None` if there are no ages.
-pub(in crate::ui) fn last_for(app: &App) -> Option<Duration> {
-    let left = |age: &ShownAge| age.lasts(app.now);
-    shown(app).iter().map(left).min()
+pub(in crate::ui) fn last_for(state: &UiState) -> Option<Duration> {
+    let left = |age: &ShownAge| age.lasts(state.now);
+    shown(state).iter().map(left).min()
 }
 
 /// Returns whether any age had a different text at `before`.
-pub(in crate::ui) fn read_otherwise(app: &App, before: Timestamp) -> bool {
-    let is_other = |age: &ShownAge| age.reads(before) != age.reads(app.now);
-    shown(app).iter().any(is_other)
+pub(in crate::ui) fn read_otherwise(state: &UiState, before: Timestamp) -> bool {
+    let is_other = |age: &ShownAge| age.reads(before) != age.reads(state.now);
+    shown(state).iter().any(is_other)
 }
 
 #[cfg(test)]
 mod tests {
     use crate::domain::task::TaskStatus;
-    use crate::ui::UiState;
+    use crate::ui::keymap::pane::Pane;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -72,7 +55,7 @@ mod tests {
     use crate::protocol::{Event, EventKind};
     use crate::ui::fixture::letter;
     use crate::ui::update;
-    use crate::ui::{Motion, Msg, next_tick};
+    use crate::ui::{Msg, next_tick};
     use jiff::tz::TimeZone;
     use serde_json::json;
     use std::sync::Arc;
@@ -82,7 +65,7 @@ mod tests {
     /// An idle screen with a task, `passed` seconds after it was started.
     fn at_rest(status: TaskStatus, passed: f64) -> UiState {
         let task = json!({"id": 1, "subject": "A", "status": status, "updated_at": BEGUN});
-        let mut state = UiState::new(120, 40, TimeZone::UTC, Motion::Full);
+        let mut state = UiState::new(120, 40, TimeZone::UTC);
         let kind = EventKind::BoardChanged {
             changed: vec![Arc::new(serde_json::from_value(task).unwrap())],
             removed: vec![],

@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use crate::domain::team::Activity;
-use crate::ui::replay;
+use crate::ui::model::style::SPIN;
 use crate::ui::shell::ages;
 use crate::ui::shell::state::UiState;
-use crate::ui::theme::motion::{Motion, SPIN};
 
 /// Returns the time until the screen next changes without input; `None` if it does not.
 pub fn next_tick(state: &UiState) -> Option<Duration> {
     if let Some(player) = &state.replay
-        && player.motion() == replay::Motion::Paused
+        && !player.is_playing()
     {
         return None;
     }
@@ -25,10 +24,10 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
     };
     let counting = any(Activity::is_busy) || (state.shows_jobs() && state.model.jobs.running() > 0);
     let spinning = any(Activity::is_running);
-    let busy = match state.prefs.motion {
-        Motion::Full if spinning => Some(SPIN),
-        Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),
-        Motion::Full | Motion::Reduced => None,
+    let busy = if spinning {
+        Some(SPIN)
+    } else {
+        counting.then_some(Duration::from_secs(1))
     };
     let call = state.attention.next_in(state.now);
     let ages = ages::last_for(state);

@@ -15,7 +15,6 @@ use crate::protocol::{Command, EventKind};
 use crate::ui::Effect;
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, apply_events, board, busy, name, picture, press, started, team};
-use crate::ui::panes::team as panes_team;
 
 #[test]
 fn team_selection_follows_agent_that_moves_down() {
@@ -23,7 +22,7 @@ fn team_selection_follows_agent_that_moves_down() {
         let mut state = busy(160, 45);
         press(&mut state, &format!("esc 4 {moves}"));
         assert_eq!(
-            panes_team::selected_member(&state),
+            state.panes.team.selected_member(&state),
             Some((0, name("alice")))
         );
         let mut gone = team();
@@ -31,7 +30,7 @@ fn team_selection_follows_agent_that_moves_down() {
         let team = Arc::new(gone);
         apply_events(&mut state, vec![EventKind::TeamChanged { team }]);
         assert_eq!(
-            panes_team::selected_member(&state),
+            state.panes.team.selected_member(&state),
             Some((2, name("alice")))
         );
         // The action does not go to the agent now in that row.
@@ -45,8 +44,8 @@ fn team_selection_follows_agent_that_moves_down() {
 fn finished_subagent_selection_moves_to_parent() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
-    state.selected.member = Some(Name::subagent(&name("bob"), 7));
-    let (_, selected) = panes_team::selected_member(&state).unwrap();
+    state.panes.team.selected = Some(Name::subagent(&name("bob"), 7));
+    let (_, selected) = state.panes.team.selected_member(&state).unwrap();
     assert_eq!(selected, name("bob"));
 }
 
@@ -55,7 +54,7 @@ fn board_selection_keeps_task_then_row() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 g");
     let selected =
-        |state: &crate::ui::UiState| crate::ui::panes::board::selected(state).map(|(_, id)| id);
+        |state: &crate::ui::UiState| state.panes.board.selected(&state).map(|(_, id)| id);
     let first = selected(&state).unwrap();
     // Other tasks are inserted before it.
     let graph = board();
@@ -72,7 +71,7 @@ fn board_selection_keeps_task_then_row() {
     assert_eq!(selected(&state), Some(first));
     // It is removed: the task now in its row is selected, not the first one.
     press(&mut state, "j j");
-    let (row, gone) = crate::ui::panes::board::selected(&state).unwrap();
+    let (row, gone) = state.panes.board.selected(&state).unwrap();
     assert!(row > 0);
     apply_events(
         &mut state,
@@ -81,7 +80,7 @@ fn board_selection_keeps_task_then_row() {
             removed: vec![gone],
         }],
     );
-    let (now, next) = crate::ui::panes::board::selected(&state).unwrap();
+    let (now, next) = state.panes.board.selected(&state).unwrap();
     assert!(now >= row - 1 && next != gone, "{row} {now}");
 }
 
@@ -157,9 +156,9 @@ fn todo_selection_follows_its_item() {
     };
     apply_events(&mut state, vec![list(&["first", "second", "third"])]);
     press(&mut state, "esc 2 g j");
-    assert_eq!(state.selected.todo, Some(1));
+    assert_eq!(state.panes.todo.selected, Some(1));
     apply_events(&mut state, vec![list(&["new", "first", "second", "third"])]);
-    assert_eq!(state.selected.todo, Some(2));
+    assert_eq!(state.panes.todo.selected, Some(2));
 }
 
 #[test]

@@ -10,7 +10,6 @@ use crate::ui::app::task_form::Field;
 use crate::ui::fixture::{busy, name, picture, press};
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::team;
 use crate::ui::shell::hit_test;
 use crate::ui::{Effect, Msg, UiState, update};
 
@@ -76,7 +75,10 @@ fn click_selects_row_and_second_click_opens() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
     click(&mut state, "carol");
-    assert_eq!(team::selected_member(&state), Some((2, name("carol"))));
+    assert_eq!(
+        state.panes.team.selected_member(&state),
+        Some((2, name("carol")))
+    );
     assert!(state.shown.is_lead());
     click(&mut state, "carol");
     assert_eq!(state.shown, name("carol"));
@@ -95,7 +97,7 @@ fn click_selects_row_and_second_click_opens() {
 #[test]
 fn first_click_on_pane_only_focuses() {
     let mut state = busy(160, 45);
-    let (_, first) = team::selected_member(&state).unwrap();
+    let (_, first) = state.panes.team.selected_member(&state).unwrap();
     let at = find(&state, &format!("{first} "));
     let team = crate::ui::shell::layout::layout(&state, state.size)
         .pane(Pane::Team)

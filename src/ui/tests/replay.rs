@@ -10,7 +10,6 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Event, EventKind};
 use crate::ui::fixture::{NOON, blank, busy_events, cells, picture, press};
 use crate::ui::replay::Player;
-use crate::ui::shell::tour::Tour;
 use crate::ui::{
     Effect, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall, update,
 };
@@ -96,7 +95,7 @@ fn as_if_live(mut state: UiState, focus: Focus) -> UiState {
 fn live_replayed_and_restarted_screens_are_equal() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut live = blank(width, height);
-        live.tour = Tour::Dismissed;
+        live.is_tour_hidden = true;
         for event in told() {
             update(&mut live, Msg::Event(event));
         }
@@ -119,7 +118,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
             },
         );
         let mut restarted = blank(width, height);
-        restarted.tour = Tour::Dismissed;
+        restarted.is_tour_hidden = true;
         recall(&mut restarted, None, &recorded());
         let theme = Theme::default();
         for (way, state) in [("steps", steps), ("jumps", jumps), ("played", played)] {

@@ -4,15 +4,15 @@ use crate::domain::ids::TaskId;
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup::{Confirmation, Popup};
 use crate::ui::app::{App, popup};
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
-use crate::ui::panes::board;
 
 /// Asks for confirmation to merge the branch of the selected task, if it can be merged.
-pub fn ask(app: &mut App) {
-    let Some((_, id)) = board::selected(app) else {
+pub fn ask(app: &mut App, selected: Option<TaskId>) {
+    let Some(id) = selected else {
         app.say_no_task();
         return;
     };
@@ -21,7 +21,7 @@ pub fn ask(app: &mut App) {
         return;
     }
     // The board may change while the dialog is open; this keeps the selection on the task.
-    app.selected.task = Some(id);
+    app.ask_panes(PaneRequest::SelectTask(id));
     popup::push(app, Popup::Confirm(Confirmation::Merge(id)));
 }
 

@@ -19,7 +19,6 @@ use crate::ui::app::popup::{CommentDialog, Confirmation, Popup, WorktreeCheck};
 use crate::ui::keymap::Action;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
-use crate::ui::panes::board;
 use crate::ui::text::wrap;
 use crate::ui::widgets::area;
 use crate::ui::widgets::area::{centered, low};
@@ -289,11 +288,11 @@ fn force(model: &CrewModel, name: &Name) -> String {
 
 /// Returns the selected task, or the task of an open merge dialog, if it has a worktree. Otherwise says why it has
 /// none.
-pub fn with_worktree(app: &mut App) -> Option<TaskId> {
+pub fn with_worktree(app: &mut App, selected: Option<TaskId>) -> Option<TaskId> {
     if let Some(Popup::Confirm(Confirmation::Merge(id))) = app.popups.last() {
         return Some(*id);
     }
-    let Some((_, id)) = board::selected(app) else {
+    let Some(id) = selected else {
         app.say_no_task();
         return None;
     };
@@ -306,8 +305,8 @@ pub fn with_worktree(app: &mut App) -> Option<TaskId> {
 }
 
 /// Requests the diff of the selected task's branch.
-pub fn ask_diff(app: &mut App, out: &mut Vec<Effect>) {
-    if let Some(task) = with_worktree(app) {
+pub fn ask_diff(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
+    if let Some(task) = with_worktree(app, selected) {
         out.push(Effect::Command(Command::ShowDiff { task }));
     }
 }

@@ -7,33 +7,37 @@ use crate::domain::worktree::Losses;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::effect::Effect;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup::{Confirmation, Popup, WorktreeCheck};
+use crate::ui::app::task_rules::{TaskAction, owner, owner_is_here, why_no_removal, why_not};
 use crate::ui::app::{App, popup};
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
-use crate::ui::panes::board;
-use crate::ui::panes::board::Hand;
 use crate::ui::popups::confirm;
 
 /// Returns the selected task and its owner if the user may act on it; otherwise says why not.
-fn selected(app: &mut App, hand: Hand) -> Option<(TaskId, Option<Name>)> {
-    let Some((_, id)) = board::selected(app) else {
+fn selected(
+    app: &mut App,
+    selected: Option<TaskId>,
+    action: TaskAction,
+) -> Option<(TaskId, Option<Name>)> {
+    let Some(id) = selected else {
         app.say_no_task();
         return None;
     };
     let task = app.model.board.get(id)?;
-    let owner = board::owner(task);
-    match board::why_not(app, task, hand) {
+    let owner = owner(task);
+    match why_not(app, task, action) {
         Some(why) => {
             app.say_why(why, move |app| {
                 let task = app.model.board.get(id)?;
-                board::why_not(app, task, hand)
+                why_not(app, task, action)
             });
             None
         }
         None => {
             // The board may change before the action is done; this keeps the selection on the task.
-            app.selected.task = Some(id);
+            app.ask_panes(PaneRequest::SelectTask(id));
             Some((id, owner))
         }
     }
@@ -45,8 +49,8 @@ fn wish(app: &mut App, words: String, wish: TaskCommand, out: &mut Vec<Effect>) 
 }
 
 /// Claims the selected task.
-pub fn claim(app: &mut App, out: &mut Vec<Effect>) {
-    if let Some((task, _)) = selected(app, Hand::Claim) {
+pub fn claim(app: &mut App, task: Option<TaskId>, out: &mut Vec<Effect>) {
+    if let Some((task, _)) = selected(app, task, TaskAction::Claim) {
         wish(
             app,
             format!("Claiming {task}…"),
@@ -57,11 +61,11 @@ pub fn claim(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 /// Releases the selected task; asks for confirmation if a running teammate owns it.
-pub fn release(app: &mut App, out: &mut Vec<Effect>) {
-    let Some((task, Some(from))) = selected(app, Hand::Release) else {
+pub fn release(app: &mut App, task: Option<TaskId>, out: &mut Vec<Effect>) {
+    let Some((task, Some(from))) = selected(app, task, TaskAction::Release) else {
         return;
     };
-    if !from.is_user() && board::owner_is_here(app, &from) {
+    if !from.is_user() && owner_is_here(app, &from) {
         popup::push(app, Popup::Confirm(Confirmation::Release { task, from }));
     } else {
         release_now(app, task, from, out);
@@ -75,8 +79,8 @@ pub fn release_now(app: &mut App, task: TaskId, from: Name, out: &mut Vec<Effect
 }
 
 /// Completes the selected task; asks for confirmation if it has no owner.
-pub fn complete(app: &mut App, out: &mut Vec<Effect>) {
-    match selected(app, Hand::Complete) {
+pub fn complete(app: &mut App, task: Option<TaskId>, out: &mut Vec<Effect>) {
+    match selected(app, task, TaskAction::Complete) {
         None => {}
         Some((task, None)) => {
             popup::push(app, Popup::Confirm(Confirmation::Complete(task)));
@@ -96,8 +100,8 @@ pub fn complete_now(app: &mut App, task: TaskId, out: &mut Vec<Effect>) {
 }
 
 /// Copies the path of the selected task's worktree.
-pub fn copy_place(app: &mut App, out: &mut Vec<Effect>) {
-    let Some(id) = confirm::with_worktree(app) else {
+pub fn copy_place(app: &mut App, task: Option<TaskId>, out: &mut Vec<Effect>) {
+    let Some(id) = confirm::with_worktree(app, task) else {
         return;
     };
     let task = app.model.board.get(id);
@@ -121,12 +125,12 @@ fn path(model: &CrewModel, task: &Task) -> String {
 }
 
 /// Checks what removing the selected task's worktree would lose, before the confirmation.
-pub fn ask_removal(app: &mut App, out: &mut Vec<Effect>) {
-    let Some(task) = confirm::with_worktree(app) else {
+pub fn ask_removal(app: &mut App, task: Option<TaskId>, out: &mut Vec<Effect>) {
+    let Some(task) = confirm::with_worktree(app, task) else {
         return;
     };
-    if let Some(why) = board::why_no_removal(app, task) {
-        app.say_why(why, move |app| board::why_no_removal(app, task));
+    if let Some(why) = why_no_removal(app, task) {
+        app.say_why(why, move |app| why_no_removal(app, task));
         return;
     }
     app.say(
@@ -181,9 +185,9 @@ pub fn settle(app: &mut App) {
         };
         match question {
             Confirmation::Release { task, from } => {
-                Some((*task, Hand::Release, Some(from.clone())))
+                Some((*task, TaskAction::Release, Some(from.clone())))
             }
-            Confirmation::Complete(task) => Some((*task, Hand::Complete, None)),
+            Confirmation::Complete(task) => Some((*task, TaskAction::Complete, None)),
             Confirmation::Quit
             | Confirmation::Force(_)
             | Confirmation::Merge(_)
@@ -192,16 +196,16 @@ pub fn settle(app: &mut App) {
             | Confirmation::ApproveSettings => None,
         }
     });
-    let Some((id, hand, from)) = asked else {
+    let Some((id, action, from)) = asked else {
         return;
     };
     let why = match app.model.board.get(id) {
         None => Some(format!("{id} is no longer on the board.")),
         Some(task) => {
-            let owner = board::owner(task);
+            let owner = owner(task);
             let is_other = owner.as_ref().map(Name::as_str) != from.as_ref().map(Name::as_str);
             let other = || format!("{id} now has another owner.");
-            board::why_not(app, task, hand).or_else(|| is_other.then(other))
+            why_not(app, task, action).or_else(|| is_other.then(other))
         }
     };
     if let Some(why) = why {

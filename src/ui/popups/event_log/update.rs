@@ -2,6 +2,7 @@
 
 use crate::domain::ids::Name;
 use crate::protocol::event::NoticeLevel;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup::{LogView, Popup, Text};
 use crate::ui::app::{App, popup};
 use crate::ui::frame::navigation;
@@ -104,8 +105,7 @@ pub fn show(app: &mut App) {
         About::Request(id, target) => {
             if app.model.requests.get(&id).is_some() {
                 app.popups.clear();
-                app.selected.request = Some(id);
-                app.selected.request_scroll = 0;
+                app.ask_panes(PaneRequest::ShowRequest(id));
                 navigation::focus(app, Pane::Needs);
             } else {
                 agent(app, &target);

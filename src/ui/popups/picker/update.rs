@@ -1,15 +1,17 @@
 //! Opens pickers and takes what is selected in them.
 
+use crate::domain::ids::RequestId;
+use crate::domain::permission::PermissionScope;
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup::{Choice, Popup, push};
 use crate::ui::frame::navigation;
 use crate::ui::frame::pick::PickEffect;
 use crate::ui::keymap::Action;
 use crate::ui::model::Models;
-use crate::ui::panes::needs;
 use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::themes;
 use crate::ui::transcript::Portion;
@@ -60,7 +62,7 @@ pub fn choose(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         }
         (Choice::Scopes(id), Some(PickEffect::Allow(scope))) => {
             app.popups.pop();
-            needs::update::allow(app, &id, scope, out);
+            allow(app, &id, scope, out);
             None
         }
         (Choice::Rules, Some(PickEffect::TakeBack(rule))) => {
@@ -113,4 +115,16 @@ pub fn models(app: &mut App, out: &mut Vec<Effect>) {
 /// Opens the list of session permissions.
 pub fn rules(app: &mut App) {
     push(app, Popup::choose(Choice::Rules));
+}
+
+/// Approves a permission request and everything in `scope` until crewdeck exits.
+fn allow(app: &mut App, id: &RequestId, scope: PermissionScope, out: &mut Vec<Effect>) {
+    if app.model.requests.get(id).is_none() {
+        app.say(NoticeLevel::Info, "This request is already closed.");
+    } else if !app.model.requests.is_answered(id) {
+        app.ask_panes(PaneRequest::SelectRequest(id.clone()));
+        app.model.requests.answer(id);
+        let request = id.clone();
+        out.push(Effect::Command(Command::Allow { request, scope }));
+    }
 }

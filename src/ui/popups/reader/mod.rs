@@ -15,7 +15,6 @@ use crate::ui::app::App;
 use crate::ui::app::popup::{Pager, Popup, Text, push};
 use crate::ui::diff::{PageRow, Spot, page};
 use crate::ui::model::style;
-use crate::ui::panes::todo;
 use crate::ui::popups::help::Entry;
 use crate::ui::popups::{help, problems, reader, skills, task_page, thread};
 use crate::ui::text::wrap;
@@ -194,7 +193,7 @@ fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
 
 /// Returns the full text of a todo item.
 fn todo(app: &App, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let Some(item) = todo::todo(app).get(at) else {
+    let Some(item) = app.shown_todo().get(at) else {
         return vec![plain("This item is no longer on the list.", theme.dim)];
     };
     let (shape, style) = style::todo(item.status, theme);

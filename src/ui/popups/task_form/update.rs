@@ -5,13 +5,14 @@ use crate::protocol::Command;
 use crate::protocol::event::{NoticeLevel, UserAction};
 use crate::ui::app::Preferences;
 use crate::ui::app::effect::Effect;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup::Popup;
 use crate::ui::app::task_form::TaskForm;
+use crate::ui::app::task_rules::why_no_edit;
 use crate::ui::app::{App, popup};
 use crate::ui::keymap::direction::Way;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::board;
 
 /// Returns the form if it is the top popup.
 pub fn form(app: &mut App) -> Option<&mut TaskForm> {
@@ -38,16 +39,16 @@ pub fn add(app: &mut App) {
 }
 
 /// Opens the form for the selected task, or the draft of its edit.
-pub fn edit(app: &mut App) {
-    let Some((_, id)) = board::selected(app) else {
+pub fn edit(app: &mut App, selected: Option<TaskId>) {
+    let Some(id) = selected else {
         app.say_no_task();
         return;
     };
-    if let Some(why) = board::why_no_edit(app, id) {
-        app.say_why(why, move |app| board::why_no_edit(app, id));
+    if let Some(why) = why_no_edit(app, id) {
+        app.say_why(why, move |app| why_no_edit(app, id));
         return;
     }
-    app.selected.task = Some(id);
+    app.ask_panes(PaneRequest::SelectTask(id));
     let board = app.model.board.clone();
     open(app, Some(id), || {
         board.get(id).map_or_else(TaskForm::new, TaskForm::for_task)
@@ -100,8 +101,7 @@ pub fn take(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 /// Adds or removes the task selected on the board as a blocker.
-pub fn turn_wait(app: &mut App) {
-    let selected = board::selected(app).map(|(_, id)| id);
+pub fn turn_wait(app: &mut App, selected: Option<TaskId>) {
     let Some(form) = form(app) else { return };
     match selected {
         None => form.error = "there are no other tasks yet".into(),
@@ -120,7 +120,7 @@ pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
         UserAction::Claimed | UserAction::Released { .. } | UserAction::Completed => return,
     };
     if app.input.task_forms.take_answered(id).is_some() {
-        app.selected.task = Some(task);
+        app.ask_panes(PaneRequest::SelectTask(task));
         app.say(NoticeLevel::Info, words);
     }
 }

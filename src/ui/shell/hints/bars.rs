@@ -8,7 +8,6 @@ use crate::ui::app::App;
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::pane_key;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes;
 use crate::ui::popups::feature::feature;
 use crate::ui::shell::hints::{Hint, Urgency, hints};
 use crate::ui::shell::state::UiState;
@@ -102,55 +101,38 @@ pub fn hint_line(state: &UiState, row: Rect) -> Vec<Target<Hint>> {
     place(row, shown)
 }
 
-/// Whether tabs show counts, which needs enough width.
-#[derive(Clone, Copy)]
-enum Counts {
-    Shown,
-    Hidden,
-}
-
 /// Returns the tabs of the panes that share one area, with their labels.
 pub fn tab_line(
-    app: &App,
+    state: &UiState,
     layout: &Layout,
     row: Rect,
     offered: &[Pane],
 ) -> Vec<Target<(Pane, String)>> {
-    let label = |pane: Pane, counts: Counts| {
+    let label = |pane: Pane, has_count: bool| {
         let mark = if layout.pane(pane).is_some() {
             "▸"
         } else {
             " "
         };
-        let count = match counts {
-            Counts::Shown => panes::feature::feature(pane).tab_count(app),
-            Counts::Hidden => String::new(),
+        let count = if has_count {
+            state.panes.get(pane).tab_count(state)
+        } else {
+            String::new()
         };
         format!(
             "{mark}{} {}{count} ",
-            pane_key(&app.prefs, pane),
-            tab_title(pane)
+            pane_key(&state.prefs, pane),
+            pane.tab_title()
         )
     };
-    let labels = |counts| offered.iter().map(move |p| label(*p, counts));
-    let wide: usize = labels(Counts::Shown).map(|l| width(&l)).sum();
-    let counts = if wide < usize::from(row.width) {
-        Counts::Shown
-    } else {
-        Counts::Hidden
-    };
-    let tabs = offered.iter().copied().zip(labels(counts));
+    let labels = |have_counts| offered.iter().map(move |p| label(*p, have_counts));
+    let wide: usize = labels(true).map(|l| width(&l)).sum();
+    let have_counts = wide < usize::from(row.width);
+    let tabs = offered.iter().copied().zip(labels(have_counts));
     place(
         row,
         tabs.map(|(pane, label)| (width(&label), (pane, label))),
     )
-}
-
-fn tab_title(pane: Pane) -> &'static str {
-    match pane {
-        Pane::Needs => "Needs",
-        Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox => pane.title(),
-    }
 }
 
 /// Returns the hint that hides the tour line, at the end of that line, or `None` if there is no line or no room.

@@ -1,13 +1,13 @@
 //! Hint labels that depend on the state of the screen. Pure.
 
-use crate::ui::app::App;
+use crate::ui::app::answering;
 use crate::ui::app::popup::Popup;
+use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding};
-use crate::ui::panes::lead::answering;
-use crate::ui::panes::{board, needs};
 use crate::ui::popups::feature::feature;
 use crate::ui::popups::reader::text_search;
+use crate::ui::shell::state::UiState;
 
 /// The label of `Back` in a filtered list.
 pub const CLEAR_FILTER: &str = "clear filter";
@@ -15,7 +15,8 @@ pub const CLEAR_FILTER: &str = "clear filter";
 pub const END_SEARCH: &str = "end search";
 
 /// Returns the label of `binding` in the current state.
-pub fn words(app: &App, binding: &KeyBinding) -> String {
+pub fn words(state: &UiState, binding: &KeyBinding) -> String {
+    let app = &state.app;
     let action = binding.action;
     let is_closing_view = app.arrangement.zoom.is_some() || !app.shown.is_lead();
     if action == Action::Waiting {
@@ -24,13 +25,16 @@ pub fn words(app: &App, binding: &KeyBinding) -> String {
             n => format!("{n} need you"),
         };
     }
-    if let Some(words) = answer_words(app, binding) {
-        return words.into();
+    let mut panes = Pane::ALL.into_iter().map(|pane| state.panes.get(pane));
+    if let Some(words) = panes.find_map(|pane| pane.hint(state, binding)) {
+        return words;
     }
-    if action == Action::TurnWait
-        && let Some((_, id)) = board::selected(app)
+    if binding.context == Context::Comment
+        && action == Action::Accept
+        && let Some(Popup::Comment(comment)) = app.popups.last()
+        && app.model.requests.is_question(&comment.request)
     {
-        return format!("wait for {id}");
+        return "send".into();
     }
     // In a dialog, hints have the same labels as its buttons.
     let asks = [Context::TaskForm, Context::Confirm, Context::Leave];
@@ -72,7 +76,7 @@ pub fn words(app: &App, binding: &KeyBinding) -> String {
         return END_SEARCH.into();
     }
     if action == Action::Back && binding.context == Context::Panes {
-        if app.filters.of(app.focus.pane()).is_some() {
+        if state.focused().filter().is_some_and(ListFilter::is_set) {
             return CLEAR_FILTER.into();
         }
         let agent = app.model.agents.get(&app.shown);
@@ -85,27 +89,4 @@ pub fn words(app: &App, binding: &KeyBinding) -> String {
         }
     }
     binding.hint.into()
-}
-
-/// Returns the label for a question, which is answered or declined instead of approved or rejected.
-fn answer_words(app: &App, binding: &KeyBinding) -> Option<&'static str> {
-    let id = if let Some(Popup::Comment(comment)) = app.popups.last() {
-        Some(&comment.request)
-    } else if app.is_in_panes() {
-        needs::selected_request(app).map(|(_, r)| &r.id)
-    } else {
-        None
-    };
-    if !id.is_some_and(|id| app.model.requests.is_question(id)) {
-        return None;
-    }
-    let words = [
-        (Context::Comment, Action::Accept, "send"),
-        (Context::In(Pane::Needs), Action::Reject, "decline"),
-        (Context::In(Pane::Needs), Action::Comment, "answer"),
-    ];
-    let found = words
-        .iter()
-        .find(|(context, action, _)| *context == binding.context && *action == binding.action);
-    found.map(|(_, _, words)| *words)
 }

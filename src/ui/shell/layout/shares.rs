@@ -17,16 +17,8 @@ const STEP: u16 = 4;
 pub struct Content {
     /// Rows of the whole content.
     pub rows: usize,
-    pub keys: Keys,
-}
-
-/// Whether a pane has the focus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keys {
-    /// It has the focus and may grow.
-    Here,
-    /// Another pane has the focus.
-    Elsewhere,
+    /// Whether the pane has the focus and may grow.
+    pub has_focus: bool,
 }
 
 /// The heights of board, team and inbox.
@@ -40,9 +32,12 @@ pub struct Rows {
 /// Divides a column: the team gets the rows it needs up to a third, the inbox 30 %, the board the rest. The focused list
 /// may grow to half of the column.
 pub fn column(height: u16, tasks: usize, team: Content, letters: Content) -> Rows {
-    let grown = |base: u16, content: Content| match content.keys {
-        Keys::Here => framed(content.rows).min(height / 2).max(base),
-        Keys::Elsewhere => base,
+    let grown = |base: u16, content: Content| {
+        if content.has_focus {
+            framed(content.rows).min(height / 2).max(base)
+        } else {
+            base
+        }
     };
     let team = grown(strip(height, team.rows), team);
     let inbox = match letters.rows {
@@ -89,37 +84,36 @@ mod tests {
 
     use super::*;
 
-    fn shared(height: u16, tasks: usize, team: (usize, Keys), letters: (usize, Keys)) -> [u16; 3] {
-        let content = |(rows, keys)| Content { rows, keys };
+    fn shared(height: u16, tasks: usize, team: (usize, bool), letters: (usize, bool)) -> [u16; 3] {
+        let content = |(rows, has_focus)| Content { rows, has_focus };
         let Rows { board, team, inbox } = column(height, tasks, content(team), content(letters));
         [board, team, inbox]
     }
 
     #[test]
     fn column_is_divided_by_content_and_focus() {
-        use Keys::{Elsewhere, Here};
         let cases = [
             // All panes are empty.
-            (40, 0, (0, Elsewhere), (0, Elsewhere), [32, 4, 4]),
+            (40, 0, (0, false), (0, false), [32, 4, 4]),
             // The board gets the rows that the others do not need.
-            (40, 8, (0, Elsewhere), (0, Elsewhere), [32, 4, 4]),
-            (40, 8, (3, Elsewhere), (0, Elsewhere), [30, 6, 4]),
-            (40, 8, (3, Elsewhere), (1, Elsewhere), [22, 6, 12]),
+            (40, 8, (0, false), (0, false), [32, 4, 4]),
+            (40, 8, (3, false), (0, false), [30, 6, 4]),
+            (40, 8, (3, false), (1, false), [22, 6, 12]),
             // More messages or tasks change nothing.
-            (40, 90, (4, Elsewhere), (99, Elsewhere), [22, 6, 12]),
+            (40, 90, (4, false), (99, false), [22, 6, 12]),
             // A large team gets up to a third, with the focus up to half.
-            (40, 8, (5, Elsewhere), (9, Elsewhere), [18, 10, 12]),
-            (40, 8, (50, Elsewhere), (9, Elsewhere), [15, 13, 12]),
-            (40, 8, (50, Here), (9, Elsewhere), [8, 20, 12]),
-            (40, 8, (3, Here), (9, Elsewhere), [22, 6, 12]),
+            (40, 8, (5, false), (9, false), [18, 10, 12]),
+            (40, 8, (50, false), (9, false), [15, 13, 12]),
+            (40, 8, (50, true), (9, false), [8, 20, 12]),
+            (40, 8, (3, true), (9, false), [22, 6, 12]),
             // The inbox with the focus.
-            (40, 8, (3, Elsewhere), (99, Here), [14, 6, 20]),
-            (40, 8, (3, Elsewhere), (9, Here), [22, 6, 12]),
+            (40, 8, (3, false), (99, true), [14, 6, 20]),
+            (40, 8, (3, false), (9, true), [22, 6, 12]),
             // Messages without tasks.
-            (40, 0, (3, Elsewhere), (9, Elsewhere), [4, 6, 30]),
+            (40, 0, (3, false), (9, false), [4, 6, 30]),
             // Too few rows: the board comes first.
-            (12, 8, (9, Elsewhere), (9, Elsewhere), [6, 4, 2]),
-            (3, 8, (9, Elsewhere), (9, Elsewhere), [0, 3, 0]),
+            (12, 8, (9, false), (9, false), [6, 4, 2]),
+            (3, 8, (9, false), (9, false), [0, 3, 0]),
         ];
         for (height, tasks, team, letters, expected) in cases {
             let found = shared(height, tasks, team, letters);

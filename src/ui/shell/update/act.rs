@@ -7,23 +7,22 @@ use crate::ui::app::popup::{Popup, Text, push};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Way;
+use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::lead::complete_update::Accepted;
-use crate::ui::panes::{board, needs};
-use crate::ui::popups::confirm::{merge, task_actions};
+use crate::ui::popups::confirm::merge;
 use crate::ui::popups::picker::update as picker_update;
 use crate::ui::popups::reader::update as reader_update;
-use crate::ui::popups::{confirm, costs, event_log, jobs, reader, task_form, themes};
+use crate::ui::popups::{costs, event_log, jobs, reader, task_form, themes};
 use crate::ui::replay::Player;
-use crate::ui::shell::peek;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{
-    areas, compose, find, first, movement, popups, replay, screen, todo,
-};
+use crate::ui::shell::update::{compose, find, first, movement, popups, replay, screen, todo};
+use crate::ui::shell::{layout, peek};
 
 /// Runs `action`.
 #[allow(clippy::too_many_lines)] // every action, once
 pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
+    state.pass_pane_requests();
     let refused = state.role.refuses(action);
     let refused = refused.or_else(|| first::refuses(state, action));
     if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
@@ -54,7 +53,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         Action::Open => popups::open(state),
         Action::Filter => popups::filter(state),
         Action::Accept => {
-            let next = match complete_update::take(state) {
+            let next = match complete_update::take(&mut state.panes.lead, &mut state.app) {
                 Accepted::Command(action) => Some(action),
                 Accepted::Name => None,
                 Accepted::Nothing => popups::accept(state, out),
@@ -62,22 +61,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
             if let Some(next) = next {
                 act(state, next, out);
             }
-        }
-        Action::TurnBoard => {
-            let area = areas::board_area(state);
-            board::update::turn(state, area);
-        }
-        Action::Pan(toward) => {
-            let area = areas::board_area(state);
-            board::update::pan(state, area, toward);
-        }
-        Action::ZoomIn => {
-            let (area, zoom) = (areas::board_area(state), state.board_view.camera.zoom);
-            board::update::zoom(state, area, zoom.nearer());
-        }
-        Action::ZoomOut => {
-            let (area, zoom) = (areas::board_area(state), state.board_view.camera.zoom);
-            board::update::zoom(state, area, zoom.farther());
         }
         Action::Copy => popups::copy(state, out),
         Action::CopyMenu => find::copy_menu(state),
@@ -88,7 +71,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         Action::PrevPrompt => find::prompt(state, Way::Back),
         Action::NextFile => reader::update::file(state, Way::Forward),
         Action::PrevFile => reader::update::file(state, Way::Back),
-        Action::Waiting => navigation::waiting(state),
+        Action::Waiting => movement::waiting(state),
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),
         Action::NextPane => movement::cycle(state, Way::Forward),
         Action::PrevPane => movement::cycle(state, Way::Back),
@@ -106,7 +89,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
                 act(state, next, out);
             }
         }
-        Action::Complete => complete_update::put_in(state),
+        Action::Complete => complete_update::put_in(&mut state.panes.lead, &mut state.app),
         Action::Newline => compose::newline(state),
         Action::Older => {
             let width = compose::width(state);
@@ -118,38 +101,10 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         }
         Action::DeleteToStart => compose::delete_to_start(state),
         Action::EditOutside => drafts::edit_outside(state, out),
-        Action::Approve => {
-            let area = areas::needs_area(state);
-            needs::update::approve(state, area, out);
-        }
-        Action::ApproveForTeam => {
-            let area = areas::needs_area(state);
-            needs::update::choose_scope(state, area);
-        }
         Action::Rules => picker_update::rules(state),
-        Action::Reject => {
-            let area = areas::needs_area(state);
-            needs::update::reject(state, area, out);
-        }
-        Action::Comment => needs::update::comment(state),
-        Action::Claim => task_actions::claim(state, out),
-        Action::Release => task_actions::release(state, out),
-        Action::CompleteTask => task_actions::complete(state, out),
-        Action::RemoveTree => task_actions::ask_removal(state, out),
-        Action::CopyPlace => task_actions::copy_place(state, out),
-        Action::AddTask => task_form::update::add(state),
-        Action::EditTask => task_form::update::edit(state),
         Action::NextField => task_form::update::turn(state, Way::Forward),
         Action::PrevField => task_form::update::turn(state, Way::Back),
-        Action::TurnWait => task_form::update::turn_wait(state),
-        Action::Merge => merge::ask(state),
         Action::MergeAll => merge::all(state, out),
-        Action::Diff => confirm::ask_diff(state, out),
-        Action::EditComment => needs::update::edit_comment(state, out),
-        Action::Choose(number) => needs::update::choose(state, number, out),
-        Action::AskShutdown => needs::update::ask_shutdown(state, out),
-        Action::Force => needs::update::force(state),
-        Action::Nudge => needs::update::nudge(state, out),
         Action::StartDemo
         | Action::LookAgain
         | Action::MakeRepository
@@ -157,7 +112,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         | Action::WithoutSettings => {
             first::take_up(state, action, out);
         }
-        Action::DismissTour => state.tour = state.tour.turned(),
+        Action::DismissTour => state.is_tour_hidden = !state.is_tour_hidden,
         Action::PauseOrPlay => replay::turn(state, Player::pause_or_play),
         Action::Step => replay::turn(state, Player::step),
         Action::StepBack => replay::turn(state, Player::step_back),
@@ -167,5 +122,17 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         Action::Slower => replay::speed(state, Player::slower),
         Action::Suspend => out.push(Effect::Suspend),
         Action::Quit => out.push(Effect::Quit),
+        _ => in_its_pane(state, action, out),
+    }
+}
+
+/// Runs an action that only one pane has.
+fn in_its_pane(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
+    let layout = layout::layout(state, state.size);
+    for pane in Pane::ALL {
+        let feature = state.panes.get_mut(pane);
+        if feature.act(&mut state.app, layout.pane(pane), action, out) {
+            break;
+        }
     }
 }

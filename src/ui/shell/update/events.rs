@@ -8,7 +8,6 @@ use crate::domain::request::{Approver, Request};
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{NoticeLevel, SessionInfo};
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::App;
@@ -17,7 +16,6 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::board::index::PolicyContext;
 use crate::ui::model::{CrewModel, MODELS_MAX, Models, costs, sentence};
-use crate::ui::panes::needs;
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::confirm::{merge, task_actions};
 use crate::ui::popups::reader::update as reader_update;
@@ -191,7 +189,6 @@ fn agent_event(model: &mut CrewModel, agent: &Name, event: &Event) {
 }
 
 fn request_changed(state: &mut UiState, request: &Request) {
-    let before = needs::selected_request(state).map(|(_, r)| r.id.clone());
     let known = state.model.requests.get(&request.id).is_some();
     state.model.requests.changed(request);
     let waits = state.model.requests.get(&request.id).is_some();
@@ -201,23 +198,11 @@ fn request_changed(state: &mut UiState, request: &Request) {
         let words = sentence::request(request);
         state.attention.push(NotifyKind::Needs, words, state.now);
     }
-    let after = needs::selected_request(state).map(|(_, r)| r.id.clone());
-    if before != after {
-        state.selected.request.clone_from(&after);
-        state.selected.request_scroll = 0;
-        // If no card was visible and another pane had focus, no key can be meant for an earlier card.
-        let is_another = before.is_some() || state.focus == Focus::Pane(Pane::Needs);
-        state.selected.request_since = if is_another {
-            state.now
-        } else {
-            Timestamp::default()
-        };
-    }
     if !waits {
         close_comment(state, request);
         answers::closed(state, request);
     }
-    if after.is_none()
+    if state.model.requests.is_empty()
         && state.focus == Focus::Pane(Pane::Needs)
         && state.keys.before_needs.is_some()
     {

@@ -2,15 +2,13 @@
 
 use crate::domain::ids::JobId;
 use crate::protocol::EventKind;
-use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, Popup, Text};
 use crate::ui::frame::pick::PickEffect;
-use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::board::index;
-use crate::ui::panes::{board, team, todo};
+use crate::ui::keymap::pane::Pane;
 use crate::ui::popups::costs;
 use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::picker::rows::model_in_use;
+use crate::ui::shell::state::UiState;
 
 /// The selection before an event.
 #[derive(Debug, Default)]
@@ -18,36 +16,21 @@ pub struct Selection {
     /// The selected item of a picker.
     pick: Option<PickEffect>,
     job: Option<JobId>,
-    /// The texts of the selected and of the opened todo item.
-    todo: [Option<String>; 2],
-    /// The selected row of the board.
-    task_row: Option<usize>,
+    /// The text of the opened todo item.
+    todo: Option<String>,
 }
 
 /// Returns the current selection; `None` for deltas of answers and outputs, which change no list.
-pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
+pub fn before(state: &mut UiState, event: &EventKind) -> Option<Selection> {
     if event.is_delta() {
         return None;
     }
-    // No explicit selection means the first row; pin the item that is there now.
-    match app.focus {
-        Focus::Pane(Pane::Team) if app.selected.member.is_none() => {
-            app.selected.member = team::selected_member(app).map(|(_, name)| name);
-        }
-        Focus::Pane(Pane::Board) if app.selected.task.is_none() => {
-            app.selected.task = board::selected(app).map(|(_, id)| id);
-        }
-        Focus::Pane(_) | Focus::Composer => {}
+    for pane in Pane::ALL {
+        state.panes.get_mut(pane).before_event(&state.app, event);
     }
+    let app = &mut state.app;
     costs::update::pin(app);
-    let todo = |at: usize| Some(todo::todo(app).get(at)?.text.clone());
-    let mut out = Selection {
-        todo: [app.selected.todo.and_then(todo), None],
-        ..Selection::default()
-    };
-    if let (EventKind::BoardChanged { .. }, Some(_)) = (event, app.selected.task) {
-        out.task_row = board::selected(app).map(|(row, _)| row);
-    }
+    let mut out = Selection::default();
     match app.popups.last() {
         Some(Popup::Picker(picker)) => {
             let picks = picker_rows::picker_rows(app, picker);
@@ -58,7 +41,7 @@ pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
         }
         Some(Popup::Pager(reader)) => {
             if let Text::Todo(at) = reader.text {
-                out.todo[1] = todo(at);
+                out.todo = app.shown_todo().get(at).map(|item| item.text.clone());
             }
         }
         Some(_) | None => {}
@@ -67,16 +50,16 @@ pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
 }
 
 /// Restores the selection. A removed item is replaced by the one now in its row.
-pub fn after(app: &mut App, before: Option<Selection>) {
+pub fn after(state: &mut UiState, before: Option<Selection>) {
     let Some(before) = before else { return };
-    let [selected, read] = before.todo.map(|text| {
-        let text = text?;
-        todo::todo(app).iter().position(|item| item.text == text)
-    });
-    app.selected.todo = selected.or(app.selected.todo);
-    if let Some(row) = before.task_row {
-        keep_task_row(app, row);
+    for pane in Pane::ALL {
+        state.panes.get_mut(pane).after_event(&state.app);
     }
+    let app = &mut state.app;
+    let read = before.todo.and_then(|text| {
+        let mut items = app.shown_todo().iter();
+        items.position(|item| item.text == text)
+    });
     let at = match app.popups.last() {
         Some(Popup::Picker(picker)) => {
             let picks = picker_rows::picker_rows(app, picker);
@@ -110,17 +93,4 @@ pub fn after(app: &mut App, before: Option<Selection>) {
         }
         Some(_) | None => {}
     }
-}
-
-/// Replaces a task that left the list (filtered or removed) by the one in its row.
-fn keep_task_row(app: &mut App, row: usize) {
-    let all = board::rows(app);
-    let index = index(app);
-    let place = app.selected.task.and_then(|id| index.place(id));
-    if place.is_some_and(|place| all.row_of(place).is_some()) {
-        return;
-    }
-    let next = all.get(row).or_else(|| all.get(all.len().checked_sub(1)?));
-    let next = next.and_then(|row| index.id(row.task));
-    app.selected.task = next.or(app.selected.task);
 }

@@ -4,15 +4,14 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
 use crate::ui::app::effect::Effect;
-use crate::ui::app::input::Completion;
 use crate::ui::app::popup::Popup;
 use crate::ui::frame::hit::{Drag, Hit, ScrollTarget};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Toward};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes;
-use crate::ui::panes::board;
+use crate::ui::panes::feature::NOTCH;
+use crate::ui::panes::lead::complete::Completion;
 use crate::ui::popups::feature::{self, PopupFeature};
 use crate::ui::popups::reader;
 use crate::ui::shell::peek::ScrollTo;
@@ -20,18 +19,6 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
 use crate::ui::shell::update::{areas, compose, cursor, jump, movement, replay, screen};
 use crate::ui::shell::{hit_test, layout, peek};
-
-/// Lines that one notch of the wheel scrolls.
-const NOTCH: usize = 3;
-/// Columns that one wheel notch scrolls the task graph sideways.
-const NOTCH_COLUMNS: usize = 6;
-
-/// Whether the previous click hit the same target, with no key press in between.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Click {
-    First,
-    Again,
-}
 
 /// Applies a mouse event.
 pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
@@ -55,7 +42,7 @@ pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
 fn let_go(state: &mut UiState, out: &mut Vec<Effect>) {
     match std::mem::take(&mut state.pointer.drag) {
         Drag::Border => out.push(Effect::SaveScreen(state.arrangement.screen)),
-        Drag::Nothing | Drag::Ground(_) | Drag::Replay(_) | Drag::Scrollbar(..) => {}
+        Drag::Nothing | Drag::Ground(..) | Drag::Replay(_) | Drag::Scrollbar(..) => {}
     }
 }
 
@@ -64,7 +51,7 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
         Drag::Scrollbar(ScrollTarget::Popup, _) => state.popups.is_empty(),
         Drag::Nothing
         | Drag::Border
-        | Drag::Ground(_)
+        | Drag::Ground(..)
         | Drag::Replay(_)
         | Drag::Scrollbar(ScrollTarget::Pane(_), _) => !state.is_in_panes(),
     };
@@ -76,14 +63,15 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     match state.pointer.drag {
         Drag::Nothing => return,
         Drag::Border => screen::drag(state, event.column),
-        Drag::Ground(before) => {
+        Drag::Ground(pane, before) => {
             let by = |from: u16, to: u16| {
                 isize::from(from.cast_signed()) - isize::from(to.cast_signed())
             };
-            let area = areas::board_area(state);
-            // The graph follows the mouse, so the viewport moves the other way.
-            board::update::shift(state, area, (by(before.x, here.x), by(before.y, here.y)));
-            state.pointer.drag = Drag::Ground(here);
+            let area = areas::frame_of(state, pane);
+            // The content follows the mouse, so the viewport moves the other way.
+            let by = (by(before.x, here.x), by(before.y, here.y));
+            state.panes.get_mut(pane).drag(&state.app, area, by);
+            state.pointer.drag = Drag::Ground(pane, here);
         }
         Drag::Replay(line) => replay::seek(state, line, event.column),
         Drag::Scrollbar(of, bar) => jump::jump(state, of, bar, event.row),
@@ -133,30 +121,17 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
     let Some(pane) = under.map(Focus::pane) else {
         return;
     };
-    if pane == Pane::Board {
-        let zooms = event.modifiers.contains(KeyModifiers::CONTROL);
-        let (area, zoom) = (areas::board_area(state), state.board_view.camera.zoom);
-        return match (toward, zooms) {
-            (Toward::Up, true) => board::update::zoom(state, area, zoom.nearer()),
-            (Toward::Down, true) => board::update::zoom(state, area, zoom.farther()),
-            (Toward::Up | Toward::Down, false) => board::update::wheel(state, area, toward, NOTCH),
-            (Toward::Left | Toward::Right, _) => {
-                board::update::wheel(state, area, toward, NOTCH_COLUMNS);
-            }
-        };
-    }
-    for by in std::iter::repeat_n(lines, NOTCH).flatten() {
-        movement::scroll_pane(state, pane, by);
-    }
+    let zooms = event.modifiers.contains(KeyModifiers::CONTROL);
+    let area = areas::frame_of(state, pane);
+    let feature = state.panes.get_mut(pane);
+    feature.wheel(&mut state.app, area, toward, zooms);
 }
 
 fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     let here = Position::new(event.column, event.row);
     let hit = hit_test::at(state, here.x, here.y);
-    let click = match state.pointer.clicked.take() {
-        Some(before) if before == hit => Click::Again,
-        Some(_) | None => Click::First,
-    };
+    // No key was pressed since the previous click.
+    let is_second = state.pointer.clicked.take().as_ref() == Some(&hit);
     // A click cancels a pending key sequence and the key guard: the user has chosen the focus.
     state.keys.prefix = None;
     state.keys.guard.moved_at = None;
@@ -173,9 +148,9 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
             state.pointer.drag = Drag::Scrollbar(of, bar);
             jump::jump(state, of, bar, event.row);
         }
-        Hit::Ground => {
-            state.pointer.drag = Drag::Ground(here);
-            navigation::focus(state, Pane::Board);
+        Hit::Ground(pane) => {
+            state.pointer.drag = Drag::Ground(pane, here);
+            navigation::focus(state, pane);
         }
         Hit::Tab(pane) | Hit::Pane(pane) => navigation::focus(state, pane),
         Hit::Button(action) => act(state, action, out),
@@ -183,11 +158,12 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
             navigation::focus(state, pane);
             act(state, action, out);
         }
-        Hit::Row(pane, at) => row(state, pane, at, click, out),
+        Hit::Row(pane, at) => row(state, pane, at, is_second, out),
         Hit::Task(task) => {
-            let selected = crate::ui::panes::board::selected(state).map(|(_, id)| id);
+            let selected = state.panes.board.selected_task(state);
             let had_keys = state.focus == Focus::Pane(Pane::Board);
-            board::update::click(state, task);
+            navigation::focus(state, Pane::Board);
+            state.panes.board.select_task(task);
             if had_keys && selected == Some(task) {
                 act(state, Action::Open, out);
             }
@@ -202,10 +178,10 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
         Hit::Comment => cursor::in_comment(state, here),
         Hit::Field(field) => cursor::in_field(state, field, here),
         Hit::Offer(at) => {
-            state.input.completion = Completion::Selected(at);
+            state.panes.lead.completion = Completion::Selected(at);
             act(state, Action::Accept, out);
         }
-        Hit::PopupRow(_) if click == Click::Again => {
+        Hit::PopupRow(_) if is_second => {
             let action = feature::top(state).map_or(Action::Accept, PopupFeature::click_again);
             act(state, action, out);
             return;
@@ -231,12 +207,11 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
 }
 
 /// Selects a list row. Opens it if it was already selected in the focused pane.
-fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<Effect>) {
+fn row(state: &mut UiState, pane: Pane, at: usize, is_second: bool, out: &mut Vec<Effect>) {
     let had_keys = state.focus == Focus::Pane(pane);
-    let is_second = click == Click::Again;
-    let opens = panes::feature::feature(pane).opens(state, at, is_second);
+    let opens = state.panes.get(pane).opens(state, at, is_second);
     navigation::focus(state, pane);
-    panes::feature::feature(pane).select(state, at);
+    state.panes.get_mut(pane).select(&state.app, at);
     if had_keys && opens {
         act(state, Action::Open, out);
     }

@@ -4,16 +4,17 @@ use crossterm::event::KeyEvent;
 
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::input::Completion;
 use crate::ui::app::popup::{Popup, TextField};
 use crate::ui::app::status_message::StatusMessage;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::keys;
+use crate::ui::panes::lead::complete::Completion;
 use crate::ui::popups::reader;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
-use crate::ui::shell::update::{compose, filter, find, guard, unknown};
+use crate::ui::shell::update::{compose, find, guard, unknown};
+use crate::ui::widgets::line_input::LineInput;
 
 pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     let Some(name) = keys::name_of(key) else {
@@ -67,7 +68,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
 
 /// Types an unbound key into the focused text field, if there is one.
 pub fn text_key(state: &mut UiState, key: KeyEvent) {
-    let width = compose::width(state);
+    let (width, focus) = (compose::width(state), state.focus);
     match state.popups.last_mut().map(Popup::written) {
         Some(Some(TextField::Search)) => reader::update::write(state, |words| {
             words.key(key);
@@ -82,16 +83,15 @@ pub fn text_key(state: &mut UiState, key: KeyEvent) {
         Some(Some(TextField::Comment(text))) => text.key(key, width),
         Some(Some(TextField::Task(form))) => form.writing().key(key, width),
         Some(None) => {}
-        None => match state.focus {
+        None => match focus {
             Focus::Composer => {
                 state.input.composer.key(key, width);
-                state.input.completion = Completion::Fresh;
+                state.panes.lead.completion = Completion::Fresh;
             }
-            Focus::Pane(pane) if state.is_filtering() => {
-                filter::write(state, pane, |words| {
+            Focus::Pane(_)
+                if edit_filter(state, |words| {
                     words.key(key);
-                });
-            }
+                }) => {}
             Focus::Pane(Pane::Lead) if state.is_searching() => {
                 find::write(state, |words| {
                     words.key(key);
@@ -102,10 +102,20 @@ pub fn text_key(state: &mut UiState, key: KeyEvent) {
     }
 }
 
+/// Edits the filter of the focused pane and selects its first match. Returns `false` if no filter is being typed.
+fn edit_filter(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) -> bool {
+    let Some(words) = state.filter_input() else {
+        return false;
+    };
+    edit(words);
+    state.panes.get_mut(state.app.focus.pane()).filter_changed();
+    true
+}
+
 pub fn paste(state: &mut UiState, text: &str) {
     state.dirty = true;
     compose::disarm(state);
-    let is_searching = state.is_searching();
+    let (is_searching, focus) = (state.is_searching(), state.focus);
     match state.popups.last_mut().map(Popup::written) {
         Some(Some(TextField::Search)) => reader::update::write(state, |words| words.insert(text)),
         Some(Some(TextField::Filter(words))) => words.insert(text),
@@ -124,10 +134,8 @@ pub fn paste(state: &mut UiState, text: &str) {
         }
         Some(None) => {}
         None if is_searching => find::write(state, |words| words.insert(text)),
-        None => match state.focus {
-            Focus::Pane(pane) if state.is_filtering() => {
-                filter::write(state, pane, |words| words.insert(text));
-            }
+        None => match focus {
+            Focus::Pane(_) if edit_filter(state, |words| words.insert(text)) => {}
             Focus::Composer => {
                 let pasted = state.input.composer.paste(text);
                 compose::report(state, pasted);

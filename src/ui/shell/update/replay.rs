@@ -14,14 +14,13 @@ use crate::ui::replay::{Player, Seek};
 use crate::ui::shell;
 use crate::ui::shell::hints;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::tour::Tour;
 use crate::ui::shell::update::hear::{apply_event, tick};
 use crate::ui::shell::update::replay;
 
 /// Starts a replay.
 pub fn begin(state: &mut UiState, player: Player) {
     state.replay = Some(Box::new(player));
-    state.tour = Tour::Dismissed;
+    state.is_tour_hidden = true;
     state.attention.set_kinds(&[]);
     state.focus = Focus::Pane(Pane::Lead);
     state.dirty = true;

@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::replay::{Motion, Player};
+use crate::ui::replay::Player;
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
 
@@ -16,9 +16,10 @@ pub fn draw(player: &Player, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (left, right) = words(player);
     let bar = usize::from(bar(player, row).width);
     let done = scaled(player, bar);
-    let (shape, style) = match player.motion() {
-        Motion::Playing => ("▶", theme.working),
-        Motion::Paused => ("‖", theme.warn),
+    let (shape, style) = if player.is_playing() {
+        ("▶", theme.working)
+    } else {
+        ("‖", theme.warn)
     };
     Line::from(vec![
         Span::styled(format!(" {shape} "), style),

@@ -12,7 +12,7 @@ use crate::ui::text::wrap::{Row, visible};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::answer::Answer;
 use crate::ui::transcript::cell::CellKind;
-use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, SelectionMark, lay_out};
+use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, lay_out};
 use crate::ui::transcript::markdown::{Pieces, rows};
 
 fn drawn(text: &str, columns: usize) -> Vec<Row> {
@@ -182,7 +182,7 @@ fn laid(text: &str, columns: usize) -> CellLayout {
     let theme = &Theme::default();
     let page = LayoutParams { columns, theme };
     let kind = CellKind::Answer(Box::new(answer));
-    lay_out(&kind, Above::Nothing, SelectionMark::Unselected, page, None)
+    lay_out(&kind, Above::Nothing, false, page, None)
 }
 
 fn drawn_in_pieces(text: &str, columns: usize) -> Vec<Row> {

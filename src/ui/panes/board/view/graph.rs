@@ -16,7 +16,7 @@ use crate::ui::model::board::index::{Index, PolicyContext};
 use crate::ui::model::board::label::INDENT;
 use crate::ui::model::board::{branches, label};
 use crate::ui::model::style;
-use crate::ui::panes::board;
+use crate::ui::panes::board::BoardPane;
 use crate::ui::text::{fit, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 
@@ -31,9 +31,9 @@ struct Window {
 }
 
 impl Window {
-    fn new(app: &App, index: &Index, drawing: &Drawing, area: Rect) -> Window {
-        let selected = selected(app, index).unwrap_or_default();
-        let (left, top) = app.board_view.camera.window(drawing, selected, area);
+    fn new(pane: &BoardPane, app: &App, index: &Index, drawing: &Drawing, area: Rect) -> Window {
+        let selected = selected(pane, app, index).unwrap_or_default();
+        let (left, top) = pane.camera.window(drawing, selected, area);
         Window { left, top, area }
     }
 
@@ -74,25 +74,26 @@ impl Window {
     }
 }
 
-fn selected(app: &App, index: &Index) -> Option<usize> {
-    board::selected(app).and_then(|(_, id)| index.place(id))
+fn selected(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
+    pane.selected(app).and_then(|(_, id)| index.place(id))
 }
 
 /// Returns the selected task if the board has focus.
-fn pointed_at(app: &App, index: &Index) -> Option<usize> {
+fn pointed_at(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
     let has_keys = app.focus == Focus::Pane(Pane::Board);
-    selected(app, index).filter(|_| has_keys)
+    selected(pane, app, index).filter(|_| has_keys)
 }
 
 /// Returns how many tasks lie beyond each edge. Left and right also count partly visible ones.
 pub fn beyond(
+    pane: &BoardPane,
     app: &App,
     index: &Index,
     drawing: &Drawing,
     area: Rect,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
-    let window = Window::new(app, index, drawing, area);
+    let window = Window::new(pane, app, index, drawing, area);
     let count =
         |is_beyond: &dyn Fn(&Node) -> bool| drawing.nodes.iter().filter(|n| is_beyond(n)).count();
     let sides = [
@@ -122,6 +123,7 @@ pub fn beyond(
 
 /// Draws the visible part.
 pub fn draw(
+    pane: &BoardPane,
     app: &App,
     index: &Index,
     drawing: &Drawing,
@@ -129,12 +131,12 @@ pub fn draw(
     area: Rect,
     buffer: &mut Buffer,
 ) {
-    let window = Window::new(app, index, drawing, area);
-    let selected = pointed_at(app, index);
+    let window = Window::new(pane, app, index, drawing, area);
+    let selected = pointed_at(pane, app, index);
     lines(index, drawing, selected, &window, theme, buffer);
     for (at, node) in drawing.nodes.iter().enumerate() {
         if node.y < window.bottom() && node.y + node.height > window.top {
-            draw_node(app, index, at, *node, &window, theme, buffer);
+            draw_node(pane, app, index, at, *node, &window, theme, buffer);
         }
     }
     let Some(node) = selected.and_then(|at| drawing.nodes.get(at)) else {
@@ -228,6 +230,7 @@ fn critical_cells(index: &Index, drawing: &Drawing) -> BTreeMap<(usize, usize), 
 }
 
 fn draw_node(
+    pane: &BoardPane,
     app: &App,
     index: &Index,
     at: usize,
@@ -251,7 +254,7 @@ fn draw_node(
         Some(_) => theme.heading,
         None => style,
     };
-    if app.board_view.camera.zoom == Zoom::Numbers {
+    if pane.camera.zoom == Zoom::Numbers {
         let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
         window.write((x, node.y), &label.number, number, buffer);
         return;
@@ -277,7 +280,7 @@ fn draw_node(
     };
     // The duration is shown only in free room.
     let took = match standing {
-        PolicyContext::InProgress => format!(" {}", board::standing_for(app, task)),
+        PolicyContext::InProgress => format!(" {}", app.standing_for(task)),
         PolicyContext::Ready
         | PolicyContext::Assigned
         | PolicyContext::Blocked

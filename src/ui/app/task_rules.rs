@@ -11,7 +11,7 @@ use crate::ui::text::called;
 
 /// An action of the user on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hand {
+pub enum TaskAction {
     /// The user becomes the owner.
     Claim,
     /// The owner is removed; others can claim the task.
@@ -35,23 +35,25 @@ pub fn owner_is_here(model: &CrewModel, owner: &Name) -> bool {
     model.present().iter().any(|name| name.same(owner))
 }
 
-/// Returns why the user cannot do `hand` with `task` now, or `None` if it is allowed, as far as this screen knows.
-pub fn why_not(app: &App, task: &Task, hand: Hand) -> Option<String> {
+/// Returns why the user cannot do `action` with `task` now, or `None` if it is allowed, as far as this screen knows.
+pub fn why_not(app: &App, task: &Task, action: TaskAction) -> Option<String> {
     let id = task.id;
-    let refused = match hand {
-        Hand::Claim => app.model.board.check_claim(id, &Claimer::user()),
-        Hand::Complete => app.model.board.check_complete(id, &Name::user()),
-        Hand::Release if task.status == TaskStatus::Completed => Err(GraphError::Completed(id)),
-        Hand::Release if task.owner.is_empty() => {
+    let refused = match action {
+        TaskAction::Claim => app.model.board.check_claim(id, &Claimer::user()),
+        TaskAction::Complete => app.model.board.check_complete(id, &Name::user()),
+        TaskAction::Release if task.status == TaskStatus::Completed => {
+            Err(GraphError::Completed(id))
+        }
+        TaskAction::Release if task.owner.is_empty() => {
             return Some(format!("{id} has no owner, nothing to release."));
         }
-        Hand::Release if owner(task).is_none() => {
+        TaskAction::Release if owner(task).is_none() => {
             let owner = one_line(&task.owner);
             return Some(format!(
                 "{id} is owned by {owner}, who is not on this team. Release it with the program that claimed it."
             ));
         }
-        Hand::Release => Ok(()),
+        TaskAction::Release => Ok(()),
     };
     let error = refused.err()?;
     Some(app.prefs.keymap.expand_keys(&words(task, &error)))
@@ -115,7 +117,7 @@ mod tests {
     #[test]
     fn refusal_gives_the_reason_and_the_key_that_helps() {
         let state = hands(160, 45, Some(6));
-        let why = |id, hand| why_not(&state, state.model.board.get(TaskId(id)).unwrap(), hand);
+        let why = |id, action| why_not(&state, state.model.board.get(TaskId(id)).unwrap(), action);
         let no = |text: &str| Some(text.to_string());
         let busy = no("You already own #6. Select it: d completes it, u releases it.");
         let cases = [
@@ -147,15 +149,15 @@ mod tests {
             (6, no("#6 is already yours."), None, None),
         ];
         for (id, claim, release, complete) in cases {
-            assert_eq!(why(id, Hand::Claim), claim, "{id} claim");
-            assert_eq!(why(id, Hand::Release), release, "{id} release");
-            assert_eq!(why(id, Hand::Complete), complete, "{id} complete");
+            assert_eq!(why(id, TaskAction::Claim), claim, "{id} claim");
+            assert_eq!(why(id, TaskAction::Release), release, "{id} release");
+            assert_eq!(why(id, TaskAction::Complete), complete, "{id} complete");
         }
         let state = hands(160, 45, None);
         let tagged = state.model.board.get(TaskId(5)).unwrap();
         assert_eq!(tagged.tags, ["rust"]);
         assert_eq!(
-            why_not(&state, tagged, Hand::Claim),
+            why_not(&state, tagged, TaskAction::Claim),
             None,
             "the user has every tag"
         );

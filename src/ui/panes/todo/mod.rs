@@ -1,6 +1,8 @@
 //! The todo pane.
 
 mod feature;
+#[cfg(test)]
+mod tests;
 pub(in crate::ui) mod view;
 
 use crate::domain::todo::{TodoItem, TodoStatus};

@@ -8,7 +8,7 @@ use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::protocol::event::SessionInfo;
 use crewdeck::protocol::{AgentEvent, CrewEvent, Event, EventKind};
 use crewdeck::ui::transcript::CELLS_MAX;
-use crewdeck::ui::{Motion, Msg, Theme, UiState, ViewCache, draw, keys, update};
+use crewdeck::ui::{Msg, Theme, UiState, ViewCache, draw, keys, update};
 use jiff::tz::TimeZone;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -214,7 +214,7 @@ impl Pane {
     fn new(cells: usize) -> Pane {
         let (width, height) = SIZE;
         let mut pane = Pane {
-            state: UiState::new(width, height, TimeZone::UTC, Motion::Full),
+            state: UiState::new(width, height, TimeZone::UTC),
             cache: ViewCache::default(),
             theme: Theme::default(),
             terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),

@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use crate::config::Settings;
+use crate::ui::UiState;
 use crate::ui::terminal::Screen;
-use crate::ui::{MouseOwner, UiState};
 
 /// Sets mouse capture to the user's choice in this window, or else to the configured value.
 ///
@@ -12,16 +12,12 @@ use crate::ui::{MouseOwner, UiState};
 /// Fails if the terminal is gone.
 pub fn apply(
     settings: &Settings,
-    chosen: Option<MouseOwner>,
+    chosen: Option<bool>,
     screen: &mut Screen,
     state: &mut UiState,
 ) -> Result<()> {
-    let owner = chosen.unwrap_or(if settings.mouse.unwrap_or(true) {
-        MouseOwner::Crewdeck
-    } else {
-        MouseOwner::Terminal
-    });
-    screen.set_mouse(owner)?;
-    state.set_mouse(owner);
+    let is_on = chosen.or(settings.mouse).unwrap_or(true);
+    screen.set_mouse_capture(is_on)?;
+    state.set_mouse_capture(is_on);
     Ok(())
 }

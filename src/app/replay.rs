@@ -17,9 +17,7 @@ use crate::config::Settings;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::replay::Player;
 use crate::ui::terminal::{COPY_TOO_LONG, Screen};
-use crate::ui::{
-    Effect, Motion, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update,
-};
+use crate::ui::{Effect, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update};
 
 /// Replays `session` until the user leaves. `session` is the id of the session or its beginning; `None` means the
 /// newest session.
@@ -49,7 +47,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     let mut screen = Screen::enter()
         .context("the replay needs a terminal (the raw journals are in .crewdeck/sessions)")?;
     let (width, height) = screen.size()?;
-    let mut state = UiState::new(width, height, time_zone::local(), Motion::Full);
+    let mut state = UiState::new(width, height, time_zone::local());
     begin_replay(&mut state, player);
     state.set_keymap(keymap);
     let depth = theme::color_depth();
@@ -110,7 +108,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                         state.say(NoticeLevel::Warn, COPY_TOO_LONG);
                     }
                 }
-                Effect::Mouse(owner) => screen.set_mouse(owner)?,
+                Effect::CaptureMouse(is_on) => screen.set_mouse_capture(is_on)?,
                 Effect::SaveTheme(chosen) => {
                     if let Some(message) = theme::save(&chosen, depth) {
                         state.say(NoticeLevel::Warn, message);

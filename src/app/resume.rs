@@ -88,7 +88,7 @@ mod tests {
     use crate::protocol::event::{NoticeLevel, SessionInfo};
     use crate::protocol::{BoardEvent, CommandId, CrewEvent, EventKind};
     use crate::ui::keymap::Context;
-    use crate::ui::{Effect, Motion, Msg, update};
+    use crate::ui::{Effect, Msg, update};
     use crossterm::event::KeyCode;
     use jiff::tz::TimeZone;
     use pretty_assertions::assert_eq;
@@ -113,14 +113,14 @@ mod tests {
                 .append(&serde_json::to_string(&event).unwrap())
                 .unwrap();
         }
-        let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
+        let mut state = UiState::new(80, 24, TimeZone::UTC);
         show(dir.path(), "0190aaaa", Timestamp(2.0), &mut state).unwrap();
         assert_eq!(state.contexts(), [Context::Composer, Context::Everywhere]);
     }
 
     #[test]
     fn rejection_in_a_journal_is_not_taken_for_an_own_one() {
-        let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
+        let mut state = UiState::new(80, 24, TimeZone::UTC);
         let at = Timestamp(1.0);
         update(&mut state, Msg::Paste("hello".into()));
         let enter = Msg::Key(KeyCode::Enter.into(), at);
@@ -157,7 +157,7 @@ mod tests {
         journal
             .append(&serde_json::to_string(&event).unwrap())
             .unwrap();
-        let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
+        let mut state = UiState::new(80, 24, TimeZone::UTC);
         show(dir.path(), "0190aaaa", Timestamp(2.0), &mut state).unwrap();
         let path = state.journal_path().unwrap();
         assert!(dir.path().join(&path).is_file(), "{path}");

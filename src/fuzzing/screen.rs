@@ -10,7 +10,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Command, Event};
 use crate::ui::transcript::markdown::rows;
 use crate::ui::{
-    Effect, Motion, Msg, Theme, UiState, ViewCache, draw, keymap, keys as names, next_tick, update,
+    Effect, Msg, Theme, UiState, ViewCache, draw, keymap, keys as names, next_tick, update,
 };
 
 /// The timestamp of the events, in seconds since the Unix epoch; noon UTC.
@@ -131,7 +131,7 @@ pub fn markdown(bytes: &[u8]) -> CheckResult {
 }
 
 fn initial_state() -> UiState {
-    let mut state = UiState::new(160, 45, TimeZone::UTC, Motion::Full);
+    let mut state = UiState::new(160, 45, TimeZone::UTC);
     update(
         &mut state,
         Msg::Tick {

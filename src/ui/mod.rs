@@ -32,7 +32,6 @@ pub mod theme;
 pub mod transcript;
 mod widgets;
 
-pub use app::MouseOwner;
 pub use app::effect::Effect;
 pub use app::key_guard::SETTLE;
 pub use app::onboarding::{FirstPage, Offer, Weight};
@@ -44,6 +43,5 @@ pub use shell::tick::next_tick;
 pub use shell::update::{Msg, begin_replay, recall, update};
 pub use shell::view::draw;
 pub use text::bytes;
-pub use theme::motion::Motion;
 pub use theme::{ColorDepth, Theme, ThemeChoice, ThemeName};
 pub use widgets::composer::COMPOSER_MAX;

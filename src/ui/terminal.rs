@@ -23,7 +23,6 @@ use ratatui::{Frame, Terminal};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::domain::text::{clip, one_line};
-use crate::ui::app::MouseOwner;
 
 /// Size of the output buffer in bytes. A whole frame fits into it, so that it is written at once.
 const OUT_BUFFER: usize = 128 * 1024;
@@ -51,7 +50,7 @@ const RESTORE_TITLE: &str = "\u{1b}[23;2t";
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
     is_set_up: Arc<AtomicBool>,
-    mouse: MouseOwner,
+    captures_mouse: bool,
     title: String,
     /// Whether the next frame must be drawn completely.
     needs_full_redraw: bool,
@@ -70,7 +69,7 @@ impl Screen {
         let mut screen = Screen {
             terminal: Terminal::new(CrosstermBackend::new(out))?,
             is_set_up,
-            mouse: MouseOwner::Terminal,
+            captures_mouse: false,
             title: String::new(),
             needs_full_redraw: false,
         };
@@ -111,15 +110,16 @@ impl Screen {
     ///
     /// # Errors
     /// Fails if the terminal is gone.
-    pub fn set_mouse(&mut self, owner: MouseOwner) -> io::Result<()> {
-        if self.mouse == owner {
+    pub fn set_mouse_capture(&mut self, is_on: bool) -> io::Result<()> {
+        if self.captures_mouse == is_on {
             return Ok(());
         }
-        self.mouse = owner;
+        self.captures_mouse = is_on;
         let out = self.terminal.backend_mut();
-        match owner {
-            MouseOwner::Crewdeck => execute!(out, Print(TAKE_MOUSE)),
-            MouseOwner::Terminal => execute!(out, DisableMouseCapture),
+        if is_on {
+            execute!(out, Print(TAKE_MOUSE))
+        } else {
+            execute!(out, DisableMouseCapture)
         }
     }
 
@@ -196,7 +196,7 @@ impl Screen {
             PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
             Hide,
         )?;
-        if self.mouse == MouseOwner::Crewdeck {
+        if self.captures_mouse {
             execute!(out, Print(TAKE_MOUSE))?;
         }
         if !self.title.is_empty() {

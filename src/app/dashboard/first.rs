@@ -26,8 +26,8 @@ use crate::model::is_local;
 use crate::model::providers::ProviderChoice;
 use crate::protocol::event::NoticeLevel;
 use crate::store::GitError;
+use crate::ui::Effect;
 use crate::ui::terminal::Screen;
-use crate::ui::{Effect, MouseOwner};
 use crate::ui::{FirstPage, Weight};
 
 /// The interval between checks whether the cause of a page is gone.
@@ -51,8 +51,8 @@ pub(super) struct RestartState {
     pub(super) said: Option<String>,
     /// The notice to show after the restart, such as [`DONE`].
     pub(super) done: Option<&'static str>,
-    /// The mouse owner that the user chose in this window.
-    pub(super) mouse: Option<MouseOwner>,
+    /// Whether the user turned mouse capture on or off in this window.
+    pub(super) mouse: Option<bool>,
     /// The digest of the project settings that the user chose to ignore for this session.
     pub(super) without: Option<String>,
     /// The signal listeners, kept so that no signal between two starts is lost.

@@ -31,8 +31,7 @@ use crate::protocol::{Command, Event, EventReceiver, EventSender, SentCommand, b
 use crate::ui::notifier::Window;
 use crate::ui::terminal::Screen;
 use crate::ui::{
-    ColorDepth, Effect, Motion, Msg, SessionRole, Theme, UiState, ViewCache, draw, next_tick,
-    update,
+    ColorDepth, Effect, Msg, SessionRole, Theme, UiState, ViewCache, draw, next_tick, update,
 };
 
 /// Maximum number of events to handle between two frames.
@@ -92,7 +91,7 @@ impl Dashboard {
             None => Screen::enter().context("the terminal cannot be set up")?,
         };
         let (width, height) = screen.size()?;
-        let mut state = UiState::new(width, height, time_zone::local(), Motion::Full);
+        let mut state = UiState::new(width, height, time_zone::local());
         if let Some(matters) = &blueprint.settings.notify_about {
             state.call_for(matters);
         }
@@ -316,7 +315,7 @@ impl Dashboard {
             | Effect::ApproveSettings
             | Effect::StartWithoutSettings
             | Effect::Copy(_)
-            | Effect::Mouse(_)
+            | Effect::CaptureMouse(_)
             | Effect::SaveTheme(_)
             | Effect::SaveScreen(_) => {}
         }
@@ -370,9 +369,9 @@ impl Dashboard {
                     self.redraw_all()?;
                 }
                 Effect::Copy(text) => self.copy(&text)?,
-                Effect::Mouse(owner) => {
-                    self.screen.set_mouse(owner)?;
-                    self.kept.mouse = Some(owner);
+                Effect::CaptureMouse(is_on) => {
+                    self.screen.set_mouse_capture(is_on)?;
+                    self.kept.mouse = Some(is_on);
                 }
                 Effect::Notify(words) => self.call(&words)?,
                 Effect::SaveTheme(theme) => self.save_theme(&theme),

@@ -4,7 +4,7 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::input::Completion;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::widgets::composer::Composer;
 
 /// Maximum number of stored drafts. Beyond it, the oldest moves to the message history.
@@ -95,8 +95,9 @@ impl Drafts {
 impl App {
     /// Opens the conversation of `agent`: stores the draft of the previous agent and loads that of `agent`.
     pub(in crate::ui) fn open_conversation(&mut self, agent: &Name) {
-        self.selected.todo = None;
-        if self.shown.same(agent) {
+        let is_other = !self.shown.same(agent);
+        self.ask_panes(PaneRequest::ConversationOpened { is_other });
+        if !is_other {
             return;
         }
         let mut next = self.input.drafts.take(agent);
@@ -110,7 +111,6 @@ impl App {
             self.input.composer.add_to_history(&oldest.composer.text());
         }
         self.input.drafts.warned_at = None;
-        self.input.completion = Completion::Fresh;
     }
 
     /// Restores a text whose delivery to `to` failed: as the draft to that agent, or in the message history if another

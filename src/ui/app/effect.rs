@@ -3,7 +3,6 @@
 use crate::domain::custom_theme::ThemeChoice;
 use crate::domain::screen::ScreenSettings;
 use crate::protocol::Command;
-use crate::ui::app::MouseOwner;
 
 /// A side effect requested by [`update`](crate::ui::update()).
 #[derive(Debug, Clone, PartialEq)]
@@ -32,8 +31,8 @@ pub enum Effect {
     StartWithoutSettings,
     /// Copy the text to the clipboard.
     Copy(String),
-    /// Change who receives mouse events.
-    Mouse(MouseOwner),
+    /// Turn mouse capture on or off.
+    CaptureMouse(bool),
     /// Notify the user with this one-line reason; the terminal may not have focus.
     Notify(String),
     /// Save the theme.

@@ -3,7 +3,6 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::domain::ids::TaskId;
-use crate::ui::app::MouseOwner;
 use crate::ui::app::Preferences;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
@@ -16,8 +15,8 @@ pub enum Drag {
     Nothing,
     /// The border between two columns.
     Border,
-    /// The background of the task graph. Holds the cell of the last mouse event.
-    Ground(Position),
+    /// The background of a pane. Holds the cell of the last mouse event.
+    Ground(Pane, Position),
     /// The position bar of a replay, which occupies this area.
     Replay(Rect),
     Scrollbar(ScrollTarget, Scrollbar),
@@ -60,8 +59,8 @@ pub enum Hit {
     Row(Pane, usize),
     /// A task of the board.
     Task(TaskId),
-    /// The background of the task graph.
-    Ground,
+    /// The background of a pane, which the mouse can drag.
+    Ground(Pane),
     /// A row of the conversation, counted from the first one in view.
     Talk(usize),
     /// A part of a pane that is not one of its rows.
@@ -81,7 +80,7 @@ pub enum Hit {
 
 /// Returns whether the screen shows controls that only the mouse can use, such as close buttons.
 pub fn has_mouse(prefs: &Preferences) -> bool {
-    prefs.mouse == MouseOwner::Crewdeck
+    prefs.captures_mouse
 }
 
 /// Returns the area and the index of each visible row of a list in the area `list`. The list has `len` rows; row

@@ -1,14 +1,14 @@
 //! The state of the screen that panes and popups share, as plain data.
 
-pub(in crate::ui) mod board_view;
+pub(in crate::ui) mod answering;
 pub(super) mod chosen;
 pub(in crate::ui) mod drafts;
 pub(in crate::ui) mod effect;
-pub(in crate::ui) mod filters;
 pub(in crate::ui) mod hit;
 pub(in crate::ui) mod input;
 pub(super) mod key_guard;
 pub(in crate::ui) mod onboarding;
+pub(in crate::ui) mod pane_request;
 pub(in crate::ui) mod popup;
 mod popup_stack;
 pub(in crate::ui) mod role;
@@ -24,7 +24,7 @@ use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
 use crate::domain::custom_theme::{CustomTheme, ThemeChoice};
-use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::ids::Name;
 use crate::domain::screen::ScreenSettings;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
@@ -33,11 +33,10 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoItem;
 use crate::protocol::event::SessionInfo;
 use crate::protocol::{Command, SentCommand};
-use crate::ui::app::board_view::BoardPaneState;
-use crate::ui::app::filters::Filters;
 use crate::ui::app::input::UserInput;
 use crate::ui::app::key_guard::KeyGuard;
 use crate::ui::app::onboarding::Onboarding;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup::PopupStack;
 use crate::ui::app::role::SessionRole;
 use crate::ui::app::status_message::StatusMessage;
@@ -47,40 +46,9 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::agents::AgentView;
 use crate::ui::replay::Player;
 use crate::ui::text::age;
-use crate::ui::theme::motion::Motion;
 
 /// The time within which a second `Ctrl+c` quits.
 pub const QUIT_WINDOW: Duration = Duration::from_secs(2);
-
-/// Who receives mouse events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MouseOwner {
-    /// The terminal, for selecting text.
-    #[default]
-    Terminal,
-    /// crewdeck, for scrolling and clicking.
-    Crewdeck,
-}
-
-/// What is selected in each pane, by identity: a change of a list does not move it.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Selected {
-    pub task: Option<TaskId>,
-    pub member: Option<Name>,
-    /// The message number; `None` selects the newest.
-    pub letter: Option<u64>,
-    pub request: Option<RequestId>,
-    /// When the selected request changed without a key press.
-    pub request_since: Timestamp,
-    /// Lines of the selected request scrolled off the top.
-    pub request_scroll: usize,
-    /// The permission request whose end was visible.
-    pub request_read: Option<RequestId>,
-    /// The permission request whose folded or truncated parts were reported to the user.
-    pub request_cut: Option<RequestId>,
-    /// The index in the todo list; `None` selects the item in progress.
-    pub todo: Option<usize>,
-}
 
 /// The state of the screen that several panes and popups share, and what the crew has reported.
 #[derive(Debug)]
@@ -90,13 +58,11 @@ pub struct App {
     pub(in crate::ui) onboarding: Onboarding,
     pub(in crate::ui) focus: Focus,
     pub(in crate::ui) shown: Name,
-    pub(in crate::ui) selected: Selected,
-    /// The filters of the panes.
-    pub(in crate::ui) filters: Filters,
+    /// What the panes are asked to do. The shell passes it on after each step.
+    pub(in crate::ui) pane_requests: Vec<PaneRequest>,
     pub(in crate::ui) arrangement: PaneArrangement,
     pub(in crate::ui) popups: PopupStack,
     pub(in crate::ui) input: UserInput,
-    pub(in crate::ui) board_view: BoardPaneState,
     pub(in crate::ui) prefs: Preferences,
     pub(in crate::ui) keys: KeyState,
     /// The replay, if this is no running crew.
@@ -123,10 +89,8 @@ pub struct PaneArrangement {
 pub struct Preferences {
     /// The key bindings, including the user's changes.
     pub keymap: Arc<KeyMap>,
-    /// Who receives mouse events.
-    pub mouse: MouseOwner,
-    /// Whether the spinner turns.
-    pub motion: Motion,
+    /// Whether crewdeck receives mouse events; otherwise the terminal selects text with them.
+    pub captures_mouse: bool,
     /// The saved theme. [`App::theme`] returns the theme in use, which may be a preview.
     pub theme: ThemeChoice,
     /// The user's own themes.
@@ -175,15 +139,14 @@ impl App {
     }
 
     /// Creates an empty screen of `width` columns and `height` rows that shows times in `zone`.
-    pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> App {
+    pub fn new(width: u16, height: u16, zone: TimeZone) -> App {
         App {
             model: CrewModel::new(zone.clone()),
             role: SessionRole::Crew,
             onboarding: Onboarding::default(),
             focus: Focus::Composer,
             shown: Name::lead(),
-            selected: Selected::default(),
-            filters: Filters::default(),
+            pane_requests: Vec::new(),
             arrangement: PaneArrangement {
                 zoom: None,
                 tab: Pane::Board,
@@ -191,11 +154,9 @@ impl App {
             },
             popups: PopupStack::default(),
             input: UserInput::default(),
-            board_view: BoardPaneState::default(),
             prefs: Preferences {
                 keymap: Arc::default(),
-                mouse: MouseOwner::Terminal,
-                motion,
+                captures_mouse: false,
                 theme: ThemeChoice::default(),
                 own_themes: Vec::new(),
                 zone,
@@ -239,9 +200,9 @@ impl App {
         std::mem::take(&mut self.dirty)
     }
 
-    /// Sets who receives mouse events at the start.
-    pub fn set_mouse(&mut self, owner: MouseOwner) {
-        self.prefs.mouse = owner;
+    /// Sets whether crewdeck receives mouse events at the start.
+    pub fn set_mouse_capture(&mut self, is_on: bool) {
+        self.prefs.captures_mouse = is_on;
     }
 
     /// Returns the terminal's title.

@@ -8,6 +8,7 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
+use crate::ui::keymap::pane::Pane;
 
 /// Maximum length of a notice, in characters.
 pub const NOTICE_MAX: usize = 2000;
@@ -28,6 +29,8 @@ pub struct StatusMessage {
     pub until: Timestamp,
     /// The related request.
     pub request: Option<RequestId>,
+    /// The pane that has nothing to preview. The message is removed once it has.
+    pub nothing_in: Option<Pane>,
     holds: Holds,
 }
 
@@ -61,6 +64,7 @@ impl App {
             text: one_line(&text.into()),
             until: self.now.after(FLASH),
             request: None,
+            nothing_in: None,
             holds: Holds(None),
         });
         self.dirty = true;

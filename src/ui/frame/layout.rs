@@ -22,9 +22,6 @@ pub const TALL: u16 = 36;
 /// Minimum width in columns to show two panes side by side.
 pub const MIDDLE: u16 = 100;
 
-/// The panes that share one area. Tabs switch between them.
-pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
-
 /// The size class of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeClass {
@@ -107,31 +104,6 @@ pub const TEXT_WIDEST: u16 = 120;
 /// Returns the area inside a pane's frame.
 pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(1, 1))
-}
-
-/// Maximum number of rows that show queued messages.
-pub const QUEUED_MAX: u16 = 3;
-
-/// Returns how many rows at the bottom of a conversation of `height` rows show queued messages.
-pub fn queued_rows(app: &App, height: u16) -> u16 {
-    let waiting = app
-        .model
-        .queued
-        .iter()
-        .filter(|q| q.to == app.shown)
-        .count();
-    let waiting = u16::try_from(waiting).unwrap_or(u16::MAX);
-    waiting.min(QUEUED_MAX).min(height / 3)
-}
-
-/// Returns the area of the conversation's text in a pane with the frame `area`.
-pub fn talk(app: &App, area: Rect) -> Rect {
-    let inner = inside(area).inner(BESIDE_TEXT);
-    Rect {
-        width: inner.width.min(TEXT_WIDEST),
-        height: inner.height - queued_rows(app, inner.height),
-        ..inner
-    }
 }
 
 /// Returns the size of the text area `talk` of a conversation as a [`Viewport`].

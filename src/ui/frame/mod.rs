@@ -3,6 +3,7 @@
 pub(in crate::ui) mod buttons;
 pub(in crate::ui) mod elsewhere;
 pub(in crate::ui) mod layout;
+pub(in crate::ui) mod list_filter;
 pub(in crate::ui) mod navigation;
 pub(in crate::ui) mod pick;
 pub(in crate::ui) mod popup;
@@ -15,9 +16,8 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
-use crate::ui::app::Preferences;
-use crate::ui::app::filters::Filter;
-use crate::ui::app::{App, filters};
+use crate::ui::app::{App, Preferences};
+use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::text::{fit, width, wrap};
@@ -46,6 +46,8 @@ pub struct Titles {
     pub below: Vec<Span<'static>>,
     /// The scrollbar in the right border.
     pub bar: Option<Scrollbar>,
+    /// Whether the border shows that something waits for the user.
+    pub calls: bool,
 }
 
 /// Draws the border of a pane with its titles and scrollbar. Returns the area inside the border.
@@ -58,8 +60,7 @@ pub fn pane(
     buffer: &mut Buffer,
 ) -> Rect {
     let has_keys = app.focus == Focus::Pane(pane) && app.is_in_panes();
-    let calls = pane == Pane::Needs && app.model.requests.for_person() > 0;
-    let (border, title) = match (has_keys, calls) {
+    let (border, title) = match (has_keys, titles.calls) {
         (true, _) => (theme.border_focused, theme.title_focused),
         (false, true) => (theme.border_waiting, theme.waiting),
         (false, false) => (theme.border, theme.title),
@@ -137,25 +138,9 @@ pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws the filter input of a pane in `row`.
-pub fn filter(filter: &Filter, pane: Pane, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let cursor = if filter.is_typing { "▏" } else { "" };
-    let room = usize::from(row.width).saturating_sub(4);
-    let written = filter.words.text();
-    let mut spans = vec![
-        Span::styled(" / ", theme.accent),
-        Span::styled(format!("{}{cursor}", fit(written, room)), theme.text),
-    ];
-    if written.is_empty() {
-        let how = format!("  {}", filters::syntax_hint(pane));
-        spans.push(Span::styled(fit(&how, room), theme.dim));
-    }
-    Line::from(spans).render(row, buffer);
-}
-
 /// Returns a pane's title. If the pane is filtered, the number of matching rows follows.
-pub fn filtered(app: &App, pane: Pane, rows: usize, all: usize) -> String {
-    match app.filters.words(pane) {
+pub fn filtered(pane: Pane, filter: &ListFilter, rows: usize, all: usize) -> String {
+    match filter.words() {
         "" => pane.title().into(),
         _ => format!("{} · {rows} of {all}", pane.title()),
     }

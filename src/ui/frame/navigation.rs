@@ -1,10 +1,9 @@
 //! Moves the keyboard focus between panes and conversations.
 
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::frame::layout as frame_layout;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 
@@ -16,7 +15,7 @@ pub fn focus(app: &mut App, pane: Pane) {
     if app.arrangement.zoom.is_some_and(|zoomed| zoomed != pane) {
         app.arrangement.zoom = None;
     }
-    if frame_layout::TABS.contains(&pane) {
+    if Pane::TABS.contains(&pane) {
         app.arrangement.tab = pane;
     }
     app.focus = Focus::Pane(pane);
@@ -38,30 +37,9 @@ pub fn compose(app: &mut App) {
     app.focus = Focus::Composer;
 }
 
-/// Selects the oldest pending request and focuses the pane Needs you. Shows a message if no request is pending. Does
-/// nothing while the user writes a comment.
-pub fn waiting(app: &mut App) {
-    let Some(oldest) = app.model.requests.at(0).map(|r| r.id.clone()) else {
-        app.say_nothing_waits();
-        return;
-    };
-    if app.is_commenting() {
-        return;
-    }
-    app.popups.clear();
-    if app.selected.request.as_ref() != Some(&oldest) {
-        app.selected.request = Some(oldest);
-        app.selected.request_scroll = 0;
-    }
-    // The user asked for this request, so keys count at once.
-    app.selected.request_since = Timestamp::default();
-    focus(app, Pane::Needs);
-}
-
 /// Shows and focuses an open request.
 pub fn show_request(app: &mut App, id: RequestId) {
-    app.selected.request = Some(id);
-    app.selected.request_scroll = 0;
+    app.ask_panes(PaneRequest::ShowRequest(id));
     focus(app, Pane::Needs);
 }
 

@@ -28,6 +28,9 @@ impl Pane {
         Pane::Needs,
     ];
 
+    /// The panes that share one area with tabs, in the order of the tabs.
+    pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
+
     /// Returns the number key that focuses the pane by default.
     pub fn number(self) -> usize {
         match self {
@@ -48,6 +51,14 @@ impl Pane {
             Pane::Team => "Team",
             Pane::Inbox => "Inbox",
             Pane::Needs => "Needs you",
+        }
+    }
+
+    /// Returns the title on a tab.
+    pub fn tab_title(self) -> &'static str {
+        match self {
+            Pane::Needs => "Needs",
+            _ => self.title(),
         }
     }
 }

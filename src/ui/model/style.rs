@@ -1,5 +1,7 @@
 //! The symbol, label and style of each status, which all views share.
 
+use std::time::Duration;
+
 use ratatui::style::Style;
 
 use crate::domain::graph::TaskGraph;
@@ -16,7 +18,6 @@ use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::messages::Progress;
 use crate::ui::text::{called, fit};
 use crate::ui::theme::Theme;
-use crate::ui::theme::motion::{Motion, SPIN};
 
 /// The symbol, label and style of a status.
 pub type Look = (&'static str, String, Style);
@@ -105,17 +106,15 @@ pub fn level(level: NoticeLevel, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
+/// The frame time of the spinner: 8 frames per second.
+pub const SPIN: Duration = Duration::from_millis(125);
+
 /// Returns the picture of the spinner at the time `now`.
-pub fn spinner(now: Timestamp, motion: Motion) -> &'static str {
+pub fn spinner(now: Timestamp) -> &'static str {
     const TURN: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"];
-    match motion {
-        Motion::Reduced => "●",
-        Motion::Full => {
-            let steps = now.since(Timestamp(0.0)).as_millis() / SPIN.as_millis() % 8;
-            let picture = usize::try_from(steps).ok().and_then(|at| TURN.get(at));
-            picture.copied().unwrap_or("⠋")
-        }
-    }
+    let steps = now.since(Timestamp(0.0)).as_millis() / SPIN.as_millis() % 8;
+    let picture = usize::try_from(steps).ok().and_then(|at| TURN.get(at));
+    picture.copied().unwrap_or("⠋")
 }
 
 /// Returns the end and the cause of the back-off that ends last in the team; `None` if no agent backs off.

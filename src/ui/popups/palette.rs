@@ -21,14 +21,17 @@ pub struct PaletteChoices {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PaletteAction(Action, Option<Pane>);
 
-/// Opens the palette in place of all popups, unless one of them has text that must not be lost. The actions of
-/// `contexts` come first.
-pub fn open(app: &mut App, contexts: impl FnOnce(&App) -> Vec<Context>) {
+/// Closes all popups for the palette. Returns `false` if it is open, or if a popup has text that must not be lost.
+pub fn make_room(app: &mut App) -> bool {
     if app.is_commenting() || app.popups.find::<Picker<PaletteChoices>>().is_some() {
-        return;
+        return false;
     }
     app.popups.clear();
-    let mut contexts = contexts(app);
+    true
+}
+
+/// Opens the palette. The actions of `contexts` come first.
+pub fn open(app: &mut App, mut contexts: Vec<Context>) {
     let focus = app.focus;
     // From the composer, the actions of the conversation pane are listed too.
     if focus == Focus::Composer {

@@ -9,6 +9,7 @@ use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup::Next;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow, height, width};
@@ -66,7 +67,7 @@ impl Choices for ScopeChoices {
         if app.model.requests.get(&id).is_none() {
             app.say(NoticeLevel::Info, "This request is already closed.");
         } else if !app.model.requests.is_answered(&id) {
-            app.selected.request = Some(id.clone());
+            app.ask_panes(PaneRequest::SelectRequest(id.clone()));
             app.model.requests.answer(&id);
             let request = id;
             out.push(Effect::Command(Command::Allow { request, scope }));

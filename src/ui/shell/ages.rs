@@ -3,56 +3,45 @@
 use std::time::Duration;
 
 use crate::domain::timestamp::Timestamp;
-use crate::ui::app::App;
-use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::pane::Focus;
 use crate::ui::model::board as model_board;
-use crate::ui::panes::{board, inbox};
-use crate::ui::popups::{task_page, thread};
 use crate::ui::shell::peek::Peek;
+use crate::ui::shell::state::UiState;
 use crate::ui::text::aging::ShownAge;
 
 /// Returns the ages that may be on the screen.
-fn shown(app: &App) -> Vec<ShownAge> {
-    let mut all: Vec<ShownAge> = model_board::under_way(app)
-        .iter()
-        .copied()
-        .map(ShownAge::at_once)
-        .collect();
-    if let Some(popup) = app.popups.last() {
-        all.extend(popup.ages(app));
+fn shown(state: &UiState) -> Vec<ShownAge> {
+    let under_way = model_board::under_way(state);
+    let mut all: Vec<ShownAge> = under_way.iter().copied().map(ShownAge::at_once).collect();
+    if let Some(popup) = state.popups.last() {
+        all.extend(popup.ages(state));
     }
-    if let Some(Peek {
-        pane: Pane::Inbox, ..
-    }) = app.popups.top()
-        && let Some((_, peeked)) = inbox::selected_letter(app)
-    {
-        all.extend(thread::ages(app, peeked.number));
+    if let Some(peek) = state.popups.top::<Peek>() {
+        all.extend(state.panes.get(peek.pane).preview_ages(state));
     }
-    if app.focus == Focus::Pane(Pane::Board)
-        && let Some((_, id)) = board::selected(app)
-    {
-        all.extend(task_page::ages(app, id));
+    if let Focus::Pane(pane) = state.focus {
+        all.extend(state.panes.get(pane).ages(state));
     }
     all.retain(|age| age.since.0 > 0.0);
     all
 }
 
 /// Returns the time until the next age changes; `None` if there are no ages.
-pub(in crate::ui) fn last_for(app: &App) -> Option<Duration> {
-    let left = |age: &ShownAge| age.lasts(app.now);
-    shown(app).iter().map(left).min()
+pub(in crate::ui) fn last_for(state: &UiState) -> Option<Duration> {
+    let left = |age: &ShownAge| age.lasts(state.now);
+    shown(state).iter().map(left).min()
 }
 
 /// Returns whether any age had a different text at `before`.
-pub(in crate::ui) fn read_otherwise(app: &App, before: Timestamp) -> bool {
-    let is_other = |age: &ShownAge| age.reads(before) != age.reads(app.now);
-    shown(app).iter().any(is_other)
+pub(in crate::ui) fn read_otherwise(state: &UiState, before: Timestamp) -> bool {
+    let is_other = |age: &ShownAge| age.reads(before) != age.reads(state.now);
+    shown(state).iter().any(is_other)
 }
 
 #[cfg(test)]
 mod tests {
     use crate::domain::task::TaskStatus;
-    use crate::ui::UiState;
+    use crate::ui::keymap::pane::Pane;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -65,7 +54,7 @@ mod tests {
     use crate::ui::popups::problems::{self, ProblemsPage};
     use crate::ui::popups::thread::ThreadPage;
     use crate::ui::update;
-    use crate::ui::{Motion, Msg, next_tick};
+    use crate::ui::{Msg, next_tick};
     use jiff::tz::TimeZone;
     use serde_json::json;
     use std::sync::Arc;
@@ -79,7 +68,7 @@ mod tests {
     /// An idle screen with a task, `passed` seconds after it was started.
     fn at_rest(status: TaskStatus, passed: f64) -> UiState {
         let task = json!({"id": 1, "subject": "A", "status": status, "updated_at": BEGUN});
-        let mut state = UiState::new(120, 40, TimeZone::UTC, Motion::Full);
+        let mut state = UiState::new(120, 40, TimeZone::UTC);
         let kind = EventKind::Board(BoardEvent::BoardChanged {
             changed: vec![Arc::new(serde_json::from_value(task).unwrap())],
             removed: vec![],

@@ -12,13 +12,15 @@ use crate::ui::frame::hit::Pointer;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::requests::RequestBook;
 use crate::ui::notifier::Notifier;
+use crate::ui::panes::Panes;
+use crate::ui::panes::feature::PaneFeature;
 use crate::ui::shell::peek::Peek;
-use crate::ui::theme::motion::Motion;
 
 /// The state of the UI.
 #[derive(Debug)]
 pub struct UiState {
     pub(in crate::ui) app: App,
+    pub(in crate::ui) panes: Panes,
     /// What the mouse drags, and its last click.
     pub(in crate::ui) pointer: Pointer,
     /// Whether the user has hidden the tour line.
@@ -28,9 +30,10 @@ pub struct UiState {
 
 impl UiState {
     /// Creates an empty screen of `width` columns and `height` rows that shows times in `zone`.
-    pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> UiState {
+    pub fn new(width: u16, height: u16, zone: TimeZone) -> UiState {
         UiState {
-            app: App::new(width, height, zone, motion),
+            app: App::new(width, height, zone),
+            panes: Panes::default(),
             pointer: Pointer::default(),
             is_tour_dismissed: false,
             attention: Notifier::with_kinds(&NotifyKind::ALL),
@@ -53,6 +56,20 @@ impl DerefMut for UiState {
 }
 
 impl UiState {
+    /// Returns the focused pane; the composer counts as the conversation.
+    pub(in crate::ui) fn focused(&self) -> &dyn PaneFeature {
+        self.panes.get(self.focus.pane())
+    }
+
+    /// Passes on what the panes were asked to do.
+    pub(in crate::ui) fn pass_pane_requests(&mut self) {
+        for request in std::mem::take(&mut self.app.pane_requests) {
+            for pane in Pane::ALL {
+                self.panes.get_mut(pane).requested(&request);
+            }
+        }
+    }
+
     /// Ends everything that belonged to an earlier crewdeck process: no agent runs and no request is open.
     pub fn end_of_session(&mut self, now: Timestamp) {
         self.now = now;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::domain::team::Activity;
+use crate::ui::model::style::SPIN;
 use crate::ui::shell::ages;
 use crate::ui::shell::state::UiState;
-use crate::ui::theme::motion::{Motion, SPIN};
 
 /// Returns the time until the screen next changes without input; `None` if it does not.
 pub fn next_tick(state: &UiState) -> Option<Duration> {
@@ -25,10 +25,10 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
     let counting =
         any(Activity::is_busy) || state.popups.iter().any(|popup| popup.counts_seconds(state));
     let spinning = any(Activity::is_running);
-    let busy = match state.prefs.motion {
-        Motion::Full if spinning => Some(SPIN),
-        Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),
-        Motion::Full | Motion::Reduced => None,
+    let busy = if spinning {
+        Some(SPIN)
+    } else {
+        counting.then_some(Duration::from_secs(1))
     };
     let call = state.attention.next_in(state.now);
     let ages = ages::last_for(state);

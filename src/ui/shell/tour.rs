@@ -8,12 +8,10 @@ use crate::domain::team::Activity;
 use crate::domain::text::clip;
 use crate::ui::app::Preferences;
 use crate::ui::app::{App, onboarding};
-use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::{branches, index};
-use crate::ui::panes::{board, needs, team};
 use crate::ui::shell::state::UiState;
 use crate::ui::text::width;
 
@@ -53,7 +51,11 @@ pub fn line(state: &UiState) -> Option<String> {
     if let Some(popup) = state.popups.last() {
         return Some(popup.tip(state));
     }
-    let request = needs::selected_request(state).map(|(_, request)| request);
+    let request = state
+        .panes
+        .needs
+        .selected_request(state)
+        .map(|(_, request)| request);
     if let Some(request) = request.filter(|r| r.decider != Approver::Lead) {
         return Some(waiting(state, request));
     }
@@ -72,44 +74,16 @@ pub fn line(state: &UiState) -> Option<String> {
             Focus::Pane(_) => format!("{who} {back} goes back to the lead"),
         });
     }
-    Some(match state.focus {
-        Focus::Pane(Pane::Board) => at_the_board(state),
-        Focus::Pane(Pane::Team) => match team::selected_member(state) {
-            Some((_, member)) => {
-                let open = key(Context::In(Pane::Team), Action::Open);
-                let live = if is_live(state, &member) { "live " } else { "" };
-                format!("{open} opens the {live}transcript of the selected agent")
-            }
-            None => stage(state),
-        },
-        Focus::Pane(pane @ Pane::Inbox) if !state.model.letters.is_empty() => format!(
-            "{}/{}: select a message, {}: open it",
-            key(Context::Panes, Action::Move(Scroll::LineUp)),
-            key(Context::Panes, Action::Move(Scroll::LineDown)),
-            key(Context::In(pane), Action::Open),
-        ),
-        Focus::Pane(_) | Focus::Composer => stage(state),
-    })
+    let tip = match state.focus {
+        Focus::Pane(pane) => state.panes.get(pane).tour_tip(state),
+        Focus::Composer => None,
+    };
+    Some(tip.unwrap_or_else(|| stage(state)))
 }
 
 /// Whether `agent` may still add to its conversation.
 fn is_live(model: &CrewModel, agent: &Name) -> bool {
     model.activity(agent) != Activity::Gone
-}
-
-/// Returns the tip for the board: its keys for the selected task.
-fn at_the_board(app: &App) -> String {
-    let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
-    let Some(task) = board::selected(app).and_then(|(_, id)| app.model.board.get(id)) else {
-        return stage(app);
-    };
-    let (turn, open) = (key(Action::TurnBoard), key(Action::Open));
-    let changes = if branches::has_tree(app, task) {
-        format!(", {}: its changes", key(Action::Diff))
-    } else {
-        String::new()
-    };
-    format!("{turn}: graph or list, {open}: the task{changes}")
 }
 
 /// Returns the columns that are available for the line, between the mark and the hint that hides it.

@@ -1,7 +1,7 @@
 //! Test data: the tips of the tour, each with the keys that it names and what they do.
 
-use crate::ui::app::board_view;
 use crate::ui::fixture::top_popup;
+use crate::ui::panes::board::view_state::Shape;
 use crate::ui::shell::tour::tests::*;
 
 /// Checks whether the keys of a tip did what it says.
@@ -105,7 +105,7 @@ pub fn tips() -> Vec<Tip> {
             "Alt+3, then v: the board as graph or list",
         )
         .does("alt+3 v", |state, _| {
-            state.board_view.shape != board_view::Shape::default()
+            state.panes.board.shape != Shape::default()
         }),
         tip(
             vec![demo(), six(5), has_team()],
@@ -199,18 +199,14 @@ pub fn tips() -> Vec<Tip> {
             "alt+3",
             "v: graph or list, Enter: the task",
         )
-        .does("v", |state, _| {
-            state.board_view.shape != board_view::Shape::default()
-        })
+        .does("v", |state, _| state.panes.board.shape != Shape::default())
         .does("enter", |state, _| !state.popups.is_empty()),
         tip(
             branches(&[4]),
             "alt+3",
             "v: graph or list, Enter: the task, D: its changes",
         )
-        .does("v", |state, _| {
-            state.board_view.shape != board_view::Shape::default()
-        })
+        .does("v", |state, _| state.panes.board.shape != Shape::default())
         .does("enter", |state, _| !state.popups.is_empty())
         .does("D", |_, done| {
             matches!(done, [Effect::Command(Command::ShowDiff { .. })])
@@ -226,7 +222,7 @@ pub fn tips() -> Vec<Tip> {
             "alt+5",
             "k/j: select a message, Enter: open it",
         )
-        .does("k", |state, _| state.selected.letter.is_some())
+        .does("k", |state, _| state.panes.inbox.selected.is_some())
         .does("k j", |state, _| state.focus == Focus::Pane(Pane::Inbox))
         .does("enter", |state, _| !state.popups.is_empty()),
         tip(
@@ -260,7 +256,7 @@ pub fn tips() -> Vec<Tip> {
             "Alt+3, then v: the board as graph or list",
         )
         .does("alt+3 v", |state, _| {
-            state.board_view.shape != board_view::Shape::default()
+            state.panes.board.shape != Shape::default()
         }),
         tip(
             with(without_conflict(0), vec![all_gone()]),

@@ -7,7 +7,6 @@ use crate::protocol::event::DeliveryState;
 use crate::protocol::{EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, busy, letter, name, picture, press};
 use crate::ui::frame::hit::Hit;
-use crate::ui::panes::{inbox, team};
 use crate::ui::popups::pager::Pager;
 use crate::ui::popups::thread::ThreadPage;
 use crate::ui::shell::hit_test;
@@ -15,13 +14,13 @@ use crate::ui::tests::scenes::cast;
 use crate::ui::{Pane, UiState};
 
 fn team(state: &UiState) -> Vec<String> {
-    let rows = team::team(state);
+    let rows = state.panes.team.rows(state);
     rows.iter().map(|row| row.name().to_string()).collect()
 }
 
 /// Returns sender and recipient of the visible messages.
 fn letters(state: &UiState) -> Vec<String> {
-    let numbers = inbox::letters(state);
+    let numbers = state.panes.inbox.letters(state);
     let all = numbers.iter().filter_map(|n| state.model.letters.get(*n));
     all.map(|t| format!("{} {}", t.letter.from, t.letter.to))
         .collect()
@@ -81,19 +80,28 @@ fn inbox_is_filtered_by_sender_recipient_and_text() {
 fn keys_act_on_filtered_rows_and_selection_is_kept() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4 / \"writer\" enter");
-    assert_eq!(team::selected_member(&state), Some((0, name("carol"))));
+    assert_eq!(
+        state.panes.team.selected_member(&state),
+        Some((0, name("carol")))
+    );
     assert!(picture(&state).contains("4 Team · 1 of 4"));
     press(&mut state, "j G");
-    assert_eq!(team::selected_member(&state), Some((0, name("carol"))));
+    assert_eq!(
+        state.panes.team.selected_member(&state),
+        Some((0, name("carol")))
+    );
     press(&mut state, "enter");
     assert_eq!(state.shown, name("carol"));
     press(&mut state, "esc esc");
     assert!(!picture(&state).contains("1 of 4"));
-    assert_eq!(team::selected_member(&state), Some((2, name("carol"))));
+    assert_eq!(
+        state.panes.team.selected_member(&state),
+        Some((2, name("carol")))
+    );
 
     apply_events(&mut state, cast::many_letters());
     press(&mut state, "5 / \"from:bob\" enter k");
-    let (at, found) = inbox::selected_letter(&state).unwrap();
+    let (at, found) = state.panes.inbox.selected_letter(&state).unwrap();
     let (number, from) = (found.number, found.letter.from.clone());
     assert_eq!((at, from.as_str()), (letters(&state).len() - 2, "bob"));
     press(&mut state, "enter");
@@ -101,7 +109,10 @@ fn keys_act_on_filtered_rows_and_selection_is_kept() {
     assert_eq!(thread.unwrap().page.number, number);
     press(&mut state, "esc esc");
     assert_eq!(letters(&state).len(), state.model.letters.len());
-    assert_eq!(inbox::selected_letter(&state).unwrap().1.number, number);
+    assert_eq!(
+        state.panes.inbox.selected_letter(&state).unwrap().1.number,
+        number
+    );
 }
 
 #[test]

@@ -231,7 +231,7 @@ fn keys_for_auto_closed_dialog_are_ignored() {
     for c in "raA".chars() {
         assert_eq!(key(&mut state, 0.1, &c.to_string()), []);
     }
-    assert_eq!(state.selected.request, Some(RequestId("two".into())));
+    assert_eq!(state.panes.needs.selected, Some(RequestId("two".into())));
     assert_eq!(
         key(&mut state, SETTLE.as_secs_f64(), "a"),
         [decision(&two, Verdict::Approve)]

@@ -1,15 +1,13 @@
-//! Costs, the printed conversation and the todo list.
+//! Costs and the printed conversation.
 
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
-use crate::domain::screen::TodoPane;
 use crate::protocol::{AgentEvent, Event, EventKind};
 use crate::ui::fixture::{apply_events, blank, busy, busy_events, name, picture, press, started};
-use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::popups::costs;
 use crate::ui::tests::scenes::work;
-use crate::ui::{Effect, Msg, UiState, update};
+use crate::ui::{Effect, Msg, update};
 
 fn spending() -> Vec<EventKind> {
     let mut all = busy_events();
@@ -99,61 +97,6 @@ fn printed_conversation_is_complete_and_escaped() {
     assert_eq!(text.chars().find(|c| drives(*c)), None);
     let mut state = started(160, 45);
     assert_eq!(press(&mut state, "esc 1 s"), []);
-}
-
-/// Returns whether the todo list is visible, the focus, and the saved setting.
-fn after(state: &mut UiState, keys: &str) -> (bool, Focus, Option<TodoPane>) {
-    let done = press(state, keys);
-    let kept = done.iter().find_map(|d| {
-        if let Effect::SaveScreen(choice) = d {
-            Some(choice.todo)
-        } else {
-            None
-        }
-    });
-    let layout = crate::ui::shell::layout::layout(state, state.size);
-    (layout.pane(Pane::Todo).is_some(), state.focus, kept)
-}
-
-#[test]
-fn todo_list_toggles_from_anywhere() {
-    let (todo, board) = (Focus::Pane(Pane::Todo), Focus::Pane(Pane::Board));
-    let hidden = Some(TodoPane::Hidden);
-    let shown = Some(TodoPane::Shown);
-    let mut wide = busy(160, 45);
-    for (keys, expected) in [
-        ("ctrl+t", (false, Focus::Composer, hidden)),
-        ("ctrl+t", (true, Focus::Composer, shown)),
-        ("esc 3 ctrl+t", (false, board, hidden)),
-        // Its pane number shows it while it has focus.
-        ("2", (true, todo, None)),
-        ("ctrl+t", (false, Focus::Pane(Pane::Lead), hidden)),
-        ("3 ctrl+t", (true, board, shown)),
-        // Full screen shows only one pane.
-        ("3 ctrl+t", (true, todo, None)),
-        ("ctrl+t", (false, board, None)),
-    ] {
-        assert_eq!(after(&mut wide, keys), expected, "{keys}");
-    }
-    let mut narrow = busy(70, 20);
-    for (keys, expected) in [
-        ("ctrl+t", (true, todo, None)),
-        ("ctrl+t", (false, Focus::Composer, None)),
-        ("esc 3 ctrl+t", (true, todo, None)),
-        ("ctrl+t", (false, board, None)),
-        ("2 ctrl+t", (false, Focus::Pane(Pane::Lead), None)),
-    ] {
-        assert_eq!(after(&mut narrow, keys), expected, "{keys}");
-    }
-    let mut middle = busy(100, 30);
-    for (keys, expected) in [
-        ("ctrl+t", (true, Focus::Composer, None)),
-        ("ctrl+t", (false, Focus::Composer, None)),
-        ("esc 3 ctrl+t", (true, todo, None)),
-        ("ctrl+t", (false, board, None)),
-    ] {
-        assert_eq!(after(&mut middle, keys), expected, "{keys}");
-    }
 }
 
 #[test]

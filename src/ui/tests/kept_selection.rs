@@ -14,7 +14,6 @@ use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::protocol::{AgentEvent, BoardEvent, Command, CrewEvent, EventKind, TeamEvent};
 use crate::ui::Effect;
 use crate::ui::fixture::{NOON, apply_events, board, busy, name, picture, press, started, team};
-use crate::ui::panes::team as panes_team;
 use crate::ui::popups::jobs::JobsPopup;
 use crate::ui::popups::models::ModelChoices;
 use crate::ui::popups::picker::Picker;
@@ -25,7 +24,7 @@ fn team_selection_follows_agent_that_moves_down() {
         let mut state = busy(160, 45);
         press(&mut state, &format!("esc 4 {moves}"));
         assert_eq!(
-            panes_team::selected_member(&state),
+            state.panes.team.selected_member(&state),
             Some((0, name("alice")))
         );
         let mut gone = team();
@@ -36,7 +35,7 @@ fn team_selection_follows_agent_that_moves_down() {
             vec![EventKind::Team(TeamEvent::RosterChanged { team })],
         );
         assert_eq!(
-            panes_team::selected_member(&state),
+            state.panes.team.selected_member(&state),
             Some((2, name("alice")))
         );
         // The action does not go to the agent now in that row.
@@ -50,8 +49,8 @@ fn team_selection_follows_agent_that_moves_down() {
 fn finished_subagent_selection_moves_to_parent() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
-    state.selected.member = Some(Name::subagent(&name("bob"), 7));
-    let (_, selected) = panes_team::selected_member(&state).unwrap();
+    state.panes.team.selected = Some(Name::subagent(&name("bob"), 7));
+    let (_, selected) = state.panes.team.selected_member(&state).unwrap();
     assert_eq!(selected, name("bob"));
 }
 
@@ -59,8 +58,7 @@ fn finished_subagent_selection_moves_to_parent() {
 fn board_selection_keeps_task_then_row() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 g");
-    let selected =
-        |state: &crate::ui::UiState| crate::ui::panes::board::selected(state).map(|(_, id)| id);
+    let selected = |state: &crate::ui::UiState| state.panes.board.selected(state).map(|(_, id)| id);
     let first = selected(&state).unwrap();
     // Other tasks are inserted before it.
     let graph = board();
@@ -77,7 +75,7 @@ fn board_selection_keeps_task_then_row() {
     assert_eq!(selected(&state), Some(first));
     // It is removed: the task now in its row is selected, not the first one.
     press(&mut state, "j j");
-    let (row, gone) = crate::ui::panes::board::selected(&state).unwrap();
+    let (row, gone) = state.panes.board.selected(&state).unwrap();
     assert!(row > 0);
     apply_events(
         &mut state,
@@ -86,7 +84,7 @@ fn board_selection_keeps_task_then_row() {
             removed: vec![gone],
         })],
     );
-    let (now, next) = crate::ui::panes::board::selected(&state).unwrap();
+    let (now, next) = state.panes.board.selected(&state).unwrap();
     assert!(now >= row - 1 && next != gone, "{row} {now}");
 }
 
@@ -166,9 +164,9 @@ fn todo_selection_follows_its_item() {
     };
     apply_events(&mut state, vec![list(&["first", "second", "third"])]);
     press(&mut state, "esc 2 g j");
-    assert_eq!(state.selected.todo, Some(1));
+    assert_eq!(state.panes.todo.selected, Some(1));
     apply_events(&mut state, vec![list(&["new", "first", "second", "third"])]);
-    assert_eq!(state.selected.todo, Some(2));
+    assert_eq!(state.panes.todo.selected, Some(2));
 }
 
 #[test]

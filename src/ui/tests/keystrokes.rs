@@ -6,7 +6,6 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, RequestKind, Verdict};
 use crate::protocol::{AgentEvent, Command, CrewEvent, EventKind, TeamEvent};
-use crate::ui::app::MouseOwner;
 use crate::ui::fixture::{
     apply_events, busy, decided, name, permission, picture, plan, press, started,
 };
@@ -135,7 +134,7 @@ fn keys_send_commands_to_crew() {
         ("ctrl+z", vec![Effect::Suspend]),
         ("ctrl+x e", vec![Effect::EditComposer]),
         ("ctrl+x q", vec![]),
-        ("esc M", vec![Effect::Mouse(MouseOwner::Crewdeck)]),
+        ("esc M", vec![Effect::CaptureMouse(true)]),
         ("esc 4 y", vec![Effect::Copy("alice".into())]),
         (
             "esc 1 y",
@@ -290,10 +289,10 @@ fn comment_closes_when_decided_elsewhere() {
 fn filter_shows_matches_and_esc_clears_it() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 / \"header\"");
-    let shown = |state: &UiState| crate::ui::panes::board::rows(state).len();
+    let shown = |state: &UiState| state.panes.board.rows(state).len();
     assert_eq!(shown(&state), 2);
     press(&mut state, "enter j");
-    assert_eq!(state.selected.task.map(|id| id.0), Some(4));
+    assert_eq!(state.panes.board.selected.map(|id| id.0), Some(4));
     press(&mut state, "esc");
     assert_eq!(shown(&state), 5);
     press(&mut state, "/ \"@bob progress\"");
@@ -414,10 +413,10 @@ fn wheel_scrolls_pane_under_mouse_and_click_focuses() {
         assert_eq!(update(state, Msg::Mouse(event)), []);
     };
     mouse(&mut state, MouseEventKind::ScrollUp);
-    assert_eq!(state.selected.letter, Some(0));
+    assert_eq!(state.panes.inbox.selected, Some(0));
     assert_eq!(state.focus, Focus::Composer);
     mouse(&mut state, MouseEventKind::ScrollDown);
-    assert_eq!(state.selected.letter, None);
+    assert_eq!(state.panes.inbox.selected, None);
     mouse(&mut state, MouseEventKind::Down(MouseButton::Left));
     assert_eq!(state.focus, Focus::Pane(Pane::Inbox));
 }

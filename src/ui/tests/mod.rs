@@ -1,26 +1,17 @@
 //! Tests of the whole UI: keystrokes, snapshots and robustness.
 
-mod answering;
 mod beside_popups;
-mod complete;
-mod conversation;
-mod drafts;
 mod filters;
-mod first;
 mod focus;
 mod glances;
-pub mod hands;
 mod kept_selection;
 mod keystrokes;
 pub mod lasting;
 mod layouts;
 mod leaving;
-pub mod merging;
 mod mouse;
-mod needs;
 mod notices;
 mod own_keys;
-mod possible;
 mod pressed;
 mod pty;
 mod refused;

@@ -8,7 +8,6 @@ use crate::protocol::Command;
 use crate::ui::fixture::{busy, name, picture, press, top_popup};
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::team;
 use crate::ui::popups::task_form::form::{Field, TaskForm};
 use crate::ui::shell::hit_test;
 use crate::ui::{Effect, Msg, UiState, update};
@@ -75,7 +74,10 @@ fn click_selects_row_and_second_click_opens() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
     click(&mut state, "carol");
-    assert_eq!(team::selected_member(&state), Some((2, name("carol"))));
+    assert_eq!(
+        state.panes.team.selected_member(&state),
+        Some((2, name("carol")))
+    );
     assert!(state.shown.is_lead());
     click(&mut state, "carol");
     assert_eq!(state.shown, name("carol"));
@@ -93,7 +95,7 @@ fn click_selects_row_and_second_click_opens() {
 #[test]
 fn first_click_on_pane_only_focuses() {
     let mut state = busy(160, 45);
-    let (_, first) = team::selected_member(&state).unwrap();
+    let (_, first) = state.panes.team.selected_member(&state).unwrap();
     let at = find(&state, &format!("{first} "));
     let team = crate::ui::shell::layout::layout(&state, state.size)
         .pane(Pane::Team)

@@ -22,7 +22,7 @@ type Case = (
 fn on_board(id: u64) -> UiState {
     let mut state = merging(160, 45);
     press(&mut state, "esc 3");
-    state.selected.task = Some(TaskId(id));
+    state.panes.board.selected = Some(TaskId(id));
     state
 }
 

@@ -18,7 +18,6 @@ use crate::ui::fixture::{
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyLookup, TABLE};
-use crate::ui::panes::{board, inbox, needs, team, todo};
 use crate::ui::popups::diff::DiffPage;
 use crate::ui::popups::event_log::EventLogPopup;
 use crate::ui::popups::help::{EntryEffect, HelpPopup};
@@ -26,7 +25,7 @@ use crate::ui::popups::pager::Pager;
 use crate::ui::replay::Player;
 use crate::ui::shell::hit_test;
 use crate::ui::widgets::placed::Target;
-use crate::ui::{Effect, MouseOwner, Msg, UiState, begin_replay, update};
+use crate::ui::{Effect, Msg, UiState, begin_replay, update};
 
 pub const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 
@@ -54,7 +53,7 @@ pub fn crew(size: (u16, u16), keys: &str) -> UiState {
             EventKind::Crew(CrewEvent::JobChanged { job: job() }),
         ],
     );
-    state.prefs.mouse = MouseOwner::Crewdeck;
+    state.prefs.captures_mouse = true;
     press(&mut state, keys);
     // Status messages left by keys would cover the hints.
     state.status = None;
@@ -87,7 +86,7 @@ fn replay(size: (u16, u16)) -> UiState {
             now: Timestamp(NOON),
         },
     );
-    state.prefs.mouse = MouseOwner::Crewdeck;
+    state.prefs.captures_mouse = true;
     press(&mut state, "> >");
     state.status = None;
     state
@@ -258,7 +257,7 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
                 let mut state = make();
                 click(&mut state, here);
                 assert_eq!(
-                    board::selected(&state).map(|(_, id)| id),
+                    state.panes.board.selected(&state).map(|(_, id)| id),
                     Some(id),
                     "{words}"
                 );
@@ -292,7 +291,7 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
             | Hit::Replay(_)
             | Hit::Scrollbar(..)
             | Hit::Border
-            | Hit::Ground
+            | Hit::Ground(_)
             | Hit::Talk(_)
             | Hit::Popup => {}
         }
@@ -302,10 +301,10 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
 /// Checks that a click selects and that a second one opens, as Enter does.
 fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
     let selected = |state: &UiState| match pane {
-        Pane::Todo => todo::selected_todo(state),
-        Pane::Team => team::selected_member(state).map(|(at, _)| at),
-        Pane::Inbox => inbox::selected_letter(state).map(|(at, _)| at),
-        Pane::Needs => needs::selected_request(state).map(|(at, _)| at),
+        Pane::Todo => state.panes.todo.selected_row(state),
+        Pane::Team => state.panes.team.selected_member(state).map(|(at, _)| at),
+        Pane::Inbox => state.panes.inbox.selected_letter(state).map(|(at, _)| at),
+        Pane::Needs => state.panes.needs.selected_request(state).map(|(at, _)| at),
         Pane::Lead | Pane::Board => None,
     };
     press(

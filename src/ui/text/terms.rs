@@ -98,4 +98,38 @@ mod tests {
             assert_eq!(terms(text), [Term { sign, key, value }], "{text}");
         }
     }
+
+    #[test]
+    fn every_term_must_match_with_or_without_key() {
+        let hay = "alice bob asks std::fs of note:9";
+        let keyed = |key: &str| match key {
+            "from" => Some("alice"),
+            "to" => Some("bob"),
+            _ => None,
+        };
+        let cases = [
+            ("", true),
+            ("!", true),
+            ("from:", true),
+            ("ASKS bob", true),
+            ("asks carol", false),
+            ("asks !carol", true),
+            ("!asks", false),
+            ("from:ali", true),
+            ("from:@alice to:bob", true),
+            ("from:bob", false),
+            ("!from:bob", true),
+            ("std::fs", true),
+            // Unknown key: a plain word.
+            ("note:9", true),
+            ("note:8", false),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(
+                FilterTerms::new(text).matches(hay, keyed),
+                expected,
+                "{text}"
+            );
+        }
+    }
 }

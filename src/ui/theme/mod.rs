@@ -57,7 +57,6 @@ mod dark;
 mod depth;
 mod light;
 mod mono;
-pub(in crate::ui) mod motion;
 mod terminal;
 #[cfg(test)]
 pub mod test_theme;

@@ -7,7 +7,7 @@ use crate::domain::text::{escape_control_chars, head_and_tail, one_line};
 use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::fold;
-use crate::ui::transcript::layout::{LayoutParams, SelectionMark, plain};
+use crate::ui::transcript::layout::{LayoutParams, plain};
 
 /// Maximum length of the stored text, in bytes. A longer text is cut in the middle.
 const TEXT_MAX: usize = 256 * 1024;
@@ -69,7 +69,7 @@ impl Entry {
     /// text below it if open.
     pub(super) fn rows(
         &self,
-        mark: SelectionMark,
+        is_selected: bool,
         page: LayoutParams<'_>,
         ink: &mut usize,
     ) -> Vec<Row> {
@@ -82,9 +82,10 @@ impl Entry {
             return plain(&format!("{sign} {}", self.what), page.theme.dim, page);
         }
         let dim = page.theme.dim;
-        let style = match mark {
-            SelectionMark::Selected => page.theme.selection,
-            SelectionMark::Unselected => dim,
+        let style = if is_selected {
+            page.theme.selection
+        } else {
+            dim
         };
         let room = page.columns.saturating_sub(width(sign) + 1);
         let what = fit(&escape_control_chars(&self.what), room.max(1));

@@ -10,7 +10,7 @@ use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
 use crate::ui::transcript::call_group::CallGroup;
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::fields::Field;
-use crate::ui::transcript::layout::{LayoutParams, SelectionMark};
+use crate::ui::transcript::layout::LayoutParams;
 use crate::ui::transcript::run::{Progress, ToolRun};
 use crate::ui::transcript::tool_display::{OutputKind, tool_display};
 
@@ -31,13 +31,8 @@ const ON_LEAST: usize = 16;
 
 /// Returns the rows of a tool call. `ink` is the number of visible characters before it and is increased by those of
 /// the call.
-pub fn rows(
-    run: &ToolRun,
-    mark: SelectionMark,
-    page: LayoutParams<'_>,
-    ink: &mut usize,
-) -> Vec<Row> {
-    let mut out = vec![call_row(run, mark, page)];
+pub fn rows(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
+    let mut out = vec![call_row(run, is_selected, page)];
     match (run.fold, run.progress) {
         (Fold::Open, _) => {
             let fields = run.input.iter().chain(&run.output_fields);
@@ -115,7 +110,7 @@ fn answer_rows(output: &str, rows: usize, page: LayoutParams<'_>, ink: &mut usiz
 }
 
 /// Draws the header of a call group, `✓ tool × 8 first … last`, and the first error.
-pub fn call_group(calls: &CallGroup, mark: SelectionMark, page: LayoutParams<'_>) -> Vec<Row> {
+pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) -> Vec<Row> {
     let name = format!("{} × {}", calls.tool, calls.len);
     let result = calls.result();
     let on = match calls.fold {
@@ -142,7 +137,7 @@ pub fn call_group(calls: &CallGroup, mark: SelectionMark, page: LayoutParams<'_>
         on: &on,
         result,
     };
-    let mut out = vec![call_line_row(&head, mark, page)];
+    let mut out = vec![call_line_row(&head, is_selected, page)];
     if calls.fold == Fold::Folded && !calls.first_error.is_empty() {
         out.push(cut_line(&calls.first_error, page.theme.error, page));
     }
@@ -168,18 +163,18 @@ struct CallLine<'a> {
     result: String,
 }
 
-fn call_row(run: &ToolRun, mark: SelectionMark, page: LayoutParams<'_>) -> Row {
+fn call_row(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>) -> Row {
     let head = CallLine {
         progress: run.progress,
         name: &run.tool,
         on: &run.on,
         result: run.result(),
     };
-    call_line_row(&head, mark, page)
+    call_line_row(&head, is_selected, page)
 }
 
 /// Draws `✓ tool subject · result` in one row.
-fn call_line_row(run: &CallLine<'_>, mark: SelectionMark, page: LayoutParams<'_>) -> Row {
+fn call_line_row(run: &CallLine<'_>, is_selected: bool, page: LayoutParams<'_>) -> Row {
     let theme = page.theme;
     let (shape, style) = match run.progress {
         Progress::Running => ("◐", theme.working),
@@ -187,9 +182,10 @@ fn call_line_row(run: &CallLine<'_>, mark: SelectionMark, page: LayoutParams<'_>
         Progress::Failed => ("✗", theme.error),
         Progress::Abandoned => ("◌", theme.dim),
     };
-    let name_style = match mark {
-        SelectionMark::Selected => theme.selection,
-        SelectionMark::Unselected => theme.tool,
+    let name_style = if is_selected {
+        theme.selection
+    } else {
+        theme.tool
     };
     let mut row = RowBuilder::new(page.columns);
     row.put(shape, style);

@@ -18,13 +18,6 @@ use crate::ui::transcript::{fold, markdown};
 /// The warning below an answer that contains a tool call as text.
 pub const CALL_AS_TEXT_WARNING: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
 
-/// Whether a cell is selected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SelectionMark {
-    Selected,
-    Unselected,
-}
-
 /// What is above a cell, which decides the spacing before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Above {
@@ -158,7 +151,7 @@ impl CellLayout {
 pub fn lay_out(
     kind: &CellKind,
     above: Above,
-    mark: SelectionMark,
+    is_selected: bool,
     page: LayoutParams<'_>,
     old: Option<CellLayout>,
 ) -> CellLayout {
@@ -187,10 +180,10 @@ pub fn lay_out(
             let rows = wrap(&words, page.columns, &margin, Break::Words, &mut ink);
             head.extend(rows);
         }
-        CellKind::Answer(answer) => return answer_rows(answer, head, mark, page, old),
-        CellKind::Tool(run) => head.extend(fold::rows(run, mark, page, &mut ink)),
-        CellKind::CallGroup(calls) => head.extend(fold::call_group(calls, mark, page)),
-        CellKind::Injected(entry) => head.extend(entry.rows(mark, page, &mut ink)),
+        CellKind::Answer(answer) => return answer_rows(answer, head, is_selected, page, old),
+        CellKind::Tool(run) => head.extend(fold::rows(run, is_selected, page, &mut ink)),
+        CellKind::CallGroup(calls) => head.extend(fold::call_group(calls, is_selected, page)),
+        CellKind::Injected(entry) => head.extend(entry.rows(is_selected, page, &mut ink)),
         CellKind::Notice(level, text, hint) => {
             let (shape, style) = match level {
                 NoticeLevel::Info => ("·", page.theme.dim),
@@ -216,13 +209,13 @@ pub(super) fn plain(text: &str, style: Style, page: LayoutParams<'_>) -> Vec<Row
 fn answer_rows(
     answer: &Answer,
     mut head: Vec<Row>,
-    mark: SelectionMark,
+    is_selected: bool,
     page: LayoutParams<'_>,
     old: Option<CellLayout>,
 ) -> CellLayout {
     let mut ink = 0;
     if !answer.thinking.is_blank() {
-        head.extend(thinking_rows(answer, mark, page, &mut ink));
+        head.extend(thinking_rows(answer, is_selected, page, &mut ink));
     }
     let mut out = CellLayout::from_part(LayoutPart::rows(head, ink));
     let mut known = old.map_or_else(Vec::new, |old| old.parts);

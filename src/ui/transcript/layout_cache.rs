@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::ui::theme::Theme;
-use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, SelectionMark, lay_out};
+use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, lay_out};
 use crate::ui::transcript::log::CellLog;
 
 /// Maximum number of cached rows. Beyond it, all layouts are dropped that the last frame did not use.
@@ -26,7 +26,7 @@ struct CachedLayout {
     layout: CellLayout,
     version: u64,
     above: Above,
-    mark: SelectionMark,
+    is_selected: bool,
     /// The frame in which the layout was last used.
     frame: u64,
 }
@@ -69,7 +69,7 @@ impl LayoutCache {
     pub fn get(&mut self, log: &CellLog, at: usize) -> &CellLayout {
         let number = log.number(at);
         let cell = log.cell(at);
-        let (above, mark) = (log.above(at), log.mark(at));
+        let (above, is_selected) = (log.above(at), log.is_selected(at));
         let theme = self.theme.unwrap_or_default();
         let page = LayoutParams {
             columns: self.columns,
@@ -77,26 +77,26 @@ impl LayoutCache {
         };
         let (rows, work, frame) = (&mut self.rows, &mut self.work, self.frame);
         let entry = self.cached.entry(number).or_insert_with(|| {
-            let layout = lay_out(&cell.kind, above, mark, page, None);
+            let layout = lay_out(&cell.kind, above, is_selected, page, None);
             *rows += layout.len();
             *work += layout.fresh();
             CachedLayout {
                 layout,
                 version: cell.version,
                 above,
-                mark,
+                is_selected,
                 frame,
             }
         });
-        if (entry.version, entry.above, entry.mark) != (cell.version, above, mark) {
+        if (entry.version, entry.above, entry.is_selected) != (cell.version, above, is_selected) {
             let old = std::mem::take(&mut entry.layout);
             *rows -= old.len();
-            entry.layout = lay_out(&cell.kind, above, mark, page, Some(old));
+            entry.layout = lay_out(&cell.kind, above, is_selected, page, Some(old));
             *rows += entry.layout.len();
             *work += entry.layout.fresh();
             entry.version = cell.version;
             entry.above = above;
-            entry.mark = mark;
+            entry.is_selected = is_selected;
         }
         entry.frame = frame;
         &entry.layout

@@ -6,7 +6,7 @@ use crate::ui::keymap::direction::Way;
 use crate::ui::transcript::call_group::{CallGroup, GROUP_MIN};
 use crate::ui::transcript::cell::{CellKind, Fold, TranscriptCell};
 use crate::ui::transcript::find::Needle;
-use crate::ui::transcript::layout::{Above, SelectionMark};
+use crate::ui::transcript::layout::Above;
 use crate::ui::transcript::run::ToolRun;
 use crate::ui::transcript::tool_display::{Grouping, tool_display};
 
@@ -339,11 +339,7 @@ impl CellLog {
     }
 
     /// Returns whether the cell at index `at` is selected.
-    pub fn mark(&self, at: usize) -> SelectionMark {
-        if self.selected == Some(self.number(at)) {
-            SelectionMark::Selected
-        } else {
-            SelectionMark::Unselected
-        }
+    pub fn is_selected(&self, at: usize) -> bool {
+        self.selected == Some(self.number(at))
     }
 }

@@ -7,7 +7,7 @@ use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
 use crate::ui::transcript::answer::{Answer, StreamState};
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::fold;
-use crate::ui::transcript::layout::{LayoutParams, SelectionMark};
+use crate::ui::transcript::layout::LayoutParams;
 use crate::ui::transcript::run::duration;
 
 /// Minimum free width, in columns, at which folded thinking shows a preview of its text.
@@ -18,15 +18,16 @@ const THOUGHTS_MAX: usize = 400;
 /// Returns the rows of an answer's thinking: one row if folded, the whole text if open.
 pub fn thinking_rows(
     answer: &Answer,
-    mark: SelectionMark,
+    is_selected: bool,
     page: LayoutParams<'_>,
     ink: &mut usize,
 ) -> Vec<Row> {
     let text = answer.thinking.as_str().trim();
     let dim = page.theme.dim;
-    let sign = match mark {
-        SelectionMark::Selected => page.theme.selection,
-        SelectionMark::Unselected => dim,
+    let sign = if is_selected {
+        page.theme.selection
+    } else {
+        dim
     };
     let margin = Margin::hanging(vec![Span::styled("∴", sign), " ".into()], vec!["  ".into()]);
     match answer.fold {

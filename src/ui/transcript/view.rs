@@ -6,7 +6,6 @@ use ratatui::layout::Rect;
 use crate::ui::text::wrap::Row;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::find::SearchMatch;
-use crate::ui::transcript::layout::SelectionMark;
 use crate::ui::transcript::layout_cache::LayoutCache;
 use crate::ui::transcript::scroll::ScrollAnchor;
 use crate::ui::transcript::{Transcript, find};
@@ -82,7 +81,7 @@ impl Transcript {
                 },
                 skip,
             };
-            if self.log.mark(at) == SelectionMark::Selected {
+            if self.log.is_selected(at) {
                 cell.mark(theme, buffer);
             }
             if let Some(needle) = self.log.needle().filter(|_| self.log.cell(at).found > 0) {

@@ -33,7 +33,6 @@ const NOT_UNIQUE_YET: &[&str] = &[
     "Limits",
     "Line",
     "Look",
-    "Motion",
     "Offer",
     "Place",
     "Places",

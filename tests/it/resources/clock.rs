@@ -19,7 +19,7 @@ use crewdeck::protocol::event::{CrewEvent, EventKind, SessionInfo};
 use crewdeck::protocol::{Command, CommandIds, Event, EventSender, bus};
 use crewdeck::store::{Mailbox, Skills, prepare};
 use crewdeck::tools::policy::Rules;
-use crewdeck::ui::{Motion, Msg, Theme, UiState, ViewCache, draw, next_tick, update};
+use crewdeck::ui::{Msg, Theme, UiState, ViewCache, draw, next_tick, update};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -166,8 +166,8 @@ fn crew_works_and_idles_correctly_while_the_clock_jumps() {
 
     // The dashboard is drawn after each event. Its own clock never goes back (`app::now`), but events of another
     // process can have any time.
-    let (motion, mut now) = (Motion::Full, Timestamp::default());
-    let mut state = UiState::new(160, 45, jiff::tz::TimeZone::UTC, motion);
+    let mut now = Timestamp::default();
+    let mut state = UiState::new(160, 45, jiff::tz::TimeZone::UTC);
     let mut terminal = Terminal::new(TestBackend::new(160, 45)).unwrap();
     let (mut cache, theme) = (ViewCache::default(), Theme::default());
     for event in events {

@@ -4,26 +4,33 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::domain::text::escape_control_chars;
+use crate::protocol::{BoardEvent, EventKind};
 use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup;
+use crate::ui::app::task_rules::{TaskAction, is_own, why_no_edit, why_no_removal, why_not};
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
+use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::view_cache::ViewCache;
-use crate::ui::keymap::Action;
-use crate::ui::keymap::direction::{Scroll, Way};
-use crate::ui::keymap::pane::Pane;
-use crate::ui::model::board::index;
+use crate::ui::keymap::direction::{Scroll, Toward, Way};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::model::board::index::BoardStatus;
-use crate::ui::panes::board;
-use crate::ui::panes::board::{Shown, update, view};
-use crate::ui::panes::feature::PaneFeature;
+use crate::ui::model::board::{branches, index};
+use crate::ui::panes::board::{BoardPane, Shown, user_actions, view};
+use crate::ui::panes::feature::{NOTCH, PaneFeature, Preview, SelectedItem};
+use crate::ui::popups::task_form::form::TaskForm;
 use crate::ui::popups::task_page::TaskPage;
+use crate::ui::popups::{task_form, task_page};
+use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// The task board.
-pub struct BoardPane;
+/// Columns that one notch of the mouse wheel pans the graph sideways.
+const NOTCH_COLUMNS: usize = 6;
 
 impl PaneFeature for BoardPane {
     fn draw(
@@ -34,64 +41,192 @@ impl PaneFeature for BoardPane {
         area: Rect,
         buffer: &mut Buffer,
     ) -> Option<Position> {
-        view::draw(app, theme, area, buffer);
+        view::draw(self, app, theme, area, buffer);
         None
     }
 
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
-        let places = board::places(app, layout::inside(area));
+        let places = self.places(app, layout::inside(area));
         let mut put = |at, what| out.push(Target { at, what });
         if let Some(row) = places.filter {
             put(row, Hit::In(Pane::Board, Action::Filter));
         }
-        for (at, task) in board::in_view(app, &places) {
+        for (at, task) in self.in_view(app, &places) {
             put(at, Hit::Task(task));
         }
         if let Shown::Graph(_) = places.shown {
-            put(places.body, Hit::Ground);
+            put(places.body, Hit::Ground(Pane::Board));
         }
     }
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
-        let places = board::places(app, layout::inside(area));
-        board::scrollbar(app, &places, area)
+        let places = self.places(app, layout::inside(area));
+        self.bar(app, &places, area)
     }
 
-    fn scroll(&self, app: &mut App, area: Option<Rect>, by: Scroll) {
-        update::scroll(app, inside(area), by);
+    fn content_rows(&self, app: &App) -> usize {
+        app.model.board.len()
     }
 
-    fn jump(&self, app: &mut App, area: Option<Rect>, bar: Scrollbar, row: u16) {
-        update::jump(app, inside(area), bar.first_at(row), bar.row_at(row));
+    fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
+        self.scroll_by(app, inside(area), by);
     }
 
-    fn neighbour(&self, app: &mut App, area: Option<Rect>, way: Way) {
-        update::along(app, inside(area), way);
+    fn jump(&mut self, app: &mut App, area: Option<Rect>, bar: Scrollbar, row: u16) {
+        self.jump_to(app, inside(area), bar.first_at(row), bar.row_at(row));
     }
 
-    fn open(&self, app: &mut App, _area: Option<Rect>) {
-        if let Some((_, id)) = board::selected(app) {
+    fn wheel(&mut self, app: &mut App, area: Option<Rect>, toward: Toward, zooms: bool) {
+        let (area, zoom) = (inside(area), self.camera.zoom);
+        match (toward, zooms) {
+            (Toward::Up, true) => self.zoom(app, area, zoom.nearer()),
+            (Toward::Down, true) => self.zoom(app, area, zoom.farther()),
+            (Toward::Up | Toward::Down, false) => self.wheel_by(app, area, toward, NOTCH),
+            (Toward::Left | Toward::Right, _) => self.wheel_by(app, area, toward, NOTCH_COLUMNS),
+        }
+    }
+
+    fn drag(&mut self, app: &App, area: Option<Rect>, by: (isize, isize)) {
+        self.shift(app, inside(area), by);
+    }
+
+    fn neighbour(&mut self, app: &mut App, area: Option<Rect>, way: Way) {
+        self.along(app, inside(area), way);
+    }
+
+    fn has_neighbour(&self, app: &App) -> bool {
+        !app.model.board.is_empty()
+    }
+
+    fn open(&mut self, app: &mut App, _area: Option<Rect>) {
+        if let Some(id) = self.selected_task(app) {
             popup::open(app, TaskPage::pager(id));
         }
     }
 
     fn can_open(&self, app: &App) -> bool {
-        board::selected(app).is_some()
+        self.selected(app).is_some()
     }
 
-    fn can_peek(&self, app: &App) -> bool {
-        board::selected(app).is_some()
+    fn act(
+        &mut self,
+        app: &mut App,
+        area: Option<Rect>,
+        action: Action,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        let selected = self.selected_task(app);
+        let zoom = self.camera.zoom;
+        match action {
+            Action::TurnBoard => self.turn(app, inside(area)),
+            Action::Pan(toward) => self.pan(app, inside(area), toward),
+            Action::ZoomIn => self.zoom(app, inside(area), zoom.nearer()),
+            Action::ZoomOut => self.zoom(app, inside(area), zoom.farther()),
+            Action::Claim => user_actions::claim(app, selected, out),
+            Action::Release => user_actions::release_selected(app, selected, out),
+            Action::CompleteTask => user_actions::complete_selected(app, selected, out),
+            Action::RemoveTree => user_actions::ask_removal(app, selected, out),
+            Action::CopyPlace => user_actions::copy_place(app, selected, out),
+            Action::AddTask => task_form::add(app),
+            Action::EditTask => user_actions::edit(app, selected),
+            Action::TurnWait => task_form::toggle_blocker(app, selected),
+            Action::Merge => user_actions::merge(app, selected),
+            Action::Diff => user_actions::ask_diff(app, selected, out),
+            _ => return false,
+        }
+        true
+    }
+
+    fn offers(&self, app: &App, action: Action) -> Option<bool> {
+        let task = || app.model.board.get(self.selected_task(app)?);
+        let can = |action| task().is_some_and(|task| why_not(app, task, action).is_none());
+        Some(match action {
+            Action::TurnBoard | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
+                !app.model.board.is_empty() && !self.filter.is_set()
+            }
+            Action::Claim => can(TaskAction::Claim),
+            Action::Release => can(TaskAction::Release),
+            // A task without owner can be completed, too, after a confirmation; that is rare and not hinted at.
+            Action::CompleteTask => task().is_some_and(is_own) && can(TaskAction::Complete),
+            Action::RemoveTree => task()
+                .is_some_and(|t| branches::has_tree(app, t) && why_no_removal(app, t.id).is_none()),
+            Action::EditTask => task().is_some_and(|t| why_no_edit(app, t.id).is_none()),
+            Action::TurnWait => {
+                let form = app.popups.top::<TaskForm>();
+                form.is_some_and(|form| form.id != self.selected_task(app))
+            }
+            Action::CopyPlace => task().is_some_and(|t| branches::why_no_tree(app, t).is_none()),
+            Action::Merge => task().is_some_and(|t| branches::is_mergeable(app, t)),
+            Action::Diff => task().is_some_and(|t| branches::has_tree(app, t)),
+            _ => return None,
+        })
+    }
+
+    fn hint(&self, app: &App, binding: &KeyBinding) -> Option<String> {
+        if binding.action != Action::TurnWait {
+            return None;
+        }
+        let id = self.selected_task(app)?;
+        Some(format!("wait for {id}"))
+    }
+
+    fn filter(&self) -> Option<&ListFilter> {
+        Some(&self.filter)
+    }
+
+    fn filter_mut(&mut self) -> Option<&mut ListFilter> {
+        Some(&mut self.filter)
+    }
+
+    fn filter_changed(&mut self) {
+        self.selected = None;
+    }
+
+    fn can_filter(&self, app: &App) -> bool {
+        !app.model.board.is_empty()
+    }
+
+    fn can_copy(&self, app: &App) -> bool {
+        !app.model.board.is_empty()
     }
 
     fn copied(&self, app: &App) -> Option<(String, String)> {
-        let (_, id) = board::selected(app)?;
+        let id = self.selected_task(app)?;
         let task = app.model.board.get(id)?;
         let text = format!("{id} {}\n\n{}", task.subject, task.description);
         Some((format!("task {id}"), escape_control_chars(text.trim_end())))
     }
 
-    fn filter_changed(&self, app: &mut App) {
-        app.selected.task = None;
+    fn selected_item(&self, app: &App) -> Option<SelectedItem> {
+        self.selected_task(app).map(SelectedItem::Task)
+    }
+
+    fn preview(&self, app: &App, columns: usize, theme: &Theme) -> Option<Preview> {
+        let id = self.selected_task(app)?;
+        let task = app.model.board.get(id)?;
+        Some(Preview {
+            title: format!("Task {id}"),
+            lines: task_page::lines(app, task, columns, theme),
+            begin: 0,
+            agent: None,
+        })
+    }
+
+    fn ages(&self, app: &App) -> Vec<ShownAge> {
+        let id = self.selected_task(app);
+        id.map_or_else(Vec::new, |id| task_page::ages(app, id))
+    }
+
+    fn tour_tip(&self, app: &App) -> Option<String> {
+        let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
+        let task = app.model.board.get(self.selected_task(app)?)?;
+        let (turn, open) = (key(Action::TurnBoard), key(Action::Open));
+        let changes = if branches::has_tree(app, task) {
+            format!(", {}: its changes", key(Action::Diff))
+        } else {
+            String::new()
+        };
+        Some(format!("{turn}: graph or list, {open}: the task{changes}"))
     }
 
     fn tab_count(&self, app: &App) -> String {
@@ -102,20 +237,43 @@ impl PaneFeature for BoardPane {
         format!(" {done}/{}", app.model.board.len())
     }
 
-    fn has_neighbour(&self, app: &App) -> bool {
-        !app.model.board.is_empty()
+    fn requested(&mut self, request: &PaneRequest) {
+        if let PaneRequest::SelectTask(id) = request {
+            self.selected = Some(*id);
+        }
     }
 
-    fn can_filter(&self, app: &App) -> bool {
-        !app.model.board.is_empty()
+    fn before_event(&mut self, app: &App, event: &EventKind) {
+        if app.focus == Focus::Pane(Pane::Board) && self.selected.is_none() {
+            // No explicit selection means the first row; pins the task that is there now.
+            self.selected = self.selected_task(app);
+        }
+        self.row_before = match event {
+            EventKind::Board(BoardEvent::BoardChanged { .. }) if self.selected.is_some() => {
+                self.selected(app).map(|(row, _)| row)
+            }
+            _ => None,
+        };
     }
 
-    fn can_copy(&self, app: &App) -> bool {
-        !app.model.board.is_empty()
+    /// A task that left the list (filtered or removed) is replaced by the one in its row.
+    fn after_event(&mut self, app: &App) {
+        let Some(row) = self.row_before.take() else {
+            return;
+        };
+        let all = self.rows(app);
+        let index = index(app);
+        let place = self.selected.and_then(|id| index.place(id));
+        if place.is_some_and(|place| all.row_of(place).is_some()) {
+            return;
+        }
+        let next = all.get(row).or_else(|| all.get(all.len().checked_sub(1)?));
+        let next = next.and_then(|row| index.id(row.task));
+        self.selected = next.or(self.selected);
     }
 }
 
-/// The inside of the frame; empty where the board is not in view.
+/// Returns the area inside the frame; empty where the board is not in view.
 fn inside(area: Option<Rect>) -> Rect {
     area.map(layout::inside).unwrap_or_default()
 }

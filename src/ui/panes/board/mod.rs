@@ -1,7 +1,7 @@
 //! The content of the board pane: which tasks, in which order, as graph or list, and at which position. Pure.
 //!
 //! Everything is derived from the tasks, the filter and the pane size. It is computed on demand and cached until one of
-//! these changes ([`Kept`](crate::ui::model::board::Kept), [`BoardPaneState`](crate::ui::app::board_view::BoardPaneState)), so that
+//! these changes ([`Kept`](crate::ui::model::board::Kept), [`BoardPane`]), so that
 //! the cost of a frame does not grow with the number of tasks.
 
 mod feature;
@@ -11,6 +11,7 @@ pub mod tests;
 pub(in crate::ui) mod update;
 pub(in crate::ui) mod user_actions;
 pub(in crate::ui) mod view;
+pub(in crate::ui) mod view_state;
 
 use std::sync::Arc;
 
@@ -19,26 +20,56 @@ use ratatui::layout::Rect;
 use crate::domain::ids::TaskId;
 use crate::protocol::{BoardEvent, CrewEvent, Event, EventKind};
 use crate::ui::app::App;
-use crate::ui::app::board_view::Keeps;
-pub use crate::ui::app::task_rules::{TaskAction, is_own, why_no_edit, why_no_removal, why_not};
+use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::graph;
-use crate::ui::graph::viewport::Zoom;
+use crate::ui::graph::viewport::{Camera, Zoom};
 use crate::ui::graph::{Drawing, GraphInput, NodeOverflow};
-use crate::ui::keymap::pane::Pane;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::label::label;
 use crate::ui::model::board::list::Rows;
+use crate::ui::model::board::memo::Slot;
 use crate::ui::model::board::{index, label as board_label, list};
-pub use crate::ui::panes::board::places::{in_view, places, scrollbar};
+use crate::ui::panes::board::view_state::{Keeps, Shape};
 use crate::ui::text::width;
-pub use feature::BoardPane;
 
 /// Maximum number of tasks that are drawn as a graph.
 pub const GRAPH_MAX: usize = 400;
 
 /// From this pane width on, in columns, a graph may be up to 1.5 times as wide as the pane.
 const PANNED_FROM: usize = 60;
+
+/// The task board.
+#[derive(Debug)]
+pub struct BoardPane {
+    /// `None` selects the first task of the list.
+    pub selected: Option<TaskId>,
+    pub filter: ListFilter,
+    /// Whether the tasks are drawn or listed.
+    pub shape: Shape,
+    /// The part of the drawing that is in view.
+    pub camera: Camera,
+    /// The cached rows of the list. Key: board version and filter text.
+    rows: Slot<(u64, String), Arc<Rows>>,
+    /// The cached drawing. Key: board version and drawing parameters.
+    drawing: Slot<(u64, Keeps), Option<Arc<Drawing>>>,
+    /// The selected row before the current event.
+    row_before: Option<usize>,
+}
+
+impl Default for BoardPane {
+    fn default() -> BoardPane {
+        BoardPane {
+            selected: None,
+            filter: ListFilter::new("words  owner:NAME  status:ready  tag:T  !word"),
+            shape: Shape::default(),
+            camera: Camera::default(),
+            rows: Slot::default(),
+            drawing: Slot::default(),
+            row_before: None,
+        }
+    }
+}
 
 /// Why the board shows a list instead of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,31 +108,49 @@ impl CrewModel {
     }
 }
 
-/// The rows of the list: all tasks, or those that match the filter.
-pub fn rows(app: &App) -> Arc<Rows> {
-    let version = app.model.memo.version();
-    let words = app.filters.words(Pane::Board);
-    let key = (version, words.to_string());
-    app.board_view.rows.get(key, || {
-        let index = index(app);
-        Arc::new(match words {
-            "" => list::tree(&index),
-            words => list::flat(&index, &app.model.board, &Query::new(words)),
+impl BoardPane {
+    /// The rows of the list: all tasks, or those that match the filter.
+    pub fn rows(&self, app: &App) -> Arc<Rows> {
+        let version = app.model.memo.version();
+        let words = self.filter.words();
+        let key = (version, words.to_string());
+        self.rows.get(key, || {
+            let index = index(app);
+            Arc::new(match words {
+                "" => list::tree(&index),
+                words => list::flat(&index, &app.model.board, &Query::new(words)),
+            })
         })
-    })
-}
+    }
 
-/// Returns the graph, laid out for `room` if possible, or `None` if it is too large to draw.
-fn drawing(app: &App, room: Rect) -> Option<Arc<Drawing>> {
-    let keeps = Keeps {
-        columns: room.width,
-        rows: room.height,
-        zoom: app.board_view.camera.zoom,
-        owners: owners(app),
-    };
-    let key = (app.model.memo.version(), keeps);
-    let make = || drawn(app, keeps).map(Arc::new);
-    app.board_view.drawing.get(key, make)
+    /// Returns the graph, laid out for `room` if possible, or `None` if it is too large to draw.
+    fn drawing(&self, app: &App, room: Rect) -> Option<Arc<Drawing>> {
+        let keeps = Keeps {
+            columns: room.width,
+            rows: room.height,
+            zoom: self.camera.zoom,
+            owners: owners(app),
+        };
+        let key = (app.model.memo.version(), keeps);
+        let make = || drawn(app, keeps).map(Arc::new);
+        self.drawing.get(key, make)
+    }
+
+    /// The selected row and task. Falls back to the first row if nothing is selected or the task left the list.
+    pub fn selected(&self, app: &App) -> Option<(usize, TaskId)> {
+        let (index, rows) = (index(app), self.rows(app));
+        let row = self
+            .selected
+            .and_then(|id| rows.row_of(index.place(id)?))
+            .unwrap_or(0);
+        let row_at = rows.get(row)?;
+        Some((row, index.id(row_at.task)?))
+    }
+
+    /// Returns the selected task.
+    pub fn selected_task(&self, app: &App) -> Option<TaskId> {
+        self.selected(app).map(|(_, id)| id)
+    }
 }
 
 fn drawn(model: &CrewModel, keeps: Keeps) -> Option<Drawing> {
@@ -143,16 +192,4 @@ fn owners(model: &CrewModel) -> usize {
     let members = model.team.members.iter();
     let longest = members.map(|m| width(m.name.as_str())).max();
     board_label::owners(longest.unwrap_or(0).max(index(model).longest_owner()))
-}
-
-/// The selected row and task. Falls back to the first row if nothing is selected or the task left the list.
-pub fn selected(app: &App) -> Option<(usize, TaskId)> {
-    let (index, rows) = (index(app), rows(app));
-    let row = app
-        .selected
-        .task
-        .and_then(|id| rows.row_of(index.place(id)?))
-        .unwrap_or(0);
-    let row_at = rows.get(row)?;
-    Some((row, index.id(row_at.task)?))
 }

@@ -4,12 +4,11 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
 use crate::ui::app::App;
-use crate::ui::app::board_view::Shape;
 use crate::ui::graph;
-use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::index;
-use crate::ui::panes::board::{GRAPH_MAX, ListReason, PANNED_FROM, Shown, drawing, rows, selected};
+use crate::ui::panes::board::view_state::Shape;
+use crate::ui::panes::board::{BoardPane, GRAPH_MAX, ListReason, PANNED_FROM, Shown};
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
@@ -29,132 +28,138 @@ pub struct Places {
     pub shown: Shown,
 }
 
-/// Computes the layout of a pane with the inner area `area`.
-pub fn places(app: &App, area: Rect) -> Places {
-    let wanted_rows = app.filters.of(Pane::Board).map_or(0, |filter| {
-        let query = Query::new(filter.words.text());
-        1 + u16::from(!query.problems().is_empty())
-    });
-    let filter_rows = wanted_rows.min(area.height);
-    let filter = (filter_rows > 0).then_some(Rect {
-        height: filter_rows,
-        ..area
-    });
-    let body = Rect {
-        y: area.y + filter_rows,
-        height: area.height - filter_rows,
-        ..area
-    };
-    let about_rows = u16::from(body.height >= ABOUT_FROM);
-    let drawn = Rect {
-        // The column before the nodes is for the selection mark.
-        x: body.x + body.width.min(1),
-        width: body.width.saturating_sub(1),
-        height: body.height - about_rows,
-        ..body
-    };
-    let shown = shown(app, drawn);
-    match shown {
-        Shown::List(_) => Places {
-            filter,
-            body,
-            about: None,
-            shown,
-        },
-        Shown::Graph(_) => Places {
-            filter,
-            body: drawn,
-            about: (about_rows > 0).then_some(Rect {
-                y: drawn.bottom(),
-                height: 1,
-                ..body
-            }),
-            shown,
-        },
+impl BoardPane {
+    /// Computes the layout of a pane with the inner area `area`.
+    pub fn places(&self, app: &App, area: Rect) -> Places {
+        let wanted_rows = if self.filter.is_set() {
+            let query = Query::new(self.filter.text());
+            1 + u16::from(!query.problems().is_empty())
+        } else {
+            0
+        };
+        let filter_rows = wanted_rows.min(area.height);
+        let filter = (filter_rows > 0).then_some(Rect {
+            height: filter_rows,
+            ..area
+        });
+        let body = Rect {
+            y: area.y + filter_rows,
+            height: area.height - filter_rows,
+            ..area
+        };
+        let about_rows = u16::from(body.height >= ABOUT_FROM);
+        let drawn = Rect {
+            // The column before the nodes is for the selection mark.
+            x: body.x + body.width.min(1),
+            width: body.width.saturating_sub(1),
+            height: body.height - about_rows,
+            ..body
+        };
+        let shown = self.shown(app, drawn);
+        match shown {
+            Shown::List(_) => Places {
+                filter,
+                body,
+                about: None,
+                shown,
+            },
+            Shown::Graph(_) => Places {
+                filter,
+                body: drawn,
+                about: (about_rows > 0).then_some(Rect {
+                    y: drawn.bottom(),
+                    height: 1,
+                    ..body
+                }),
+                shown,
+            },
+        }
     }
-}
 
-fn shown(app: &App, room: Rect) -> Shown {
-    if app.filters.of(Pane::Board).is_some() {
-        return Shown::List(ListReason::Filtered);
-    }
-    let count = app.model.board.len();
-    if app.board_view.shape == Shape::List || count == 0 {
-        return Shown::List(ListReason::Asked);
-    }
-    if count > GRAPH_MAX {
-        return Shown::List(ListReason::Many(count));
-    }
-    let (columns, rows) = (usize::from(room.width), usize::from(room.height));
-    // A graph may be twice as high as the pane: with half of it in view, scrolling is still easy to follow.
-    let highest = rows * 2;
-    // In a narrow pane, a list is more useful than a graph that needs horizontal scrolling.
-    let widest = if columns < PANNED_FROM {
-        columns
-    } else {
-        columns * 3 / 2
-    };
-    if app.board_view.shape == Shape::Fitting {
-        // Checked first: drawing a graph that cannot fit is expensive.
-        let (steps, least) = index(app).extent();
-        if least > highest {
+    fn shown(&self, app: &App, room: Rect) -> Shown {
+        if self.filter.is_set() {
+            return Shown::List(ListReason::Filtered);
+        }
+        let count = app.model.board.len();
+        if self.shape == Shape::List || count == 0 {
+            return Shown::List(ListReason::Asked);
+        }
+        if count > GRAPH_MAX {
             return Shown::List(ListReason::Many(count));
         }
-        let narrowest = app.board_view.camera.zoom.narrowest();
-        if steps * narrowest > widest + narrowest {
-            return Shown::List(ListReason::Deep(steps));
+        let (columns, rows) = (usize::from(room.width), usize::from(room.height));
+        // A graph may be twice as high as the pane: with half of it in view, scrolling is still easy to follow.
+        let highest = rows * 2;
+        // In a narrow pane, a list is more useful than a graph that needs horizontal scrolling.
+        let widest = if columns < PANNED_FROM {
+            columns
+        } else {
+            columns * 3 / 2
+        };
+        if self.shape == Shape::Fitting {
+            // Checked first: drawing a graph that cannot fit is expensive.
+            let (steps, least) = index(app).extent();
+            if least > highest {
+                return Shown::List(ListReason::Many(count));
+            }
+            let narrowest = self.camera.zoom.narrowest();
+            if steps * narrowest > widest + narrowest {
+                return Shown::List(ListReason::Deep(steps));
+            }
+        }
+        let Some(drawing) = self.drawing(app, room) else {
+            return Shown::List(ListReason::Tangled);
+        };
+        match self.shape {
+            Shape::Fitting if drawing.height > highest => Shown::List(ListReason::Many(count)),
+            Shape::Fitting if drawing.width > widest => {
+                Shown::List(ListReason::Deep(drawing.layers))
+            }
+            Shape::Fitting | Shape::Graph | Shape::List => Shown::Graph(drawing),
         }
     }
-    let Some(drawing) = drawing(app, room) else {
-        return Shown::List(ListReason::Tangled);
-    };
-    match app.board_view.shape {
-        Shape::Fitting if drawing.height > highest => Shown::List(ListReason::Many(count)),
-        Shape::Fitting if drawing.width > widest => Shown::List(ListReason::Deep(drawing.layers)),
-        Shape::Fitting | Shape::Graph | Shape::List => Shown::Graph(drawing),
+
+    /// Returns the visible tasks with their areas on the screen, in the graph or the list.
+    pub fn in_view(&self, app: &App, places: &Places) -> Vec<(Rect, TaskId)> {
+        let body = places.body;
+        let index = index(app);
+        let Some((selected_row, selected)) = self.selected(app) else {
+            return Vec::new();
+        };
+        let Shown::Graph(drawing) = &places.shown else {
+            let rows = self.rows(app);
+            let first = first_row(rows.len(), selected_row, body.height);
+            let listed = (first..rows.len()).zip(body.rows());
+            let task = |(row, at)| Some((at, index.id(rows.get(row)?.task)?));
+            return listed.filter_map(task).collect();
+        };
+        let Some(node) = index.place(selected) else {
+            return Vec::new();
+        };
+        let (left, top) = self.camera.window(drawing, node, body);
+        let nodes = drawing.nodes.iter().enumerate();
+        let cells = |(at, node): (usize, &graph::Node)| {
+            let (x, width) = seen((node.x, node.width), left, (body.x, body.width))?;
+            let (y, height) = seen((node.y, node.height), top, (body.y, body.height))?;
+            Some((Rect::new(x, y, width, height), index.id(at)?))
+        };
+        nodes.filter_map(cells).collect()
     }
-}
 
-/// Returns the visible tasks with their areas on the screen, in the graph or the list.
-pub fn in_view(app: &App, places: &Places) -> Vec<(Rect, TaskId)> {
-    let body = places.body;
-    let index = index(app);
-    let Some((selected_row, selected)) = selected(app) else {
-        return Vec::new();
-    };
-    let Shown::Graph(drawing) = &places.shown else {
-        let rows = rows(app);
-        let first = first_row(rows.len(), selected_row, body.height);
-        let listed = (first..rows.len()).zip(body.rows());
-        let task = |(row, at)| Some((at, index.id(rows.get(row)?.task)?));
-        return listed.filter_map(task).collect();
-    };
-    let Some(node) = index.place(selected) else {
-        return Vec::new();
-    };
-    let (left, top) = app.board_view.camera.window(drawing, node, body);
-    let nodes = drawing.nodes.iter().enumerate();
-    let cells = |(at, node): (usize, &graph::Node)| {
-        let (x, width) = seen((node.x, node.width), left, (body.x, body.width))?;
-        let (y, height) = seen((node.y, node.height), top, (body.y, body.height))?;
-        Some((Rect::new(x, y, width, height), index.id(at)?))
-    };
-    nodes.filter_map(cells).collect()
-}
-
-/// Returns the vertical scrollbar of the pane with the frame `area`.
-pub fn scrollbar(app: &App, places: &Places, area: Rect) -> Option<Scrollbar> {
-    let body = places.body;
-    let (at, id) = selected(app)?;
-    match &places.shown {
-        Shown::List(_) => {
-            let len = rows(app).len();
-            Scrollbar::of_list(area, body, first_row(len, at, body.height), len)
-        }
-        Shown::Graph(drawing) => {
-            let node = index(app).place(id).unwrap_or_default();
-            let (_, top) = app.board_view.camera.window(drawing, node, body);
-            Scrollbar::of_list(area, body, top, drawing.height)
+    /// Returns the vertical scrollbar of the pane with the frame `area`.
+    pub fn bar(&self, app: &App, places: &Places, area: Rect) -> Option<Scrollbar> {
+        let body = places.body;
+        let (at, id) = self.selected(app)?;
+        match &places.shown {
+            Shown::List(_) => {
+                let len = self.rows(app).len();
+                Scrollbar::of_list(area, body, first_row(len, at, body.height), len)
+            }
+            Shown::Graph(drawing) => {
+                let node = index(app).place(id).unwrap_or_default();
+                let (_, top) = self.camera.window(drawing, node, body);
+                Scrollbar::of_list(area, body, top, drawing.height)
+            }
         }
     }
 }

@@ -7,13 +7,13 @@ use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup::open as open_popup;
 use crate::ui::app::task_rules::{
     TaskAction, owner, owner_is_here, why_no_edit, why_no_removal, why_not,
 };
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
-use crate::ui::panes::board::selected as selected_task;
 use crate::ui::popups::confirm::complete_task::{CompleteTask, complete};
 use crate::ui::popups::confirm::merge_task::{MergeTask, refusal};
 use crate::ui::popups::confirm::release_task::{ReleaseTask, release};
@@ -21,8 +21,12 @@ use crate::ui::popups::confirm::{Confirmation, send};
 use crate::ui::popups::task_form;
 
 /// Returns the selected task and its owner if the user may act on it; otherwise says why not.
-fn selected_for(app: &mut App, action: TaskAction) -> Option<(TaskId, Option<Name>)> {
-    let Some((_, id)) = selected_task(app) else {
+fn selected_for(
+    app: &mut App,
+    selected: Option<TaskId>,
+    action: TaskAction,
+) -> Option<(TaskId, Option<Name>)> {
+    let Some(id) = selected else {
         app.say_no_task();
         return None;
     };
@@ -38,15 +42,15 @@ fn selected_for(app: &mut App, action: TaskAction) -> Option<(TaskId, Option<Nam
         }
         None => {
             // The board may change before the action is done; this keeps the selection on the task.
-            app.selected.task = Some(id);
+            app.ask_panes(PaneRequest::SelectTask(id));
             Some((id, owner))
         }
     }
 }
 
 /// Claims the selected task.
-pub fn claim(app: &mut App, out: &mut Vec<Effect>) {
-    if let Some((task, _)) = selected_for(app, TaskAction::Claim) {
+pub fn claim(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
+    if let Some((task, _)) = selected_for(app, selected, TaskAction::Claim) {
         send(
             app,
             format!("Claiming {task}…"),
@@ -57,8 +61,8 @@ pub fn claim(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 /// Releases the selected task; asks for confirmation if a running teammate owns it.
-pub fn release_selected(app: &mut App, out: &mut Vec<Effect>) {
-    let Some((task, Some(from))) = selected_for(app, TaskAction::Release) else {
+pub fn release_selected(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
+    let Some((task, Some(from))) = selected_for(app, selected, TaskAction::Release) else {
         return;
     };
     if !from.is_user() && owner_is_here(app, &from) {
@@ -69,8 +73,8 @@ pub fn release_selected(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 /// Completes the selected task; asks for confirmation if it has no owner.
-pub fn complete_selected(app: &mut App, out: &mut Vec<Effect>) {
-    match selected_for(app, TaskAction::Complete) {
+pub fn complete_selected(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
+    match selected_for(app, selected, TaskAction::Complete) {
         None => {}
         Some((task, None)) => {
             open_popup(app, Confirmation(CompleteTask(task)));
@@ -80,8 +84,8 @@ pub fn complete_selected(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 /// Copies the path of the selected task's worktree.
-pub fn copy_place(app: &mut App, out: &mut Vec<Effect>) {
-    let Some(id) = with_worktree(app) else {
+pub fn copy_place(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
+    let Some(id) = with_worktree(app, selected) else {
         return;
     };
     let task = app.model.board.get(id);
@@ -105,8 +109,8 @@ fn path(model: &CrewModel, task: &Task) -> String {
 }
 
 /// Checks what removing the selected task's worktree would lose, before the confirmation.
-pub fn ask_removal(app: &mut App, out: &mut Vec<Effect>) {
-    let Some(task) = with_worktree(app) else {
+pub fn ask_removal(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
+    let Some(task) = with_worktree(app, selected) else {
         return;
     };
     if let Some(why) = why_no_removal(app, task) {
@@ -121,8 +125,8 @@ pub fn ask_removal(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 /// Asks for confirmation to merge the branch of the selected task, if it can be merged.
-pub fn merge(app: &mut App) {
-    let Some((_, id)) = selected_task(app) else {
+pub fn merge(app: &mut App, selected: Option<TaskId>) {
+    let Some(id) = selected else {
         app.say_no_task();
         return;
     };
@@ -131,13 +135,13 @@ pub fn merge(app: &mut App) {
         return;
     }
     // The board may change while the dialog is open; this keeps the selection on the task.
-    app.selected.task = Some(id);
+    app.ask_panes(PaneRequest::SelectTask(id));
     open_popup(app, Confirmation(MergeTask(id)));
 }
 
 /// Returns the selected task if it has a worktree; otherwise says why it has none.
-pub fn with_worktree(app: &mut App) -> Option<TaskId> {
-    let Some((_, id)) = selected_task(app) else {
+fn with_worktree(app: &mut App, selected: Option<TaskId>) -> Option<TaskId> {
+    let Some(id) = selected else {
         app.say_no_task();
         return None;
     };
@@ -150,15 +154,15 @@ pub fn with_worktree(app: &mut App) -> Option<TaskId> {
 }
 
 /// Requests the diff of the selected task's branch.
-pub fn ask_diff(app: &mut App, out: &mut Vec<Effect>) {
-    if let Some(task) = with_worktree(app) {
+pub fn ask_diff(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
+    if let Some(task) = with_worktree(app, selected) {
         out.push(Effect::Command(Command::ShowDiff { task }));
     }
 }
 
 /// Opens the form for the selected task, or the draft of its edit.
-pub fn edit(app: &mut App) {
-    let Some((_, id)) = selected_task(app) else {
+pub fn edit(app: &mut App, selected: Option<TaskId>) {
+    let Some(id) = selected else {
         app.say_no_task();
         return;
     };
@@ -166,6 +170,6 @@ pub fn edit(app: &mut App) {
         app.say_why(why, move |app| why_no_edit(app, id));
         return;
     }
-    app.selected.task = Some(id);
+    app.ask_panes(PaneRequest::SelectTask(id));
     task_form::edit(app, id);
 }

@@ -7,21 +7,19 @@ use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
+use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::view_cache::ViewCache;
-use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes::feature::{PaneFeature, page, rows};
-use crate::ui::panes::inbox::{letters, select_letter, selected_letter, view};
-use crate::ui::panes::rows::places;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::feature::{PaneFeature, Preview, SelectedItem, page, rows};
+use crate::ui::panes::inbox::{InboxPane, view};
 use crate::ui::popups::thread;
+use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
 use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
-
-/// The messages between the agents.
-pub struct InboxPane;
 
 impl PaneFeature for InboxPane {
     fn draw(
@@ -32,46 +30,46 @@ impl PaneFeature for InboxPane {
         area: Rect,
         buffer: &mut Buffer,
     ) -> Option<Position> {
-        view::draw(app, theme, area, buffer);
+        view::draw(self, app, theme, area, buffer);
         None
     }
 
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
-        let (filter, list) = places(app, Pane::Inbox, layout::inside(area));
+        let (filter, list) = self.filter.areas(layout::inside(area));
         out.extend(filter.map(|at| Target {
             at,
             what: Hit::In(Pane::Inbox, Action::Filter),
         }));
-        out.extend(rows(Pane::Inbox, list, listed(app, list)));
+        out.extend(rows(Pane::Inbox, list, self.listed(app, list)));
     }
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
-        let (_, list) = places(app, Pane::Inbox, layout::inside(area));
-        let (len, first) = listed(app, list);
+        let (_, list) = self.filter.areas(layout::inside(area));
+        let (len, first) = self.listed(app, list);
         Scrollbar::of_list(area, list, first, len)
     }
 
-    fn scroll(&self, app: &mut App, area: Option<Rect>, by: Scroll) {
-        let page = page(area, |inside| places(app, Pane::Inbox, inside).1);
-        let at = selected_letter(app).map_or(0, |(at, _)| at);
-        let next = step(at, letters(app).len(), by, page);
-        select_letter(app, next);
+    fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
+        let page = page(area, |inside| self.filter.areas(inside).1);
+        let at = self.selected_letter(app).map_or(0, |(at, _)| at);
+        let next = step(at, self.letters(app).len(), by, page);
+        self.select_row(app, next);
     }
 
-    fn select(&self, app: &mut App, row: usize) {
-        select_letter(app, row);
+    fn select(&mut self, app: &App, row: usize) {
+        self.select_row(app, row);
     }
 
     fn opens(&self, app: &App, row: usize, _is_second: bool) -> bool {
-        selected_letter(app).is_some_and(|(at, _)| at == row)
+        self.selected_letter(app).is_some_and(|(at, _)| at == row)
     }
 
-    fn follow(&self, app: &mut App, _area: Option<Rect>) {
-        app.selected.letter = None;
+    fn follow(&mut self, _app: &mut App, _area: Option<Rect>) {
+        self.selected = None;
     }
 
-    fn open(&self, app: &mut App, _area: Option<Rect>) {
-        let letter = selected_letter(app).map(|(_, letter)| letter.number);
+    fn open(&mut self, app: &mut App, _area: Option<Rect>) {
+        let letter = self.selected_letter(app).map(|(_, letter)| letter.number);
         if let Some(number) = letter {
             thread::open(app, number);
         }
@@ -86,16 +84,16 @@ impl PaneFeature for InboxPane {
     }
 
     fn copied(&self, app: &App) -> Option<(String, String)> {
-        let (_, traced) = selected_letter(app)?;
+        let (_, traced) = self.selected_letter(app)?;
         Some((
             "the message".into(),
             escape_control_chars(&traced.letter.content),
         ))
     }
 
-    fn filter_changed(&self, app: &mut App) {
+    fn filter_changed(&mut self) {
         // `None` selects the newest message.
-        app.selected.letter = None;
+        self.selected = None;
     }
 
     fn tab_count(&self, app: &App) -> String {
@@ -105,18 +103,65 @@ impl PaneFeature for InboxPane {
         }
     }
 
-    fn can_follow(&self, app: &App) -> bool {
-        app.selected.letter.is_some()
+    fn can_follow(&self, _app: &App) -> bool {
+        self.selected.is_some()
     }
 
     fn can_filter(&self, app: &App) -> bool {
         !app.model.letters.is_empty()
     }
+
+    fn content_rows(&self, app: &App) -> usize {
+        app.model.letters.len()
+    }
+
+    fn filter(&self) -> Option<&ListFilter> {
+        Some(&self.filter)
+    }
+
+    fn filter_mut(&mut self) -> Option<&mut ListFilter> {
+        Some(&mut self.filter)
+    }
+
+    fn selected_item(&self, app: &App) -> Option<SelectedItem> {
+        let (_, traced) = self.selected_letter(app)?;
+        Some(SelectedItem::Letter(traced.number))
+    }
+
+    fn preview(&self, app: &App, columns: usize, theme: &Theme) -> Option<Preview> {
+        let (_, traced) = self.selected_letter(app)?;
+        let thread = thread::lay_out(app, traced, columns, theme);
+        Some(Preview {
+            title: thread::title(app, traced),
+            lines: thread.lines,
+            begin: thread.opened,
+            agent: None,
+        })
+    }
+
+    fn preview_ages(&self, app: &App) -> Vec<ShownAge> {
+        let selected = self.selected_letter(app);
+        selected.map_or_else(Vec::new, |(_, traced)| thread::ages(app, traced.number))
+    }
+
+    fn tour_tip(&self, app: &App) -> Option<String> {
+        let key = |context, action| app.prefs.keymap.key(context, action);
+        (!app.model.letters.is_empty()).then(|| {
+            format!(
+                "{}/{}: select a message, {}: open it",
+                key(Context::Panes, Action::Move(Scroll::LineUp)),
+                key(Context::Panes, Action::Move(Scroll::LineDown)),
+                key(Context::In(Pane::Inbox), Action::Open),
+            )
+        })
+    }
 }
 
-/// How many rows the list has, and the first one in view.
-fn listed(app: &App, list: Rect) -> (usize, usize) {
-    let len = letters(app).len();
-    let selected = selected_letter(app).map_or(0, |(at, _)| at);
-    (len, first_row(len, selected, list.height))
+impl InboxPane {
+    /// Returns how many rows the list has, and the first visible one.
+    fn listed(&self, app: &App, list: Rect) -> (usize, usize) {
+        let len = self.letters(app).len();
+        let selected = self.selected_letter(app).map_or(0, |(at, _)| at);
+        (len, first_row(len, selected, list.height))
+    }
 }

@@ -5,31 +5,49 @@ pub(in crate::ui) mod view;
 
 use std::sync::Arc;
 
-use crate::ui::app::App;
-use crate::ui::keymap::pane::Pane;
+use crate::ui::frame::list_filter::ListFilter;
+use crate::ui::model::CrewModel;
 use crate::ui::model::messages::Traced;
-pub use feature::InboxPane;
 
-/// Returns the numbers of the messages that match the inbox filter, oldest first.
-pub fn letters(app: &App) -> Arc<Vec<u64>> {
-    app.model.letters.fitting(app.filters.words(Pane::Inbox))
+/// The messages between the agents.
+#[derive(Debug)]
+pub struct InboxPane {
+    /// The message number; `None` selects the newest.
+    pub selected: Option<u64>,
+    pub filter: ListFilter,
 }
 
-/// Returns the selected message and its row; the newest if none is selected. A message that is filtered out or no
-/// longer kept is replaced by the next one.
-pub fn selected_letter(app: &App) -> Option<(usize, &Traced)> {
-    let rows = letters(app);
-    let newest = rows.len().checked_sub(1)?;
-    let at = match app.selected.letter {
-        None => newest,
-        Some(number) => rows.partition_point(|n| *n < number).min(newest),
-    };
-    Some((at, app.model.letters.get(*rows.get(at)?)?))
+impl Default for InboxPane {
+    fn default() -> InboxPane {
+        InboxPane {
+            selected: None,
+            filter: ListFilter::new("words  from:NAME  to:NAME  !word"),
+        }
+    }
 }
 
-/// Selects a row of the inbox; the newest row follows new messages.
-pub fn select_letter(app: &mut App, at: usize) {
-    let rows = letters(app);
-    let is_newest = at + 1 >= rows.len();
-    app.selected.letter = rows.get(at).copied().filter(|_| !is_newest);
+impl InboxPane {
+    /// Returns the numbers of the messages that match the filter, oldest first.
+    pub fn letters(&self, model: &CrewModel) -> Arc<Vec<u64>> {
+        model.letters.fitting(self.filter.words())
+    }
+
+    /// Returns the selected message and its row. A message that is filtered out or no longer kept is replaced by the
+    /// next one.
+    pub fn selected_letter<'a>(&self, model: &'a CrewModel) -> Option<(usize, &'a Traced)> {
+        let rows = self.letters(model);
+        let newest = rows.len().checked_sub(1)?;
+        let at = match self.selected {
+            None => newest,
+            Some(number) => rows.partition_point(|n| *n < number).min(newest),
+        };
+        Some((at, model.letters.get(*rows.get(at)?)?))
+    }
+
+    /// Selects a row; the newest row follows new messages.
+    fn select_row(&mut self, model: &CrewModel, at: usize) {
+        let rows = self.letters(model);
+        let is_newest = at + 1 >= rows.len();
+        self.selected = rows.get(at).copied().filter(|_| !is_newest);
+    }
 }

@@ -13,7 +13,7 @@ use crate::ui::frame::{Row, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::messages::{Progress, Traced};
 use crate::ui::model::{sentence, style};
-use crate::ui::panes::{inbox, rows};
+use crate::ui::panes::inbox::InboxPane;
 use crate::ui::text::{fit, format_time, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
@@ -25,30 +25,36 @@ const PREVIEW_MIN: u16 = 3;
 const SHORT: usize = 36;
 
 /// Draws the messages, newest last.
-pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let numbers = inbox::letters(app);
+pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let numbers = pane.letters(app);
     let letters: Vec<&Traced> = numbers
         .iter()
         .filter_map(|n| app.model.letters.get(*n))
         .collect();
-    let (selected, whole) = inbox::selected_letter(app).unzip();
-    let (filter, list) = rows::places(app, Pane::Inbox, frame_layout::inside(area));
+    let (selected, whole) = pane.selected_letter(app).unzip();
+    let (filter, list) = pane.filter.areas(frame_layout::inside(area));
     let height = list.height;
     let first = list::first_row(letters.len(), selected.unwrap_or(0), height);
     let unread = app.model.letters.unread(&app.model.team);
     let titles = Titles {
-        name: frame::filtered(app, Pane::Inbox, letters.len(), app.model.letters.len()),
+        name: frame::filtered(
+            Pane::Inbox,
+            &pane.filter,
+            letters.len(),
+            app.model.letters.len(),
+        ),
         aside: match unread {
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} unread"), theme.warn)],
         },
         foot: Vec::new(),
+        calls: false,
         below: frame::position(selected, letters.len(), height, theme),
         bar: Scrollbar::of_list(area, list, first, letters.len()),
     };
     let inner = frame::pane(app, Pane::Inbox, titles, theme, area, buffer);
-    if let (Some(filter), Some(row)) = (app.filters.of(Pane::Inbox), filter) {
-        frame::filter(filter, Pane::Inbox, theme, row, buffer);
+    if let Some(row) = filter {
+        pane.filter.draw(theme, row, buffer);
     }
     if letters.is_empty() && !app.model.letters.is_empty() {
         frame::empty(

@@ -5,12 +5,12 @@ use ratatui::layout::Rect;
 use crate::domain::ids::Name;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
-use crate::ui::app::input::Completion;
+use crate::ui::app::answering;
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, SLASH};
-use crate::ui::panes::lead::answering;
+use crate::ui::panes::lead::LeadPane;
 use crate::ui::text::{fuzzy, width};
 use crate::ui::widgets::area;
 use crate::ui::widgets::list::first_row;
@@ -23,13 +23,22 @@ const WIDTH_MAX: u16 = 76;
 /// A completion, with the action of a command; `None` for a recipient.
 pub type CompletionRow = PickerRow<Option<Action>>;
 
+/// State of the completion list since the last typed character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Completion {
+    /// The list is offered with this row selected.
+    Selected(usize),
+    /// The list is offered with the first row selected.
+    #[default]
+    Fresh,
+    /// The user dismissed the list; the next typed character brings it back.
+    Dismissed,
+}
+
 /// Returns the completions of the typed text, best first. Empty if nothing matches or the list was dismissed.
-pub fn candidates(app: &App) -> Vec<CompletionRow> {
+pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
-    if !is_writing
-        || app.input.completion == Completion::Dismissed
-        || app.input.composer.is_recalled()
-    {
+    if !is_writing || pane.completion == Completion::Dismissed || app.input.composer.is_recalled() {
         return Vec::new();
     }
     let Some(word) = app.input.composer.only_word() else {
@@ -46,21 +55,21 @@ pub fn candidates(app: &App) -> Vec<CompletionRow> {
 }
 
 /// Returns the index of the selected row and its completion.
-pub fn selected(app: &App) -> Option<(usize, CompletionRow)> {
-    let mut candidates = candidates(app);
-    let row = row(app).min(candidates.len().checked_sub(1)?);
+pub fn selected(pane: &LeadPane, app: &App) -> Option<(usize, CompletionRow)> {
+    let mut candidates = candidates(pane, app);
+    let row = row(pane).min(candidates.len().checked_sub(1)?);
     Some((row, candidates.swap_remove(row)))
 }
 
-fn row(app: &App) -> usize {
-    match app.input.completion {
+fn row(pane: &LeadPane) -> usize {
+    match pane.completion {
         Completion::Selected(row) => row,
         Completion::Fresh | Completion::Dismissed => 0,
     }
 }
 
 /// Returns the layout of the popup for `len` rows, directly above the composer. `None` if not even one row fits.
-pub fn popup_layout(app: &App, layout: &Layout, len: usize) -> Option<area::Place> {
+pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area::Place> {
     let composer = layout.composer?;
     let above = composer.y.saturating_sub(layout.status.bottom());
     let rows = u16::try_from(len)
@@ -77,7 +86,7 @@ pub fn popup_layout(app: &App, layout: &Layout, len: usize) -> Option<area::Plac
         height: rows + 2,
     };
     let list = area::inside(area);
-    let first = first_row(len, row(app), list.height);
+    let first = first_row(len, row(pane), list.height);
     Some(area::Place { area, list, first })
 }
 

@@ -1,10 +1,10 @@
 //! Completion of the first word of a message: runs a command or inserts a name.
 
 use crate::ui::app::App;
-use crate::ui::app::input::Completion;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
-use crate::ui::panes::lead::complete;
+use crate::ui::panes::lead::complete::Completion;
+use crate::ui::panes::lead::{LeadPane, complete};
 
 /// The result of accepting the selected completion.
 pub enum Accepted {
@@ -17,8 +17,8 @@ pub enum Accepted {
 }
 
 /// Accepts the selected completion.
-pub fn take(app: &mut App) -> Accepted {
-    let Some((_, offer)) = complete::selected(app) else {
+pub fn take(pane: &mut LeadPane, app: &mut App) -> Accepted {
+    let Some((_, offer)) = complete::selected(pane, app) else {
         return Accepted::Nothing;
     };
     match offer.item {
@@ -28,27 +28,27 @@ pub fn take(app: &mut App) -> Accepted {
             Accepted::Command(action)
         }
         None => {
-            put_in(app);
+            put_in(pane, app);
             Accepted::Name
         }
     }
 }
 
 /// Inserts the selected word, followed by a blank.
-pub fn put_in(app: &mut App) {
-    if let Some((_, offer)) = complete::selected(app) {
+pub fn put_in(pane: &mut LeadPane, app: &mut App) {
+    if let Some((_, offer)) = complete::selected(pane, app) {
         app.input.composer.set(&format!("{} ", offer.words));
-        app.input.completion = Completion::Fresh;
+        pane.completion = Completion::Fresh;
     }
 }
 
 /// Moves the selection. Returns whether a completion list is open.
-pub fn select(app: &mut App, by: Scroll) -> bool {
-    let Some((row, _)) = complete::selected(app) else {
+pub fn select(pane: &mut LeadPane, app: &App, by: Scroll) -> bool {
+    let Some((row, _)) = complete::selected(pane, app) else {
         return false;
     };
-    let len = complete::candidates(app).len();
-    app.input.completion = Completion::Selected(crate::ui::widgets::list::step(
+    let len = complete::candidates(pane, app).len();
+    pane.completion = Completion::Selected(crate::ui::widgets::list::step(
         row,
         len,
         by,
@@ -58,10 +58,10 @@ pub fn select(app: &mut App, by: Scroll) -> bool {
 }
 
 /// Hides the list until more is typed. Returns whether it was open.
-pub fn put_away(app: &mut App) -> bool {
-    let is_there = complete::selected(app).is_some();
+pub fn put_away(pane: &mut LeadPane, app: &App) -> bool {
+    let is_there = complete::selected(pane, app).is_some();
     if is_there {
-        app.input.completion = Completion::Dismissed;
+        pane.completion = Completion::Dismissed;
     }
     is_there
 }

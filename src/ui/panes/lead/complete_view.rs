@@ -8,18 +8,18 @@ use crate::ui::frame;
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::popup;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::lead::complete;
+use crate::ui::panes::lead::{LeadPane, complete};
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws the list if a completion is open.
-pub fn draw(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
-    let offers = complete::candidates(app);
-    let Some((selected, offer)) = complete::selected(app) else {
+pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
+    let offers = complete::candidates(pane, app);
+    let Some((selected, offer)) = complete::selected(pane, app) else {
         return;
     };
-    let Some(place) = complete::popup_layout(app, layout, offers.len()) else {
+    let Some(place) = complete::popup_layout(pane, layout, offers.len()) else {
         return;
     };
     let title = if offer.words.starts_with('@') {

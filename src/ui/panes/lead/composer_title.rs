@@ -8,8 +8,8 @@ use crate::domain::request::Request;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
+use crate::ui::app::answering;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::lead::answering;
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 

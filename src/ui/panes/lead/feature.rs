@@ -5,21 +5,20 @@ use ratatui::layout::{Position, Rect};
 
 use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
 use crate::ui::frame::view_cache::ViewCache;
-use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::feature::PaneFeature;
-use crate::ui::panes::lead::{follow, view};
+use crate::ui::panes::lead::complete::Completion;
+use crate::ui::panes::lead::{LeadPane, follow, talk, view};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Viewport;
 use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
-
-/// The conversation of the shown agent.
-pub struct LeadPane;
 
 impl PaneFeature for LeadPane {
     fn draw(
@@ -34,7 +33,7 @@ impl PaneFeature for LeadPane {
     }
 
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
-        let rows = layout::talk(app, area).rows().zip(0..);
+        let rows = talk(app, area).rows().zip(0..);
         out.extend(rows.map(|(at, row)| Target {
             at,
             what: Hit::Talk(row),
@@ -47,18 +46,18 @@ impl PaneFeature for LeadPane {
     }
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
-        let talk = layout::talk(app, area);
+        let talk = talk(app, area);
         let transcript = &app.model.agents.get(&app.shown)?.transcript;
         let scrolled = transcript.scroll_state(layout::viewport(talk));
         Scrollbar::new(area, talk, scrolled?)
     }
 
-    fn scroll(&self, app: &mut App, area: Option<Rect>, by: Scroll) {
+    fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
         let viewport = viewport(app, area);
         app.shown_agent().transcript.scroll(by, viewport);
     }
 
-    fn jump(&self, app: &mut App, area: Option<Rect>, bar: Scrollbar, row: u16) {
+    fn jump(&mut self, app: &mut App, area: Option<Rect>, bar: Scrollbar, row: u16) {
         let viewport = viewport(app, area);
         // Entries differ in height, so the end is set explicitly.
         let is_end = row + 1 >= bar.at.bottom();
@@ -70,7 +69,7 @@ impl PaneFeature for LeadPane {
         app.shown_agent().transcript.jump(first, viewport);
     }
 
-    fn neighbour(&self, app: &mut App, area: Option<Rect>, way: Way) {
+    fn neighbour(&mut self, app: &mut App, area: Option<Rect>, way: Way) {
         let viewport = viewport(app, area);
         let transcript = &mut app.shown_agent().transcript;
         match way {
@@ -80,11 +79,11 @@ impl PaneFeature for LeadPane {
         transcript.reveal_selected(viewport);
     }
 
-    fn follow(&self, app: &mut App, area: Option<Rect>) {
+    fn follow(&mut self, app: &mut App, area: Option<Rect>) {
         self.scroll(app, area, Scroll::Bottom);
     }
 
-    fn open(&self, app: &mut App, area: Option<Rect>) {
+    fn open(&mut self, app: &mut App, area: Option<Rect>) {
         let viewport = viewport(app, area);
         let transcript = &mut app.shown_agent().transcript;
         transcript.toggle_selected();
@@ -94,6 +93,20 @@ impl PaneFeature for LeadPane {
     fn can_open(&self, app: &App) -> bool {
         let agent = app.model.agents.get(&app.shown);
         agent.is_some_and(|agent| agent.has_spoken)
+    }
+
+    fn content_rows(&self, app: &App) -> usize {
+        usize::from(self.can_open(app))
+    }
+
+    fn requested(&mut self, request: &PaneRequest) {
+        if let PaneRequest::ConversationOpened { is_other: true } = request {
+            self.completion = Completion::Fresh;
+        }
+    }
+
+    fn typing_context(&self, app: &App) -> Option<Context> {
+        app.is_searching().then_some(Context::Search)
     }
 
     fn copied(&self, app: &App) -> Option<(String, String)> {
@@ -118,6 +131,6 @@ impl PaneFeature for LeadPane {
 
 /// The room of the conversation.
 fn viewport(app: &App, area: Option<Rect>) -> Viewport {
-    let talk = area.map(|area| layout::talk(app, area)).unwrap_or_default();
+    let talk = area.map(|area| talk(app, area)).unwrap_or_default();
     layout::viewport(talk)
 }

@@ -1,6 +1,5 @@
 //! The lead pane.
 
-pub(in crate::ui) mod answering;
 pub(in crate::ui) mod complete;
 pub(in crate::ui) mod complete_update;
 pub(in crate::ui) mod complete_view;
@@ -8,6 +7,44 @@ pub(in crate::ui) mod composer_title;
 mod feature;
 pub(in crate::ui) mod follow;
 pub(in crate::ui) mod onboarding;
+#[cfg(test)]
+mod tests;
 pub(in crate::ui) mod view;
 
-pub use feature::LeadPane;
+use ratatui::layout::Rect;
+
+use crate::ui::app::App;
+use crate::ui::frame::layout;
+use crate::ui::panes::lead::complete::Completion;
+
+/// The conversation of the shown agent. Its scroll position and search belong to the conversation.
+#[derive(Debug, Default)]
+pub struct LeadPane {
+    /// The state of the list that completes a word.
+    pub completion: Completion,
+}
+
+/// Maximum number of rows that show queued messages.
+const QUEUED_ROWS_MAX: u16 = 3;
+
+/// Returns how many rows at the bottom of a conversation of `height` rows show queued messages.
+pub fn queued_rows(app: &App, height: u16) -> u16 {
+    let waiting = app
+        .model
+        .queued
+        .iter()
+        .filter(|q| q.to == app.shown)
+        .count();
+    let waiting = u16::try_from(waiting).unwrap_or(u16::MAX);
+    waiting.min(QUEUED_ROWS_MAX).min(height / 3)
+}
+
+/// Returns the area of the conversation's text in a pane with the frame `area`.
+pub fn talk(app: &App, area: Rect) -> Rect {
+    let inner = layout::inside(area).inner(layout::BESIDE_TEXT);
+    Rect {
+        width: inner.width.min(layout::TEXT_WIDEST),
+        height: inner.height - queued_rows(app, inner.height),
+        ..inner
+    }
+}

@@ -8,6 +8,7 @@ use ratatui::widgets::{Block, BorderType, Widget};
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
+use crate::ui::app::answering;
 use crate::ui::app::onboarding::Weight;
 use crate::ui::frame;
 use crate::ui::frame::view_cache::ViewCache;
@@ -15,7 +16,8 @@ use crate::ui::frame::{Titles, layout as frame_layout};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::{board as model_board, style};
-use crate::ui::panes::lead::{answering, composer_title, follow};
+use crate::ui::panes::lead;
+use crate::ui::panes::lead::{composer_title, follow};
 use crate::ui::text::{age, fit, longest_fitting};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
@@ -43,7 +45,7 @@ pub fn draw(
     match agent {
         Some(agent) if agent.has_spoken => {
             let cache = cache.transcript(&app.shown);
-            let talk = frame_layout::talk(app, area);
+            let talk = lead::talk(app, area);
             let scrolled = agent.transcript.view(cache, theme, talk, buffer);
             let bar = scrolled.and_then(|scrolled| Scrollbar::new(area, talk, scrolled));
             frame::scrollbar(bar, frame::thumb(app, Pane::Lead, theme), buffer);
@@ -91,7 +93,7 @@ fn doing(app: &App, theme: &Theme) -> Vec<Span<'static>> {
             let since = app.model.agents.get(&app.shown).map(|a| a.since);
             let passed = since.filter(|s| s.0 > 0.0).map(|s| app.now.since(s));
             (
-                style::spinner(app.now, app.prefs.motion),
+                style::spinner(app.now),
                 passed.map_or_else(String::new, |p| format!(" {}", age(p))),
             )
         }
@@ -154,7 +156,7 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
         .filter(|q| q.to == app.shown)
         .map(|q| q.text.as_str())
         .collect();
-    let rows = frame_layout::queued_rows(app, area.height);
+    let rows = lead::queued_rows(app, area.height);
     let shown = usize::from(rows);
     let rest = Rect {
         height: area.height - rows,

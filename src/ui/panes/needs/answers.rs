@@ -2,17 +2,18 @@
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::redact;
-use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
+use crate::domain::request::{Decision, Request, RequestKind, RequestStatus, Verdict};
 use crate::domain::text::{clip, one_line};
+use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
+use crate::ui::app::answering;
 use crate::ui::app::drafts::{RestoredTo, SentText};
 use crate::ui::app::effect::Effect;
 use crate::ui::app::key_guard::SETTLE;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::lead::answering;
-use crate::ui::panes::needs;
 
 /// Maximum characters of an answer that a status message quotes.
 const QUOTED_MAX: usize = 60;
@@ -99,7 +100,28 @@ pub fn send(app: &mut App, id: &RequestId, verdict: Verdict, words: String, out:
         };
         app.input.drafts.send(sent);
     }
-    needs::update::answer(app, id, verdict, words, out);
+    decide(app, id, verdict, words, out);
+}
+
+/// Decides a request.
+pub fn decide(
+    app: &mut App,
+    id: &RequestId,
+    verdict: Verdict,
+    comment: String,
+    out: &mut Vec<Effect>,
+) {
+    let Some(request) = app.model.requests.get(id) else {
+        app.say(NoticeLevel::Info, "This request is already closed.");
+        return;
+    };
+    if app.model.requests.is_answered(id) {
+        return;
+    }
+    let decision = Decision::on(request, verdict, Name::user(), comment);
+    app.ask_panes(PaneRequest::SelectRequest(id.clone()));
+    app.model.requests.answer(id);
+    out.push(Effect::Command(Command::Decide(decision)));
 }
 
 /// Handles a closed request: the user's text was delivered, or returns as a draft.

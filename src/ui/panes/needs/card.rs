@@ -9,7 +9,7 @@ use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::model::CrewModel;
-use crate::ui::panes::needs;
+use crate::ui::panes::needs::NeedsPane;
 use crate::ui::text::{command_text, wrap, wrap_first_lines};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -42,7 +42,7 @@ pub struct Card {
     pub lines: Vec<CardLine>,
     /// The number of visible rows for these lines.
     pub room: usize,
-    /// The choices, if there is room for all of them and some text; otherwise they are part of ` lines`.
+    /// The choices, if there is room for all of them and some text; otherwise they are part of `lines`.
     pub pinned: Vec<CardLine>,
 }
 
@@ -52,8 +52,8 @@ pub fn inside(area: Rect) -> Rect {
 }
 
 /// Lays out the card of the selected request. `height` includes the rows of the headings and the buttons.
-pub fn card(app: &App, width: u16, height: u16, theme: &Theme) -> Card {
-    let Some((_, request)) = needs::selected_request(app) else {
+pub fn card(pane: &NeedsPane, app: &App, width: u16, height: u16, theme: &Theme) -> Card {
+    let Some((_, request)) = pane.selected_request(app) else {
         return Card::default();
     };
     let mut lines = text(app, request, width, usize::MAX, theme);
@@ -107,8 +107,8 @@ impl Places {
 }
 
 /// Computes the areas of the selected request's card inside `inside`, the area for text of the pane.
-pub fn places(app: &App, inside: Rect, theme: &Theme) -> Places {
-    let card = card(app, inside.width, inside.height, theme);
+pub fn places(pane: &NeedsPane, app: &App, inside: Rect, theme: &Theme) -> Places {
+    let card = card(pane, app, inside.width, inside.height, theme);
     let pinned = u16::try_from(card.pinned.len()).unwrap_or(u16::MAX);
     let cut = |area: Rect, rows: u16| {
         let height = rows.min(area.height);
@@ -129,7 +129,7 @@ pub fn places(app: &App, inside: Rect, theme: &Theme) -> Places {
     let (rest, pinned) = cut(rest, pinned);
     let (list, text) = cut(rest, rest.height.saturating_sub(listed(app)));
     let most = card.lines.len().saturating_sub(text.height.into());
-    let top = app.selected.request_scroll.min(most);
+    let top = pane.scroll.min(most);
     let lines = card.lines.iter().skip(top).zip(text.rows());
     let choices = lines.chain(card.pinned.iter().zip(pinned.rows()));
     let choices = choices.filter_map(|((part, _), row)| match part {
@@ -159,13 +159,13 @@ pub struct Reading {
 }
 
 /// Returns how much of the selected permission request is visible, or `None` if the selected request is not a permission.
-pub fn reading(app: &App, area: Option<Rect>) -> Option<Reading> {
-    let (_, request) = needs::selected_request(app)?;
+pub fn reading(pane: &NeedsPane, app: &App, area: Option<Rect>) -> Option<Reading> {
+    let (_, request) = pane.selected_request(app)?;
     if request.kind != RequestKind::Permission {
         return None;
     }
     let is_at_end = area.is_some_and(|area| {
-        let places = places(app, inside(area), &Theme::default());
+        let places = places(pane, app, inside(area), &Theme::default());
         places.top + usize::from(places.text.height) >= places.card.lines.len()
     });
     let shown = command_text::render_command(&request.body);
@@ -183,20 +183,21 @@ pub fn listed(model: &CrewModel) -> u16 {
 
 /// Returns the number of rows that the card needs inside its frame. If it needs more than `most`, the result is any number
 /// above `most`.
-pub fn height(app: &App, width: u16, most: u16) -> u16 {
-    let lines = needs::selected_request(app).map_or(0, |(_, request)| {
+pub fn height(pane: &NeedsPane, app: &App, width: u16, most: u16) -> u16 {
+    let lines = pane.selected_request(app).map_or(0, |(_, request)| {
         let theme = Theme::default();
         let text = text(app, request, width, usize::from(most), &theme);
         text.len() + choices(request, width, &theme).len()
     });
     // The buttons, and a blank line before them and before choices.
-    let blanks =
-        needs::selected_request(app).map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
+    let blanks = pane
+        .selected_request(app)
+        .map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
     let lines = u16::try_from(lines + blanks + 1).unwrap_or(u16::MAX);
     lines.saturating_add(listed(app))
 }
 
-/// Renders the details and the body of a request, wrapped to ` width`. May stop after `enough` lines.
+/// Renders the details and the body of a request, wrapped to `width`. May stop after `enough` lines.
 pub fn text(
     model: &CrewModel,
     request: &Request,

@@ -2,25 +2,28 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::text::Line;
 
+use crate::domain::request::{RequestKind, Verdict};
 use crate::domain::text::escape_control_chars;
+use crate::domain::timestamp::Timestamp;
+use crate::protocol::EventKind;
 use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::frame::{layout, navigation};
-use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::model::sentence;
-use crate::ui::panes::feature::{PaneFeature, rows};
-use crate::ui::panes::needs::{buttons, card, selected_request, view};
+use crate::ui::panes::feature::{PaneFeature, Preview, SelectedItem, rows};
+use crate::ui::panes::needs::{NeedsPane, buttons, card, view};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
 use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
-
-/// The requests that wait for the user.
-pub struct NeedsPane;
 
 impl PaneFeature for NeedsPane {
     fn draw(
@@ -31,17 +34,17 @@ impl PaneFeature for NeedsPane {
         area: Rect,
         buffer: &mut Buffer,
     ) -> Option<Position> {
-        view::draw(app, theme, area, buffer);
+        view::draw(self, app, theme, area, buffer);
         None
     }
 
     /// Adds the list, the choices and the buttons. Choices and buttons count once the pane has the focus.
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
         let inside = card::inside(area);
-        let Some((at, request)) = selected_request(app) else {
+        let Some((at, request)) = self.selected_request(app) else {
             return;
         };
-        let places = card::places(app, inside, &Theme::default());
+        let places = card::places(self, app, inside, &Theme::default());
         let mut put = |at, what| out.push(Target { at, what });
         if let Some(last) = places.buttons {
             for button in buttons::buttons(app, request, last) {
@@ -62,31 +65,28 @@ impl PaneFeature for NeedsPane {
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
         let inside = card::inside(area);
-        card::places(app, inside, &Theme::default()).bar(area)
+        card::places(self, app, inside, &Theme::default()).bar(area)
     }
 
-    fn scroll(&self, app: &mut App, area: Option<Rect>, by: Scroll) {
+    fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
         let Some(area) = area.map(layout::inside) else {
             return;
         };
         let width = area.width.saturating_sub(2);
-        let card = card::card(app, width, area.height, &Theme::default());
+        let card = card::card(self, app, width, area.height, &Theme::default());
         let seen = card.room.max(1);
         let most = card.lines.len().saturating_sub(seen);
-        let at = app.selected.request_scroll.min(most);
-        app.selected.request_scroll = step(at, most + 1, by, seen);
-        if app.selected.request_scroll >= most {
-            let request = selected_request(app).map(|(_, r)| r.id.clone());
-            app.selected.request_read = request;
+        let at = self.scroll.min(most);
+        self.scroll = step(at, most + 1, by, seen);
+        if self.scroll >= most {
+            self.read = self.selected_id(app);
         }
     }
 
-    fn select(&self, app: &mut App, row: usize) {
+    fn select(&mut self, app: &App, row: usize) {
         if let Some(request) = app.model.requests.at(row) {
-            let is_other = app.selected.request.as_ref() != Some(&request.id);
-            app.selected.request = Some(request.id.clone());
-            if is_other {
-                app.selected.request_scroll = 0;
+            if self.selected.as_ref() != Some(&request.id) {
+                self.show(request.id.clone());
             }
         }
     }
@@ -96,24 +96,23 @@ impl PaneFeature for NeedsPane {
         is_second
     }
 
-    fn jump(&self, app: &mut App, _area: Option<Rect>, bar: Scrollbar, row: u16) {
-        app.selected.request_scroll = bar.first_at(row);
+    fn jump(&mut self, _app: &mut App, _area: Option<Rect>, bar: Scrollbar, row: u16) {
+        self.scroll = bar.first_at(row);
     }
 
-    fn neighbour(&self, app: &mut App, _area: Option<Rect>, way: Way) {
-        let at = selected_request(app).map_or(0, |(at, _)| at);
+    fn neighbour(&mut self, app: &mut App, _area: Option<Rect>, way: Way) {
+        let at = self.selected_request(app).map_or(0, |(at, _)| at);
         let next = match way {
             Way::Forward => at + 1,
             Way::Back => at.saturating_sub(1),
         };
         if let Some(request) = app.model.requests.at(next) {
-            app.selected.request = Some(request.id.clone());
-            app.selected.request_scroll = 0;
+            self.show(request.id.clone());
         }
     }
 
-    fn open(&self, app: &mut App, _area: Option<Rect>) {
-        let asker = selected_request(app).map(|(_, r)| r.target.clone());
+    fn open(&mut self, app: &mut App, _area: Option<Rect>) {
+        let asker = self.selected_request(app).map(|(_, r)| r.target.clone());
         if let Some(agent) = asker {
             navigation::show(app, &agent);
         }
@@ -123,14 +122,147 @@ impl PaneFeature for NeedsPane {
         !app.model.requests.is_empty()
     }
 
-    fn can_peek(&self, app: &App) -> bool {
-        !app.model.requests.is_empty()
-    }
-
     fn copied(&self, app: &App) -> Option<(String, String)> {
-        let (_, request) = selected_request(app)?;
+        let (_, request) = self.selected_request(app)?;
         let text = format!("{}\n\n{}", sentence::request(request), request.body);
         Some(("the request".into(), escape_control_chars(&text)))
+    }
+
+    fn selected_item(&self, app: &App) -> Option<SelectedItem> {
+        self.selected_id(app).map(SelectedItem::Request)
+    }
+
+    fn preview(&self, app: &App, columns: usize, theme: &Theme) -> Option<Preview> {
+        let (at, request) = self.selected_request(app)?;
+        let width = u16::try_from(columns).unwrap_or(u16::MAX);
+        let heading = sentence::heading(request, &app.model.board, columns);
+        let mut lines = vec![Line::styled(heading, theme.heading), Line::default()];
+        let words = card::text(app, request, width, usize::MAX, theme).into_iter();
+        let words = words.chain(card::choices(request, width, theme));
+        lines.extend(words.map(|(_, line)| line));
+        Some(Preview {
+            title: format!("Request {} of {}", at + 1, app.model.requests.len()),
+            lines,
+            begin: 0,
+            agent: None,
+        })
+    }
+
+    /// In the pane the line keys scroll the card. The preview shows all of it, so they select another card.
+    fn step_preview(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
+        match by {
+            Scroll::LineDown => self.neighbour(app, area, Way::Forward),
+            Scroll::LineUp => self.neighbour(app, area, Way::Back),
+            Scroll::HalfUp
+            | Scroll::HalfDown
+            | Scroll::PageUp
+            | Scroll::PageDown
+            | Scroll::Top
+            | Scroll::Bottom => {
+                let at = self.selected_request(app).map_or(0, |(at, _)| at);
+                let len = app.model.requests.len();
+                if let Some(request) = app.model.requests.at(step(at, len, by, len.max(1))) {
+                    self.show(request.id.clone());
+                }
+            }
+        }
+    }
+
+    fn preview_was_read(&mut self, app: &App) {
+        self.read = self.selected_id(app);
+    }
+
+    fn act(
+        &mut self,
+        app: &mut App,
+        area: Option<Rect>,
+        action: Action,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        match action {
+            Action::Approve => self.decide(app, area, Verdict::Approve, out),
+            Action::Reject => self.decide(app, area, Verdict::Reject, out),
+            Action::ApproveForTeam => self.choose_scope(app, area),
+            Action::Comment => self.comment(app),
+            Action::EditComment => self.edit_comment(app, out),
+            Action::Choose(number) => self.choose(app, number, out),
+            _ => return false,
+        }
+        true
+    }
+
+    fn offers(&self, app: &App, action: Action) -> Option<bool> {
+        let request = || self.selected_request(app).map(|(_, request)| request);
+        Some(match action {
+            Action::Approve => request().is_some_and(|r| r.kind != RequestKind::Question),
+            Action::ApproveForTeam => request()
+                .and_then(|r| r.call.as_ref())
+                .is_some_and(|c| !c.scopes.is_empty()),
+            Action::Reject | Action::Comment | Action::EditComment => {
+                !app.model.requests.is_empty()
+            }
+            _ => return None,
+        })
+    }
+
+    /// A question is answered or declined instead of approved or rejected.
+    fn hint(&self, app: &App, binding: &KeyBinding) -> Option<String> {
+        if binding.context != Context::In(Pane::Needs) || !app.is_in_panes() {
+            return None;
+        }
+        let words = match binding.action {
+            Action::Reject => "decline",
+            Action::Comment => "answer",
+            _ => return None,
+        };
+        let (_, request) = self.selected_request(app)?;
+        (request.kind == RequestKind::Question).then(|| words.into())
+    }
+
+    fn inner_context(&self, app: &App) -> Option<Context> {
+        let (_, request) = self.selected_request(app)?;
+        (!request.choices.is_empty()).then_some(Context::Choices)
+    }
+
+    fn content_rows(&self, app: &App) -> usize {
+        app.model.requests.len()
+    }
+
+    fn has_tab(&self, app: &App) -> bool {
+        self.is_stop(app)
+    }
+
+    fn tab_calls(&self) -> bool {
+        true
+    }
+
+    fn requested(&mut self, request: &PaneRequest) {
+        match request {
+            PaneRequest::SelectRequest(id) => self.selected = Some(id.clone()),
+            PaneRequest::ShowRequest(id) => self.show(id.clone()),
+            PaneRequest::SelectTask(_) | PaneRequest::ConversationOpened { .. } => {}
+        }
+    }
+
+    fn before_event(&mut self, app: &App, _event: &EventKind) {
+        self.before = self.selected_id(app);
+    }
+
+    fn after_event(&mut self, app: &App) {
+        let after = self.selected_id(app);
+        let before = self.before.take();
+        if before == after {
+            return;
+        }
+        // If no card was visible and another pane had the focus, no key can be meant for an earlier card.
+        let is_another = before.is_some() || app.focus == Focus::Pane(Pane::Needs);
+        self.since = if is_another {
+            app.now
+        } else {
+            Timestamp::default()
+        };
+        self.selected = after;
+        self.scroll = 0;
     }
 
     fn tab_count(&self, app: &App) -> String {

@@ -14,17 +14,17 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::requests::is_the_leads;
 use crate::ui::model::sentence;
-use crate::ui::panes::needs;
-use crate::ui::panes::needs::{buttons, card};
+use crate::ui::panes::needs::{NeedsPane, buttons, card};
 use crate::ui::text::{format_time, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
 /// Draws the list, the selected request and, always on the last row, its buttons.
-pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let selected = needs::selected_request(app);
+pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let selected = pane.selected_request(app);
     let mut titles = Titles {
         name: "Needs you".into(),
+        calls: app.model.requests.for_person() > 0,
         ..Titles::default()
     };
     if let (Some((at, _)), n @ 2..) = (selected, app.model.requests.len()) {
@@ -49,7 +49,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         return;
     };
     let inner = card::inside(area);
-    let places = card::places(app, inner, theme);
+    let places = card::places(pane, app, inner, theme);
     if let Some(row) = places.buttons {
         buttons(app, request, theme, row, buffer);
     }
@@ -96,8 +96,8 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
     // The keys work only with focus; in a preview they select the next card.
     let has_keys = app.focus == Focus::Pane(Pane::Needs) && app.popups.is_empty();
-    let is_unread = request.kind == RequestKind::Permission
-        && app.selected.request_read.as_ref() != Some(&request.id);
+    let is_unread =
+        request.kind == RequestKind::Permission && pane.read.as_ref() != Some(&request.id);
     let how = if has_keys && is_unread {
         let page = key(Scroll::PageDown);
         format!(": {page} before approving")

@@ -4,23 +4,23 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::domain::ids::Name;
+use crate::domain::team::{Activity, MemberStatus};
+use crate::protocol::EventKind;
 use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
 use crate::ui::frame::hit::Hit;
+use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::frame::{layout, navigation};
-use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
-use crate::ui::keymap::pane::Pane;
-use crate::ui::panes::feature::{PaneFeature, page, rows};
-use crate::ui::panes::rows::places;
-use crate::ui::panes::team::{selected_member, team, view};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::feature::{PaneFeature, Preview, SelectedItem, page, rows};
+use crate::ui::panes::team::{TeamPane, preview, view};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
 use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
-
-/// The teammates and their subagents.
-pub struct TeamPane;
 
 impl PaneFeature for TeamPane {
     fn draw(
@@ -31,62 +31,62 @@ impl PaneFeature for TeamPane {
         area: Rect,
         buffer: &mut Buffer,
     ) -> Option<Position> {
-        view::draw(app, theme, area, buffer);
+        view::draw(self, app, theme, area, buffer);
         None
     }
 
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
-        let (filter, list) = places(app, Pane::Team, layout::inside(area));
+        let (filter, list) = self.filter.areas(layout::inside(area));
         out.extend(filter.map(|at| Target {
             at,
             what: Hit::In(Pane::Team, Action::Filter),
         }));
-        out.extend(rows(Pane::Team, list, listed(app, list)));
+        out.extend(rows(Pane::Team, list, self.listed(app, list)));
     }
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
-        let (_, list) = places(app, Pane::Team, layout::inside(area));
-        let (len, first) = listed(app, list);
+        let (_, list) = self.filter.areas(layout::inside(area));
+        let (len, first) = self.listed(app, list);
         Scrollbar::of_list(area, list, first, len)
     }
 
-    fn scroll(&self, app: &mut App, area: Option<Rect>, by: Scroll) {
-        let page = page(area, |inside| places(app, Pane::Team, inside).1);
-        let at = selected_member(app).map_or(0, |(at, _)| at);
-        let names: Vec<Name> = team(app).iter().map(|row| row.name().clone()).collect();
-        app.selected.member = names.get(step(at, names.len(), by, page)).cloned();
+    fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
+        let page = page(area, |inside| self.filter.areas(inside).1);
+        let at = self.selected_member(app).map_or(0, |(at, _)| at);
+        let names: Vec<Name> = self
+            .rows(app)
+            .iter()
+            .map(|row| row.name().clone())
+            .collect();
+        self.selected = names.get(step(at, names.len(), by, page)).cloned();
     }
 
-    fn select(&self, app: &mut App, row: usize) {
-        let name = team(app).get(row).map(|row| row.name().clone());
-        app.selected.member = name.or(app.selected.member.take());
+    fn select(&mut self, app: &App, row: usize) {
+        let name = self.rows(app).get(row).map(|row| row.name().clone());
+        self.selected = name.or(self.selected.take());
     }
 
     fn opens(&self, app: &App, row: usize, _is_second: bool) -> bool {
-        selected_member(app).is_some_and(|(at, _)| at == row)
+        self.selected_member(app).is_some_and(|(at, _)| at == row)
     }
 
-    fn open(&self, app: &mut App, _area: Option<Rect>) {
-        if let Some((_, member)) = selected_member(app) {
+    fn open(&mut self, app: &mut App, _area: Option<Rect>) {
+        if let Some((_, member)) = self.selected_member(app) {
             navigation::show(app, &member);
         }
     }
 
     fn can_open(&self, app: &App) -> bool {
-        selected_member(app).is_some()
-    }
-
-    fn can_peek(&self, app: &App) -> bool {
-        selected_member(app).is_some()
+        self.selected_member(app).is_some()
     }
 
     fn copied(&self, app: &App) -> Option<(String, String)> {
-        let (_, name) = selected_member(app)?;
+        let (_, name) = self.selected_member(app)?;
         Some((format!("the name {name}"), name.to_string()))
     }
 
-    fn filter_changed(&self, app: &mut App) {
-        app.selected.member = None;
+    fn filter_changed(&mut self) {
+        self.selected = None;
     }
 
     fn tab_count(&self, app: &App) -> String {
@@ -103,11 +103,82 @@ impl PaneFeature for TeamPane {
     fn can_copy(&self, app: &App) -> bool {
         !app.model.team.members.is_empty()
     }
+
+    fn content_rows(&self, app: &App) -> usize {
+        app.model.team.members.len()
+    }
+
+    fn filter(&self) -> Option<&ListFilter> {
+        Some(&self.filter)
+    }
+
+    fn filter_mut(&mut self) -> Option<&mut ListFilter> {
+        Some(&mut self.filter)
+    }
+
+    fn selected_item(&self, app: &App) -> Option<SelectedItem> {
+        let (_, name) = self.selected_member(app)?;
+        Some(SelectedItem::Agent(name))
+    }
+
+    fn preview(&self, app: &App, columns: usize, theme: &Theme) -> Option<Preview> {
+        let (_, name) = self.selected_member(app)?;
+        Some(Preview {
+            title: name.to_string(),
+            lines: preview::lines(app, &name, columns, theme),
+            begin: 0,
+            agent: Some(name),
+        })
+    }
+
+    fn act(
+        &mut self,
+        app: &mut App,
+        _area: Option<Rect>,
+        action: Action,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        match action {
+            Action::AskShutdown => self.ask_shutdown(app, out),
+            Action::Force => self.force(app),
+            Action::Nudge => self.nudge(app, out),
+            _ => return false,
+        }
+        true
+    }
+
+    fn offers(&self, app: &App, action: Action) -> Option<bool> {
+        let is_own = matches!(action, Action::AskShutdown | Action::Force | Action::Nudge);
+        is_own.then(|| {
+            let selected = self.selected_member(app);
+            let member = selected.and_then(|(_, name)| app.model.team.find(&name));
+            member.is_some_and(|m| m.status != MemberStatus::Shutdown)
+        })
+    }
+
+    fn tour_tip(&self, app: &App) -> Option<String> {
+        let (_, member) = self.selected_member(app)?;
+        let open = app.prefs.keymap.key(Context::In(Pane::Team), Action::Open);
+        let is_live = app.activity(&member) != Activity::Gone;
+        let live = if is_live { "live " } else { "" };
+        Some(format!(
+            "{open} opens the {live}transcript of the selected agent"
+        ))
+    }
+
+    fn before_event(&mut self, app: &App, _event: &EventKind) {
+        // No explicit selection means the first row; pins the agent that is there now.
+        if app.focus == Focus::Pane(Pane::Team) && self.selected.is_none() {
+            self.selected = self.selected_member(app).map(|(_, name)| name);
+        }
+    }
 }
 
-/// How many rows the list has, and the first one in view.
-fn listed(app: &App, list: Rect) -> (usize, usize) {
-    let len = team(app).len();
-    let selected = selected_member(app).map_or(0, |(at, _)| at);
-    (len, first_row(len, selected, list.height))
+impl TeamPane {
+    /// Returns how many rows the list has, and the first visible one.
+    fn listed(&self, app: &App, list: Rect) -> (usize, usize) {
+        let len = self.rows(app).len();
+        let selected = self.selected_member(app).map_or(0, |(at, _)| at);
+        (len, first_row(len, selected, list.height))
+    }
 }

@@ -1,16 +1,61 @@
 //! The team pane.
 
 mod feature;
+mod preview;
+mod update;
 pub(in crate::ui) mod view;
 
 use crate::domain::ids::Name;
 use crate::domain::team::{Member, MemberStatus};
 use crate::domain::text::one_line;
-use crate::ui::app::App;
-use crate::ui::keymap::pane::Pane;
+use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::model::{CrewModel, board as model_board};
 use crate::ui::text::terms::FilterTerms;
-pub use feature::TeamPane;
+
+/// The teammates and their subagents.
+#[derive(Debug)]
+pub struct TeamPane {
+    /// `None` selects the first row.
+    pub selected: Option<Name>,
+    pub filter: ListFilter,
+}
+
+impl Default for TeamPane {
+    fn default() -> TeamPane {
+        TeamPane {
+            selected: None,
+            filter: ListFilter::new("name, role or task  !word"),
+        }
+    }
+}
+
+impl TeamPane {
+    /// Returns the filtered team: the lead's subagents, then the teammates, each followed by its subagents.
+    pub fn rows<'a>(&self, model: &'a CrewModel) -> Vec<TeamRow<'a>> {
+        let words = self.filter.words();
+        let mut rows = unfiltered_team(model);
+        if !words.is_empty() {
+            let words = FilterTerms::new(words);
+            rows.retain(|row| words.matches(&about(model, row), |_| None));
+        }
+        rows
+    }
+
+    /// Returns the selected teammate or subagent and its row.
+    pub fn selected_member(&self, model: &CrewModel) -> Option<(usize, Name)> {
+        let rows = self.rows(model);
+        let at = self
+            .selected
+            .as_ref()
+            .and_then(|name| {
+                let row = |name: &Name| rows.iter().position(|r| r.name() == name);
+                // A finished subagent is replaced by its parent.
+                row(name).or_else(|| row(&name.parent()?))
+            })
+            .unwrap_or(0);
+        rows.get(at).map(|r| (at, r.name().clone()))
+    }
+}
 
 /// Returns the teammates in roster order, those that have shut down last.
 pub fn members(model: &CrewModel) -> Vec<&Member> {
@@ -36,17 +81,6 @@ pub enum TeamRow<'a> {
     Member(&'a Member),
     /// A running subagent, below its parent.
     Subagent(Name),
-}
-
-/// Returns the filtered team: the lead's subagents, then the teammates, each followed by its subagents.
-pub fn team(app: &App) -> Vec<TeamRow<'_>> {
-    let words = app.filters.words(Pane::Team);
-    let mut rows = unfiltered_team(app);
-    if !words.is_empty() {
-        let words = FilterTerms::new(words);
-        rows.retain(|row| words.matches(&about(app, row), |_| None));
-    }
-    rows
 }
 
 /// Returns the lowercase text that the filter searches: name, role, activity and task.
@@ -77,20 +111,4 @@ pub fn unfiltered_team(model: &CrewModel) -> Vec<TeamRow<'_>> {
         rows.extend(of(&member.name));
     }
     rows
-}
-
-/// Returns the selected teammate or subagent and its row.
-pub fn selected_member(app: &App) -> Option<(usize, Name)> {
-    let rows = team(app);
-    let at = app
-        .selected
-        .member
-        .as_ref()
-        .and_then(|name| {
-            let row = |name: &Name| rows.iter().position(|r| r.name() == name);
-            // A finished subagent is replaced by its parent.
-            row(name).or_else(|| row(&name.parent()?))
-        })
-        .unwrap_or(0);
-    rows.get(at).map(|r| (at, r.name().clone()))
 }

@@ -13,8 +13,8 @@ use crate::ui::frame::{Row, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::{CrewModel, board as model_board, style};
-use crate::ui::panes::team::TeamRow;
-use crate::ui::panes::{rows as rows_pane, team};
+use crate::ui::panes::team;
+use crate::ui::panes::team::{TeamPane, TeamRow};
 use crate::ui::text::{age, count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
@@ -35,17 +35,17 @@ const ROOMY: usize = 60;
 const SCRAP: usize = 10;
 
 /// Draws the team.
-pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let members = team::team(app);
-    let selected = team::selected_member(app).map(|(at, _)| at);
-    let (filter, list) = rows_pane::places(app, Pane::Team, frame_layout::inside(area));
+pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let members = pane.rows(app);
+    let selected = pane.selected_member(app).map(|(at, _)| at);
+    let (filter, list) = pane.filter.areas(frame_layout::inside(area));
     let height = list.height;
     let first = list::first_row(members.len(), selected.unwrap_or(0), height);
     let present = app.model.team.present().count();
     let titles = Titles {
         name: frame::filtered(
-            app,
             Pane::Team,
+            &pane.filter,
             members.len(),
             team::unfiltered_team(app).len(),
         ),
@@ -54,14 +54,15 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             n => vec![Span::styled(format!("{n} here"), theme.dim)],
         },
         foot: sum(app, theme),
+        calls: false,
         below: frame::position(selected, members.len(), height, theme),
         bar: Scrollbar::of_list(area, list, first, members.len()),
     };
     let inner = frame::pane(app, Pane::Team, titles, theme, area, buffer);
-    if let (Some(filter), Some(row)) = (app.filters.of(Pane::Team), filter) {
-        frame::filter(filter, Pane::Team, theme, row, buffer);
+    if let Some(row) = filter {
+        pane.filter.draw(theme, row, buffer);
     }
-    if members.is_empty() && !app.filters.words(Pane::Team).is_empty() {
+    if members.is_empty() && !pane.filter.words().is_empty() {
         frame::empty(
             &frame::none_fits(&app.prefs, "teammate"),
             theme,

@@ -4,7 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::domain::text::escape_control_chars;
+use crate::protocol::EventKind;
 use crate::ui::app::App;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
@@ -12,15 +14,12 @@ use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::feature::{PaneFeature, page, rows};
-use crate::ui::panes::todo::{first_todo, selected_todo, todo, todo_progress, view};
+use crate::ui::panes::todo::{TodoListPane, todo_progress, view};
 use crate::ui::popups::todo_item::TodoPage;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::step;
 use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
-
-/// The todo list of the shown agent.
-pub struct TodoListPane;
 
 impl PaneFeature for TodoListPane {
     fn draw(
@@ -31,44 +30,44 @@ impl PaneFeature for TodoListPane {
         area: Rect,
         buffer: &mut Buffer,
     ) -> Option<Position> {
-        view::draw(app, theme, area, buffer);
+        view::draw(self, app, theme, area, buffer);
         None
     }
 
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
         let inside = layout::inside(area);
-        out.extend(rows(Pane::Todo, inside, listed(app, inside)));
+        out.extend(rows(Pane::Todo, inside, self.listed(app, inside)));
     }
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
         let inside = layout::inside(area);
-        let (len, first) = listed(app, inside);
+        let (len, first) = self.listed(app, inside);
         Scrollbar::of_list(area, inside, first, len)
     }
 
-    fn scroll(&self, app: &mut App, area: Option<Rect>, by: Scroll) {
-        if let Some(at) = selected_todo(app) {
-            let len = todo(app).len();
-            app.selected.todo = Some(step(at, len, by, page(area, |inside| inside)));
+    fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
+        if let Some(at) = self.selected_row(app) {
+            let len = app.shown_todo().len();
+            self.selected = Some(step(at, len, by, page(area, |inside| inside)));
         }
     }
 
-    fn select(&self, app: &mut App, row: usize) {
-        app.selected.todo = Some(row);
+    fn select(&mut self, _app: &App, row: usize) {
+        self.selected = Some(row);
     }
 
     fn opens(&self, app: &App, row: usize, _is_second: bool) -> bool {
-        selected_todo(app) == Some(row)
+        self.selected_row(app) == Some(row)
     }
 
-    fn open(&self, app: &mut App, _area: Option<Rect>) {
-        if let Some(at) = selected_todo(app) {
+    fn open(&mut self, app: &mut App, _area: Option<Rect>) {
+        if let Some(at) = self.selected_row(app) {
             popup::open(app, TodoPage::pager(at));
         }
     }
 
     fn can_open(&self, app: &App) -> bool {
-        !todo(app).is_empty()
+        !app.shown_todo().is_empty()
     }
 
     fn copied(&self, app: &App) -> Option<(String, String)> {
@@ -82,15 +81,39 @@ impl PaneFeature for TodoListPane {
     }
 
     fn is_stop(&self, app: &App) -> bool {
-        !todo(app).is_empty() || app.focus == Focus::Pane(Pane::Todo)
+        !app.shown_todo().is_empty() || app.focus == Focus::Pane(Pane::Todo)
     }
 
     fn can_copy(&self, _app: &App) -> bool {
         true
     }
+
+    fn content_rows(&self, app: &App) -> usize {
+        app.shown_todo().len()
+    }
+
+    fn requested(&mut self, request: &PaneRequest) {
+        if let PaneRequest::ConversationOpened { .. } = request {
+            self.selected = None;
+        }
+    }
+
+    fn before_event(&mut self, app: &App, _event: &EventKind) {
+        let item = self.selected.and_then(|at| app.shown_todo().get(at));
+        self.before = item.map(|item| item.text.clone());
+    }
+
+    fn after_event(&mut self, app: &App) {
+        let text = self.before.take();
+        let mut items = app.shown_todo().iter();
+        let at = text.and_then(|text| items.position(|item| item.text == text));
+        self.selected = at.or(self.selected);
+    }
 }
 
-/// How many rows the list has, and the first one in view.
-fn listed(app: &App, inside: Rect) -> (usize, usize) {
-    (todo(app).len(), first_todo(app, inside.height))
+impl TodoListPane {
+    /// Returns how many rows the list has, and the first visible one.
+    fn listed(&self, app: &App, inside: Rect) -> (usize, usize) {
+        (app.shown_todo().len(), self.first_row(app, inside.height))
+    }
 }

@@ -12,14 +12,17 @@ use crate::ui::frame::{Row, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
 use crate::ui::panes::todo;
+use crate::ui::panes::todo::TodoListPane;
 use crate::ui::text::fit;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
-pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let items = todo::todo(app);
-    let selected = todo::selected_todo(app);
+
+/// Draws the list.
+pub fn draw(pane: &TodoListPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let items = app.shown_todo();
+    let selected = pane.selected_row(app);
     let list = frame_layout::inside(area);
-    let first = todo::first_todo(app, list.height);
+    let first = pane.first_row(app, list.height);
     let titles = Titles {
         name: if app.shown.is_lead() {
             "Todo".into()
@@ -28,6 +31,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         },
         aside: todo::todo_progress(app).map_or_else(Vec::new, |p| vec![Span::styled(p, theme.dim)]),
         foot: Vec::new(),
+        calls: false,
         below: frame::position(selected, items.len(), list.height, theme),
         bar: Scrollbar::of_list(area, list, first, items.len()),
     };

@@ -12,6 +12,7 @@ use crate::domain::ids::TaskId;
 use crate::protocol::event::{NoticeLevel, UserAction};
 use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::effect::Effect;
+use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::app::{App, Preferences};
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -100,7 +101,7 @@ pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
         UserAction::Claimed | UserAction::Released { .. } | UserAction::Completed => return,
     };
     if forms(app, |forms| forms.accept(id)) {
-        app.selected.task = Some(task);
+        app.ask_panes(PaneRequest::SelectTask(task));
         app.say(NoticeLevel::Info, words);
     }
 }

@@ -8,8 +8,8 @@ use crate::protocol::event::UserAction;
 use crate::protocol::{BoardEvent, Command, CommandId, CrewEvent, EventKind, TaskCommand};
 use crate::ui::Effect;
 use crate::ui::fixture::{apply_events, picture, press, top_popup};
+use crate::ui::panes::board::tests::hands::{at, wish};
 use crate::ui::popups::task_form;
-use crate::ui::tests::hands::{at, wish};
 
 #[test]
 fn task_form_submits_and_shows_errors() {

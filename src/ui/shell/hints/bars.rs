@@ -8,7 +8,6 @@ use crate::ui::app::App;
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::pane_key;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes;
 use crate::ui::shell::hints::{Hint, Urgency, hints};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
@@ -102,7 +101,7 @@ pub fn hint_line(state: &UiState, row: Rect) -> Vec<Target<Hint>> {
 
 /// Returns the tabs of the panes that share one area, with their labels.
 pub fn tab_line(
-    app: &App,
+    state: &UiState,
     layout: &Layout,
     row: Rect,
     offered: &[Pane],
@@ -114,14 +113,14 @@ pub fn tab_line(
             " "
         };
         let count = if has_count {
-            panes::feature::feature(pane).tab_count(app)
+            state.panes.get(pane).tab_count(state)
         } else {
             String::new()
         };
         format!(
             "{mark}{} {}{count} ",
-            pane_key(&app.prefs, pane),
-            tab_title(pane)
+            pane_key(&state.prefs, pane),
+            pane.tab_title()
         )
     };
     let labels = |have_counts| offered.iter().map(move |p| label(*p, have_counts));
@@ -133,13 +132,6 @@ pub fn tab_line(
         row,
         tabs.map(|(pane, label)| (width(&label), (pane, label))),
     )
-}
-
-fn tab_title(pane: Pane) -> &'static str {
-    match pane {
-        Pane::Needs => "Needs",
-        Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox => pane.title(),
-    }
 }
 
 /// Returns the hint that hides the tour line, at the end of that line, or `None` if there is no line or no room.

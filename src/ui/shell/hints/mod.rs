@@ -3,24 +3,19 @@
 pub(in crate::ui) mod bars;
 pub(in crate::ui) mod words;
 
-use crate::domain::request::RequestKind;
-use crate::domain::task::Task;
-use crate::domain::team::MemberStatus;
 use crate::ui::app::Preferences;
 use crate::ui::app::{App, onboarding};
+use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::{CLEAR_FILTER, END_SEARCH};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
+use crate::ui::keys;
 use crate::ui::model::board::branches;
-use crate::ui::panes::board::TaskAction;
-use crate::ui::panes::{board, needs, team};
 use crate::ui::popups;
-use crate::ui::popups::task_form::form::TaskForm;
 use crate::ui::shell::hints::words::words;
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
-use crate::ui::{keys, panes};
 
 /// An entry of the hint line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,15 +121,6 @@ fn place(app: &App, hint: &Hint) -> u8 {
     }
 }
 
-fn selected_task(app: &App) -> Option<&Task> {
-    board::selected(app).and_then(|(_, id)| app.model.board.get(id))
-}
-
-/// Whether the user can do `action` with the selected task.
-fn can(app: &App, action: TaskAction) -> bool {
-    selected_task(app).is_some_and(|task| board::why_not(app, task, action).is_none())
-}
-
 /// Whether `action` needs a running crew. Such actions have no effect in a replay.
 pub fn acts_on_the_crew(action: Action) -> bool {
     matches!(
@@ -169,7 +155,7 @@ pub fn acts_on_the_crew(action: Action) -> bool {
 #[allow(clippy::too_many_lines)] // one match over all actions
 fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
     let focus = state.focus;
-    let pane = panes::feature::feature(focus.pane());
+    let pane = state.focused();
     let in_panes = state.popups.is_empty();
     let is_recording = state.replay.is_some() && acts_on_the_crew(binding.action);
     if is_recording || state.role.refuses(binding.action).is_some() {
@@ -196,49 +182,12 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
             .get(&state.shown)
             .is_some_and(|a| a.transcript.selected_subagent().is_some()),
         Action::Open => pane.can_open(state),
-        Action::Approve => {
-            needs::selected_request(state).is_some_and(|(_, r)| r.kind != RequestKind::Question)
-        }
-        Action::ApproveForTeam => needs::selected_request(state)
-            .and_then(|(_, r)| r.call.as_ref())
-            .is_some_and(|c| !c.scopes.is_empty()),
-        Action::Reject | Action::Comment | Action::EditComment => !state.model.requests.is_empty(),
         Action::Next | Action::Prev => pane.has_neighbour(state),
-        Action::TurnBoard | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
-            !state.model.board.is_empty() && state.filters.of(Pane::Board).is_none()
-        }
-        Action::Claim => can(state, TaskAction::Claim),
-        Action::Release => can(state, TaskAction::Release),
-        // A task without owner can be completed, too, after a confirmation; that is rare and not hinted at.
-        Action::CompleteTask => {
-            selected_task(state).is_some_and(board::is_own) && can(state, TaskAction::Complete)
-        }
-        Action::RemoveTree => selected_task(state).is_some_and(|t| {
-            branches::has_tree(state, t) && board::why_no_removal(state, t.id).is_none()
-        }),
-        Action::EditTask => {
-            selected_task(state).is_some_and(|t| board::why_no_edit(state, t.id).is_none())
-        }
-        Action::TurnWait => {
-            let selected = board::selected(state).map(|(_, id)| id);
-            let form = state.popups.top::<TaskForm>();
-            form.is_some_and(|form| form.id != selected)
-        }
-        Action::CopyPlace => {
-            selected_task(state).is_some_and(|t| branches::why_no_tree(state, t).is_none())
-        }
-        Action::Merge => selected_task(state).is_some_and(|t| branches::is_mergeable(state, t)),
         Action::Enlarge => {
             state.arrangement.zoom.is_none() && !crate::ui::frame::layout::shows_one(state)
         }
         Action::Restore => state.arrangement.zoom.is_some(),
         Action::MergeAll => branches::to_merge(state).len() > 1,
-        Action::Diff => selected_task(state).is_some_and(|t| branches::has_tree(state, t)),
-        Action::AskShutdown | Action::Force | Action::Nudge => team::selected_member(state)
-            .is_some_and(|(_, name)| {
-                let status = state.model.team.find(&name).map(|m| m.status);
-                status.is_some_and(|s| s != MemberStatus::Shutdown)
-            }),
         Action::Move(Scroll::PageDown | Scroll::PageUp) if binding.context == Context::Peek => {
             let area = crate::ui::shell::layout::layout(state, state.size).peek;
             area.is_some_and(|area| peek::scrollbar(state, area).is_some())
@@ -246,7 +195,7 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         Action::Peek => pane.can_peek(state),
         Action::Filter => pane.can_filter(state),
         Action::Back if binding.context == Context::Panes => {
-            let filtered = state.filters.of(focus.pane()).is_some();
+            let filtered = pane.filter().is_some_and(ListFilter::is_set);
             let searched = state
                 .model
                 .agents
@@ -285,39 +234,10 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         }
         // Only a popup knows these; no popup is open.
         Action::Kill | Action::Trouble | Action::NextFile | Action::PrevFile => false,
-        Action::Choose(_)
-        | Action::AddTask
-        | Action::NextField
-        | Action::PrevField
-        | Action::Help
-        | Action::Palette
-        | Action::Focus(_)
-        | Action::NextPane
-        | Action::PrevPane
-        | Action::Compose
-        | Action::Move(_)
-        | Action::Back
-        | Action::Close
-        | Action::Todo
-        | Action::Models
-        | Action::Compact
-        | Action::Mouse
-        | Action::Suspend
-        | Action::Older
-        | Action::Newer
-        | Action::DeleteToStart
-        | Action::EditOutside
-        | Action::Accept
-        | Action::Complete
-        | Action::DismissTour
-        | Action::Layout
-        | Action::PauseOrPlay
-        | Action::Step
-        | Action::StepBack
-        | Action::Jump
-        | Action::JumpBack
-        | Action::Faster
-        | Action::Slower
-        | Action::Quit => true,
+        _ => {
+            let mut panes = Pane::ALL.into_iter().map(|pane| state.panes.get(pane));
+            let offers = panes.find_map(|pane| pane.offers(state, binding.action));
+            offers.unwrap_or(true)
+        }
     }
 }

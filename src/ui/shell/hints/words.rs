@@ -1,14 +1,15 @@
 //! Hint labels that depend on the state of the screen. Pure.
 
-use crate::ui::app::App;
+use crate::ui::app::answering;
+use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::{CLEAR_FILTER, END_SEARCH};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding};
-use crate::ui::panes::lead::answering;
-use crate::ui::panes::{board, needs};
+use crate::ui::shell::state::UiState;
 
 /// Returns the label of `binding` in the current state.
-pub fn words(app: &App, binding: &KeyBinding) -> String {
+pub fn words(state: &UiState, binding: &KeyBinding) -> String {
+    let app = &state.app;
     let action = binding.action;
     let is_closing_view = app.arrangement.zoom.is_some() || !app.shown.is_lead();
     if action == Action::Waiting {
@@ -22,13 +23,9 @@ pub fn words(app: &App, binding: &KeyBinding) -> String {
     {
         return words.into();
     }
-    if let Some(words) = answer_words(app, binding) {
-        return words.into();
-    }
-    if action == Action::TurnWait
-        && let Some((_, id)) = board::selected(app)
-    {
-        return format!("wait for {id}");
+    let mut panes = Pane::ALL.into_iter().map(|pane| state.panes.get(pane));
+    if let Some(words) = panes.find_map(|pane| pane.hint(state, binding)) {
+        return words;
     }
     // In a dialog, hints have the same labels as its buttons.
     let asks = [Context::TaskForm, Context::Confirm, Context::Leave];
@@ -50,7 +47,7 @@ pub fn words(app: &App, binding: &KeyBinding) -> String {
         return "close".into();
     }
     if action == Action::Back && binding.context == Context::Panes {
-        if app.filters.of(app.focus.pane()).is_some() {
+        if state.focused().filter().is_some_and(ListFilter::is_set) {
             return CLEAR_FILTER.into();
         }
         let agent = app.model.agents.get(&app.shown);
@@ -63,20 +60,4 @@ pub fn words(app: &App, binding: &KeyBinding) -> String {
         }
     }
     binding.hint.into()
-}
-
-/// Returns the label for a question, which is answered or declined instead of approved or rejected.
-fn answer_words(app: &App, binding: &KeyBinding) -> Option<&'static str> {
-    let selected = needs::selected_request(app).filter(|_| app.is_in_panes());
-    if !selected.is_some_and(|(_, request)| app.model.requests.is_question(&request.id)) {
-        return None;
-    }
-    let words = [
-        (Context::In(Pane::Needs), Action::Reject, "decline"),
-        (Context::In(Pane::Needs), Action::Comment, "answer"),
-    ];
-    let found = words
-        .iter()
-        .find(|(context, action, _)| *context == binding.context && *action == binding.action);
-    found.map(|(_, _, words)| *words)
 }

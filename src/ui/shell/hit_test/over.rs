@@ -13,8 +13,8 @@ use crate::ui::widgets::area;
 
 /// Adds the rows of the completion list. Its area blocks the targets below.
 pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Target<Hit>>) {
-    let len = complete::candidates(state).len();
-    if let Some(place) = complete::popup_layout(state, layout, len) {
+    let len = complete::candidates(&state.panes.lead, state).len();
+    if let Some(place) = complete::popup_layout(&state.panes.lead, layout, len) {
         let rows = listed(place.list, place.first, len);
         out.extend(rows.map(|(at, row)| Target {
             at,

@@ -6,7 +6,6 @@ use crate::ui::frame;
 use crate::ui::frame::hit::{Hit, ScrollTarget};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes::feature::feature;
 use crate::ui::shell::hit_test::Target;
 use crate::ui::shell::state::UiState;
 
@@ -16,8 +15,8 @@ pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Targe
         at: frame::title_place(&state.prefs, pane, area),
         what: Hit::Button(Action::Focus(pane)),
     });
-    feature(pane).frame_targets(state, area, out);
-    let bar = feature(pane).scrollbar(state, area);
+    state.panes.get(pane).frame_targets(state, area, out);
+    let bar = state.panes.get(pane).scrollbar(state, area);
     out.extend(bar.map(|bar| Target {
         at: bar.at,
         what: Hit::Scrollbar(ScrollTarget::Pane(pane), bar),
@@ -26,7 +25,7 @@ pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Targe
 
 /// Adds the targets inside a pane, and the pane itself below them.
 pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Target<Hit>>) {
-    feature(pane).targets(state, area, out);
+    state.panes.get(pane).targets(state, area, out);
     out.push(Target {
         at: area,
         what: Hit::Pane(pane),

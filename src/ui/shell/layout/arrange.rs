@@ -4,131 +4,142 @@ use ratatui::layout::Rect;
 
 use crate::domain::screen::PaneLayout;
 use crate::ui::app::App;
-use crate::ui::frame::layout::{BESIDE_TEXT, Layout, SizeClass, TABS, TEXT_WIDEST};
+use crate::ui::frame::layout::{BESIDE_TEXT, Layout, SizeClass, TEXT_WIDEST};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::CrewModel;
+use crate::ui::panes::feature::PaneFeature;
 use crate::ui::panes::needs::card;
 use crate::ui::panes::todo;
 use crate::ui::shell::layout::shares;
 use crate::ui::shell::layout::shares::Content;
+use crate::ui::shell::state::UiState;
 use crate::ui::widgets::composer::{ROWS_MAX, TextAreaSize};
 use crate::ui::widgets::cut::{cut_left, cut_top};
 
 /// Places one pane and a tab line for the others. On narrow screens the focus layout omits the tab line to save a row.
-pub fn one(app: &App, out: &mut Layout, body: Rect) {
-    let pane = app.focus.pane();
+pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
+    let pane = state.focus.pane();
     let is_bare =
-        out.class == SizeClass::Narrow && app.arrangement.screen.layout == PaneLayout::Focus;
+        out.class == SizeClass::Narrow && state.arrangement.screen.layout == PaneLayout::Focus;
     let body = if is_bare {
         body
     } else {
         let (tabs, body) = cut_top(body, 1);
         let offered = Pane::ALL
             .into_iter()
-            .filter(|p| *p != Pane::Needs || !app.model.requests.is_empty() || pane == Pane::Needs)
+            .filter(|p| state.panes.get(*p).has_tab(state))
             .collect();
         out.tabs = Some((tabs, offered));
         body
     };
-    let body = banner(app, out, body, pane);
-    alone(app, out, pane, body);
+    let body = banner(state, out, body, pane);
+    alone(state, out, pane, body);
 }
 
 /// Places the conversation beside one area with tabs for the other panes.
-pub fn middle(app: &App, out: &mut Layout, body: Rect) {
-    let (left, right) = columns(app, out, body, 58);
-    conversation(app, out, left, Todo::Elsewhere);
-    let right = needs(app, out, right);
+pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
+    let (left, right) = columns(state, out, body, 58);
+    conversation(state, out, left, Todo::Elsewhere);
+    let right = needs(state, out, right);
     let (tabs, pane) = cut_top(right, 1);
-    out.tabs = Some((tabs, TABS.to_vec()));
-    out.panes.push((app.arrangement.tab, pane));
+    out.tabs = Some((tabs, Pane::TABS.to_vec()));
+    out.panes.push((state.arrangement.tab, pane));
 }
 
 /// Places the conversation beside a column with all other panes.
-pub fn wide(app: &App, out: &mut Layout, body: Rect) {
-    let (left, right) = columns(app, out, body, 50);
-    conversation(app, out, left, Todo::AboveComposer);
-    let right = needs(app, out, right);
-    let content = |pane: Pane, rows: usize| Content {
-        rows,
-        has_focus: app.focus == Focus::Pane(pane),
+pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
+    let (left, right) = columns(state, out, body, 50);
+    conversation(state, out, left, Todo::AboveComposer);
+    let right = needs(state, out, right);
+    let last = last_in_column(state);
+    let content = |pane: Pane| Content {
+        rows: state.panes.get(pane).content_rows(state),
+        has_focus: state.focus == Focus::Pane(pane),
     };
     let rows = shares::column(
         right.height,
-        app.model.board.len(),
-        content(Pane::Team, app.model.team.members.len()),
-        content(Pane::Inbox, app.model.letters.len()),
+        content(Pane::Board).rows,
+        content(Pane::Team),
+        content(last),
     );
     let (board, right) = cut_top(right, rows.board);
     let (team, inbox) = cut_top(right, rows.team);
-    out.panes.extend([
-        (Pane::Board, board),
-        (Pane::Team, team),
-        (Pane::Inbox, inbox),
-    ]);
+    out.panes
+        .extend([(Pane::Board, board), (Pane::Team, team), (last, inbox)]);
+}
+
+/// Returns the lowest pane of a column: a pane without a place of its own while its tab is selected, else the inbox.
+fn last_in_column(app: &App) -> Pane {
+    let is_guest = |pane: &Pane| !matches!(pane, Pane::Board | Pane::Team | Pane::Todo);
+    Some(app.arrangement.tab)
+        .filter(is_guest)
+        .unwrap_or(Pane::Inbox)
 }
 
 /// Places the board in the larger left column, and the conversation with its todo list on the right.
-pub fn board_first(app: &App, out: &mut Layout, body: Rect) {
-    let (left, right) = columns(app, out, body, 62);
-    let right = needs(app, out, right);
-    conversation(app, out, right, Todo::WhereRoom);
+pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
+    let (left, right) = columns(state, out, body, 62);
+    let right = needs(state, out, right);
+    conversation(state, out, right, Todo::WhereRoom);
     // The strip below the board fits the team and some messages.
-    let letters = if app.model.letters.is_empty() {
+    let letters = if state.panes.inbox.content_rows(state) == 0 {
         shares::EMPTY
     } else {
         left.height / 4
     };
-    let strip = shares::strip(left.height, app.model.team.members.len()).max(letters);
+    let strip = shares::strip(left.height, state.panes.team.content_rows(state)).max(letters);
     if out.class == SizeClass::Wide {
         let (board, below) = cut_top(left, left.height.saturating_sub(strip));
         let (team, inbox) = cut_left(below, below.width / 2);
         out.panes.extend([
             (Pane::Board, board),
             (Pane::Team, team),
-            (Pane::Inbox, inbox),
+            (last_in_column(state), inbox),
         ]);
     } else {
         let (board, below) = cut_top(left, left.height.saturating_sub(strip + 1));
         let (tabs, below) = cut_top(below, 1);
-        let pane = match app.arrangement.tab {
-            Pane::Inbox => Pane::Inbox,
-            Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => Pane::Team,
-        };
-        out.tabs = Some((tabs, vec![Pane::Team, Pane::Inbox]));
+        // The board and the todo list have places of their own.
+        let offered = Pane::TABS.into_iter();
+        let offered: Vec<Pane> = offered
+            .filter(|pane| !matches!(pane, Pane::Board | Pane::Todo))
+            .collect();
+        let pane = Some(state.arrangement.tab).filter(|tab| offered.contains(tab));
+        let pane = pane.unwrap_or(Pane::Team);
+        out.tabs = Some((tabs, offered));
         out.panes.extend([(Pane::Board, board), (pane, below)]);
     }
 }
 
 /// Places the conversation and an area with tabs one above the other, for narrow and tall screens.
-pub fn stacked(app: &App, out: &mut Layout, body: Rect) {
-    let body = needs(app, out, body);
+pub fn stacked(state: &UiState, out: &mut Layout, body: Rect) {
+    let body = needs(state, out, body);
     let shared = |out: &mut Layout, area: Rect| {
         let (tabs, pane) = cut_top(area, 1);
-        out.tabs = Some((tabs, TABS.to_vec()));
-        out.panes.push((app.arrangement.tab, pane));
+        out.tabs = Some((tabs, Pane::TABS.to_vec()));
+        out.panes.push((state.arrangement.tab, pane));
     };
     let (upper, lower) = cut_top(body, body.height * 11 / 20);
-    match app.arrangement.screen.layout {
+    match state.arrangement.screen.layout {
         PaneLayout::Wall | PaneLayout::Focus => {
-            conversation(app, out, upper, Todo::Elsewhere);
+            conversation(state, out, upper, Todo::Elsewhere);
             shared(out, lower);
         }
         PaneLayout::Board => {
             shared(out, upper);
-            conversation(app, out, lower, Todo::Elsewhere);
+            conversation(state, out, lower, Todo::Elsewhere);
         }
     }
 }
 
 /// Splits the body into two columns. The left one gets `default` percent unless the user moved the border.
-fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect) {
+fn columns(state: &UiState, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect) {
     let percent =
         |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
-    let share = app.arrangement.screen.left(default);
+    let share = state.arrangement.screen.left(default);
     // By default the conversation is not wider than its longest lines.
     let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
-    let width = match app.arrangement.screen.layout {
+    let width = match state.arrangement.screen.layout {
         PaneLayout::Wall if share == default => percent(share).min(needs),
         PaneLayout::Board if share == default => {
             percent(share).max(body.width.saturating_sub(needs))
@@ -146,9 +157,9 @@ fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect
 }
 
 /// Gives one pane the whole body.
-pub fn alone(app: &App, out: &mut Layout, pane: Pane, body: Rect) {
+pub fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
     if pane == Pane::Lead {
-        conversation(app, out, body, Todo::Elsewhere);
+        conversation(state, out, body, Todo::Elsewhere);
     } else {
         out.panes.push((pane, body));
     }
@@ -167,27 +178,23 @@ enum Todo {
 /// Lowest conversation in rows that has room for the todo list.
 const TALK_FROM: u16 = 15;
 
-fn conversation(app: &App, out: &mut Layout, area: Rect, todo: Todo) {
-    let upper = if app.replay.is_some() {
+fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
+    let upper = if state.replay.is_some() {
         area
     } else {
-        let composer = if out.class == SizeClass::Narrow && is_idle(app) {
+        let composer = if out.class == SizeClass::Narrow && is_idle(state) {
             // Rows are scarce: an empty composer is one row with a hint.
             1
         } else {
-            composer_height(app, area)
+            composer_height(state, area)
         };
         let (upper, composer) = cut_top(area, area.height.saturating_sub(composer));
         out.composer = Some(composer);
         upper
     };
-    let items = app
-        .model
-        .agents
-        .get(&app.shown)
-        .map_or(0, |a| a.todo.items().len());
-    let has_focus = app.focus == Focus::Pane(Pane::Todo);
-    let is_wanted = items > 0 && app.arrangement.screen.shows_todo();
+    let items = state.panes.todo.content_rows(state);
+    let has_focus = state.focus == Focus::Pane(Pane::Todo);
+    let is_wanted = items > 0 && state.arrangement.screen.shows_todo();
     let is_here = match todo {
         Todo::AboveComposer => has_focus || is_wanted,
         Todo::WhereRoom => has_focus || is_wanted && upper.height >= TALK_FROM,
@@ -196,7 +203,7 @@ fn conversation(app: &App, out: &mut Layout, area: Rect, todo: Todo) {
     if is_here {
         let wanted = u16::try_from(items.max(1)).unwrap_or(u16::MAX);
         let most = (upper.height / 3).max(3);
-        let height = if todo::todo_is_done(app) && !has_focus {
+        let height = if todo::todo_is_done(state) && !has_focus {
             // A completed list shows its title and count only.
             1
         } else {
@@ -228,15 +235,20 @@ fn composer_height(app: &App, area: Rect) -> u16 {
 }
 
 /// Places Needs you on top of a column, if it has requests or the focus. Returns the rest of the column.
-fn needs(app: &App, out: &mut Layout, column: Rect) -> Rect {
-    let has_focus = app.focus == Focus::Pane(Pane::Needs);
-    if app.model.requests.is_empty() && !has_focus {
+fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
+    let has_focus = state.focus == Focus::Pane(Pane::Needs);
+    if state.model.requests.is_empty() && !has_focus {
         return column;
     }
     // With the focus it is larger, so that the user sees the whole request.
     let share = if has_focus { 75 } else { 45 };
     let most = (column.height * share / 100).max(8);
-    let wanted = card::height(app, column.width.saturating_sub(4), most);
+    let wanted = card::height(
+        &state.panes.needs,
+        state,
+        column.width.saturating_sub(4),
+        most,
+    );
     let height = wanted.saturating_add(2).clamp(6, most);
     let (top, rest) = cut_top(column, height);
     out.panes.push((Pane::Needs, top));

@@ -7,24 +7,16 @@ pub(in crate::ui) mod update;
 pub(in crate::ui) mod view;
 
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 
-use crate::domain::ids::{Name, RequestId, TaskId};
-use crate::domain::team::Activity;
-use crate::domain::text::one_line;
+use crate::domain::ids::Name;
 use crate::ui::app::App;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::layout::Layout;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::{board as model_board, sentence, style};
-use crate::ui::panes;
-use crate::ui::panes::needs::card;
-use crate::ui::panes::{board, inbox, needs, team};
-use crate::ui::popups::{task_page, thread};
+use crate::ui::panes::feature::{Preview, SelectedItem};
 pub use crate::ui::shell::peek::popup::Peek;
 use crate::ui::shell::state::UiState;
-use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::ScrollAnchor;
 use crate::ui::widgets::area;
@@ -44,11 +36,6 @@ const EDGE_ROWS: u16 = 3;
 /// Minimum rows, with border, of a pane that shares its area with the preview.
 const LIST_MIN: u16 = 5;
 
-/// Returns whether `pane` has a selection to preview.
-pub fn can(app: &App, pane: Pane) -> bool {
-    panes::feature::feature(pane).can_peek(app)
-}
-
 /// Returns the previewed pane.
 fn of(app: &App) -> Option<Pane> {
     let pane = app.popups.top::<Peek>()?.pane;
@@ -56,9 +43,8 @@ fn of(app: &App) -> Option<Pane> {
 }
 
 /// Returns whether the conversation of `agent` is previewed.
-pub fn shows(app: &App, agent: &Name) -> bool {
-    of(app) == Some(Pane::Team)
-        && team::selected_member(app).is_some_and(|(_, name)| name == *agent)
+pub fn shows(state: &UiState, agent: &Name) -> bool {
+    selected_item(state).is_some_and(|item| item == SelectedItem::Agent(agent.clone()))
 }
 
 /// Places the preview beside its pane if there is room, else in the lower part of the pane.
@@ -137,30 +123,15 @@ fn beside(body: Rect, list: Rect) -> Option<Rect> {
     })
 }
 
-/// The previewed item.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Subject {
-    Task(TaskId),
-    /// A message, by its number.
-    Letter(u64),
-    Request(RequestId),
-    Agent(Name),
-}
-
-fn subject(app: &App) -> Option<Subject> {
-    match of(app)? {
-        Pane::Board => board::selected(app).map(|(_, id)| Subject::Task(id)),
-        Pane::Inbox => inbox::selected_letter(app).map(|(_, l)| Subject::Letter(l.number)),
-        Pane::Needs => needs::selected_request(app).map(|(_, r)| Subject::Request(r.id.clone())),
-        Pane::Team => team::selected_member(app).map(|(_, name)| Subject::Agent(name)),
-        Pane::Lead | Pane::Todo => None,
-    }
+/// Returns the previewed item.
+fn selected_item(state: &UiState) -> Option<SelectedItem> {
+    state.panes.get(of(state)?).selected_item(state)
 }
 
 /// The scroll position of the preview. It belongs to one item: another item starts at its beginning.
 #[derive(Debug, Clone, Default)]
 pub struct PreviewScroll {
-    of: Option<Subject>,
+    of: Option<SelectedItem>,
     /// Lines scrolled off the top; `None` for the item's default start.
     first: Option<usize>,
     /// The position in a conversation.
@@ -169,7 +140,7 @@ pub struct PreviewScroll {
 
 /// Returns the scroll position of the current preview.
 pub fn reading(state: &UiState) -> PreviewScroll {
-    let of = subject(state);
+    let of = selected_item(state);
     if let Some(peek) = state.popups.top::<Peek>()
         && of.is_some()
         && peek.scroll.of == of
@@ -257,15 +228,13 @@ pub fn go(state: &UiState, area: Rect, go: ScrollTo) -> Option<PreviewScroll> {
     Some(reading)
 }
 
-/// Returns the request previewed in `area` if its last line is visible.
-pub fn request_at_end(state: &UiState, area: Rect) -> Option<RequestId> {
-    let Some(Subject::Request(id)) = subject(state) else {
-        return None;
-    };
+/// Returns the previewed pane if the last line of its preview in `area` is visible.
+pub fn read_to_end(state: &UiState, area: Rect) -> Option<Pane> {
+    let pane = of(state)?;
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
     let first = reading(state).first(&peeked, list);
-    (first + usize::from(list.height) >= peeked.lines.len()).then_some(id)
+    (first + usize::from(list.height) >= peeked.lines.len()).then_some(pane)
 }
 
 /// Returns the first visible line, at most `most`, after scrolling by `by`.
@@ -285,94 +254,7 @@ fn scrolled(first: usize, most: usize, by: Scroll, seen: usize) -> usize {
     to.min(most)
 }
 
-/// The content of the preview.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Preview {
-    /// The title.
-    pub title: String,
-    /// The lines at the top.
-    pub lines: Vec<Line<'static>>,
-    /// The line to start at if not all lines fit.
-    pub begin: usize,
-    /// The agent whose conversation is shown below.
-    pub agent: Option<Name>,
-}
-
 /// Returns the content of the preview for a width of `columns`.
-pub fn peeked(app: &App, columns: usize, theme: &Theme) -> Option<Preview> {
-    let whole = |title: String, lines: Vec<Line<'static>>| Preview {
-        title,
-        lines,
-        begin: 0,
-        agent: None,
-    };
-    match of(app)? {
-        Pane::Board => {
-            let (_, id) = board::selected(app)?;
-            let task = app.model.board.get(id)?;
-            let lines = task_page::lines(app, task, columns, theme);
-            Some(whole(format!("Task {id}"), lines))
-        }
-        Pane::Inbox => {
-            let (_, traced) = inbox::selected_letter(app)?;
-            let thread = thread::lay_out(app, traced, columns, theme);
-            Some(Preview {
-                begin: thread.opened,
-                ..whole(thread::title(app, traced), thread.lines)
-            })
-        }
-        Pane::Needs => {
-            let (at, request) = needs::selected_request(app)?;
-            let width = u16::try_from(columns).unwrap_or(u16::MAX);
-            let heading = sentence::heading(request, &app.model.board, columns);
-            let mut lines = vec![Line::styled(heading, theme.heading), Line::default()];
-            let words = card::text(app, request, width, usize::MAX, theme).into_iter();
-            let words = words.chain(card::choices(request, width, theme));
-            lines.extend(words.map(|(_, line)| line));
-            let title = format!("Request {} of {}", at + 1, app.model.requests.len());
-            Some(whole(title, lines))
-        }
-        Pane::Team => {
-            let (_, name) = team::selected_member(app)?;
-            Some(Preview {
-                title: name.to_string(),
-                lines: about(app, &name, columns, theme),
-                begin: 0,
-                agent: Some(name),
-            })
-        }
-        Pane::Lead | Pane::Todo => None,
-    }
-}
-
-/// Returns the activity, the task and the problems of an agent.
-fn about(app: &App, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let activity = app.activity(name);
-    let (shape, words, style) = style::activity(&activity, app.now, theme);
-    let more = match &activity {
-        Activity::Tool { on, .. } => one_line(on),
-        Activity::Stuck { why } | Activity::Failed { why } => one_line(why),
-        Activity::Backoff { cause, .. } => one_line(cause),
-        Activity::Queued { .. } => "waiting in the call queue".into(),
-        Activity::Idle
-        | Activity::Thinking
-        | Activity::Compacting
-        | Activity::NeedsYou { .. }
-        | Activity::Gone => String::new(),
-    };
-    let mut out = Vec::new();
-    let now = format!("{shape} {words}  {more}");
-    let mut rest = wrap(now.trim_end(), columns).into_iter();
-    out.extend(rest.next().map(|line| Line::styled(line, style)));
-    out.extend(rest.take(1).map(|line| Line::styled(line, style)));
-    let task = model_board::open_task(app, name)
-        .map(|t| format!("{} {}", t.id, one_line(&t.subject)))
-        .or_else(|| app.model.team.find(name).map(|m| one_line(&m.role)))
-        .or_else(|| app.model.agents.get(name).map(|a| a.errand.clone()))
-        .unwrap_or_default();
-    if !task.is_empty() {
-        let task = crate::ui::text::fit(&task, columns);
-        out.push(Line::from(vec![Span::styled(task, theme.dim)]));
-    }
-    out
+pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Preview> {
+    state.panes.get(of(state)?).preview(state, columns, theme)
 }

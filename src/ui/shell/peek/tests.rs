@@ -91,7 +91,7 @@ fn preview_scrolls_and_resets_for_next_item() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = peeked_plan(width, height);
         let begin = peeked(&state);
-        let selected = state.selected.request.clone();
+        let selected = state.panes.needs.selected.clone();
         assert!(picture(&state).contains("PgUp PgDn scroll"), "{width}");
         press(&mut state, "pgdn");
         let second = peeked(&state);
@@ -101,7 +101,7 @@ fn preview_scrolls_and_resets_for_next_item() {
         assert_eq!(peeked(&state), begin);
         press(&mut state, &"pgdn ".repeat(90));
         assert!(peeked(&state).concat().contains("Step 90 ends"), "{width}");
-        assert_eq!(state.selected.request, selected);
+        assert_eq!(state.panes.needs.selected, selected);
 
         let area = layout::layout(&state, state.size).peek.unwrap();
         for _ in 0..99 {
@@ -110,10 +110,10 @@ fn preview_scrolls_and_resets_for_next_item() {
         assert_eq!(peeked(&state), begin);
         wheel(&mut state, MouseEventKind::ScrollDown, area);
         assert_eq!(peeked(&state)[0], begin[3]);
-        assert_eq!(state.selected.request, selected);
+        assert_eq!(state.panes.needs.selected, selected);
         // Another request and back: both start at the beginning.
         press(&mut state, "k");
-        assert_ne!(state.selected.request, selected);
+        assert_ne!(state.panes.needs.selected, selected);
         press(&mut state, "j");
         assert_eq!(peeked(&state), begin);
     }
@@ -206,9 +206,9 @@ fn pane_keys_work_during_preview() {
     // Follows the newest message.
     let mut state = busy(160, 45);
     press(&mut state, "esc 5 g space");
-    assert!(state.selected.letter.is_some());
+    assert!(state.panes.inbox.selected.is_some());
     press(&mut state, "f");
-    assert_eq!(state.selected.letter, None);
+    assert_eq!(state.panes.inbox.selected, None);
     assert_eq!(popup_kinds(&state), ["Peek"]);
     // A filter is typed in the pane, so the preview closes.
     for pane in [3, 4, 5] {
@@ -216,13 +216,17 @@ fn pane_keys_work_during_preview() {
         press(&mut state, &format!("esc {pane} g space / \"x\""));
         assert!(state.popups.is_empty(), "{pane}");
         let shown = Pane::ALL.into_iter().find(|p| p.number() == pane).unwrap();
-        assert_eq!(state.filters.words(shown), "x", "{pane}");
+        let filter = state.panes.get(shown).filter().unwrap();
+        assert_eq!(filter.words(), "x", "{pane}");
     }
     // The worktree dialog opens over the preview.
-    let mut state = crate::ui::tests::merging::on(160, 45, 2);
+    let mut state = crate::ui::panes::board::tests::merging::on(160, 45, 2);
     press(&mut state, "space");
     assert_eq!(press(&mut state, "W").len(), 1);
-    let judged = crate::ui::tests::hands::judged(2, crate::domain::worktree::Losses::default());
+    let judged = crate::ui::panes::board::tests::hands::judged(
+        2,
+        crate::domain::worktree::Losses::default(),
+    );
     apply_events(&mut state, vec![judged]);
     assert_eq!(popup_kinds(&state), ["Peek", "RemoveWorktree"]);
 }

@@ -4,26 +4,23 @@ use ratatui::layout::Position;
 
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::popup;
-use crate::ui::keymap::direction::{Scroll, Way};
-use crate::ui::keymap::pane::Pane;
-use crate::ui::panes::needs;
+use crate::ui::keymap::direction::Scroll;
 use crate::ui::shell::peek::{Peek, PreviewScroll, ScrollTo};
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::movement;
+use crate::ui::shell::update::areas;
 use crate::ui::shell::{layout, peek};
-use crate::ui::widgets::list;
 
 /// Opens the preview of the focused pane's selection.
 pub fn open(state: &mut UiState) {
     let pane = state.focus.pane();
-    if peek::can(state, pane) {
+    if state.panes.get(pane).can_peek(state) {
         popup::open(state, Peek::new(pane));
         note_read(state);
     } else {
-        let text = "Nothing to preview here yet.";
-        state.say_while(NoticeLevel::Info, text, move |state| {
-            !peek::can(state, pane)
-        });
+        state.say(NoticeLevel::Info, "Nothing to preview here yet.");
+        if let Some(message) = &mut state.status {
+            message.nothing_in = Some(pane);
+        }
     }
 }
 
@@ -52,11 +49,11 @@ fn set_scroll(state: &mut UiState, scroll: PreviewScroll) {
     }
 }
 
-/// Records that the end of the previewed request was visible.
+/// Tells the pane if the end of the preview was visible.
 fn note_read(state: &mut UiState) {
     let area = layout::layout(state, state.size).peek;
-    if let Some(id) = area.and_then(|area| peek::request_at_end(state, area)) {
-        state.selected.request_read = Some(id);
+    if let Some(pane) = area.and_then(|area| peek::read_to_end(state, area)) {
+        state.panes.get_mut(pane).preview_was_read(&state.app);
     }
 }
 
@@ -76,31 +73,7 @@ fn select(state: &mut UiState, by: Scroll) {
 fn step(state: &mut UiState, by: Scroll) {
     let pane = state.focus.pane();
     set_scroll(state, PreviewScroll::default());
-    if pane != Pane::Needs {
-        return movement::scroll_pane(state, pane, by);
-    }
-    // In Needs you these keys scroll the card. The preview shows all of it, so they select the next card.
-    let way = match by {
-        Scroll::LineDown => Way::Forward,
-        Scroll::LineUp => Way::Back,
-        Scroll::HalfUp
-        | Scroll::HalfDown
-        | Scroll::PageUp
-        | Scroll::PageDown
-        | Scroll::Top
-        | Scroll::Bottom => {
-            let at = needs::selected_request(state).map_or(0, |(at, _)| at);
-            let to = list::step(
-                at,
-                state.model.requests.len(),
-                by,
-                state.model.requests.len().max(1),
-            );
-            let id = state.model.requests.at(to).map(|r| r.id.clone());
-            state.selected.request = id.or(state.selected.request.take());
-            state.selected.request_scroll = 0;
-            return;
-        }
-    };
-    movement::neighbour(state, way);
+    let area = areas::frame_of(state, pane);
+    let feature = state.panes.get_mut(pane);
+    feature.step_preview(&mut state.app, area, by);
 }

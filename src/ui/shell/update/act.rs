@@ -1,27 +1,25 @@
 //! Carries out the actions of the key map.
 
 use crate::protocol::event::NoticeLevel;
+use crate::ui::app::drafts;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Next;
-use crate::ui::app::{App, drafts};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Way;
-use crate::ui::panes::board::user_actions;
+use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::lead::complete_update::Accepted;
-use crate::ui::panes::{board, needs};
-use crate::ui::popups::{by_name, copy_menu, help, models, palette, task_form};
+use crate::ui::popups::{by_name, copy_menu, help, models, palette};
 use crate::ui::replay::Player;
-use crate::ui::shell::peek;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{
-    areas, compose, find, first, movement, popups, replay, screen, todo,
-};
+use crate::ui::shell::update::{compose, find, first, movement, popups, replay, screen, todo};
+use crate::ui::shell::{layout, peek};
 
 /// Runs `action`.
 #[allow(clippy::too_many_lines)] // every action, once
 pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
+    state.pass_pane_requests();
     let refused = state.role.refuses(action);
     let refused = refused.or_else(|| first::refuses(state, action));
     if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
@@ -37,7 +35,12 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
             let contexts = state.contexts();
             help::open(state, contexts);
         }
-        Action::Palette => palette::open(state, App::contexts),
+        Action::Palette => {
+            if palette::make_room(state) {
+                let contexts = state.contexts();
+                palette::open(state, contexts);
+            }
+        }
         Action::Popup(name) => {
             if let Some(popup) = by_name(name) {
                 (popup.open)(state);
@@ -56,7 +59,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         Action::Open => popups::open(state),
         Action::Filter => popups::filter(state),
         Action::Accept => {
-            let next = match complete_update::take(state) {
+            let next = match complete_update::take(&mut state.panes.lead, &mut state.app) {
                 Accepted::Command(action) => Some(action),
                 Accepted::Name => None,
                 Accepted::Nothing => {
@@ -68,22 +71,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
                 act(state, next, out);
             }
         }
-        Action::TurnBoard => {
-            let area = areas::board_area(state);
-            board::update::turn(state, area);
-        }
-        Action::Pan(toward) => {
-            let area = areas::board_area(state);
-            board::update::pan(state, area, toward);
-        }
-        Action::ZoomIn => {
-            let (area, zoom) = (areas::board_area(state), state.board_view.camera.zoom);
-            board::update::zoom(state, area, zoom.nearer());
-        }
-        Action::ZoomOut => {
-            let (area, zoom) = (areas::board_area(state), state.board_view.camera.zoom);
-            board::update::zoom(state, area, zoom.farther());
-        }
         Action::Copy => popups::copy(state, out),
         Action::CopyMenu => copy_menu::open(state),
         Action::Search => find::begin(state),
@@ -91,7 +78,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         Action::PrevMatch => find::next(state, Way::Back),
         Action::NextPrompt => find::prompt(state, Way::Forward),
         Action::PrevPrompt => find::prompt(state, Way::Back),
-        Action::Waiting => navigation::waiting(state),
+        Action::Waiting => movement::waiting(state),
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),
         Action::NextPane => movement::cycle(state, Way::Forward),
         Action::PrevPane => movement::cycle(state, Way::Back),
@@ -109,7 +96,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
                 act(state, next, out);
             }
         }
-        Action::Complete => complete_update::put_in(state),
+        Action::Complete => complete_update::put_in(&mut state.panes.lead, &mut state.app),
         Action::Newline => compose::newline(state),
         Action::Older => {
             let width = compose::width(state);
@@ -121,37 +108,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         }
         Action::DeleteToStart => compose::delete_to_start(state),
         Action::EditOutside => drafts::edit_outside(state, out),
-        Action::Approve => {
-            let area = areas::needs_area(state);
-            needs::update::approve(state, area, out);
-        }
-        Action::ApproveForTeam => {
-            let area = areas::needs_area(state);
-            needs::update::choose_scope(state, area);
-        }
-        Action::Reject => {
-            let area = areas::needs_area(state);
-            needs::update::reject(state, area, out);
-        }
-        Action::Comment => needs::update::comment(state),
-        Action::Claim => user_actions::claim(state, out),
-        Action::Release => user_actions::release_selected(state, out),
-        Action::CompleteTask => user_actions::complete_selected(state, out),
-        Action::RemoveTree => user_actions::ask_removal(state, out),
-        Action::CopyPlace => user_actions::copy_place(state, out),
-        Action::AddTask => task_form::add(state),
-        Action::EditTask => user_actions::edit(state),
-        Action::TurnWait => {
-            let selected = board::selected(state).map(|(_, id)| id);
-            task_form::toggle_blocker(state, selected);
-        }
-        Action::Merge => user_actions::merge(state),
-        Action::Diff => user_actions::ask_diff(state, out),
-        Action::EditComment => needs::update::edit_comment(state, out),
-        Action::Choose(number) => needs::update::choose(state, number, out),
-        Action::AskShutdown => needs::update::ask_shutdown(state, out),
-        Action::Force => needs::update::force(state),
-        Action::Nudge => needs::update::nudge(state, out),
         Action::StartDemo
         | Action::LookAgain
         | Action::MakeRepository
@@ -177,6 +133,18 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         | Action::NextField
         | Action::PrevField
         | Action::MergeAll => {}
+        _ => in_its_pane(state, action, out),
+    }
+}
+
+/// Runs an action that only one pane has.
+fn in_its_pane(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
+    let layout = layout::layout(state, state.size);
+    for pane in Pane::ALL {
+        let feature = state.panes.get_mut(pane);
+        if feature.act(&mut state.app, layout.pane(pane), action, out) {
+            break;
+        }
     }
 }
 

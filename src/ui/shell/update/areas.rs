@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::pane::Pane;
+use crate::ui::panes::lead::talk;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::transcript::Viewport;
@@ -13,20 +14,9 @@ pub fn viewport(state: &UiState) -> Viewport {
     let layout = layout::layout(state, state.size);
     let area = layout
         .pane(Pane::Lead)
-        .map(|area| frame_layout::talk(state, area))
+        .map(|area| talk(state, area))
         .unwrap_or_default();
     frame_layout::viewport(area)
-}
-
-/// The inside of the board; empty where it is not in view.
-pub fn board_area(state: &UiState) -> Rect {
-    let area = layout::layout(state, state.size).pane(Pane::Board);
-    area.map(frame_layout::inside).unwrap_or_default()
-}
-
-/// The frame of Needs you, where it is in view.
-pub fn needs_area(state: &UiState) -> Option<Rect> {
-    layout::layout(state, state.size).pane(Pane::Needs)
 }
 
 /// The frame of a pane; `None` where it is not in view.

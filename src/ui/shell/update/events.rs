@@ -16,7 +16,6 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::{CrewModel, MODELS_MAX, Models, costs, sentence};
-use crate::ui::panes::needs;
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::confirm::remove_worktree;
 use crate::ui::popups::jobs::JobsPopup;
@@ -193,7 +192,6 @@ fn agent_event(state: &mut UiState, agent: &Name, at: Timestamp, event: &AgentEv
 }
 
 fn request_changed(state: &mut UiState, request: &Request) {
-    let before = needs::selected_request(state).map(|(_, r)| r.id.clone());
     let known = state.model.requests.get(&request.id).is_some();
     state.model.requests.changed(request);
     let waits = state.model.requests.get(&request.id).is_some();
@@ -203,23 +201,11 @@ fn request_changed(state: &mut UiState, request: &Request) {
         let words = sentence::request(request);
         state.attention.push(NotifyKind::Needs, words, state.now);
     }
-    let after = needs::selected_request(state).map(|(_, r)| r.id.clone());
-    if before != after {
-        state.selected.request.clone_from(&after);
-        state.selected.request_scroll = 0;
-        // If no card was visible and another pane had focus, no key can be meant for an earlier card.
-        let is_another = before.is_some() || state.focus == Focus::Pane(Pane::Needs);
-        state.selected.request_since = if is_another {
-            state.now
-        } else {
-            Timestamp::default()
-        };
-    }
     if !waits {
         close_comment(state, request);
         answers::closed(state, request);
     }
-    if after.is_none()
+    if state.model.requests.is_empty()
         && state.focus == Focus::Pane(Pane::Needs)
         && state.keys.before_needs.is_some()
     {

@@ -12,7 +12,6 @@ use crate::ui::app::App;
 use crate::ui::app::key_guard::{HOLD, Hold, SETTLE};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyLookup};
-use crate::ui::panes::needs;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 
@@ -25,19 +24,22 @@ struct Target {
     request: Option<RequestId>,
 }
 
-fn target(app: &App) -> Target {
-    let popup = app.popups.last();
+fn target(state: &UiState) -> Target {
+    let popup = state.popups.last();
     let decides = match popup {
-        None => app.focus == Focus::Pane(Pane::Needs),
+        None => state.focus == Focus::Pane(Pane::Needs),
         Some(_) => {
-            let peek = app.popups.top::<Peek>();
+            let peek = state.popups.top::<Peek>();
             peek.is_some_and(|peek| peek.pane == Pane::Needs)
         }
     };
-    let selected = || needs::selected_request(app).map(|(_, r)| r.id.clone());
+    let selected = || {
+        let selected = state.panes.needs.selected_request(state);
+        selected.map(|(_, r)| r.id.clone())
+    };
     Target {
-        focus: app.focus,
-        popups: app.popups.len(),
+        focus: state.focus,
+        popups: state.popups.len(),
         popup: popup.map(|p| ((p as &dyn Any).type_id(), p.request().cloned())),
         request: decides.then(selected).flatten(),
     }
@@ -56,42 +58,47 @@ pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
 }
 
 /// Returns whether `key` comes too soon after such a change; if so, shows a status message.
-pub fn ignores(app: &mut App, key: KeyEvent, name: &str) -> bool {
-    let Some(moved_at) = app.keys.guard.moved_at else {
+pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
+    let Some(moved_at) = state.keys.guard.moved_at else {
         return false;
     };
     // A replay decides nothing, and its clock is not that of the keys.
-    if app.replay.is_some() || app.now.since(moved_at) >= SETTLE || leads_away(app, key, name) {
-        app.keys.guard.moved_at = None;
+    if state.replay.is_some() || state.now.since(moved_at) >= SETTLE || leads_away(state, key, name)
+    {
+        state.keys.guard.moved_at = None;
         return false;
     }
-    app.keys.prefix = None;
+    state.keys.prefix = None;
     let is_text = matches!(key.code, KeyCode::Char(_))
         && key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
-    let writes = app.contexts().into_iter().any(Context::takes_text);
+    let writes = state.contexts().into_iter().any(Context::takes_text);
     if is_text && !writes {
         // A fast typist continues typing: restart the wait, so that no key becomes an action before a pause.
-        app.keys.guard.moved_at = Some(app.now);
+        state.keys.guard.moved_at = Some(state.now);
     }
-    let selected = needs::selected_request(app).map(|(_, r)| r.from.clone());
-    let why = match (app.focus, selected) {
-        (Focus::Pane(Pane::Needs), Some(from)) if app.is_in_panes() => {
+    let selected = state
+        .panes
+        .needs
+        .selected_request(state)
+        .map(|(_, r)| r.from.clone());
+    let why = match (state.focus, selected) {
+        (Focus::Pane(Pane::Needs), Some(from)) if state.is_in_panes() => {
             format!("Key ignored: a new request from {from} is shown. Read it first.")
         }
         _ if writes => "Key ignored: the focus just moved here.".into(),
         _ => "Key ignored: the focus just changed.".into(),
     };
-    app.note(NoticeLevel::Info, &why);
+    state.note(NoticeLevel::Info, &why);
     true
 }
 
 /// Returns whether a key is always safe: a chord or function key that moves the focus, interrupts or opens help.
-fn leads_away(app: &App, key: KeyEvent, name: &str) -> bool {
+fn leads_away(state: &UiState, key: KeyEvent, name: &str) -> bool {
     let is_chord = matches!(key.code, KeyCode::F(_))
         || key
             .modifiers
             .intersects(KeyModifiers::ALT | KeyModifiers::CONTROL);
-    let found = app.prefs.keymap.lookup(&app.contexts(), name);
+    let found = state.prefs.keymap.lookup(&state.contexts(), name);
     is_chord
         && matches!(
             found,

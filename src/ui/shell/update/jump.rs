@@ -3,7 +3,6 @@
 use crate::ui::app::popup::Next;
 use crate::ui::frame::hit::ScrollTarget;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes;
 use crate::ui::shell::peek::{self, Peek, ScrollTo};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas;
@@ -19,7 +18,10 @@ pub fn jump(state: &mut UiState, of: ScrollTarget, bar: Scrollbar, row: u16) {
 
 fn pane_to(state: &mut UiState, pane: Pane, bar: Scrollbar, row: u16) {
     let area = areas::frame_of(state, pane);
-    panes::feature::feature(pane).jump(state, area, bar, row);
+    state
+        .panes
+        .get_mut(pane)
+        .jump(&mut state.app, area, bar, row);
 }
 
 fn popup_to(state: &mut UiState, bar: Scrollbar, row: u16) {

@@ -5,7 +5,6 @@ pub(in crate::ui) mod areas;
 mod compose;
 mod cursor;
 mod events;
-mod filter;
 pub(in crate::ui) mod find;
 mod first;
 mod guard;
@@ -102,12 +101,23 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
             state.dirty = true;
         }
     }
+    state.pass_pane_requests();
     answers::follow(state);
     state.withdraw_stale();
+    withdraw_nothing_to_preview(state);
     if may_write && state.dirty {
         compose::reveal(state);
     }
     out.extend(state.attention.due(state.now).map(Effect::Notify));
     replay::hold_back(state, &mut out);
     out
+}
+
+/// Removes the message that a pane has nothing to preview once it has.
+fn withdraw_nothing_to_preview(state: &mut UiState) {
+    let pane = state.status.as_ref().and_then(|message| message.nothing_in);
+    if pane.is_some_and(|pane| state.panes.get(pane).can_peek(state)) {
+        state.status = None;
+        state.dirty = true;
+    }
 }

@@ -4,25 +4,19 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
 use crate::ui::app::effect::Effect;
-use crate::ui::app::input::Completion;
 use crate::ui::app::popup::{Next, Popup};
 use crate::ui::frame::hit::{Drag, Hit, ScrollTarget};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Toward};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes;
-use crate::ui::panes::board;
+use crate::ui::panes::feature::NOTCH;
+use crate::ui::panes::lead::complete::Completion;
 use crate::ui::shell::peek::{Peek, ScrollTo};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::{act, follow};
 use crate::ui::shell::update::{areas, compose, cursor, jump, movement, replay, screen};
 use crate::ui::shell::{hit_test, layout, peek};
-
-/// Lines that one notch of the wheel scrolls.
-const NOTCH: usize = 3;
-/// Columns that one wheel notch scrolls the task graph sideways.
-const NOTCH_COLUMNS: usize = 6;
 
 /// Applies a mouse event.
 pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
@@ -46,7 +40,7 @@ pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
 fn let_go(state: &mut UiState, out: &mut Vec<Effect>) {
     match std::mem::take(&mut state.pointer.drag) {
         Drag::Border => out.push(Effect::SaveScreen(state.arrangement.screen)),
-        Drag::Nothing | Drag::Ground(_) | Drag::Replay(_) | Drag::Scrollbar(..) => {}
+        Drag::Nothing | Drag::Ground(..) | Drag::Replay(_) | Drag::Scrollbar(..) => {}
     }
 }
 
@@ -55,7 +49,7 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
         Drag::Scrollbar(ScrollTarget::Popup, _) => state.popups.is_empty(),
         Drag::Nothing
         | Drag::Border
-        | Drag::Ground(_)
+        | Drag::Ground(..)
         | Drag::Replay(_)
         | Drag::Scrollbar(ScrollTarget::Pane(_), _) => !state.is_in_panes(),
     };
@@ -67,14 +61,15 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     match state.pointer.drag {
         Drag::Nothing => return,
         Drag::Border => screen::drag(state, event.column),
-        Drag::Ground(before) => {
+        Drag::Ground(pane, before) => {
             let by = |from: u16, to: u16| {
                 isize::from(from.cast_signed()) - isize::from(to.cast_signed())
             };
-            let area = areas::board_area(state);
-            // The graph follows the mouse, so the viewport moves the other way.
-            board::update::shift(state, area, (by(before.x, here.x), by(before.y, here.y)));
-            state.pointer.drag = Drag::Ground(here);
+            let area = areas::frame_of(state, pane);
+            // The content follows the mouse, so the viewport moves the other way.
+            let by = (by(before.x, here.x), by(before.y, here.y));
+            state.panes.get_mut(pane).drag(&state.app, area, by);
+            state.pointer.drag = Drag::Ground(pane, here);
         }
         Drag::Replay(line) => replay::seek(state, line, event.column),
         Drag::Scrollbar(of, bar) => jump::jump(state, of, bar, event.row),
@@ -123,21 +118,10 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
     let Some(pane) = under.map(Focus::pane) else {
         return;
     };
-    if pane == Pane::Board {
-        let zooms = event.modifiers.contains(KeyModifiers::CONTROL);
-        let (area, zoom) = (areas::board_area(state), state.board_view.camera.zoom);
-        return match (toward, zooms) {
-            (Toward::Up, true) => board::update::zoom(state, area, zoom.nearer()),
-            (Toward::Down, true) => board::update::zoom(state, area, zoom.farther()),
-            (Toward::Up | Toward::Down, false) => board::update::wheel(state, area, toward, NOTCH),
-            (Toward::Left | Toward::Right, _) => {
-                board::update::wheel(state, area, toward, NOTCH_COLUMNS);
-            }
-        };
-    }
-    for by in std::iter::repeat_n(lines, NOTCH).flatten() {
-        movement::scroll_pane(state, pane, by);
-    }
+    let zooms = event.modifiers.contains(KeyModifiers::CONTROL);
+    let area = areas::frame_of(state, pane);
+    let feature = state.panes.get_mut(pane);
+    feature.wheel(&mut state.app, area, toward, zooms);
 }
 
 fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
@@ -161,9 +145,9 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
             state.pointer.drag = Drag::Scrollbar(of, bar);
             jump::jump(state, of, bar, event.row);
         }
-        Hit::Ground => {
-            state.pointer.drag = Drag::Ground(here);
-            navigation::focus(state, Pane::Board);
+        Hit::Ground(pane) => {
+            state.pointer.drag = Drag::Ground(pane, here);
+            navigation::focus(state, pane);
         }
         Hit::Tab(pane) | Hit::Pane(pane) => navigation::focus(state, pane),
         Hit::Button(action) => act(state, action, out),
@@ -173,9 +157,10 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
         }
         Hit::Row(pane, at) => row(state, pane, at, is_second, out),
         Hit::Task(task) => {
-            let selected = crate::ui::panes::board::selected(state).map(|(_, id)| id);
+            let selected = state.panes.board.selected_task(state);
             let had_keys = state.focus == Focus::Pane(Pane::Board);
-            board::update::click(state, task);
+            navigation::focus(state, Pane::Board);
+            state.panes.board.select_task(task);
             if had_keys && selected == Some(task) {
                 act(state, Action::Open, out);
             }
@@ -188,7 +173,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
         }
         Hit::Composer => cursor::in_composer(state, here),
         Hit::Offer(at) => {
-            state.input.completion = Completion::Selected(at);
+            state.panes.lead.completion = Completion::Selected(at);
             act(state, Action::Accept, out);
         }
         Hit::PopupRow(_) if is_second => {
@@ -218,9 +203,9 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
 /// Selects a list row. Opens it if it was already selected in the focused pane.
 fn row(state: &mut UiState, pane: Pane, at: usize, is_second: bool, out: &mut Vec<Effect>) {
     let had_keys = state.focus == Focus::Pane(pane);
-    let opens = panes::feature::feature(pane).opens(state, at, is_second);
+    let opens = state.panes.get(pane).opens(state, at, is_second);
     navigation::focus(state, pane);
-    panes::feature::feature(pane).select(state, at);
+    state.panes.get_mut(pane).select(&state.app, at);
     if had_keys && opens {
         act(state, Action::Open, out);
     }

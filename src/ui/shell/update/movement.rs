@@ -5,11 +5,11 @@ use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup;
 use crate::ui::frame::layout as frame_layout;
+use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::navigation::{focus, show};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes;
 use crate::ui::panes::lead::complete_update;
 use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::quit::Quit;
@@ -37,11 +37,11 @@ pub fn enlarge(app: &mut App) {
 }
 
 /// Focuses the next or previous pane; wraps around.
-pub fn cycle(app: &mut App, way: Way) {
-    let here = app.focus.pane();
+pub fn cycle(state: &mut UiState, way: Way) {
+    let here = state.focus.pane();
     let round: Vec<Pane> = Pane::ALL
         .into_iter()
-        .filter(|pane| panes::feature::feature(*pane).is_stop(app) || *pane == here)
+        .filter(|pane| state.panes.get(*pane).is_stop(state) || *pane == here)
         .collect();
     let at = round.iter().position(|p| *p == here).unwrap_or(0);
     let next = match way {
@@ -49,56 +49,78 @@ pub fn cycle(app: &mut App, way: Way) {
         Way::Back => (at + round.len() - 1) % round.len(),
     };
     if let Some(pane) = round.get(next) {
-        focus(app, *pane);
+        focus(state, *pane);
     }
+}
+
+/// Selects the oldest pending request and focuses the pane Needs you. Shows a message if no request is pending. Does
+/// nothing while the user writes a comment.
+pub fn waiting(state: &mut UiState) {
+    if state.model.requests.is_empty() {
+        state.say_nothing_waits();
+        return;
+    }
+    if state.is_commenting() {
+        return;
+    }
+    state.popups.clear();
+    state.panes.needs.select_oldest(&state.app);
+    focus(state, Pane::Needs);
 }
 
 /// Goes one step back: closes the popup, leaves the composer, clears the filter, ends full screen, returns to the
 /// lead.
-pub fn back(app: &mut App) {
-    if app.close_popup() {
+pub fn back(state: &mut UiState) {
+    if state.close_popup() {
         return;
     }
-    if complete_update::put_away(app) {
+    if complete_update::put_away(&mut state.panes.lead, &state.app) {
         return;
     }
-    if app.focus == Focus::Composer {
-        let narrow = frame_layout::shows_one(app);
-        let zoomed = app.arrangement.zoom == Some(Pane::Lead);
-        let has_page = crate::ui::app::onboarding::drawn(app).is_some();
-        let pane = if narrow || zoomed || has_page || !app.shown.is_lead() {
+    if state.focus == Focus::Composer {
+        let narrow = frame_layout::shows_one(state);
+        let zoomed = state.arrangement.zoom == Some(Pane::Lead);
+        let has_page = crate::ui::app::onboarding::drawn(state).is_some();
+        let pane = if narrow || zoomed || has_page || !state.shown.is_lead() {
             Pane::Lead
         } else {
-            app.arrangement.tab
+            state.arrangement.tab
         };
-        focus(app, pane);
-        app.keys.left_composer = true;
-    } else if app.filters.remove(app.focus.pane())
-        || app.focus == Focus::Pane(Pane::Lead) && crate::ui::shell::update::find::end(app)
+        focus(state, pane);
+        state.keys.left_composer = true;
+    } else if remove_filter(state)
+        || state.focus == Focus::Pane(Pane::Lead) && crate::ui::shell::update::find::end(state)
     {
-    } else if app.arrangement.zoom.is_some() {
-        app.arrangement.zoom = None;
-    } else if let Some(parent) = app.shown.parent() {
-        show(app, &parent);
-    } else if !app.shown.is_lead() {
-        app.open_conversation(&Name::lead());
-        if app.focus == Focus::Pane(Pane::Lead) {
-            focus(app, Pane::Team);
+    } else if state.arrangement.zoom.is_some() {
+        state.arrangement.zoom = None;
+    } else if let Some(parent) = state.shown.parent() {
+        show(state, &parent);
+    } else if !state.shown.is_lead() {
+        state.open_conversation(&Name::lead());
+        if state.focus == Focus::Pane(Pane::Lead) {
+            focus(state, Pane::Team);
         }
-    } else if app.focus == Focus::Pane(Pane::Needs)
-        && let Some(before) = app.keys.before_needs.take()
+    } else if state.focus == Focus::Pane(Pane::Needs)
+        && let Some(before) = state.keys.before_needs.take()
     {
-        app.focus = before;
+        state.focus = before;
     }
 }
 
+/// Removes the filter of the focused pane. Returns whether there was one.
+fn remove_filter(state: &mut UiState) -> bool {
+    let pane = state.panes.get_mut(state.app.focus.pane());
+    pane.filter_mut().is_some_and(ListFilter::remove)
+}
+
 /// Closes the view. At the top level quits crewdeck, after confirmation if agents or jobs are running.
-pub fn close(app: &mut App, out: &mut Vec<Effect>) {
-    let is_view = !app.popups.is_empty() || app.arrangement.zoom.is_some() || !app.shown.is_lead();
-    if is_view && app.focus != Focus::Composer {
-        back(app);
-    } else if app.at_stake() + app.jobs_at_stake() > 0 {
-        popup::open(app, Confirmation(Quit));
+pub fn close(state: &mut UiState, out: &mut Vec<Effect>) {
+    let is_view =
+        !state.popups.is_empty() || state.arrangement.zoom.is_some() || !state.shown.is_lead();
+    if is_view && state.focus != Focus::Composer {
+        back(state);
+    } else if state.at_stake() + state.jobs_at_stake() > 0 {
+        popup::open(&mut state.app, Confirmation(Quit));
     } else {
         out.push(Effect::Quit);
     }
@@ -111,19 +133,22 @@ pub fn follow(state: &mut UiState) {
     }
     let pane = state.focus.pane();
     let area = areas::frame_of(state, pane);
-    panes::feature::feature(pane).follow(state, area);
+    state.panes.get_mut(pane).follow(&mut state.app, area);
 }
 
 /// Selects the next or previous tool call, card or task.
 pub fn neighbour(state: &mut UiState, way: Way) {
     let pane = state.focus.pane();
     let area = areas::frame_of(state, pane);
-    panes::feature::feature(pane).neighbour(state, area, way);
+    state
+        .panes
+        .get_mut(pane)
+        .neighbour(&mut state.app, area, way);
 }
 
 /// Scrolls the focused pane or the top popup.
 pub fn scroll(state: &mut UiState, by: Scroll) {
-    if complete_update::select(state, by) {
+    if complete_update::select(&mut state.panes.lead, &state.app, by) {
         return;
     }
     if state.popups.is_empty() {
@@ -136,7 +161,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
 /// Scrolls a pane, focused or not.
 pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
     let area = areas::frame_of(state, pane);
-    panes::feature::feature(pane).scroll(state, area, by);
+    state.panes.get_mut(pane).scroll(&mut state.app, area, by);
 }
 
 fn scroll_popup(state: &mut UiState, by: Scroll) {

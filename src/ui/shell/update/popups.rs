@@ -1,10 +1,8 @@
 //! Opening, filtering, accepting and copying what is selected.
 
 use crate::protocol::event::NoticeLevel;
-use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Copied;
-use crate::ui::panes;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas;
@@ -20,47 +18,49 @@ pub fn open(state: &mut UiState) {
     }
     let pane = state.focus.pane();
     let area = areas::frame_of(state, pane);
-    panes::feature::feature(pane).open(state, area);
+    state.panes.get_mut(pane).open(&mut state.app, area);
 }
 
 /// Starts a filter in the focused list.
-pub fn filter(app: &mut App) {
-    if app.is_in_panes() {
+pub fn filter(state: &mut UiState) {
+    if state.is_in_panes() {
         // The filter field is in the pane, so the preview closes.
-        app.popups.pop();
-        let pane = app.focus.pane();
-        app.filters.start_editing(pane);
+        state.popups.pop();
+        if let Some(filter) = state.panes.get_mut(state.app.focus.pane()).filter_mut() {
+            filter.start();
+        }
     }
 }
 
 /// Accepts the text of the search or filter.
-pub fn accept(app: &mut App) {
-    if !app.popups.is_empty() {
+pub fn accept(state: &mut UiState) {
+    if !state.popups.is_empty() {
         return;
     }
-    if app.is_searching() {
-        return crate::ui::shell::update::find::keep(app);
+    if state.is_searching() {
+        return crate::ui::shell::update::find::keep(state);
     }
-    let pane = app.focus.pane();
-    app.filters.finish_editing(pane);
+    if let Some(filter) = state.panes.get_mut(state.app.focus.pane()).filter_mut() {
+        filter.finish();
+    }
 }
 
 /// Copies the selection or the open text.
-pub fn copy(app: &mut App, out: &mut Vec<Effect>) {
-    let Some((what, text)) = selected_text(app) else {
-        app.say(NoticeLevel::Info, "Nothing to copy here yet.");
+pub fn copy(state: &mut UiState, out: &mut Vec<Effect>) {
+    let Some((what, text)) = selected_text(state) else {
+        state.say(NoticeLevel::Info, "Nothing to copy here yet.");
         return;
     };
-    app.say(NoticeLevel::Info, format!("Copied {what}."));
+    state.say(NoticeLevel::Info, format!("Copied {what}."));
     out.push(Effect::Copy(text));
 }
 
-fn selected_text(app: &App) -> Option<(String, String)> {
-    let popup = app.popups.last();
-    match popup.map_or(Copied::Below, |popup| popup.copied(app)) {
+fn selected_text(state: &UiState) -> Option<(String, String)> {
+    let popup = state.popups.last();
+    match popup.map_or(Copied::Below, |popup| popup.copied(state)) {
         Copied::Text(what, text) => return Some((what, text)),
         Copied::Nothing => return None,
         Copied::Below => {}
     }
-    panes::feature::feature(app.focus.pane()).copied(app)
+    state.focused().copied(state)
 }

@@ -4,16 +4,17 @@ use crossterm::event::KeyEvent;
 
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::input::Completion;
 use crate::ui::app::popup::TextInput;
 use crate::ui::app::status_message::StatusMessage;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::keys;
+use crate::ui::panes::lead::complete::Completion;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
-use crate::ui::shell::update::{compose, filter, find, guard, unknown};
+use crate::ui::shell::update::{compose, find, guard, unknown};
 use crate::ui::widgets::composer::PasteResult;
+use crate::ui::widgets::line_input::LineInput;
 
 pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     let Some(name) = keys::name_of(key) else {
@@ -80,19 +81,28 @@ pub fn text_key(state: &mut UiState, key: KeyEvent) {
         });
         return;
     }
-    match state.focus {
+    let focus = state.focus;
+    match focus {
         Focus::Composer => {
             state.input.composer.key(key, width);
-            state.input.completion = Completion::Fresh;
+            state.panes.lead.completion = Completion::Fresh;
         }
-        Focus::Pane(pane) if state.is_filtering() => {
-            filter::write(state, pane, |words| words.key(key));
-        }
+        Focus::Pane(_) if edit_filter(state, |words| words.key(key)) => {}
         Focus::Pane(Pane::Lead) if state.is_searching() => {
             find::write(state, |words| words.key(key));
         }
         Focus::Pane(_) => {}
     }
+}
+
+/// Edits the filter of the focused pane and selects its first match. Returns `false` if no filter is being typed.
+fn edit_filter(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) -> bool {
+    let Some(words) = state.filter_input() else {
+        return false;
+    };
+    edit(words);
+    state.panes.get_mut(state.app.focus.pane()).filter_changed();
+    true
 }
 
 pub fn paste(state: &mut UiState, text: &str) {
@@ -112,10 +122,9 @@ pub fn paste(state: &mut UiState, text: &str) {
     if state.is_searching() {
         return find::write(state, |words| words.insert(text));
     }
-    match state.focus {
-        Focus::Pane(pane) if state.is_filtering() => {
-            filter::write(state, pane, |words| words.insert(text));
-        }
+    let focus = state.focus;
+    match focus {
+        Focus::Pane(_) if edit_filter(state, |words| words.insert(text)) => {}
         Focus::Composer => {
             let pasted = state.input.composer.paste(text);
             compose::report(state, pasted);

@@ -2,10 +2,11 @@
 
 use crate::domain::screen::PaneLayout;
 use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::{App, MouseOwner};
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::layout::{SizeClass, TALL};
+use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 
 /// Switches to the next layout and saves it.
@@ -18,7 +19,7 @@ pub fn next(app: &mut App, out: &mut Vec<Effect>) {
     };
     app.arrangement.zoom = None;
     // The focused pane stays visible.
-    if frame_layout::TABS.contains(&app.focus.pane()) {
+    if Pane::TABS.contains(&app.focus.pane()) {
         app.arrangement.tab = app.focus.pane();
     }
     let about = match app.arrangement.screen.layout {
@@ -33,19 +34,16 @@ pub fn next(app: &mut App, out: &mut Vec<Effect>) {
 
 /// Captures the mouse, or returns it to the terminal.
 pub fn give_mouse(app: &mut App, out: &mut Vec<Effect>) {
-    app.prefs.mouse = match app.prefs.mouse {
-        MouseOwner::Terminal => MouseOwner::Crewdeck,
-        MouseOwner::Crewdeck => MouseOwner::Terminal,
-    };
-    let words = match app.prefs.mouse {
-        MouseOwner::Crewdeck => {
-            let key = app.prefs.keymap.key(Context::Panes, Action::Mouse);
-            format!("Mouse on: scroll and click. Shift+drag selects text; {key} turns it off.")
-        }
-        MouseOwner::Terminal => "Mouse off: the terminal selects text by dragging.".into(),
+    let is_on = !app.prefs.captures_mouse;
+    app.prefs.captures_mouse = is_on;
+    let words = if is_on {
+        let key = app.prefs.keymap.key(Context::Panes, Action::Mouse);
+        format!("Mouse on: scroll and click. Shift+drag selects text; {key} turns it off.")
+    } else {
+        "Mouse off: the terminal selects text by dragging.".into()
     };
     app.say(NoticeLevel::Info, words);
-    out.push(Effect::Mouse(app.prefs.mouse));
+    out.push(Effect::CaptureMouse(is_on));
 }
 
 /// Moves the border between the columns to a screen column, within its bounds.

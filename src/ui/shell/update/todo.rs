@@ -8,7 +8,6 @@ use crate::ui::frame::layout::SizeClass;
 use crate::ui::frame::{layout as frame_layout, navigation};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::todo;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 
@@ -23,7 +22,7 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Effect>) {
     }
     let is_here = layout::layout(state, state.size).pane(Pane::Todo).is_some();
     let has_keys = state.focus == Focus::Pane(Pane::Todo);
-    if !is_here && state.arrangement.screen.shows_todo() && !todo::todo(state).is_empty() {
+    if !is_here && state.arrangement.screen.shows_todo() && !state.shown_todo().is_empty() {
         // The pane is hidden for lack of rows; it is visible while it has focus.
         return navigation::focus(state, Pane::Todo);
     }
@@ -38,7 +37,7 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Effect>) {
     let key = state.prefs.keymap.key(Context::Everywhere, Action::Todo);
     let words = if !state.arrangement.screen.shows_todo() {
         format!("Todo list hidden. {key} shows it.")
-    } else if todo::todo(state).is_empty() {
+    } else if state.shown_todo().is_empty() {
         "The todo list appears as soon as there is one.".into()
     } else {
         format!("Todo list shown. {key} hides it.")
@@ -59,7 +58,7 @@ fn go(state: &mut UiState) {
     let is_shown = layout::layout(state, state.size).pane(Pane::Todo).is_some();
     if !is_shown {
         state.keys.before_todo = Some((state.focus, state.arrangement.zoom, state.arrangement.tab));
-        let has_tab = matches!(state.focus, Focus::Pane(p) if frame_layout::TABS.contains(&p));
+        let has_tab = matches!(state.focus, Focus::Pane(p) if Pane::TABS.contains(&p));
         if frame_layout::shows_one(state) || state.arrangement.zoom.is_some() || has_tab {
             let zoom = state.arrangement.zoom.map(|_| Pane::Todo);
             navigation::focus(state, Pane::Todo);

@@ -8,12 +8,13 @@ use crate::ui::frame::elsewhere::{instead, place};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::keys;
+use crate::ui::shell::state::UiState;
 
 /// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an
 /// unread warning is shown.
-pub fn tell(app: &mut App, name: &str) {
-    let contexts = app.contexts();
-    let is_unread = app
+pub fn tell(state: &mut UiState, name: &str) {
+    let contexts = state.contexts();
+    let is_unread = state
         .status
         .as_ref()
         .is_some_and(|f| f.level != NoticeLevel::Info);
@@ -21,11 +22,11 @@ pub fn tell(app: &mut App, name: &str) {
         return;
     }
     let key = escape_control_chars(&keys::shown(name));
-    let words = elsewhere(app, name).map_or_else(
-        || format!("{key} does nothing here{}", help(&app.prefs, &contexts)),
+    let words = elsewhere(state, name).map_or_else(
+        || format!("{key} does nothing here{}", help(&state.prefs, &contexts)),
         |place| format!("{key} works in {place}"),
     );
-    app.say(NoticeLevel::Info, words);
+    state.say(NoticeLevel::Info, words);
 }
 
 /// The panes in which the key `name` is bound; `None` while a popup is open.

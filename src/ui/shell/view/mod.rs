@@ -11,13 +11,13 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::app::App;
+use crate::ui::frame;
 use crate::ui::frame::layout::{Layout, SizeClass};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::sentence;
+use crate::ui::panes::lead;
 use crate::ui::panes::lead::{complete_view, onboarding};
-use crate::ui::panes::{lead, needs};
 use crate::ui::shell::hints::bars;
 use crate::ui::shell::state::UiState;
 pub use crate::ui::shell::view::replay::{places as replay_places, share_of};
@@ -25,7 +25,6 @@ pub use crate::ui::shell::view::status::places as status_places;
 use crate::ui::shell::{layout, peek};
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
-use crate::ui::{frame, panes};
 
 /// Draws the whole screen.
 pub fn draw(state: &UiState, cache: &mut ViewCache, theme: &Theme, frame: &mut Frame) {
@@ -69,14 +68,17 @@ fn draw_on(
     }
     let mut searching = None;
     for (pane, area) in &layout.panes {
-        let cursor = panes::feature::feature(*pane).draw(state, cache, theme, *area, buffer);
+        let cursor = state
+            .panes
+            .get(*pane)
+            .draw(state, cache, theme, *area, buffer);
         searching = searching.or(cursor);
     }
     let mut cursor = layout
         .composer
         .and_then(|area| lead::view::composer(state, theme, area, buffer))
         .or(searching);
-    complete_view::draw(state, theme, &layout, buffer);
+    complete_view::draw(&state.panes.lead, state, theme, &layout, buffer);
     if let Some(top) = state.popups.last() {
         if top.dims() {
             let from = layout.status.bottom();
@@ -99,20 +101,20 @@ fn draw_on(
 
 /// Draws the tabs of the panes that share one area.
 fn tabs(
-    app: &App,
+    state: &UiState,
     theme: &Theme,
     row: Rect,
     offered: &[Pane],
     layout: &Layout,
     buffer: &mut Buffer,
 ) {
-    for placed in bars::tab_line(app, layout, row, offered) {
+    for placed in bars::tab_line(state, layout, row, offered) {
         let (pane, label) = placed.what;
         let is_shown = layout.pane(pane).is_some();
-        let style = match (is_shown, app.focus.pane() == pane) {
+        let style = match (is_shown, state.focus.pane() == pane) {
             (true, true) => theme.title_focused,
             (true, false) => theme.title,
-            (false, _) if pane == Pane::Needs => theme.waiting,
+            (false, _) if state.panes.get(pane).tab_calls() => theme.waiting,
             (false, _) => theme.dim,
         };
         Line::styled(label, style).render(placed.at, buffer);
@@ -123,20 +125,20 @@ fn tabs(
 const ABOUT_LEAST: usize = 12;
 
 /// Draws the line about an open request while its pane is hidden; includes the subject if there is room.
-fn banner(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let Some((_, request)) = needs::selected_request(app) else {
+fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let Some((_, request)) = state.panes.needs.selected_request(state) else {
         return;
     };
-    let more = match app.model.requests.for_person() {
+    let more = match state.model.requests.for_person() {
         0 | 1 => String::new(),
         n => format!(" and {} more", n - 1),
     };
-    let key = app.waiting_key();
+    let key = state.waiting_key();
     let hint = format!("{key} shows it ");
     let room = usize::from(row.width).saturating_sub(width(&hint) + 2);
     let heading = sentence::heading(
         request,
-        &app.model.board,
+        &state.model.board,
         room.saturating_sub(width(&more) + 2),
     );
     let text = format!("◆ {heading}{more}");

@@ -220,7 +220,7 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
         // No spinner if all agents only wait in the call queue.
         let shape = match count_of(Activity::is_running) {
             0 => "◔",
-            _ => style::spinner(app.now, app.prefs.motion),
+            _ => style::spinner(app.now),
         };
         out.push(
             piece(4, format!("{shape} {working} working"), theme.working).leads(team_pane.clone()),

@@ -7,10 +7,10 @@ use crate::domain::worktree::Losses;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{AgentEvent, CrewEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, busy, name, press, question, skills, started};
+use crate::ui::panes::board::tests::hands::{at, judged, losses};
+use crate::ui::panes::board::tests::merging::on;
 use crate::ui::popups::event_log::tests::keys::eventful;
 use crate::ui::popups::thread::tests::writing;
-use crate::ui::tests::hands::{at, judged, losses};
-use crate::ui::tests::merging::on;
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
 use crate::ui::{Msg, update};
 

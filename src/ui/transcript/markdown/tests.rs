@@ -12,7 +12,7 @@ use crate::ui::text::wrap::{Row, visible};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::answer::Answer;
 use crate::ui::transcript::cell::CellKind;
-use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, SelectionMark, lay_out};
+use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, lay_out};
 use crate::ui::transcript::markdown::{Pieces, rows};
 
 fn drawn(text: &str, columns: usize) -> Vec<Row> {
@@ -197,13 +197,7 @@ fn laid_in_chunks(text: &str, ends: &[usize], columns: usize) -> CellLayout {
             answer.push_text(&text[start..end]);
         }
         start = end;
-        out = Some(lay_out(
-            &kind,
-            Above::Nothing,
-            SelectionMark::Unselected,
-            page,
-            out,
-        ));
+        out = Some(lay_out(&kind, Above::Nothing, false, page, out));
     }
     out.unwrap()
 }

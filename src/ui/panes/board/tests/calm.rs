@@ -8,12 +8,12 @@ use crate::domain::timestamp::Timestamp;
 use crate::ui::fixture::{NOON, name};
 use crate::ui::frame::layout::inside;
 use crate::ui::graph::Node;
+use crate::ui::panes::board::Shown;
 use crate::ui::panes::board::tests::{area, board, pane, state};
-use crate::ui::panes::board::{Shown, places};
 
 fn nodes(size: (u16, u16), board: TaskGraph) -> Vec<Node> {
     let state = state(size, board);
-    match places(&state, inside(area(&state))).shown {
+    match state.panes.board.places(&state, inside(area(&state))).shown {
         Shown::Graph(drawing) => drawing.nodes.clone(),
         Shown::List(why) => panic!("listed: {why:?}"),
     }

@@ -15,7 +15,6 @@ use crate::ui::graph::{Drawing, GraphInput, draw};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::index;
 use crate::ui::panes::board::tests::{area, board, pane, state};
-use crate::ui::panes::board::{rows, selected};
 use crate::ui::{Msg, Theme, update};
 
 #[test]
@@ -45,7 +44,7 @@ fn keys_move_along_the_graph() {
     for (keys, expected) in cases {
         let mut state = state((160, 45), board(8, &edges, 0));
         press(&mut state, keys);
-        let at = selected(&state).map(|(_, id)| id.0);
+        let at = state.panes.board.selected(&state).map(|(_, id)| id.0);
         assert_eq!(at, Some(expected), "{keys}\n{}", pane(&state));
     }
 }
@@ -83,7 +82,7 @@ fn keys_move_along_the_list() {
     let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (5, 6)];
     let order: Vec<u64> = {
         let state = state((160, 45), board(7, &edges, 0));
-        let (index, rows) = (index(&state), rows(&state));
+        let (index, rows) = (index(&state), state.panes.board.rows(&state));
         let tasks = rows.from(0).iter().map(|r| index.id(r.task).unwrap().0);
         tasks.collect()
     };
@@ -103,7 +102,7 @@ fn keys_move_along_the_list() {
         let mut state = state((160, 45), board(7, &edges, 0));
         press(&mut state, keys);
         assert_eq!(
-            selected(&state).map(|(_, id)| id.0),
+            state.panes.board.selected(&state).map(|(_, id)| id.0),
             Some(expected),
             "{keys}"
         );
@@ -114,7 +113,7 @@ fn keys_move_along_the_list() {
 fn guide_lines_lead_to_blocked_tasks() {
     let edges = [(1, 2), (2, 3), (2, 4), (1, 5), (6, 7)];
     let state = state((160, 45), board(8, &edges, 0));
-    let (index, rows) = (index(&state), rows(&state));
+    let (index, rows) = (index(&state), state.panes.board.rows(&state));
     let mut out = String::new();
     for row in rows.from(0) {
         writeln!(out, "{}{}", row.guide(), index.id(row.task).unwrap()).unwrap();
@@ -146,7 +145,11 @@ fn click_selects_the_task_under_it() {
                 modifiers: KeyModifiers::NONE,
             };
             update(&mut state, Msg::Mouse(event));
-            assert_eq!(selected(&state).map(|(_, id)| id.0), Some(id), "{keys}");
+            assert_eq!(
+                state.panes.board.selected(&state).map(|(_, id)| id.0),
+                Some(id),
+                "{keys}"
+            );
             assert_eq!(state.focus.pane(), Pane::Board);
         }
     }

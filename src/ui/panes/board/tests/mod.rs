@@ -1,7 +1,10 @@
 //! Tests of the board pane.
 
 mod calm;
+pub mod hands;
 mod keys;
+pub mod merging;
+mod possible;
 
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
@@ -13,7 +16,6 @@ use crate::domain::timestamp::Timestamp;
 use crate::ui::fixture::{NOON, after_events, apply_events, blank, cells, name, press, ready};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::index;
-use crate::ui::panes::board::rows;
 use crate::ui::shell::layout::layout;
 use crate::ui::text::width;
 use crate::ui::{Msg, Theme, UiState, update};
@@ -209,7 +211,7 @@ fn cycles_and_missing_blockers_do_not_hide_tasks() {
     tasks[3].blocked_by = vec![TaskId(4)];
     for size in SIZES {
         let mut state = state(size, TaskGraph::new(tasks.clone()));
-        assert_eq!(rows(&state).len(), 4, "no task is lost");
+        assert_eq!(state.panes.board.rows(&state).len(), 4, "no task is lost");
         pane(&state);
         press(&mut state, "v j j l h enter");
         pane(&state);
@@ -221,10 +223,13 @@ fn cycles_and_missing_blockers_do_not_hide_tasks() {
 #[test]
 fn cached_values_are_dropped_when_the_board_changes() {
     let mut state = state((160, 45), board(3, &[(1, 2)], 0));
-    assert_eq!(rows(&state).len(), 3);
+    assert_eq!(state.panes.board.rows(&state).len(), 3);
     let board = crate::ui::fixture::board_event(&board(9, &[(1, 2)], 1));
     apply_events(&mut state, vec![board]);
-    assert_eq!((rows(&state).len(), index(&state).len()), (9, 9));
+    assert_eq!(
+        (state.panes.board.rows(&state).len(), index(&state).len()),
+        (9, 9)
+    );
     // The selection stayed on its task: move both screens to the first one.
     press(&mut state, "g");
     let afresh = {

@@ -16,7 +16,7 @@ use crate::ui::model::board::index::{BoardStatus, Index};
 use crate::ui::model::board::label::INDENT;
 use crate::ui::model::board::{branches, label};
 use crate::ui::model::style;
-use crate::ui::panes::board;
+use crate::ui::panes::board::BoardPane;
 use crate::ui::text::{fit, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 
@@ -28,13 +28,19 @@ struct Window {
     left: usize,
     top: usize,
     area: Rect,
+    zoom: Zoom,
 }
 
 impl Window {
-    fn new(app: &App, index: &Index, drawing: &Drawing, area: Rect) -> Window {
-        let selected = selected(app, index).unwrap_or_default();
-        let (left, top) = app.board_view.camera.window(drawing, selected, area);
-        Window { left, top, area }
+    fn new(pane: &BoardPane, app: &App, index: &Index, drawing: &Drawing, area: Rect) -> Window {
+        let selected = selected(pane, app, index).unwrap_or_default();
+        let (left, top) = pane.camera.window(drawing, selected, area);
+        Window {
+            left,
+            top,
+            area,
+            zoom: pane.camera.zoom,
+        }
     }
 
     /// Returns the screen position of a graph cell, if it is visible.
@@ -74,25 +80,26 @@ impl Window {
     }
 }
 
-fn selected(app: &App, index: &Index) -> Option<usize> {
-    board::selected(app).and_then(|(_, id)| index.place(id))
+fn selected(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
+    pane.selected(app).and_then(|(_, id)| index.place(id))
 }
 
 /// Returns the selected task if the board has focus.
-fn pointed_at(app: &App, index: &Index) -> Option<usize> {
+fn pointed_at(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
     let has_keys = app.focus == Focus::Pane(Pane::Board);
-    selected(app, index).filter(|_| has_keys)
+    selected(pane, app, index).filter(|_| has_keys)
 }
 
 /// Returns how many tasks lie beyond each edge. Left and right also count partly visible ones.
 pub fn beyond(
+    pane: &BoardPane,
     app: &App,
     index: &Index,
     drawing: &Drawing,
     area: Rect,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
-    let window = Window::new(app, index, drawing, area);
+    let window = Window::new(pane, app, index, drawing, area);
     let count =
         |is_beyond: &dyn Fn(&Node) -> bool| drawing.nodes.iter().filter(|n| is_beyond(n)).count();
     let sides = [
@@ -122,6 +129,7 @@ pub fn beyond(
 
 /// Draws the visible part.
 pub fn draw(
+    pane: &BoardPane,
     app: &App,
     index: &Index,
     drawing: &Drawing,
@@ -129,8 +137,8 @@ pub fn draw(
     area: Rect,
     buffer: &mut Buffer,
 ) {
-    let window = Window::new(app, index, drawing, area);
-    let selected = pointed_at(app, index);
+    let window = Window::new(pane, app, index, drawing, area);
+    let selected = pointed_at(pane, app, index);
     lines(index, drawing, selected, &window, theme, buffer);
     for (at, node) in drawing.nodes.iter().enumerate() {
         if node.y < window.bottom() && node.y + node.height > window.top {
@@ -251,7 +259,7 @@ fn draw_node(
         Some(_) => theme.heading,
         None => style,
     };
-    if app.board_view.camera.zoom == Zoom::Numbers {
+    if window.zoom == Zoom::Numbers {
         let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
         window.write((x, node.y), &label.number, number, buffer);
         return;

@@ -12,7 +12,7 @@ use crate::ui::model::board as model_board;
 use crate::ui::model::board::branches;
 use crate::ui::model::board::index::{BoardStatus, Index};
 use crate::ui::model::board::list::Row;
-use crate::ui::panes::board;
+use crate::ui::panes::board::BoardPane;
 use crate::ui::text::{fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
@@ -20,25 +20,32 @@ use crate::ui::widgets::list;
 /// Below this width, in columns, rows use short forms.
 const NARROW: usize = 48;
 
-fn window(app: &App, area: Rect) -> (usize, usize) {
-    let selected = board::selected(app).map_or(0, |(at, _)| at);
-    let first = list::first_row(board::rows(app).len(), selected, area.height);
+fn window(pane: &BoardPane, app: &App, area: Rect) -> (usize, usize) {
+    let selected = pane.selected(app).map_or(0, |(at, _)| at);
+    let first = list::first_row(pane.rows(app).len(), selected, area.height);
     (selected, first)
 }
 
 /// Returns the selected row and the row count, if not all rows are visible.
-pub fn position(app: &App, area: Rect, theme: &Theme) -> Vec<Span<'static>> {
-    let (selected, _) = window(app, area);
-    frame::position(Some(selected), board::rows(app).len(), area.height, theme)
+pub fn position(pane: &BoardPane, app: &App, area: Rect, theme: &Theme) -> Vec<Span<'static>> {
+    let (selected, _) = window(pane, app, area);
+    frame::position(Some(selected), pane.rows(app).len(), area.height, theme)
 }
 
 /// Draws the visible rows.
-pub fn draw(app: &App, index: &Index, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let (selected, first) = window(app, area);
+pub fn draw(
+    pane: &BoardPane,
+    app: &App,
+    index: &Index,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    let (selected, first) = window(pane, app, area);
     // Task numbers only grow, so the last one is the longest.
     let last = index.len().checked_sub(1).and_then(|at| index.id(at));
     let digits = last.map_or(1, |id| id.to_string().len());
-    let rows = board::rows(app);
+    let rows = pane.rows(app);
     for ((at, row), area) in (first..).zip(rows.from(first)).zip(area.rows()) {
         let mark = frame::Row::of(app, Pane::Board, at, Some(selected));
         let columns = usize::from(area.width).saturating_sub(1);

@@ -11,18 +11,17 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
-use crate::ui::app::filters::Filter;
 use crate::ui::app::onboarding::Weight;
 use crate::ui::app::role::SessionRole;
 use crate::ui::frame;
+use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::{Titles, layout as frame_layout};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::index::{BoardStatus, Index};
 use crate::ui::model::board::{branches, index, label, unlocks};
 use crate::ui::model::{CrewModel, board as model_board, style};
-use crate::ui::panes::board;
-use crate::ui::panes::board::{ListReason, Shown, places};
+use crate::ui::panes::board::{BoardPane, ListReason, Shown};
 use crate::ui::text::{fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 
@@ -30,14 +29,14 @@ use crate::ui::theme::Theme;
 const NEXT_MAX: usize = 4;
 
 /// Draws the board.
-pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let index = index(app);
-    let places = places(app, frame_layout::inside(area));
+    let places = pane.places(app, frame_layout::inside(area));
     let below = match &places.shown {
-        Shown::Graph(drawing) => graph::beyond(app, &index, drawing, places.body, theme),
-        Shown::List(_) => list::position(app, places.body, theme),
+        Shown::Graph(drawing) => graph::beyond(pane, app, &index, drawing, places.body, theme),
+        Shown::List(_) => list::position(pane, app, places.body, theme),
     };
-    let name = title(app, &places.shown);
+    let name = title(pane, app, &places.shown);
     // The corners, the pane's number and the blanks take nine columns.
     let room = usize::from(area.width).saturating_sub(width(&name) + 9);
     let used: usize = below.iter().map(|s| width(&s.content)).sum();
@@ -50,21 +49,22 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             theme,
         ),
         below,
-        bar: board::scrollbar(app, &places, area),
+        calls: false,
+        bar: pane.bar(app, &places, area),
     };
     frame::pane(app, Pane::Board, titles, theme, area, buffer);
-    if let (Some(filter), Some(row)) = (app.filters.of(Pane::Board), places.filter) {
-        draw_filter(filter, theme, row, buffer);
+    if let Some(row) = places.filter {
+        draw_filter(&pane.filter, theme, row, buffer);
     }
     match &places.shown {
         Shown::Graph(drawing) => {
-            graph::draw(app, &index, drawing, theme, places.body, buffer);
+            graph::draw(pane, app, &index, drawing, theme, places.body, buffer);
             let has_keys = app.focus == Focus::Pane(Pane::Board);
             if let Some(row) = places.about.filter(|_| has_keys) {
-                about(app, &index, theme, row, buffer);
+                about(pane, app, &index, theme, row, buffer);
             }
         }
-        Shown::List(_) if board::rows(app).len() == 0 => {
+        Shown::List(_) if pane.rows(app).len() == 0 => {
             let is_held_up = app
                 .first_page()
                 .is_some_and(|page| page.weight == Weight::Missing);
@@ -79,18 +79,18 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             };
             frame::empty(&words, theme, places.body, buffer);
         }
-        Shown::List(_) => list::draw(app, &index, theme, places.body, buffer),
+        Shown::List(_) => list::draw(pane, app, &index, theme, places.body, buffer),
     }
 }
 
-fn title(app: &App, shown: &Shown) -> String {
+fn title(pane: &BoardPane, app: &App, shown: &Shown) -> String {
     let name = Pane::Board.title();
     match shown {
         Shown::List(_) if app.model.board.is_empty() => name.into(),
         Shown::Graph(_) => name.into(),
         Shown::List(ListReason::Asked) => format!("{name} · list"),
         Shown::List(ListReason::Filtered) => {
-            let hits = board::rows(app).len();
+            let hits = pane.rows(app).len();
             format!("{name} · {hits} of {}", app.model.board.len())
         }
         Shown::List(ListReason::Many(count)) => format!("{name} · list: {count} tasks"),
@@ -153,12 +153,12 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
 }
 
 /// Draws the filter and, below it, an error in it.
-fn draw_filter(filter: &Filter, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+fn draw_filter(filter: &ListFilter, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
-        frame::filter(filter, Pane::Board, theme, row, buffer);
+        filter.draw(theme, row, buffer);
     }
-    let query = Query::new(filter.words.text());
+    let query = Query::new(filter.text());
     if let (Some(row), Some(problem)) = (rows.next(), query.problems().first()) {
         let text = fit(&format!(" ▲ {problem}"), usize::from(area.width));
         Line::styled(text, theme.warn).render(row, buffer);
@@ -166,8 +166,18 @@ fn draw_filter(filter: &Filter, theme: &Theme, area: Rect, buffer: &mut Buffer) 
 }
 
 /// Draws one line about the selected task, since nodes have little room.
-fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let Some(task) = board::selected(app).and_then(|(_, id)| app.model.board.get(id)) else {
+fn about(
+    pane: &BoardPane,
+    app: &App,
+    index: &Index,
+    theme: &Theme,
+    row: Rect,
+    buffer: &mut Buffer,
+) {
+    let Some(task) = pane
+        .selected(app)
+        .and_then(|(_, id)| app.model.board.get(id))
+    else {
         return;
     };
     let (shape, words, style) = branches::look(app, task, theme);

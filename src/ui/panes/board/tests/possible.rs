@@ -37,7 +37,7 @@ const KEYS: [(&str, Action); 6] = [
 fn on(make: &dyn Fn() -> UiState, id: TaskId) -> UiState {
     let mut state = make();
     press(&mut state, "esc 3");
-    state.selected.task = Some(id);
+    state.panes.board.selected = Some(id);
     state
 }
 

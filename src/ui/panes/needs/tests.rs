@@ -103,7 +103,7 @@ fn double_press_keeps_notice_of_hidden_request() {
     let asked = ["r1", "r2"].map(permission);
     let mut state = waiting(100, 30, asked.to_vec());
     press(&mut state, "alt+w c \"yes\" enter");
-    state.selected.request = Some(RequestId("r2".into()));
+    state.panes.needs.selected = Some(RequestId("r2".into()));
     let key = crate::ui::keys::parse("a").unwrap();
     let now = state.now;
     for after in [0.0, 0.1] {
@@ -118,7 +118,7 @@ fn double_press_keeps_notice_of_hidden_request() {
 fn unrelated_warning_does_not_hide_new_request_notice() {
     let mut state = waiting(100, 30, vec![permission("r1")]);
     press(&mut state, "alt+w end");
-    state.selected.request_since = state.now;
+    state.panes.needs.since = state.now;
     state.say(NoticeLevel::Warn, "The journal cannot be written.");
     let key = crate::ui::keys::parse("a").unwrap();
     let at = crate::domain::timestamp::Timestamp(state.now.0 + 0.1);
@@ -151,10 +151,10 @@ fn unselected_permission_is_not_read() {
     let mut state = waiting(160, 45, asked.to_vec());
     press(&mut state, "alt+w c \"yes\" enter");
     let written_to = Some(RequestId("r1".into()));
-    state.selected.request = Some(RequestId("r2".into()));
+    state.panes.needs.selected = Some(RequestId("r2".into()));
     assert_eq!(press(&mut state, "a"), []);
     assert!(picture(&state).contains("was not visible"));
-    assert_eq!(state.selected.request, written_to);
+    assert_eq!(state.panes.needs.selected, written_to);
     // It is now fully visible.
     let yes = decision(&asked[0], Verdict::Approve, "yes");
     assert_eq!(press(&mut state, "a"), [yes]);
@@ -209,7 +209,7 @@ fn answer_goes_to_its_own_question() {
         press(&mut state, "2"),
         [decision(&two, Verdict::Approve, "d")]
     );
-    assert_eq!(state.selected.request, Some(RequestId("q2".into())));
+    assert_eq!(state.panes.needs.selected, Some(RequestId("q2".into())));
 }
 
 fn done(mut request: Request) -> EventKind {
@@ -353,7 +353,7 @@ fn lead_requests_are_last_and_not_counted() {
     );
     assert_eq!(state.title(), "crewdeck (1 needs you) · parser");
     press(&mut state, "esc w");
-    assert_eq!(state.selected.request, Some(own.id));
+    assert_eq!(state.panes.needs.selected, Some(own.id));
     // A rule decides at once, without the user.
     let mut ruled = plan("r3", "1. go");
     ruled.decider = Approver::Auto;

@@ -16,7 +16,7 @@ use crate::ui::{ColorDepth, Effect, Theme, ThemeName, UiState};
 pub fn on(width: u16, height: u16, id: u64) -> UiState {
     let mut state = merging(width, height);
     press(&mut state, "esc 3");
-    state.selected.task = Some(TaskId(id));
+    state.panes.board.selected = Some(TaskId(id));
     state
 }
 
@@ -166,7 +166,7 @@ fn unmerged_count_equals_marked_tasks() {
     // It can be merged from either task.
     for id in [7, 8] {
         press(&mut state, "esc 3");
-        state.selected.task = Some(TaskId(id));
+        state.panes.board.selected = Some(TaskId(id));
         let hints = crate::ui::shell::hints::hints(&state);
         assert!(hints.iter().any(|h| h.words == "merge"), "{id}");
     }

@@ -9,14 +9,14 @@ use crate::domain::worktree::Losses;
 use crate::protocol::event::UserAction;
 use crate::protocol::{BoardEvent, Command, EventKind, TaskCommand};
 use crate::ui::fixture::{NOON, apply_events, board_event, hands, name, picture, press, top_popup};
-use crate::ui::tests::merging::on as merging_on;
+use crate::ui::panes::board::tests::merging::on as merging_on;
 use crate::ui::{Effect, UiState};
 
 /// A state with a task selected on the board. `own` is claimed by the user.
 pub fn at(width: u16, height: u16, own: Option<u64>, id: u64) -> UiState {
     let mut state = hands(width, height, own);
     press(&mut state, "esc 3");
-    state.selected.task = Some(TaskId(id));
+    state.panes.board.selected = Some(TaskId(id));
     state
 }
 
@@ -160,7 +160,7 @@ fn worktree_path_is_copied() {
     let mut state = at(160, 45, Some(6), 6);
     let path = Effect::Copy("~/src/parser/.worktrees/task-6".into());
     assert_eq!(press(&mut state, "Y"), [path]);
-    state.selected.task = Some(TaskId(4));
+    state.panes.board.selected = Some(TaskId(4));
     assert_eq!(press(&mut state, "Y"), []);
     assert!(picture(&state).contains("#4 has no worktree"));
 }

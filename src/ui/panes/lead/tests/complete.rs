@@ -4,15 +4,17 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 
 use crate::protocol::Command;
-use crate::ui::app::input::Completion;
 use crate::ui::fixture::{busy, name, picture, press, started, top_popup};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::lead::complete::{candidates, selected};
+use crate::ui::panes::lead::complete::{Completion, candidates, selected};
 use crate::ui::shell::hints::hints;
 use crate::ui::{Effect, Msg, UiState, update};
 
 fn words(state: &UiState) -> Vec<String> {
-    candidates(state).into_iter().map(|o| o.words).collect()
+    candidates(&state.panes.lead, state)
+        .into_iter()
+        .map(|o| o.words)
+        .collect()
 }
 
 #[test]
@@ -83,9 +85,12 @@ fn accepting_runs_command_or_inserts_name() {
 fn arrows_select_and_escape_hides_list() {
     let mut state = busy(160, 45);
     press(&mut state, "\"/\" down down");
-    assert_eq!(selected(&state).map(|(row, _)| row), Some(2));
+    assert_eq!(
+        selected(&state.panes.lead, &state).map(|(row, _)| row),
+        Some(2)
+    );
     press(&mut state, "up");
-    assert_eq!(state.input.completion, Completion::Selected(1));
+    assert_eq!(state.panes.lead.completion, Completion::Selected(1));
     press(&mut state, "esc");
     assert_eq!(state.focus, Focus::Composer);
     assert_eq!(state.input.composer.text(), "/");

@@ -1,0 +1,68 @@
+//! Requests to the selected teammate: shutdown, kill and status.
+
+use crate::domain::ids::Name;
+use crate::domain::team::MemberStatus;
+use crate::protocol::Command;
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::team::TeamPane;
+use crate::ui::popups::confirm::Confirmation;
+use crate::ui::popups::confirm::end_by_force::EndByForce;
+
+impl TeamPane {
+    /// Asks the selected teammate to shut down.
+    pub fn ask_shutdown(&self, app: &mut App, out: &mut Vec<Effect>) {
+        if let Some(member) = self.selected_at_work(app) {
+            let text = format!("Asked {member} to shut down; it finishes its step first.");
+            app.say(NoticeLevel::Info, text);
+            out.push(Effect::Command(Command::AskShutdown { member }));
+        }
+    }
+
+    /// Asks for confirmation to kill the selected teammate.
+    pub fn force(&self, app: &mut App) {
+        if let Some(member) = self.selected_at_work(app) {
+            popup::open(app, Confirmation(EndByForce(member)));
+        }
+    }
+
+    /// Asks the selected teammate for a status report.
+    pub fn nudge(&self, app: &mut App, out: &mut Vec<Effect>) {
+        if let Some(member) = self.selected_at_work(app) {
+            app.say(NoticeLevel::Info, format!("Asked {member} for its status."));
+            out.push(Effect::Command(Command::Nudge { member }));
+        }
+    }
+
+    /// Returns the selected teammate if it is running; otherwise says why nothing can be done.
+    fn selected_at_work(&self, app: &mut App) -> Option<Name> {
+        let Some((_, member)) = self.selected_member(app) else {
+            app.say_while(NoticeLevel::Info, "No teammates yet.", |app| {
+                app.model.team.members.is_empty()
+            });
+            return None;
+        };
+        if let Some(parent) = member.parent() {
+            let open = app.prefs.keymap.key(Context::In(Pane::Team), Action::Open);
+            let stop = app.prefs.keymap.key(Context::Everywhere, Action::Interrupt);
+            let text = format!(
+                "{member} is a subagent of {parent}: open it with {open}, {stop} stops it."
+            );
+            app.say(NoticeLevel::Info, text);
+            return None;
+        }
+        let status = app.model.team.find(&member).map(|m| m.status);
+        if status == Some(MemberStatus::Shutdown) {
+            app.say(
+                NoticeLevel::Info,
+                format!("{member} has already shut down."),
+            );
+            return None;
+        }
+        Some(member)
+    }
+}

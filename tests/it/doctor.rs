@@ -164,7 +164,9 @@ fn state_of_a_killed_crew_is_repaired_and_work_kept() {
     // Without a terminal and --yes, nothing changes.
     let fixed = doctor(&project, &["--mend"], &[]);
     assert!(
-        fixed.err().contains("without a terminal to ask on"),
+        fixed
+            .err()
+            .contains("needs a terminal to ask before each fix"),
         "{}",
         fixed.err()
     );

@@ -6,17 +6,17 @@
 mod common;
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use common::task_json;
 use crewdeck::domain::graph::Claimer;
-use crewdeck::domain::ids::{Name, TaskId};
+use crewdeck::domain::ids::Name;
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::store::{Board, prepare};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const SIZES: [u64; 3] = [12, 1_000, 10_000];
 const ROUNDS: usize = 21;

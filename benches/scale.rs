@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use common::process::{self, cpu_ms};
 use common::pty::Screen;
 use common::{SIZE, crewdeck, median, ms, script, settle, task_json};
-use serde_json::json;
 
 const SIZES: [u64; 2] = [100, 10_000];
 /// Time after which modification times are old enough to detect every later change.
@@ -208,6 +207,6 @@ fn idle(size: u64) -> f64 {
     std::thread::sleep(WATCHED);
     let used = cpu_ms(screen.pid()) - before;
     let share = used as f64 / 10.0 / began.elapsed().as_secs_f64();
-    screen.end();
+    screen.kill();
     share
 }

@@ -113,7 +113,7 @@ pub fn time_until_shown(
     });
     let times = times.collect();
     screen.send("\u{3}\u{3}q");
-    screen.end();
+    screen.wait_for_exit();
     times
 }
 

@@ -202,13 +202,13 @@ impl AgentMailbox {
         lock(&self.workdir).take()
     }
 
-    /// Requests a summary of the conversation before the next model call. The summary should cover `focus` in most
+    /// Requests a compaction of the conversation before the next model call. Its summary should cover `focus` in most
     /// detail.
     pub fn request_compaction(&self, focus: String) {
         *lock(&self.compaction) = Some(focus);
     }
 
-    /// Takes the `focus` that [`AgentMailbox::request_compaction`] stored; `None` if no summary was requested.
+    /// Takes the `focus` that [`AgentMailbox::request_compaction`] stored; `None` if no compaction was requested.
     pub fn take_compaction(&self) -> Option<String> {
         lock(&self.compaction).take()
     }

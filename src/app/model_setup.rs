@@ -173,11 +173,11 @@ pub fn choice(settings: &Settings) -> Result<Option<ProviderChoice>> {
 /// files and is overridden by options.
 pub fn address(settings: &Settings) -> Option<String> {
     // An unknown provider is reported when the connection is made.
-    variable(selected(&choice(settings).ok()?)?.url_var)
+    variable(selected(choice(settings).ok()?.as_ref())?.url_var)
 }
 
 /// Returns the selected provider; `None` if there is none or the model is scripted.
-fn selected(choice: &Option<ProviderChoice>) -> Option<&'static ProviderSpec> {
+fn selected(choice: Option<&ProviderChoice>) -> Option<&'static ProviderSpec> {
     match choice {
         Some(ProviderChoice::Server(spec)) => Some(spec),
         Some(ProviderChoice::Demo | ProviderChoice::Script(_)) | None => None,
@@ -220,7 +220,7 @@ pub fn no_model() -> ModelUnavailable {
 
 /// Returns the base URL of the configured server. `None` if no server is configured, or if the model is scripted.
 pub fn base_url(blueprint: &Blueprint) -> Option<String> {
-    let spec = selected(&blueprint.choice)?;
+    let spec = selected(blueprint.choice.as_ref())?;
     let config = server(spec, &blueprint.settings, None).ok()?;
     Some(config.base_url)
 }
@@ -228,7 +228,7 @@ pub fn base_url(blueprint: &Blueprint) -> Option<String> {
 /// Returns the name of the environment variable with a key that would be sent to a server other than the vendor's,
 /// and the address of that server. `None` if there is no key or it goes to its vendor.
 pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
-    let spec = selected(&blueprint.choice)?;
+    let spec = selected(blueprint.choice.as_ref())?;
     let url = base_url(blueprint)?;
     let is_sent = variable(spec.key_var).is_some() && origin(&url) != origin(spec.vendor_url);
     let shown = Redactor::default().text(&url).into_owned();

@@ -166,9 +166,12 @@ pub struct GlobalOptions {
 
 fn provider_help() -> String {
     let names = providers::list(
-        |spec| match spec == COMPATIBLE {
-            true => format!("{} (or a compatible server)", spec.name),
-            false => spec.name.into(),
+        |spec| {
+            if spec == COMPATIBLE {
+                format!("{} (or a compatible server)", spec.name)
+            } else {
+                spec.name.into()
+            }
         },
         ", ",
     );

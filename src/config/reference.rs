@@ -28,9 +28,13 @@ fn row(setting: &Setting) -> String {
         InProject::NeedsApproval { .. } => "needs approval",
         InProject::Refused { .. } => "refused",
     };
-    let provider = |spec: &ProviderSpec| match spec == COMPATIBLE {
-        true => format!("`{}` ({}, also of other servers)", spec.name, spec.api),
-        false => format!("`{}` ({})", spec.name, spec.api),
+    let provider = |spec: &ProviderSpec| {
+        let others = if spec == COMPATIBLE {
+            ", also of other servers"
+        } else {
+            ""
+        };
+        format!("`{}` ({}{others})", spec.name, spec.api)
     };
     let meaning = meaning
         .join(" ")

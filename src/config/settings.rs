@@ -196,14 +196,14 @@ settings! {
             in_project: InProject::Applies,
             check: number!(1, 64, "a number"),
         }
-        /// Special cases of the Anthropic wire: `key_header` (`x-api-key` or `bearer`), `version`.
+        /// Options of the Anthropic wire format: `key_header` (`x-api-key` or `bearer`), `version`.
         anthropic: ProviderOptions {
             default: "as the vendor documents",
             example: "{ key_header = \"bearer\" }",
             in_project: InProject::Applies,
             keys: &["key_header", "version"],
         }
-        /// Special cases of the OpenAI wire: `max_tokens_field` (`max_tokens` or `max_completion_tokens`).
+        /// Options of the OpenAI wire format: `max_tokens_field` (`max_tokens` or `max_completion_tokens`).
         openai: ProviderOptions {
             default: "as the vendor documents",
             example: "{ max_tokens_field = \"max_tokens\" }",

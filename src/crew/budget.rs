@@ -38,7 +38,8 @@ pub struct TeamBudget {
 /// A request to raise a budget, for which several agents may wait.
 #[derive(Default)]
 struct Question {
-    /// The number of denials so far. Agents that waited compare it with an earlier reading.
+    /// The number of denials so far. If it has grown while an agent waited for `asking`, the last denial applies to
+    /// that agent too, and it does not ask again.
     denials: AtomicU64,
     /// Locked by the agent that files the request, while it waits. Holds the reason of the last denial.
     asking: tokio::sync::Mutex<String>,

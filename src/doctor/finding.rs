@@ -39,7 +39,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// A result of a check.
+/// One thing that a check of `crewdeck doctor` reports: what was found, how severe it is, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     /// The name of the check.

@@ -28,7 +28,7 @@ pub enum LogRecord {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         prompts: Vec<PromptId>,
     },
-    /// A message that delivers no inbox message, job result or queued prompt.
+    /// Any other message of the conversation: one that contains nothing from the inbox, the jobs or the prompt queue.
     Message(Message),
     /// Read position in the inbox after the messages so far.
     Inbox {

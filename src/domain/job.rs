@@ -74,7 +74,7 @@ impl Job {
         }
     }
 
-    /// Returns the command on one line, cut to [`COMMAND_MAX`] characters.
+    /// Returns the command on one line, cut to `COMMAND_MAX` characters.
     pub fn title(&self) -> String {
         clip(&one_line(&self.command), COMMAND_MAX)
     }

@@ -82,9 +82,9 @@ pub struct ModelRequest {
 pub enum Delta {
     /// The call has not started yet. Only the [`governor`] sends this.
     Waiting(CallWait),
-    /// More text.
+    /// The next piece of the answer's text.
     Text(String),
-    /// More thinking text.
+    /// The next piece of the thinking text.
     Thinking(String),
     /// A tool call with this name starts.
     ToolCall(String),

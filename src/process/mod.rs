@@ -1,7 +1,7 @@
 //! Layer 1: runs one child process with bounded output and a timeout, and kills everything it started.
 //!
 //! Agents' commands run under a [supervisor](supervisor::Supervisor), which also kills processes that left their process group,
-//! and in a [sandbox](sandbox). Without a supervisor only the process group is killed.
+//! and in a [sandbox]. Without a supervisor only the process group is killed.
 
 pub mod blocking;
 pub mod environment;

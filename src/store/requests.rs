@@ -54,7 +54,7 @@ impl Requests {
         let why = match read_stable::read::<Request>(&path)? {
             StableRead::Valid(request) if request.id == *id => return Ok(Some(request)),
             StableRead::Missing => return Ok(None),
-            StableRead::Valid(_) => "it holds another request".into(),
+            StableRead::Valid(_) => "the id in the file does not match its name".into(),
             StableRead::Damaged(why) | StableRead::Unsupported(why) => why,
         };
         let why = std::io::Error::other(why);

@@ -460,7 +460,7 @@ fn project_settings_cannot_set_pass_env() {
     let project = Project::git();
     project.write(".crewdeck/config.toml", "pass_env = ['A_TOKEN']\n");
     let line = project.expect_refusal(&["run", "hello"]);
-    assert!(line.contains("move pass_env to"), "{line}");
+    assert!(line.contains("Move the setting pass_env to"), "{line}");
 }
 
 #[test]

@@ -102,9 +102,7 @@ rules:
     assert!(found.iter().all(|f| f.get("mend").is_none()), "{found:#?}");
     let fixed = doctor(project, &["--mend", "--yes"], &[]);
     assert!(
-        fixed
-            .err()
-            .contains("nothing is fixed while a crew runs here"),
+        fixed.err().contains("a crew is running in this directory"),
         "{}",
         fixed.err()
     );
@@ -166,7 +164,9 @@ fn state_of_a_killed_crew_is_repaired_and_work_kept() {
     // Without a terminal and --yes, nothing changes.
     let fixed = doctor(&project, &["--mend"], &[]);
     assert!(
-        fixed.err().contains("without a terminal to ask on"),
+        fixed
+            .err()
+            .contains("needs a terminal to ask before each fix"),
         "{}",
         fixed.err()
     );

@@ -1,4 +1,4 @@
-//! Runs a teammate: it works in turns and is idle in between, as [`Idle`](crate::agent::idle::Idle) decides, until it
+//! Runs a teammate: it works in turns and is idle in between, as [`Idle`] decides, until it
 //! shuts down.
 
 mod leaving;

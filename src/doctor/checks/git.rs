@@ -76,20 +76,17 @@ mod tests {
     use crate::doctor::Level;
     use crate::domain::worktree::GitOperation;
 
-    fn repository(
-        branch: Option<&str>,
-        busy: Option<GitOperation>,
-    ) -> Result<RepositoryFacts, GitError> {
-        Ok(RepositoryFacts {
+    fn facts(branch: Option<&str>, busy: Option<GitOperation>) -> RepositoryFacts {
+        RepositoryFacts {
             branch: branch.map(String::from),
             commit: "0123456789abcdef".into(),
             busy,
-        })
+        }
     }
 
     #[test]
     fn fix_of_a_bisect_names_the_command_that_git_has() {
-        let finding = super::repository(&repository(Some("main"), Some(GitOperation::Bisect)));
+        let finding = repository(&Ok(facts(Some("main"), Some(GitOperation::Bisect))));
         assert!(
             format!("{finding:?}").contains("git bisect reset"),
             "{finding:?}"
@@ -101,19 +98,19 @@ mod tests {
         for (version, repository, level, words) in [
             (
                 Ok("2.47.3".to_string()),
-                repository(Some("main"), None),
+                Ok(facts(Some("main"), None)),
                 Level::Ok,
                 "worktrees from main",
             ),
             (
                 Ok("2.47.3".into()),
-                repository(None, None),
+                Ok(facts(None, None)),
                 Level::Warn,
                 "detached at 01234567:",
             ),
             (
                 Ok("2.47.3".into()),
-                repository(Some("main"), Some(GitOperation::Rebase)),
+                Ok(facts(Some("main"), Some(GitOperation::Rebase))),
                 Level::Warn,
                 "a rebase is in progress",
             ),

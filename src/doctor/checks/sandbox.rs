@@ -15,7 +15,7 @@ pub enum SandboxFacts {
     Off,
     /// The settings disable protection of the git history.
     WithoutHistory(SandboxReport),
-    /// The sandbox is on.
+    /// The sandbox is fully on, and its mechanisms were tried on this machine.
     Tried {
         /// The sandbox mechanisms that are available on this machine.
         report: SandboxReport,

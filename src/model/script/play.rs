@@ -84,7 +84,7 @@ impl Model for Script {
         let last = last_message(&request);
         let Some((at, answer)) = self.pick(&agent, &last) else {
             let text = format!(
-                "the script has no rule that {agent} can use after the message: {}",
+                "the script has no rule for {agent} after the message: {}",
                 clip(&one_line(&last), 300)
             );
             let error = ModelError::new(

@@ -29,7 +29,7 @@ pub struct RefusedRef {
     pub change: Change,
     /// Why it was refused.
     pub reason: Reason,
-    /// The ref below [`KEPT_COMMITS`] that keeps the commits. `None`: other refs reach them, or objects are damaged.
+    /// The ref below `KEPT_COMMITS` that keeps the commits. `None`: other refs reach them, or objects are damaged.
     pub kept: Option<String>,
 }
 

@@ -78,7 +78,7 @@ pub struct PrivateHistory {
     pub common: PathBuf,
     /// The private folder: [`FOLDER`] in the git folder of the work directory.
     pub dir: PathBuf,
-    /// The name of the work directory, unique in the repository. Part of the names of its refs below [`KEPT_REFS`].
+    /// The name of the work directory, unique in the repository. Part of the names of its refs below `KEPT_REFS`.
     pub name: String,
     /// The branch that commands in this work directory can update.
     pub branch: Branch,

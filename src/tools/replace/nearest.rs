@@ -18,7 +18,8 @@ const COMPARED_LINES: usize = 5000;
 /// Minimum similarity (Jaro-Winkler, 0 to 1) of a line that is shown.
 const ALIKE: f64 = 0.8;
 
-/// Returns the advice for a refusal, with the most similar lines of the file if there are any.
+/// Returns the advice for a model whose `old_text` was not found, with the most similar lines of the file if there are
+/// any.
 pub fn help(file: &[Line<'_>], variants: &[Variant]) -> String {
     let left_out = variants
         .first()

@@ -224,7 +224,7 @@ impl App {
 }
 
 impl CrewModel {
-    /// Returns the activity of `name`.
+    /// Returns what agent `name` is doing, such as thinking, running a tool or waiting for the user.
     pub(in crate::ui) fn activity(&self, name: &Name) -> Activity {
         self.agents.activity(name, &self.team)
     }

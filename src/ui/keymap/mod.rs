@@ -339,7 +339,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::EventLog, &["g", "home"], Action::Move(Scroll::Top), "to the oldest", ""),
     bind(Context::EventLog, &["esc", "q", "@"], Action::Back, "clear the filter, then close", "close"),
 
-    bind(Context::Comment, &["enter"], Action::Accept, "continue to approve or reject; send an answer", "continue"),
+    bind(Context::Comment, &["enter"], Action::Accept, "choose whether to approve or reject; send an answer", "continue"),
     bind(Context::Comment, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "insert a line break", "new line"),
     bind(Context::Comment, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
     bind(Context::Comment, &["ctrl+x e"], Action::EditOutside, "edit in $EDITOR", ""),

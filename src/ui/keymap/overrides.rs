@@ -58,7 +58,7 @@ pub enum KeyOverrideError {
         key: String,
         /// The other action with its context.
         other: String,
-        /// The description of the other action.
+        /// The description of `other`, as the key help shows it.
         words: &'static str,
     },
 }

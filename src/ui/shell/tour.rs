@@ -17,7 +17,7 @@ use crate::ui::text::width;
 
 /// The provider of the demo.
 const DEMO: &str = "demo";
-/// Maximum length of a name in the line, in characters.
+/// Maximum length of an agent's name in the tour line, in characters.
 const NAME_MAX: usize = 16;
 /// Columns reserved for the mark before the line and the hint after it, without the key of the hint.
 const MARGIN: usize = 11;

@@ -67,6 +67,8 @@ fn keys_move_the_focus() {
 #[test]
 fn keys_send_commands_to_crew() {
     let shutdown = |who: &str| Effect::Command(Command::AskShutdown { member: name(who) });
+    let models = || Effect::Command(Command::ListModels);
+    let nudge = |who: &str| Effect::Command(Command::Nudge { member: name(who) });
     let yes = Verdict::Approve;
     let no = Verdict::Reject;
     let by = |verdict, comment| decision("r1", RequestKind::Plan, "bob", verdict, comment);
@@ -118,12 +120,7 @@ fn keys_send_commands_to_crew() {
                 member: name("bob"),
             })],
         ),
-        (
-            "esc 4 n",
-            vec![Effect::Command(Command::Nudge {
-                member: name("alice"),
-            })],
-        ),
+        ("esc 4 n", vec![nudge("alice")]),
         ("esc q", vec![]),
         ("esc q y", vec![Effect::Quit]),
         ("esc q n", vec![]),
@@ -148,14 +145,11 @@ fn keys_send_commands_to_crew() {
                 agent: name("alice"),
             })],
         ),
-        (
-            "\"/model\" enter",
-            vec![Effect::Command(Command::ListModels)],
-        ),
+        ("\"/model\" enter", vec![models()]),
         (
             "esc 1 m \"gpt-x\" enter",
             vec![
-                Effect::Command(Command::ListModels),
+                models(),
                 Effect::Command(Command::UseModel {
                     name: "gpt-x".into(),
                 }),

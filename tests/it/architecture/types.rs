@@ -22,7 +22,6 @@ const NOT_UNIQUE_YET: &[&str] = &[
     "Branch",
     "Change",
     "Content",
-    "CopyResult",
     "Crew",
     "Decision",
     "Delta",

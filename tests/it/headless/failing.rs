@@ -12,7 +12,7 @@ fn model_failure_prints_one_remedy_line_and_exits_1() {
         ("  - fault: { status: 401 }\n", "key"),
         (
             "  - when: something else\n    say: no\n",
-            "no rule for lead after: go. add a matching rule",
+            "no rule for lead after the message: go. add a matching rule",
         ),
         (
             "  - fault: { status: 404, message: no such model }\n",

@@ -122,7 +122,10 @@ fn unreadable_git_files_are_not_replaced() {
     let note = expect_success(&crew.supervisor(), crew.root(), script)
         .note
         .unwrap();
-    assert!(note.contains("was not checked: it is too long"), "{note}");
+    assert!(
+        note.contains("was not checked for damage: it is too long"),
+        "{note}"
+    );
     assert_eq!(std::fs::metadata(log).unwrap().len(), 70_000_000);
 }
 

@@ -20,7 +20,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
 use crate::ui::widgets::placed::Target;
 
-/// A part of the line. Lower ranks get room first.
+/// A part of the status line. Lower ranks get room first.
 struct Piece {
     rank: u8,
     text: String,
@@ -70,7 +70,7 @@ pub fn places(app: &App, row: Rect) -> Vec<Target<Hit>> {
         .collect()
 }
 
-/// Returns the pieces that fit, with their areas.
+/// Returns the parts of the status line that fit into `row`, with their areas.
 fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<Target<Piece>> {
     let columns = usize::from(row.width);
     let mut left = left(app, theme, Words::Whole, BRANCH);

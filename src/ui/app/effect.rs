@@ -1,4 +1,4 @@
-//! What is to be done outside the screen.
+//! The side effects of an update, which the front end runs.
 
 use crate::domain::custom_theme::ThemeChoice;
 use crate::domain::screen::ScreenSettings;
@@ -7,36 +7,36 @@ use crate::protocol::Command;
 /// A side effect requested by [`update`](crate::ui::update()).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Send a command to the crew.
+    /// Sends a command to the crew.
     Command(Command),
-    /// Quit crewdeck.
+    /// Quits crewdeck.
     Quit,
-    /// Restore the terminal and suspend the process until the shell resumes it.
+    /// Restores the terminal and suspends the process until the shell resumes it.
     Suspend,
-    /// Open `$EDITOR` with `App::composer_text`; the result comes back as [`Msg::Edited`](crate::ui::Msg::Edited).
+    /// Opens `$EDITOR` with `App::composer_text`; the result comes back as [`Msg::Edited`](crate::ui::Msg::Edited).
     EditComposer,
-    /// Print the text to the terminal's scroll-back and wait until the user returns.
+    /// Prints the text to the terminal's scroll-back and waits until the user returns.
     Print(String),
-    /// Open the text in `$EDITOR`; changes are discarded.
+    /// Opens the text in `$EDITOR`; changes are discarded.
     OpenInEditor(String),
-    /// Start the demo.
+    /// Starts the demo.
     StartDemo,
-    /// Reload the settings and look for a model again.
+    /// Reloads the settings and looks for a model again.
     Reload,
-    /// Run `git init` if needed and create the first commit.
+    /// Runs `git init` if needed and creates the first commit.
     MakeRepository,
-    /// Record the approval of the project settings and start with them.
+    /// Records the approval of the project settings and starts with them.
     ApproveSettings,
-    /// Start without the project settings.
+    /// Starts without the project settings.
     StartWithoutSettings,
-    /// Copy the text to the clipboard.
+    /// Copies the text to the clipboard.
     Copy(String),
-    /// Turn mouse capture on or off.
+    /// Turns mouse capture on or off.
     CaptureMouse(bool),
-    /// Notify the user with this one-line reason; the terminal may not have focus.
+    /// Notifies the user with this one-line reason; the terminal may not have focus.
     Notify(String),
-    /// Save the theme.
+    /// Saves the theme.
     SaveTheme(ThemeChoice),
-    /// Save the pane layout of the project.
+    /// Saves the pane layout of the project.
     SaveScreen(ScreenSettings),
 }

@@ -94,7 +94,7 @@ impl ListFilter {
         }
     }
 
-    /// Draws the filter.
+    /// Draws the filter in `row`.
     pub fn draw(&self, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         let cursor = if self.is_typing() { "▏" } else { "" };
         let room = usize::from(row.width).saturating_sub(4);

@@ -28,7 +28,7 @@ impl Pane {
         Pane::Needs,
     ];
 
-    /// The panes that share one area with tabs, in the order of the tabs.
+    /// The panes that share one area, in the order of their tabs. Tabs switch between them.
     pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
 
     /// Returns the number key that focuses the pane by default.

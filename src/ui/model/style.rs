@@ -106,7 +106,7 @@ pub fn level(level: NoticeLevel, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// The frame time of the spinner: 8 frames per second.
+/// How long the spinner shows one picture: 8 pictures per second.
 pub const SPIN: Duration = Duration::from_millis(125);
 
 /// Returns the picture of the spinner at the time `now`.

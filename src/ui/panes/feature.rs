@@ -24,9 +24,9 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// Lines that one notch of the mouse wheel scrolls.
 pub const NOTCH: usize = 3;
 
-/// One pane with its state. `area` is its frame on the screen; `None` where it is not in view.
+/// A pane with its state. `area` is its frame on the screen; `None` if the pane is not visible.
 pub trait PaneFeature {
-    /// Draws it. Returns the cursor position while something is typed in it.
+    /// Draws the pane. Returns the position of the text cursor while the user types in it.
     fn draw(
         &self,
         app: &App,
@@ -36,13 +36,13 @@ pub trait PaneFeature {
         buffer: &mut Buffer,
     ) -> Option<Position>;
 
-    /// Adds what the mouse can press inside it.
+    /// Adds the mouse targets inside the pane.
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>);
 
-    /// Adds what the mouse can press on its frame besides its title and scrollbar.
+    /// Adds the mouse targets on the frame, besides the title and the scrollbar.
     fn frame_targets(&self, _app: &App, _area: Rect, _out: &mut Vec<Target<Hit>>) {}
 
-    /// Returns its scrollbar; `None` where all of it is in view.
+    /// Returns the scrollbar; `None` if all content is visible.
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar>;
 
     /// Returns how many rows its whole content has, which its height may depend on.
@@ -54,7 +54,7 @@ pub trait PaneFeature {
     /// Selects a row of its list.
     fn select(&mut self, _app: &App, _row: usize) {}
 
-    /// Returns whether a click on a row opens it. `is_second` if the previous click was on the same row.
+    /// Returns whether a click opens the row. `is_second` says whether the previous click was on the same row.
     fn opens(&self, _app: &App, _row: usize, _is_second: bool) -> bool {
         false
     }
@@ -79,7 +79,7 @@ pub trait PaneFeature {
     /// Moves its content after its background was dragged by columns and rows.
     fn drag(&mut self, _app: &App, _area: Option<Rect>, _by: (isize, isize)) {}
 
-    /// Selects what lies beside the selection.
+    /// Moves the selection sideways, for example to a blocker in the graph.
     fn neighbour(&mut self, _app: &mut App, _area: Option<Rect>, _way: Way) {}
 
     /// Returns whether there is something beside the selection.
@@ -157,7 +157,7 @@ pub trait PaneFeature {
         self.can_open(app)
     }
 
-    /// Returns what `Copy` copies: its name and the text.
+    /// Returns the text that the action `Copy` puts on the clipboard, after a description of it.
     fn copied(&self, app: &App) -> Option<(String, String)>;
 
     /// Returns the selected item that can be previewed.

@@ -30,7 +30,7 @@ use crate::ui::model::board::label::label;
 use crate::ui::model::board::list::Rows;
 use crate::ui::model::board::memo::Slot;
 use crate::ui::model::board::{index, label as board_label, list};
-use crate::ui::panes::board::view_state::{Keeps, Shape};
+use crate::ui::panes::board::view_state::{DrawingKey, Shape};
 use crate::ui::text::width;
 
 /// Maximum number of tasks that are drawn as a graph.
@@ -52,7 +52,7 @@ pub struct BoardPane {
     /// The cached rows of the list. Key: board version and filter text.
     rows: Slot<(u64, String), Arc<Rows>>,
     /// The cached drawing. Key: board version and drawing parameters.
-    drawing: Slot<(u64, Keeps), Option<Arc<Drawing>>>,
+    drawing: Slot<(u64, DrawingKey), Option<Arc<Drawing>>>,
     /// The selected row before the current event.
     row_before: Option<usize>,
 }
@@ -125,7 +125,7 @@ impl BoardPane {
 
     /// Returns the graph, laid out for `room` if possible, or `None` if it is too large to draw.
     fn drawing(&self, app: &App, room: Rect) -> Option<Arc<Drawing>> {
-        let keeps = Keeps {
+        let keeps = DrawingKey {
             columns: room.width,
             rows: room.height,
             zoom: self.camera.zoom,
@@ -153,8 +153,8 @@ impl BoardPane {
     }
 }
 
-fn drawn(model: &CrewModel, keeps: Keeps) -> Option<Drawing> {
-    let Keeps { zoom, owners, .. } = keeps;
+fn drawn(model: &CrewModel, keeps: DrawingKey) -> Option<Drawing> {
+    let DrawingKey { zoom, owners, .. } = keeps;
     let columns = usize::from(keeps.columns);
     let natural = |task| match zoom {
         Zoom::Cards | Zoom::Lines => label(task).width(owners),

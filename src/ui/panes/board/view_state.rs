@@ -10,13 +10,13 @@ pub enum Shape {
     Fitting,
     /// Always the graph; it scrolls if it does not fit.
     Graph,
-    /// Listed.
+    /// Always the list.
     List,
 }
 
 /// The parameters that a drawing depends on besides the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keeps {
+pub struct DrawingKey {
     pub columns: u16,
     pub rows: u16,
     pub zoom: Zoom,

@@ -66,8 +66,8 @@ fn enter(prefs: &Preferences) -> String {
     prefs.keymap.key(Context::Composer, Action::Send)
 }
 
-/// Keeps an empty draft in step with the composer's title: it answers the question that is open now.
-pub fn follow(app: &mut App) {
+/// Makes an empty draft answer the question that is open now, as the composer's title says.
+pub fn sync_empty_draft(app: &mut App) {
     if app.input.composer.is_empty() {
         app.input.drafts.warned_at = None;
         let question = answering::question(app).map(|q| q.id.clone());
@@ -76,8 +76,9 @@ pub fn follow(app: &mut App) {
     }
 }
 
-/// Returns the status message for a message sent to an agent that waits for an answer; `None` if it does not wait.
-pub fn still_open(app: &App, to: &Name) -> Option<String> {
+/// Returns a reminder that `to` still waits for the answer to its question, because the text was sent as a message.
+/// `None` if it has no open question.
+pub fn open_question_reminder(app: &App, to: &Name) -> Option<String> {
     let mut cards = app.model.requests.cards();
     let is_open = |r: &Request| {
         r.kind == RequestKind::Question && r.from.same(to) && !app.model.requests.is_answered(&r.id)

@@ -21,18 +21,19 @@ use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Minimum width, in columns, for the activity bars; with less, the task needs the room.
-const PULSE_FROM: usize = 70;
+const ACTIVITY_BARS_FROM: usize = 70;
 /// Minimum width for long activity bars and the cost.
-const WIDE: usize = 100;
+const COST_FROM: usize = 100;
 /// Minimum width for the unit "tok".
 const UNIT_FROM: usize = 76;
 
 /// Minimum width for the context usage.
 const CONTEXT_FROM: usize = 46;
 /// Minimum width for tokens and time.
-const ROOMY: usize = 60;
-/// Minimum columns, with leading blanks, for a tool's argument or a waiting reason.
-const SCRAP: usize = 10;
+const TOKENS_FROM: usize = 60;
+/// Minimum room for a tool's argument or a waiting reason, in columns, including the blanks before it. With less, it is
+/// omitted.
+const ARGUMENT_MIN: usize = 10;
 
 /// Draws the team.
 pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
@@ -100,8 +101,8 @@ struct Shared {
 fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
     let least = match inside {
         0..CONTEXT_FROM => 8,
-        CONTEXT_FROM..WIDE => 12,
-        WIDE.. => 20,
+        CONTEXT_FROM..COST_FROM => 12,
+        COST_FROM.. => 20,
     };
     let columns = inside.saturating_sub(2);
     let shared = |row: &TeamRow<'_>| {
@@ -199,9 +200,9 @@ fn row(
 /// Returns the activity bars with a leading blank; empty on a narrow row or before any activity.
 fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
     let slices = match columns {
-        0..PULSE_FROM => return String::new(),
-        PULSE_FROM..WIDE => 6,
-        WIDE.. => 18,
+        0..ACTIVITY_BARS_FROM => return String::new(),
+        ACTIVITY_BARS_FROM..COST_FROM => 6,
+        COST_FROM.. => 18,
     };
     let is_heard = |name: &Name| {
         let agent = app.model.agents.get(name);
@@ -291,7 +292,7 @@ fn about(
     match activity {
         // Too few columns to be useful.
         Activity::Tool { .. } | Activity::Backoff { .. } | Activity::Queued { .. }
-            if width(&task) + SCRAP > room =>
+            if width(&task) + ARGUMENT_MIN > room =>
         {
             (task, theme.text)
         }
@@ -323,16 +324,16 @@ fn figures(app: &App, agent: Option<&AgentView>, activity: &Activity, columns: u
         parts.push(format!("ctx{share:>4}"));
     }
     let tokens = agent.usage.total();
-    if tokens > 0 && columns >= ROOMY {
+    if tokens > 0 && columns >= TOKENS_FROM {
         let unit = if columns < UNIT_FROM { "" } else { " tok" };
         parts.push(format!("{:>5}{unit}", count(tokens)));
     }
-    if let Some(cost) = agent.cost.filter(|_| columns >= WIDE) {
+    if let Some(cost) = agent.cost.filter(|_| columns >= COST_FROM) {
         parts.push(format!("{:>6}", dollars(cost)));
     }
-    if activity.is_busy() && agent.since.0 > 0.0 && columns >= ROOMY {
+    if activity.is_busy() && agent.since.0 > 0.0 && columns >= TOKENS_FROM {
         parts.push(format!("{:>3}", age(app.now.since(agent.since))));
-    } else if columns >= ROOMY && !parts.is_empty() {
+    } else if columns >= TOKENS_FROM && !parts.is_empty() {
         parts.push("   ".into());
     }
     parts.join("  ")

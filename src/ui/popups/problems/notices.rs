@@ -7,11 +7,11 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::{About, LogLine, Topic};
 use crate::ui::popups::problems::{Problem, Weight};
 
-/// The texts by which notices are recognised: files cannot be read, and they can be read again.
+/// The texts by which notices are recognized: files cannot be read, and they can be read again.
 const UNREADABLE_TEXT: (&str, &str) = (" cannot be read", " can be read again");
-/// The word by which a notice about a damaged file is recognised. It must occur in the notices of the stores.
+/// The word by which a notice about a damaged file is recognized. It must occur in the notices of the stores.
 const DAMAGED: &str = "damaged";
-/// The text by which a notice about a merge conflict is recognised.
+/// The text by which a notice about a merge conflict is recognized.
 const CONFLICT_TEXT: &str = " does not merge into ";
 
 /// Returns the problems found in the event log.

@@ -82,7 +82,7 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         to: to.clone(),
         text: words.into(),
     };
-    if let Some(text) = answers::still_open(app, &to) {
+    if let Some(text) = answers::open_question_reminder(app, &to) {
         app.say(NoticeLevel::Info, text);
     } else if !app.role.is_crew() {
         let text = format!("Sent to {to} as a message; it is read between two steps.");

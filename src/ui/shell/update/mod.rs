@@ -102,7 +102,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
         }
     }
     state.pass_pane_requests();
-    answers::follow(state);
+    answers::sync_empty_draft(state);
     state.withdraw_stale();
     withdraw_nothing_to_preview(state);
     if may_write && state.dirty {

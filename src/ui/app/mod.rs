@@ -108,7 +108,7 @@ pub struct KeyState {
     pub quit_armed: Option<Timestamp>,
     /// The agent that was asked to stop and has not stopped yet.
     pub interrupted: Option<Name>,
-    /// DrawingKey keys from acting on something that the user has not seen yet.
+    /// Keeps keys from acting on something that the user has not seen yet.
     pub guard: KeyGuard,
     /// Whether the last key left the composer: the pane that has the focus was not chosen by name.
     pub left_composer: bool,

@@ -173,7 +173,7 @@ impl App {
         }
     }
 
-    /// DrawingKey a prompt to the lead until the lead answers for the first time.
+    /// Keeps a prompt to the lead until the lead answers for the first time.
     pub(in crate::ui) fn asked(&mut self, agent: &Name, text: &str) {
         if agent.is_lead() && !has_answered(self) && text.len() <= PROMPT_MAX {
             self.onboarding.asked = text.to_string();

@@ -1,4 +1,4 @@
-//! A growing text of bounded size. DrawingKey the beginning and the end, with a mark about the cut part between them.
+//! A growing text of bounded size. Keeps the beginning and the end, with a mark about the cut part between them.
 
 /// Number of bytes kept from the beginning.
 const HEAD: usize = 128 * 1024;

@@ -45,7 +45,7 @@ fn forms<R>(app: &mut App, change: impl FnOnce(&mut TaskForms) -> R) -> R {
     app.popups.with_kept(change)
 }
 
-/// DrawingKey the draft of a form that is closed before it is saved.
+/// Keeps the draft of a form that is closed before it is saved.
 fn keep_draft(app: &mut App, form: TaskForm) {
     let is_changed = form
         .to_command(&app.model.board)

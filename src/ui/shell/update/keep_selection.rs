@@ -1,4 +1,4 @@
-//! DrawingKey the selected items selected when an event changes their list; items are compared by identity, not by row.
+//! Keeps the selected items selected when an event changes their list; items are compared by identity, not by row.
 
 use crate::protocol::EventKind;
 use crate::ui::app::App;

@@ -53,8 +53,7 @@ fn finished_subagent_selection_moves_to_parent() {
 fn board_selection_keeps_task_then_row() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 g");
-    let selected =
-        |state: &crate::ui::UiState| state.panes.board.selected(&state).map(|(_, id)| id);
+    let selected = |state: &crate::ui::UiState| state.panes.board.selected(state).map(|(_, id)| id);
     let first = selected(&state).unwrap();
     // Other tasks are inserted before it.
     let graph = board();

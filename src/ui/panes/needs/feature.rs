@@ -84,10 +84,10 @@ impl PaneFeature for NeedsPane {
     }
 
     fn select(&mut self, app: &App, row: usize) {
-        if let Some(request) = app.model.requests.at(row) {
-            if self.selected.as_ref() != Some(&request.id) {
-                self.show(request.id.clone());
-            }
+        if let Some(request) = app.model.requests.at(row)
+            && self.selected.as_ref() != Some(&request.id)
+        {
+            self.show(request.id.clone());
         }
     }
 

@@ -59,7 +59,7 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
         (SizeClass::Middle, PaneLayout::Wall) => middle(state, &mut out, body),
         (SizeClass::Wide, PaneLayout::Wall) => wide(state, &mut out, body),
         (SizeClass::Middle | SizeClass::Wide, PaneLayout::Board) => {
-            board_first(state, &mut out, body)
+            board_first(state, &mut out, body);
         }
     }
     out

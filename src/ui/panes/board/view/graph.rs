@@ -28,13 +28,19 @@ struct Window {
     left: usize,
     top: usize,
     area: Rect,
+    zoom: Zoom,
 }
 
 impl Window {
     fn new(pane: &BoardPane, app: &App, index: &Index, drawing: &Drawing, area: Rect) -> Window {
         let selected = selected(pane, app, index).unwrap_or_default();
         let (left, top) = pane.camera.window(drawing, selected, area);
-        Window { left, top, area }
+        Window {
+            left,
+            top,
+            area,
+            zoom: pane.camera.zoom,
+        }
     }
 
     /// Returns the screen position of a graph cell, if it is visible.
@@ -136,7 +142,7 @@ pub fn draw(
     lines(index, drawing, selected, &window, theme, buffer);
     for (at, node) in drawing.nodes.iter().enumerate() {
         if node.y < window.bottom() && node.y + node.height > window.top {
-            draw_node(pane, app, index, at, *node, &window, theme, buffer);
+            draw_node(app, index, at, *node, &window, theme, buffer);
         }
     }
     let Some(node) = selected.and_then(|at| drawing.nodes.get(at)) else {
@@ -230,7 +236,6 @@ fn critical_cells(index: &Index, drawing: &Drawing) -> BTreeMap<(usize, usize), 
 }
 
 fn draw_node(
-    pane: &BoardPane,
     app: &App,
     index: &Index,
     at: usize,
@@ -254,7 +259,7 @@ fn draw_node(
         Some(_) => theme.heading,
         None => style,
     };
-    if pane.camera.zoom == Zoom::Numbers {
+    if window.zoom == Zoom::Numbers {
         let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
         window.write((x, node.y), &label.number, number, buffer);
         return;

@@ -125,7 +125,7 @@ impl BoardPane {
 
     /// Returns the graph, laid out for `room` if possible, or `None` if it is too large to draw.
     fn drawing(&self, app: &App, room: Rect) -> Option<Arc<Drawing>> {
-        let keeps = DrawingKey {
+        let key = DrawingKey {
             columns: room.width,
             rows: room.height,
             zoom: self.camera.zoom,

@@ -131,9 +131,8 @@ impl BoardPane {
             zoom: self.camera.zoom,
             owners: owners(app),
         };
-        let key = (app.model.memo.version(), keeps);
-        let make = || drawn(app, keeps).map(Arc::new);
-        self.drawing.get(key, make)
+        let make = || drawn(app, key).map(Arc::new);
+        self.drawing.get((app.model.memo.version(), key), make)
     }
 
     /// The selected row and task. Falls back to the first row if nothing is selected or the task left the list.
@@ -153,9 +152,9 @@ impl BoardPane {
     }
 }
 
-fn drawn(model: &CrewModel, keeps: DrawingKey) -> Option<Drawing> {
-    let DrawingKey { zoom, owners, .. } = keeps;
-    let columns = usize::from(keeps.columns);
+fn drawn(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
+    let DrawingKey { zoom, owners, .. } = key;
+    let columns = usize::from(key.columns);
     let natural = |task| match zoom {
         Zoom::Cards | Zoom::Lines => label(task).width(owners),
         Zoom::Numbers => label(task).mark_width(),
@@ -169,7 +168,7 @@ fn drawn(model: &CrewModel, keeps: DrawingKey) -> Option<Drawing> {
     };
     let low = graph::draw(&wanted)?;
     let is_whole = |(at, width): (usize, &usize)| low.nodes[at].width >= *width;
-    let height = usize::from(keeps.rows);
+    let height = usize::from(key.rows);
     if zoom != Zoom::Cards || low.height >= height || wanted.widths.iter().enumerate().all(is_whole)
     {
         return Some(low);

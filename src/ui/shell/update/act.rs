@@ -16,19 +16,20 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::{compose, find, first, movement, popups, replay, screen, todo};
 use crate::ui::shell::{layout, peek};
 
-/// Runs `action`.
+/// Runs `action`. Returns `false` if nothing handles it.
 #[allow(clippy::too_many_lines)] // every action, once
-pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
+pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     state.pass_pane_requests();
     let refused = state.role.refuses(action);
     let refused = refused.or_else(|| first::refuses(state, action));
     if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
         state.say(NoticeLevel::Info, why);
-        return;
+        return true;
     }
     let next = state.with_popup(|popup, app| popup.act(app, action, out));
     if next != Next::Pass {
-        return follow(state, next, out);
+        follow(state, next, out);
+        return true;
     }
     match action {
         Action::Help => {
@@ -133,24 +134,41 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         | Action::NextField
         | Action::PrevField
         | Action::MergeAll => {}
-        _ => in_its_pane(state, action, out),
+        _ => return act_in_pane(state, action, out),
     }
+    true
 }
 
-/// Runs an action that only one pane has.
-fn in_its_pane(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
+/// Runs an action that only one pane has. Returns `false` if no pane has it.
+fn act_in_pane(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     let layout = layout::layout(state, state.size);
-    for pane in Pane::ALL {
+    Pane::ALL.into_iter().any(|pane| {
         let feature = state.panes.get_mut(pane);
-        if feature.act(&mut state.app, layout.pane(pane), action, out) {
-            break;
-        }
-    }
+        feature.act(&mut state.app, layout.pane(pane), action, out)
+    })
 }
 
 /// Runs the action that a popup asked for.
 pub fn follow(state: &mut UiState, next: Next, out: &mut Vec<Effect>) {
     if let Some(action) = next.action() {
         act(state, action, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::fixture::busy;
+    use crate::ui::keymap::{SLASH, TABLE};
+
+    #[test]
+    fn every_action_is_handled() {
+        let bound = TABLE.iter().map(|binding| binding.action);
+        let typed = SLASH.iter().map(|(_, action, _)| *action);
+        for action in bound.chain(typed) {
+            let mut state = busy(160, 45);
+            let is_handled = act(&mut state, action, &mut Vec::new());
+            assert!(is_handled, "nothing handles {action:?}");
+        }
     }
 }

@@ -150,7 +150,9 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
             navigation::focus(state, pane);
         }
         Hit::Tab(pane) | Hit::Pane(pane) => navigation::focus(state, pane),
-        Hit::Button(action) => act(state, action, out),
+        Hit::Button(action) => {
+            act(state, action, out);
+        }
         Hit::In(pane, action) => {
             navigation::focus(state, pane);
             act(state, action, out);

@@ -1,4 +1,4 @@
-//! The user's choices for the screen ( keys, layout), which outlive the crew's events.
+//! The user's choices for the screen (keys, layout), which stay when the crew's state is reset.
 
 use std::sync::Arc;
 

@@ -19,11 +19,13 @@ pub struct Drafts {
     others: Vec<(Name, Draft)>,
     /// The question that the draft in the composer answers; `None` if it is a message.
     pub answers_question: Option<RequestId>,
-    /// When the user was last warned that Enter now does something else with the draft.
+    /// When the effect of Enter on the draft last changed: from message to answer or back, or because the text of a failed
+    /// delivery was restored. Enter sends nothing until [`SETTLE`](crate::ui::SETTLE) later, so that a double press does
+    /// not send it.
     pub warned_at: Option<Timestamp>,
     /// Answers and comments in delivery, oldest first.
     sent: Vec<SentText>,
-    /// The request whose comment is open in `$EDITOR`, and the agent that asks.
+    /// The request whose comment is open in `$EDITOR`, and the agent that sent the request.
     pub in_editor: Option<(RequestId, Name)>,
 }
 
@@ -36,9 +38,9 @@ struct Draft {
 /// A comment or answer sent with a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentText {
-    /// The request that it decides.
+    /// The decided request.
     pub request: RequestId,
-    /// The agent that asks.
+    /// The agent that sent the request.
     pub to: Name,
     pub text: String,
 }

@@ -50,7 +50,7 @@ use crate::ui::text::age;
 /// The time within which a second `Ctrl+c` quits.
 pub const QUIT_WINDOW: Duration = Duration::from_secs(2);
 
-/// The state of the screen that several panes and popups share, and what the crew has reported.
+/// The state that several panes and popups share, and what the crew has reported.
 #[derive(Debug)]
 pub struct App {
     pub(in crate::ui) model: CrewModel,
@@ -58,14 +58,14 @@ pub struct App {
     pub(in crate::ui) onboarding: Onboarding,
     pub(in crate::ui) focus: Focus,
     pub(in crate::ui) shown: Name,
-    /// What the panes are asked to do. The shell passes it on after each step.
+    /// Queued requests to the panes. The shell delivers them before each action and at the end of each update.
     pub(in crate::ui) pane_requests: Vec<PaneRequest>,
     pub(in crate::ui) arrangement: PaneArrangement,
     pub(in crate::ui) popups: PopupStack,
     pub(in crate::ui) input: UserInput,
     pub(in crate::ui) prefs: Preferences,
     pub(in crate::ui) keys: KeyState,
-    /// The replay, if this is no running crew.
+    /// The replay, if a recording is shown instead of a running crew.
     pub(in crate::ui) replay: Option<Box<Player>>,
     pub(in crate::ui) now: Timestamp,
     pub(crate) size: Rect,
@@ -76,9 +76,9 @@ pub struct App {
 /// The layout of the panes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaneArrangement {
-    /// The pane that has the whole screen.
+    /// The pane shown full screen, if any.
     pub zoom: Option<Pane>,
-    /// The pane shown where several share one place.
+    /// The selected tab: the pane shown in an area that several panes share.
     pub tab: Pane,
     /// The layout and the sizes that the user chose.
     pub screen: ScreenSettings,
@@ -95,14 +95,14 @@ pub struct Preferences {
     pub theme: ThemeChoice,
     /// The user's own themes.
     pub own_themes: Vec<Arc<CustomTheme>>,
-    /// The time zone of times of day.
+    /// The time zone in which times of day are shown.
     pub zone: TimeZone,
 }
 
-/// What earlier keys left behind for the next one.
+/// State that earlier keys leave for the next key.
 #[derive(Debug, Clone, Default)]
 pub struct KeyState {
-    /// The first key of a pair.
+    /// The first key of a two-key sequence such as `ctrl+x e`, until the second key is pressed.
     pub prefix: Option<String>,
     /// When `Ctrl+c` offered to quit.
     pub quit_armed: Option<Timestamp>,
@@ -110,11 +110,12 @@ pub struct KeyState {
     pub interrupted: Option<Name>,
     /// Keeps keys from acting on something that the user has not seen yet.
     pub guard: KeyGuard,
-    /// Whether the last key left the composer: the pane that has the focus was not chosen by name.
+    /// Whether the last key left the composer, so that the user did not choose the focused pane. The key of that pane
+    /// then focuses it instead of showing it full screen.
     pub left_composer: bool,
     /// The focus, the zoomed pane and the tab before the todo list was opened.
     pub before_todo: Option<(Focus, Option<Pane>, Pane)>,
-    /// The focus before it went to Needs you; it goes back when no request is open.
+    /// The focus before it moved to Needs you. It moves back when no request is open.
     pub before_needs: Option<Focus>,
 }
 
@@ -249,5 +250,5 @@ impl CrewModel {
     }
 }
 
-/// Shown when a key would change something.
+/// The status message for a key that would change something during a replay.
 pub const UNCHANGED: &str = "This is a replay: nothing can be changed.";

@@ -23,7 +23,7 @@ const PROMPT_MAX: usize = 256 * 1024;
 /// The content of an onboarding page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstPage {
-    /// The severity.
+    /// The severity. A page replaces an earlier one with the same severity.
     pub weight: Weight,
     /// The cause, in one sentence.
     pub what: String,
@@ -49,26 +49,25 @@ pub enum Weight {
 /// An action that the page offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// The action; its key is shown.
+    /// The action. The page shows its key.
     pub action: Action,
-    /// The label.
+    /// The label next to the key.
     pub words: String,
 }
 
 impl Offer {
-    /// Creates an offer.
     pub fn new(action: Action, words: impl Into<String>) -> Offer {
         let words = words.into();
         Offer { action, words }
     }
 }
 
-/// The state of onboarding.
+/// The current onboarding pages, and the lead's last prompt, which is restored if the model fails to answer it.
 #[derive(Debug, Default)]
 pub struct Onboarding {
     /// The pages, at most one of each severity, most severe first.
     pages: Vec<FirstPage>,
-    /// The last prompt to the lead, until it answers for the first time.
+    /// The last prompt to the lead; empty once the lead has answered for the first time.
     asked: String,
     /// The address that the API key is sent to, if it is not the vendor's.
     key_address: Option<String>,
@@ -119,7 +118,7 @@ impl App {
         }
     }
 
-    /// Records that the API key is sent to `address`, which is not the vendor's; shown from now on.
+    /// Shows from now on that the API key is sent to `address` instead of the vendor's address.
     pub fn set_key_address(&mut self, address: &str) {
         self.onboarding.key_address = Some(clip(&one_line(address), WORDS_MAX));
         self.dirty = true;
@@ -146,7 +145,8 @@ impl App {
         self.input.composer.set(text);
     }
 
-    /// Returns the page, if it applies: the lead's conversation is empty, or no crew is running. Never in a replay.
+    /// Returns the most severe page. It applies only while the lead's conversation is empty or no crew is running; else,
+    /// and always in a replay, returns `None`.
     pub fn first_page(&self) -> Option<&FirstPage> {
         let page = self.onboarding.pages.first()?;
         let counts = page.weight == Weight::Missing || !has_spoken(self);
@@ -173,7 +173,7 @@ impl App {
         }
     }
 
-    /// Keeps a prompt to the lead until the lead answers for the first time.
+    /// Stores a prompt to the lead until the lead answers for the first time. See [`App::unanswered`].
     pub(in crate::ui) fn asked(&mut self, agent: &Name, text: &str) {
         if agent.is_lead() && !has_answered(self) && text.len() <= PROMPT_MAX {
             self.onboarding.asked = text.to_string();
@@ -277,7 +277,8 @@ pub fn keys_line(app: &App) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the page as one line above the hints, for when the conversation is shown instead of the page.
+/// Returns a one-line form of the page, at most `columns` wide if possible. It is shown above the hints while the
+/// conversation is not empty and therefore hides the page.
 pub fn line(app: &App, columns: usize) -> Option<String> {
     let page = app.first_page().filter(|_| has_spoken(app))?;
     let keys = keys_line(app);

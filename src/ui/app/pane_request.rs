@@ -1,9 +1,9 @@
-//! What popups and the shared state ask of the panes, which they do not know.
+//! Requests to the panes from popups and the shared state, which must not depend on the panes.
 
 use crate::domain::ids::{RequestId, TaskId};
 use crate::ui::app::App;
 
-/// Something that a pane is asked to do.
+/// A request to all panes. A pane ignores the requests that do not concern it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaneRequest {
     /// Select a task.
@@ -20,7 +20,7 @@ pub enum PaneRequest {
 }
 
 impl App {
-    /// Asks the panes to do something. It happens at the end of the current step at the latest.
+    /// Queues a request to the panes. They get it before the current update ends.
     pub(in crate::ui) fn ask_panes(&mut self, request: PaneRequest) {
         self.pane_requests.push(request);
     }

@@ -1,4 +1,4 @@
-//! Popups: what the screen asks of each, and the stack of the open ones. Each popup is in its own folder of `popups`.
+//! The trait that every popup implements, and opening and closing popups. The popups are in the folder `popups`.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -26,10 +26,10 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// A popup over the panes, with its state. Only the topmost popup is drawn and receives input.
 ///
-/// A popup changes itself and the state that all share; it knows no pane. What it wants beyond that it returns as
-/// [`Next`] or as an effect. Inside [`App::with_popup`] it must not remove popups from the stack itself.
+/// A popup changes only its own state and the shared [`App`]; it does not depend on panes. To do anything else, it
+/// returns a [`Next`] or an effect. Inside [`App::with_popup`], a popup must not remove popups from the stack.
 pub trait Popup: Any + Debug {
-    /// Returns the key context.
+    /// Returns the context whose key bindings apply while the popup is open.
     fn context(&self) -> Context;
 
     /// Draws the popup. Returns the position of the text cursor, if there is one.
@@ -39,10 +39,10 @@ pub trait Popup: Any + Debug {
     /// Returns the mouse targets of the popup.
     fn targets(&self, app: &App) -> Targets;
 
-    /// Returns the tour's description: what it shows. Its keys are in the hint line.
+    /// Returns the tip of the tour line about the popup. It says what the popup shows; the keys are in the hint line.
     fn tip(&self, app: &App) -> String;
 
-    /// Runs an action.
+    /// Runs an action, if the popup handles it; else returns [`Next::Pass`].
     fn act(&mut self, _app: &mut App, _action: Action, _out: &mut Vec<Effect>) -> Next {
         Next::Pass
     }
@@ -70,10 +70,10 @@ pub trait Popup: Any + Debug {
         false
     }
 
-    /// Called before the user closes it.
+    /// Called before the user closes the popup.
     fn closing(&mut self, _app: &mut App) {}
 
-    /// Returns the contexts that precede [`Popup::context`].
+    /// Returns the contexts in which keys are looked up before [`Popup::context`].
     fn more_contexts(&self) -> &'static [Context] {
         &[]
     }
@@ -88,12 +88,12 @@ pub trait Popup: Any + Debug {
         false
     }
 
-    /// Whether it has text of the user that must not be lost.
+    /// Whether the popup holds text of the user that must not be lost.
     fn holds_text(&self) -> bool {
         false
     }
 
-    /// Returns the request that it is about. It is closed together with the request.
+    /// Returns the request that the popup is about. When the request closes, the popup closes too.
     fn request(&self) -> Option<&RequestId> {
         None
     }
@@ -123,17 +123,18 @@ pub trait Popup: Any + Debug {
         Copied::Below
     }
 
-    /// Returns the ages that it shows now or later.
+    /// Returns the ages, such as `5m`, that the popup shows now or later. The screen is redrawn when one of them changes.
     fn ages(&self, _app: &App) -> Vec<ShownAge> {
         Vec::new()
     }
 
-    /// Whether it shows a time that changes every second.
+    /// Whether the popup shows a time that changes every second.
     fn counts_seconds(&self, _app: &App) -> bool {
         false
     }
 
-    /// Returns why it no longer applies after a change of the board or its branches. It is then closed.
+    /// Returns why the popup no longer applies after a change of the board or its branches, or `None` if it still does.
+    /// An outdated popup is closed.
     fn outdated(&self, _app: &App) -> Option<String> {
         None
     }
@@ -163,7 +164,7 @@ pub trait Popup: Any + Debug {
     fn text_changed(&mut self, _app: &App) {}
 }
 
-/// What happens after a popup handled an input.
+/// What happens after a popup was offered an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Next {
@@ -191,7 +192,7 @@ impl Next {
     }
 }
 
-/// A text input.
+/// The text input of a popup or the composer that receives typed text.
 #[derive(Debug)]
 pub enum TextInput<'a> {
     /// A single line: a search or a filter.
@@ -283,8 +284,8 @@ pub fn open_once<P: Popup>(app: &mut App, popup: P) {
 }
 
 impl App {
-    /// Lets the topmost popup handle an input, and closes what it wants closed. Returns [`Next::Pass`] if no popup is
-    /// open.
+    /// Lets the topmost popup handle an input, and closes popups as the returned [`Next`] says. Returns [`Next::Pass`] if
+    /// no popup is open.
     pub fn with_popup(&mut self, handle: impl FnOnce(&mut dyn Popup, &mut App) -> Next) -> Next {
         let Some((at, mut popup)) = self.popups.lend() else {
             return Next::Pass;
@@ -298,7 +299,7 @@ impl App {
         next
     }
 
-    /// Closes the topmost popup for the user. Returns whether there was one.
+    /// Closes the topmost popup, which can save its text first. Returns whether there was one.
     pub fn close_popup(&mut self) -> bool {
         let next = self.with_popup(|popup, app| {
             popup.closing(app);
@@ -307,7 +308,7 @@ impl App {
         next != Next::Pass
     }
 
-    /// Returns whether a popup has text of the user that must not be lost.
+    /// Returns whether any open popup holds text of the user that must not be lost.
     pub(in crate::ui) fn is_commenting(&self) -> bool {
         self.popups.iter().any(Popup::holds_text)
     }

@@ -1,4 +1,4 @@
-//! The stack of open popups, and what closed popups leave for the next one of their kind.
+//! The stack of open popups, and state that outlives a popup.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -14,7 +14,7 @@ use crate::ui::theme::Theme;
 /// Maximum number of stacked popups.
 pub const POPUPS_MAX: usize = 4;
 
-/// What a popup leaves for the next one of its kind.
+/// State that outlives a popup, such as a draft, for the next popup of the same type.
 pub trait PopupMemory: Any + Debug {
     /// Called when the crew will not answer the commands sent so far.
     fn answers_will_not_come(&mut self);
@@ -24,7 +24,7 @@ pub trait PopupMemory: Any + Debug {
 #[derive(Debug, Default)]
 pub struct PopupStack {
     open: Vec<Box<dyn Popup>>,
-    /// One value per type.
+    /// State that outlives popups, one value per type.
     kept: Vec<Box<dyn PopupMemory>>,
 }
 
@@ -74,7 +74,7 @@ impl PopupStack {
         }
     }
 
-    /// Removes the topmost popup. [`App::close_popup`] also lets it keep its text.
+    /// Removes the topmost popup. [`App::close_popup`] also lets the popup save its text first.
     pub fn pop(&mut self) {
         self.open.pop();
     }
@@ -108,14 +108,14 @@ impl PopupStack {
         }
     }
 
-    /// Tells every kept state that the crew will not answer.
+    /// Calls [`PopupMemory::answers_will_not_come`] on all state that outlives popups.
     pub fn answers_will_not_come(&mut self) {
         for kept in &mut self.kept {
             kept.answers_will_not_come();
         }
     }
 
-    /// Changes the state of type `T` that outlives the popups. It starts as the default.
+    /// Calls `change` with the state of type `T` that outlives the popups, and creates it as the default if needed.
     pub fn with_kept<T: PopupMemory + Default, R>(
         &mut self,
         change: impl FnOnce(&mut T) -> R,
@@ -131,7 +131,7 @@ impl PopupStack {
     }
 }
 
-/// Stands for a popup that is handling an input.
+/// Replaces a popup in the stack while the popup handles an input.
 #[derive(Debug)]
 pub(super) struct Placeholder;
 

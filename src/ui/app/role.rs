@@ -40,7 +40,8 @@ impl SessionRole {
         }
     }
 
-    /// Returns why `action` needs the process that runs the crew; `None` if it is available here.
+    /// Returns the message that refuses `action`, because only the process that runs the crew can do it; `None` if the
+    /// action is available here.
     pub(in crate::ui) fn refuses(self, action: Action) -> Option<String> {
         let is_the_crews = matches!(
             action,
@@ -99,7 +100,8 @@ impl SessionRole {
         fits.or(texts.last()).cloned()
     }
 
-    /// Returns the suffix of the quit confirmation; `None` if quitting ends the crew.
+    /// Returns the text, possibly empty, that follows the quit prompt when quitting only leaves the crew; `None` if
+    /// quitting ends the crew.
     pub(in crate::ui) fn leaves(self) -> Option<&'static str> {
         match self {
             SessionRole::Crew
@@ -143,10 +145,9 @@ impl App {
         }
     }
 
-    /// Sets the role.
-    pub fn set_role(&mut self, seat: SessionRole) {
-        self.dirty |= self.role != seat;
-        self.role = seat;
+    pub fn set_role(&mut self, role: SessionRole) {
+        self.dirty |= self.role != role;
+        self.role = role;
     }
 
     /// Removes the takeover message after the user's first action.
@@ -156,8 +157,8 @@ impl App {
         }
     }
 
-    /// Resets everything that events have reported, and keeps what the user wrote or chose. Every new field must be
-    /// assigned to one of the two groups here.
+    /// Resets everything that events have reported, and keeps what the user wrote or chose. For every new field of
+    /// [`App`], decide here whether it is reset or kept.
     pub fn forget_crew(&mut self) {
         let mut event_log = std::mem::take(&mut self.model.event_log);
         event_log.forget_crew();

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use crate::protocol::{Command, CommandId, CommandIds, SentCommand};
 
-/// Maximum number of commands kept: more than the crew queues and runs at once, so every rejected command is found. The
-/// rejection of an older one would show its reason and restore nothing.
+/// Maximum number of commands kept. The crew queues and runs fewer at once, so every rejected command is still found.
+/// If an older one were rejected, the reason would be shown, but its text could not be restored.
 const COMMANDS_MAX: usize = 300;
 
-/// The last [`COMMANDS_MAX`] commands, oldest first. Success is not reported by id, so accepted ones stay until newer
-/// ones displace them.
+/// The last [`COMMANDS_MAX`] commands, oldest first. The crew does not report accepted commands by id, so they stay
+/// until newer ones displace them.
 #[derive(Debug, Default)]
 pub struct SentCommands {
     ids: CommandIds,
@@ -17,7 +17,7 @@ pub struct SentCommands {
 }
 
 impl SentCommands {
-    /// Gives a command its id and keeps a copy.
+    /// Assigns an id to a command and keeps a copy of it.
     pub fn assign_id(&mut self, command: Command) -> SentCommand {
         let sent = self.ids.assign(command);
         self.commands.push_back(sent.clone());

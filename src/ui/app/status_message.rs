@@ -29,7 +29,7 @@ pub struct StatusMessage {
     pub until: Timestamp,
     /// The related request.
     pub request: Option<RequestId>,
-    /// The pane that has nothing to preview. The message is removed once it has.
+    /// Set if the message says that this pane has nothing to preview. The message is removed once the pane has something.
     pub nothing_in: Option<Pane>,
     holds: Holds,
 }
@@ -46,7 +46,7 @@ impl fmt::Debug for Holds {
 }
 
 impl StatusMessage {
-    /// Returns whether it was shown long enough that the next key may remove it.
+    /// Returns whether the message was shown long enough that the next key may remove it.
     pub fn is_read(&self, now: Timestamp) -> bool {
         let least = match self.level {
             NoticeLevel::Info => FLASH_LEAST,

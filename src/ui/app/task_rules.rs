@@ -59,7 +59,8 @@ pub fn why_not(app: &App, task: &Task, action: TaskAction) -> Option<String> {
     Some(app.prefs.keymap.expand_keys(&words(task, &error)))
 }
 
-/// Returns why a confirmation of `action` no longer applies to the task that `from` owned when it was opened.
+/// Returns why a dialog that asks to confirm `action` no longer applies, or `None` if it still does. `from` is the owner
+/// that the task had when the dialog was opened.
 pub fn outdated(app: &App, id: TaskId, action: TaskAction, from: Option<&Name>) -> Option<String> {
     let Some(task) = app.model.board.get(id) else {
         return Some(format!("{id} is no longer on the board."));
@@ -95,7 +96,8 @@ pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
     ))
 }
 
-/// Describes a refusal for the dashboard, with the keys that help.
+/// Returns the message for a refused action. The keys that help are placeholders such as `{board.release}`, which
+/// `KeyMap::expand_keys` replaces.
 fn words(task: &Task, error: &GraphError) -> String {
     let id = task.id;
     if let GraphError::Completed(_) = error {

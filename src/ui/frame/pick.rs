@@ -1,6 +1,6 @@
-//! The rows of a list to choose from.
+//! The rows of a picker.
 
-/// A row of a list to choose from.
+/// A row of a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PickerRow<T> {
     pub words: String,
@@ -8,7 +8,7 @@ pub struct PickerRow<T> {
     pub marked: Vec<usize>,
     /// The text at the right: a key, or a mark of the current choice.
     pub aside: String,
-    /// What it chooses.
+    /// The value that is chosen with this row.
     pub item: T,
 }
 

@@ -20,7 +20,7 @@ use crate::ui::keymap::pane::Pane;
 pub enum Context {
     /// Always, including text input.
     Everywhere,
-    /// On the first page, which shows setup problems.
+    /// On the onboarding page, which shows setup problems.
     FirstRun,
     Composer,
     /// While the completion list of the composer is open.

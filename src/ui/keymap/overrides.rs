@@ -98,7 +98,7 @@ impl Context {
         }
     }
 
-    /// Returns whether keys are typed as text there.
+    /// Returns whether this is the context of a text input, in which unbound keys type text.
     pub fn takes_text(self) -> bool {
         matches!(
             self,
@@ -112,7 +112,8 @@ impl Context {
         )
     }
 
-    /// Returns whether a key without ctrl or alt types text in this context.
+    /// Returns whether a key that types text, such as `a`, must not be bound in this context, because a text input may
+    /// have the focus.
     fn is_writing(self) -> bool {
         matches!(
             self,

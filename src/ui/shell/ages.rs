@@ -9,7 +9,7 @@ use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::aging::ShownAge;
 
-/// Returns the ages that may be on the screen.
+/// Returns the ages that the screen may show now.
 fn shown(state: &UiState) -> Vec<ShownAge> {
     let under_way = model_board::under_way(state);
     let mut all: Vec<ShownAge> = under_way.iter().copied().map(ShownAge::at_once).collect();
@@ -26,13 +26,13 @@ fn shown(state: &UiState) -> Vec<ShownAge> {
     all
 }
 
-/// Returns the time until the next age changes; `None` if there are no ages.
+/// Returns the time until the text of the next age changes; `None` if the screen shows no ages.
 pub(in crate::ui) fn last_for(state: &UiState) -> Option<Duration> {
     let left = |age: &ShownAge| age.lasts(state.now);
     shown(state).iter().map(left).min()
 }
 
-/// Returns whether any age had a different text at `before`.
+/// Returns whether the text of any age has changed since `before`.
 pub(in crate::ui) fn read_otherwise(state: &UiState, before: Timestamp) -> bool {
     let is_other = |age: &ShownAge| age.reads(before) != age.reads(state.now);
     shown(state).iter().any(is_other)

@@ -16,12 +16,11 @@ use crate::ui::panes::Panes;
 use crate::ui::panes::feature::PaneFeature;
 use crate::ui::shell::peek::Peek;
 
-/// The state of the UI.
 #[derive(Debug)]
 pub struct UiState {
     pub(in crate::ui) app: App,
     pub(in crate::ui) panes: Panes,
-    /// What the mouse drags, and its last click.
+    /// What the mouse is dragging, and the target of its last click.
     pub(in crate::ui) pointer: Pointer,
     /// Whether the user has hidden the tour line.
     pub(in crate::ui) is_tour_dismissed: bool,
@@ -61,7 +60,7 @@ impl UiState {
         self.panes.get(self.focus.pane())
     }
 
-    /// Passes on what the panes were asked to do.
+    /// Delivers the queued pane requests to all panes.
     pub(in crate::ui) fn pass_pane_requests(&mut self) {
         for request in std::mem::take(&mut self.app.pane_requests) {
             for pane in Pane::ALL {
@@ -70,7 +69,8 @@ impl UiState {
         }
     }
 
-    /// Ends everything that belonged to an earlier crewdeck process: no agent runs and no request is open.
+    /// Handles the end of the crewdeck process that sent the events so far: no agent or job runs any more, and no request
+    /// is open.
     pub fn end_of_session(&mut self, now: Timestamp) {
         self.now = now;
         self.model.agents.end_of_session();
@@ -90,8 +90,8 @@ impl UiState {
     }
 
     /// Sets the kinds of events that notify the user.
-    pub fn call_for(&mut self, matters: &[NotifyKind]) {
-        self.attention.set_kinds(matters);
+    pub fn call_for(&mut self, kinds: &[NotifyKind]) {
+        self.attention.set_kinds(kinds);
     }
 }
 
@@ -104,7 +104,7 @@ impl UiState {
         self.dirty = true;
     }
 
-    /// Handles the end of the process that ran the crew: its agents stop; the user's focus stays.
+    /// Like [`UiState::end_of_session`], but keeps the focus unless it is in Needs you. For a viewer, whose user continues.
     pub fn end_crew(&mut self, now: Timestamp) {
         let focus = self.focus;
         self.end_of_session(now);

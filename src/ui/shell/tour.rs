@@ -15,11 +15,11 @@ use crate::ui::model::board::{branches, index};
 use crate::ui::shell::state::UiState;
 use crate::ui::text::width;
 
-/// The provider of the demo.
+/// The name of the provider that marks a demo session.
 const DEMO: &str = "demo";
 /// Maximum length of an agent's name in the tour line, in characters.
 const NAME_MAX: usize = 16;
-/// Columns reserved for the mark before the line and the hint after it, without the key of the hint.
+/// Number of columns reserved for the mark before the line and the hint after it, without the key of the hint.
 const MARGIN: usize = 11;
 /// The number of completed tasks after which the tour points to the board.
 const SOME_DONE: usize = 2;
@@ -86,7 +86,7 @@ fn is_live(model: &CrewModel, agent: &Name) -> bool {
     model.activity(agent) != Activity::Gone
 }
 
-/// Returns the columns that are available for the line, between the mark and the hint that hides it.
+/// Returns the number of columns for the text of the line, between the mark and the hint that hides the line.
 fn room(app: &App) -> usize {
     usize::from(app.size.width).saturating_sub(width(&dismissed_by(&app.prefs)) + MARGIN)
 }
@@ -125,7 +125,7 @@ fn waiting(app: &App, request: &Request) -> String {
     format!("{what}: {}, then {yes}", app.waiting_key())
 }
 
-/// Returns the tip for the current progress of the work.
+/// Returns the tip that fits the progress of the demo: planning, first tasks, later tasks or the end.
 fn stage(app: &App) -> String {
     let context = match app.focus {
         Focus::Composer => Context::Composer,

@@ -9,8 +9,9 @@ use crate::domain::text::{bytes_cut, is_hidden};
 const LINES_MIN: usize = 3;
 /// Minimum number of consecutive spaces that are replaced by a note.
 const BLANKS_MIN: usize = 24;
-/// Maximum length of a comment that is shown whole, and number of characters shown of a longer comment.
+/// Maximum length of a comment that is shown whole, in characters.
 const COMMENT_MAX: usize = 160;
+/// Number of characters that are shown of a longer comment.
 const COMMENT_SHOWN: usize = 80;
 
 /// Shell constructs after which a `#` that follows a blank does not always start a comment: here-documents,

@@ -21,11 +21,11 @@ pub struct Row {
 }
 
 impl Row {
-    /// Creates a decorative or blank row. `ink` is its [`Row::text_offset`].
-    pub fn decoration(spans: Vec<Span<'static>>, ink: usize) -> Row {
+    /// Creates a row without text, such as a frame or a blank row.
+    pub fn decoration(spans: Vec<Span<'static>>, text_offset: usize) -> Row {
         Row {
             spans,
-            text_offset: ink,
+            text_offset,
             margin: 0,
         }
     }
@@ -102,8 +102,8 @@ pub fn fit(text: &str, columns: usize) -> String {
 }
 
 /// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. No visible character is lost; blanks
-/// are dropped only at a [`Break::Words`] break and at the end of a line. `ink` is the number of visible characters
-/// before the text ([`Row::text_offset`]) and is advanced past it.
+/// are dropped only at a [`Break::Words`] break and at the end of a line. `text_offset` is the number of visible
+/// characters before `spans`, as in [`Row::text_offset`]; the number of those in `spans` is added to it.
 ///
 /// The margin is omitted if it leaves fewer than two columns for text.
 pub fn wrap(
@@ -111,9 +111,9 @@ pub fn wrap(
     columns: usize,
     margin: &Margin,
     how: Break,
-    ink: &mut usize,
+    text_offset: &mut usize,
 ) -> Vec<Row> {
-    let mut writer = RowWriter::new(columns, margin, how, *ink);
+    let mut writer = RowWriter::new(columns, margin, how, *text_offset);
     for span in spans {
         for (at, part) in span.content.split('\n').enumerate() {
             if at > 0 {
@@ -125,7 +125,7 @@ pub fn wrap(
         }
     }
     let rows = writer.finish();
-    *ink = writer.ink;
+    *text_offset = writer.ink;
     rows
 }
 

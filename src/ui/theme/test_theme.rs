@@ -63,7 +63,6 @@ fn style_of(name: &str) -> Style {
     }
 }
 
-/// Returns the theme.
 pub fn theme() -> Theme {
     macro_rules! unique_styles {
         ($($field:ident),*) => { Theme { $($field: style_of(stringify!($field))),* } };

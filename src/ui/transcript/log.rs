@@ -32,8 +32,9 @@ pub struct CellLog {
     version: u64,
     /// The number of the selected cell.
     pub selected: Option<u64>,
-    /// The search pattern. The next field, `found`, is the number of its matches in all cells.
+    /// The search pattern, if a search is active.
     needle: Option<Needle>,
+    /// Number of matches of the search pattern in all cells.
     found: usize,
 }
 

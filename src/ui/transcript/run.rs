@@ -22,7 +22,8 @@ const LEFT_RUNNING: &[&str] = &[
 /// Maximum length of the stored output of a finished call, and of its diff, in bytes. Longer texts are cut in the
 /// middle.
 const OUTPUT_MAX: usize = 256 * 1024;
-/// Number of bytes at the end of a running call's output that are always stored. At most twice as many are stored.
+/// Minimum number of bytes that are kept from the end of a running call's output. The stored output is cut to this
+/// length when it is longer than twice as many.
 const LIVE_MAX: usize = 16 * 1024;
 /// Maximum length of the stored input, in bytes. Longer values are cut.
 const INPUT_MAX: usize = 16 * 1024;
@@ -37,7 +38,7 @@ pub enum Progress {
     Done,
     /// The call returned an error.
     Failed,
-    /// The turn ended before the call.
+    /// The turn ended before the call returned a result.
     Abandoned,
 }
 

@@ -28,7 +28,8 @@ impl Viewport {
     }
 }
 
-/// Number of scrollbar units per cell. The scrollbar counts fractions of cells.
+/// Number of scrollbar units per cell. The scrollbar counts fractions of cells, because the height in rows of cells that
+/// were never visible is unknown.
 const PARTS: usize = 1000;
 
 /// The scroll position of a transcript.

@@ -47,7 +47,7 @@ impl Search {
         self.words.text()
     }
 
-    /// Returns whether the search text is being typed or is complete.
+    /// Returns whether the search text is still being typed.
     pub fn is_typing(&self) -> bool {
         self.is_typing
     }

@@ -45,7 +45,6 @@ pub const TOOL_DISPLAYS: &[(&str, OutputKind, Grouping)] = &[
     ("todo", OutputKind::RepeatsInput, Grouping::Grouped),
 ];
 
-/// Returns how calls of a tool are displayed.
 pub fn tool_display(tool: &str) -> ToolDisplay {
     let listed = TOOL_DISPLAYS.iter().find(|(name, ..)| *name == tool);
     let default = (OutputKind::Crewdeck, Grouping::Grouped);

@@ -43,7 +43,7 @@ pub struct Composer {
     history: VecDeque<String>,
     /// The index of the recalled message, counted from the newest, and the draft that the recalled message replaced.
     recalled: Option<(usize, String)>,
-    /// Column that vertical cursor movement returns to.
+    /// The column that vertical cursor movement returns to on longer rows; `None` after any other movement or edit.
     goal: Option<usize>,
     /// Line and character of the first visible row at the last cursor movement.
     top: (usize, usize),
@@ -69,7 +69,7 @@ impl Composer {
         self.recalled.is_some()
     }
 
-    /// Returns the text if it is one line without blanks.
+    /// Returns the text if it is a single word: one line without blanks.
     pub fn only_word(&self) -> Option<&str> {
         match self.area.lines() {
             [line] if !line.is_empty() && !line.contains(char::is_whitespace) => Some(line),

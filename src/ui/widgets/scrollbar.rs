@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-/// The size and the position of scrolled content. The unit is a row, or another one if counting all rows takes too
-/// long.
+/// The size and the position of scrolled content. All three numbers have the same unit: rows, or another unit where
+/// counting all rows would take too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScrollPosition {
     /// Length of the whole content.

@@ -1,4 +1,4 @@
-//! Layout of clickable lines:hints, tabs and the buttons of cards and dialogs. Pure.
+//! Layout of the clickable lines: key hints, tabs, and the hint that hides the tour line. Pure.
 //!
 //! Views draw these lines, and mouse handling finds its target with the same layout.
 
@@ -14,13 +14,13 @@ use crate::ui::shell::tour;
 use crate::ui::text::{fit, width, wrap};
 use crate::ui::widgets::placed::{Target, at_the_end, place};
 
-/// Columns for the mark before a status message and the spaces around it.
+/// Number of columns for the mark before a status message and the spaces around it.
 const MESSAGE_MARGIN: usize = 5;
-/// Minimum width of a truncated status message, in columns; a shorter one would be useless.
+/// Minimum width of a truncated status message before the hints, in columns. With less room, it is not shown there.
 const MESSAGE_LEAST: usize = 16;
 
-/// The status message into the text of the row above the hints, used only for a long message, and the text before
-/// the hints. Permanent hints and those of an open dialog keep their place.
+/// Splits the status message into the text of the row above the hints, which only a long message needs, and the text
+/// before the hints. The message leaves room for permanent hints and those of an open dialog.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(flash) = &state.status else {
         return (String::new(), String::new());
@@ -48,7 +48,7 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
     (above, fit(&rest, room))
 }
 
-/// Returns the columns that the status message takes before the hints.
+/// Returns the number of columns that the status message takes before the hints.
 fn message_room(state: &UiState, row: Rect) -> u16 {
     match message(state, row) {
         (_, before) if before.is_empty() => 0,
@@ -134,7 +134,8 @@ pub fn tab_line(
     )
 }
 
-/// Returns the hint that hides the tour line, at the end of that line, or `None` if there is no line or no room.
+/// Returns the hint with the key that hides the tour line, placed at the end of that line. Returns `None` if there is no
+/// tour line or no room for the hint.
 pub fn tour_away(state: &UiState, row: Rect) -> Option<Target<String>> {
     let line = tour::line(state)?;
     let key = tour::dismissed_by(&state.prefs);

@@ -20,13 +20,11 @@ use crate::ui::shell::state::UiState;
 /// An entry of the hint line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
-    /// The key.
+    /// The key, formatted for display.
     pub key: String,
-    /// The label.
+    /// The label, which says what the key does.
     pub words: String,
-    /// The action of the key.
     pub action: Action,
-    /// The priority.
     pub urgency: Urgency,
 }
 
@@ -37,7 +35,7 @@ pub enum Urgency {
     Usual,
     /// Highlighted and shown first: something waits for the user.
     Now,
-    /// Always shown: the key of the help.
+    /// Always shown, even if other hints must be left out: the key of the help.
     Always,
 }
 
@@ -96,7 +94,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
     out
 }
 
-/// Returns the key as shown. For scrolling the preview, the keys of both directions.
+/// Returns `key` formatted for display. For scrolling the preview, returns the keys of both directions: `PgUp PgDn`.
 fn both_ways(prefs: &Preferences, binding: &KeyBinding, key: &str) -> String {
     let shown = keys::shown(key);
     if binding.context != Context::Peek || binding.action != Action::Move(Scroll::PageDown) {
@@ -108,8 +106,8 @@ fn both_ways(prefs: &Preferences, binding: &KeyBinding, key: &str) -> String {
     format!("{up} {shown}")
 }
 
-/// Returns the sort key of a hint: first what waits for the user, then leaving a filter or search, and deciding a request
-/// in the preview, then the rest. On a narrow screen the rest may not fit.
+/// Returns the sort key of a hint: 0 for requests that wait for the user, 1 for ending a filter or search and for
+/// deciding the previewed request, 2 for all other hints, which may not fit on a narrow screen.
 fn place(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = app.popups.top::<Peek>().is_some();

@@ -68,7 +68,7 @@ pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
         .extend([(Pane::Board, board), (Pane::Team, team), (last, inbox)]);
 }
 
-/// Returns the lowest pane of a column: a pane without a place of its own while its tab is selected, else the inbox.
+/// Returns the lowest pane of a column: the pane of the selected tab if it has no area of its own, else the inbox.
 fn last_in_column(app: &App) -> Pane {
     let is_guest = |pane: &Pane| !matches!(pane, Pane::Board | Pane::Team | Pane::Todo);
     Some(app.arrangement.tab)
@@ -175,7 +175,8 @@ enum Todo {
     Elsewhere,
 }
 
-/// Lowest conversation in rows that has room for the todo list.
+/// Minimum height, in rows, of the area of conversation and todo list with [`Todo::WhereRoom`]. In a lower area, an
+/// unfocused list is hidden.
 const TALK_FROM: u16 = 15;
 
 fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {

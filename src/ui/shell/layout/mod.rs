@@ -1,4 +1,5 @@
-//! Computes where everything is on the screen, from its size and the user's layout. Views, mouse and page keys use it.
+//! Computes the areas of all parts of the screen from its size, the state and the user's layout. Used for drawing, mouse
+//! input and page keys.
 
 mod arrange;
 mod shares;

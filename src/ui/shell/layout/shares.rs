@@ -1,13 +1,13 @@
 //! Divides the rows of a column among its panes. Pure.
 //!
-//! Heights change only with the focus, with the layout and with a pane's first row ( the team pane's also in steps), so that
-//! nothing moves while the user reads.
+//! Heights change only with the focus, the layout and the first row of a pane, so that nothing moves while the user
+//! reads. Only the height of the team pane also grows in steps.
 
-/// Height of an empty pane with its frame.
+/// Height of an empty pane with its frame, in rows.
 pub const EMPTY: u16 = 4;
-/// Minimum height of a board with tasks.
+/// Minimum height of a board with tasks, in rows.
 const BOARD_MIN: u16 = 6;
-/// Minimum height of an inbox with messages.
+/// Minimum height of an inbox with messages, in rows.
 const INBOX_MIN: u16 = 6;
 /// The team pane grows in steps of this many rows.
 const STEP: u16 = 4;
@@ -15,13 +15,13 @@ const STEP: u16 = 4;
 /// The size of a pane's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
-    /// Rows of the whole content.
+    /// Number of rows of the whole content.
     pub rows: usize,
-    /// Whether it has the focus and may grow.
+    /// Whether the pane has the focus and may therefore grow.
     pub has_focus: bool,
 }
 
-/// The heights of board, team and inbox.
+/// The heights of the three panes of a column, in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows {
     pub board: u16,
@@ -73,7 +73,7 @@ pub fn strip(height: u16, members: usize) -> u16 {
     }
 }
 
-/// Adds the frame to a number of rows.
+/// Returns the height of a pane with `rows` rows of content and its frame.
 fn framed(rows: usize) -> u16 {
     u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2)
 }

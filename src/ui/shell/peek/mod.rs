@@ -23,17 +23,17 @@ use crate::ui::widgets::area;
 use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum columns beside the pane. With fewer, the preview takes the lower part of the pane.
+/// Minimum width of a preview outside its pane, in columns. Without that room, it takes the lower part of the pane.
 const BESIDE_MIN: u16 = 44;
-/// Maximum columns.
+/// Maximum width of a preview outside its pane, in columns.
 const WIDTH_MAX: u16 = 100;
-/// Minimum rows above or below the pane.
+/// Minimum height of a preview outside its pane, in rows.
 const ROWS_MIN: u16 = 12;
-/// Rows of the preview if the screen has them, even if the pane is lower.
+/// Height of a preview outside its pane, in rows, if there is room. Beside a higher pane, it is as high as the pane.
 const ROWS: u16 = 24;
-/// A pane with fewer visible rows than this is covered completely.
+/// If fewer rows than this of another pane would stay visible below the preview, the preview covers them too.
 const EDGE_ROWS: u16 = 3;
-/// Minimum rows, with border, of a pane that shares its area with the preview.
+/// Minimum height, with border, of a pane that shares its area with the preview, in rows.
 const LIST_MIN: u16 = 5;
 
 /// Returns the previewed pane.
@@ -128,13 +128,14 @@ fn selected_item(state: &UiState) -> Option<SelectedItem> {
     state.panes.get(of(state)?).selected_item(state)
 }
 
-/// The scroll position of the preview. It belongs to one item: another item starts at its beginning.
+/// The scroll position of the preview. It is valid for one item only: the preview of another item starts at its
+/// default position.
 #[derive(Debug, Clone, Default)]
 pub struct PreviewScroll {
     of: Option<SelectedItem>,
-    /// Lines scrolled off the top; `None` for the item's default start.
+    /// Number of lines scrolled off the top; `None` for the default position, [`Preview::begin`].
     first: Option<usize>,
-    /// The position in a conversation.
+    /// The scroll position in the conversation, if the item is an agent.
     place: ScrollAnchor,
 }
 
@@ -160,7 +161,7 @@ impl PreviewScroll {
         self.first.unwrap_or(peeked.begin).min(most)
     }
 
-    /// Returns the position in a conversation.
+    /// Returns the scroll position in the conversation of the previewed agent.
     pub fn place(&self) -> &ScrollAnchor {
         &self.place
     }
@@ -195,9 +196,9 @@ pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
 /// A scroll movement of the preview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScrollTo {
-    /// Relative.
+    /// Relative to the current position.
     By(Scroll),
-    /// Absolute: this many rows above, as the scrollbar counts.
+    /// To the position with this many lines above the visible ones; in a conversation, this many scrollbar units.
     To(usize),
 }
 

@@ -24,7 +24,7 @@ pub fn open(state: &mut UiState) {
     }
 }
 
-/// Page keys scroll the preview; line keys and the ends select another item.
+/// Handles a scroll command: page commands scroll the preview, the others select another item of its pane.
 pub fn scroll(state: &mut UiState, by: Scroll) {
     match by {
         Scroll::HalfUp | Scroll::HalfDown | Scroll::PageUp | Scroll::PageDown => {
@@ -49,7 +49,7 @@ fn set_scroll(state: &mut UiState, scroll: PreviewScroll) {
     }
 }
 
-/// Tells the pane if the end of the preview was visible.
+/// Tells the pane that its preview was read, if the end of the preview is visible.
 fn note_read(state: &mut UiState) {
     let area = layout::layout(state, state.size).peek;
     if let Some(pane) = area.and_then(|area| peek::read_to_end(state, area)) {

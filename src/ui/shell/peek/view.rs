@@ -13,7 +13,6 @@ use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 
-/// Draws it.
 pub fn draw(
     state: &UiState,
     cache: &mut ViewCache,

@@ -85,7 +85,7 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     if let Some(text) = answers::open_question_reminder(app, &to) {
         app.say(NoticeLevel::Info, text);
     } else if !app.role.is_crew() {
-        let text = format!("Sent to {to} as a message; it is read between two steps.");
+        let text = format!("Sent to {to} as a message. {to} reads it before its next step.");
         app.say(NoticeLevel::Info, text);
     } else if to != app.shown {
         app.say(NoticeLevel::Info, format!("Sent to {to}."));
@@ -122,8 +122,8 @@ pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
     }));
 }
 
-/// Looks up a one- word message that starts with a slash: its action, or `Err` for an unknown command. `None` for
-/// anything else, such as a path.
+/// Looks up a message of one word that starts with a slash. Returns the action of the command, or `Err` if the command
+/// is unknown. Returns `None` if the text is no command, such as a path.
 fn slash(text: &str) -> Option<Result<Action, ()>> {
     let word = text.strip_prefix('/')?;
     if word.is_empty() || !word.chars().all(|c| c.is_ascii_lowercase()) {
@@ -133,8 +133,8 @@ fn slash(text: &str) -> Option<Result<Action, ()>> {
     Some(found.map(|(_, action, _)| *action).ok_or(()))
 }
 
-/// Returns the recipient and the text of a message: `@name text`, else the shown agent. Also returns
-/// whether it was named. Fails for an unknown name.
+/// Splits a message into its recipient and its text: `@name text` is for that agent, any other text for the shown
+/// agent. Also returns whether the recipient was named. Fails with a message if the name is unknown.
 fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, bool), String> {
     let Some(rest) = text.strip_prefix('@') else {
         return Ok((app.shown.clone(), text, false));

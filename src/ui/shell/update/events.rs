@@ -113,13 +113,13 @@ fn crew_event(state: &mut UiState, event: &CrewEvent) {
     }
 }
 
-/// Applies a board change and closes dialogs about tasks that no longer need them.
+/// Applies a change of tasks and closes the popups that it makes outdated.
 fn board_changed(app: &mut App, changed: &[Arc<Task>], removed: &[TaskId]) {
     Arc::make_mut(&mut app.model.board).apply(changed, removed);
     app.close_outdated_popups();
 }
 
-/// The crew has started or changed its model.
+/// Handles the start of the crew or a change of its model.
 fn ready(app: &mut App, setup: &SessionInfo) {
     let before = app.model.setup.as_ref().map(|s| s.model.as_str());
     if before.is_some_and(|model| model != setup.model) {
@@ -130,7 +130,8 @@ fn ready(app: &mut App, setup: &SessionInfo) {
     app.model.setup = Some(setup.clone());
 }
 
-/// Notifies the user about an idle, failed or stuck crew. Requests are handled in [`request_changed`].
+/// Notifies the user when all agents are idle and when an agent fails or gets stuck. [`request_changed`] notifies about
+/// requests.
 pub fn notify_user(state: &mut UiState, event: &EventKind) {
     let (matter, words) = if let EventKind::Crew(CrewEvent::AllIdle) = event {
         if !state.model.requests.is_empty() {
@@ -214,7 +215,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
     }
 }
 
-/// Closes dialogs about a closed request and returns the comment as a draft.
+/// Closes the popups about a closed request, and keeps a comment that the user was writing as a draft to the agent.
 fn close_comment(app: &mut App, request: &Request) {
     let count = app.popups.len();
     let mut about = (app.popups.iter()).filter(|popup| popup.request() == Some(&request.id));

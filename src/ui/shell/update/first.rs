@@ -1,4 +1,4 @@
-//! Actions of the setup page.
+//! Actions of the onboarding page.
 
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{AgentEvent, EventKind};
@@ -20,7 +20,7 @@ use crate::ui::theme::Theme;
 const TOO_LONG: &str =
     "Not all settings are visible. Make the window larger, or run crewdeck trust in a shell.";
 
-/// Runs `action` if the setup page offers it; otherwise does nothing.
+/// Runs `action` if the onboarding page offers it; otherwise does nothing.
 pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
     if !offers(state, action) {
         return;
@@ -37,7 +37,10 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
         popup::open(state, Confirmation(ApproveSettings));
         return;
     } else if action == Action::WithoutSettings {
-        ("Starting without them…", Effect::StartWithoutSettings)
+        (
+            "Starting without the project settings…",
+            Effect::StartWithoutSettings,
+        )
     } else {
         ("Checking again…", Effect::Reload)
     };
@@ -45,7 +48,8 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
     out.push(wish);
 }
 
-/// What the lead is asked, and turn ends of the lead for the setup page.
+/// Records prompts to the lead and the ends of its turns, so that a prompt that the model failed to answer returns to
+/// the composer.
 pub fn heard(app: &mut App, event: &EventKind) {
     if let EventKind::Agent {
         agent,
@@ -69,7 +73,7 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
     (page.weight == Weight::Missing).then(|| format!("No crew is running yet. {}", keys_line(app)))
 }
 
-/// Returns whether all steps of the page fit on the screen.
+/// Returns whether the onboarding page is shown and all its steps fit on the screen.
 pub fn fits(state: &UiState) -> bool {
     let layout = layout::layout(state, state.size);
     let (Some(area), Some(page)) = (layout.pane(Pane::Lead), drawn(state)) else {

@@ -15,7 +15,7 @@ use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 
-/// The target of the next key.
+/// What the next key would act on. Compared before and after a change, to find out whether it is still the same.
 #[derive(PartialEq)]
 struct Target {
     focus: Focus,
@@ -45,8 +45,8 @@ fn target(state: &UiState) -> Target {
     }
 }
 
-/// Applies a change that was not caused by a key. If the key target changes, keys are ignored for [`SETTLE`]. A popup
-/// opened by a key accepts keys at once.
+/// Applies a change that was not caused by a key. If the next key would then act on something else, keys are ignored for
+/// [`SETTLE`]. If the change opens a popup, which a key has requested, the popup accepts keys at once.
 pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
     let before = target(state);
     change(state);
@@ -57,7 +57,7 @@ pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
     }
 }
 
-/// Returns whether `key` comes too soon after such a change; if so, shows a status message.
+/// Returns whether `key` is ignored because its target changed less than [`SETTLE`] ago; if so, shows a status message.
 pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
     let Some(moved_at) = state.keys.guard.moved_at else {
         return false;

@@ -1,4 +1,4 @@
-//! Takes an event, or the time, into the state.
+//! Applies an event, or the current time, to the state.
 
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
@@ -7,7 +7,7 @@ use crate::ui::shell::ages;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::{events, first, keep_selection};
 
-/// Applies an event.
+/// Applies an event to the model, the event log, the notifications, the panes and the topmost popup.
 pub fn apply_event(state: &mut UiState, event: &Event) {
     // Must run first: it reads data derived from the board before the event changes it.
     keep_selection::before(state, &event.kind);
@@ -20,7 +20,7 @@ pub fn apply_event(state: &mut UiState, event: &Event) {
     keep_selection::after(state, &event.kind);
 }
 
-/// Sets the time.
+/// Sets the current time. Removes an expired status message, and requests a redraw if a spinner or a shown age changes.
 pub fn tick(state: &mut UiState, now: Timestamp) {
     let before = std::mem::replace(&mut state.app.now, now);
     if state.status.as_ref().is_some_and(|f| f.until <= now) {

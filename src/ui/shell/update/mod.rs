@@ -50,7 +50,6 @@ pub enum Msg {
     /// An event from the crew.
     Event(Event),
     Tick {
-        /// The time.
         now: Timestamp,
     },
     /// The terminal window gained or lost focus.
@@ -113,7 +112,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     out
 }
 
-/// Removes the message that a pane has nothing to preview once it has.
+/// Removes the status message "Nothing to preview" once its pane has something to preview.
 fn withdraw_nothing_to_preview(state: &mut UiState) {
     let pane = state.status.as_ref().and_then(|message| message.nothing_in);
     if pane.is_some_and(|pane| state.panes.get(pane).can_peek(state)) {

@@ -1,4 +1,4 @@
-//! Focus, selection, scrolling and the way back.
+//! Moves the focus, the selection and the scroll position, and goes one step back.
 
 use crate::domain::ids::Name;
 use crate::ui::app::App;
@@ -68,8 +68,8 @@ pub fn waiting(state: &mut UiState) {
     focus(state, Pane::Needs);
 }
 
-/// Goes one step back: closes the popup, leaves the composer, clears the filter, ends full screen, returns to the
-/// lead.
+/// Goes one step back: does the first of these that applies: close the popup, leave the composer, clear the filter or
+/// search, end full screen, return to the lead's conversation, return to the focus before Needs you.
 pub fn back(state: &mut UiState) {
     if state.close_popup() {
         return;
@@ -113,7 +113,8 @@ fn remove_filter(state: &mut UiState) -> bool {
     pane.filter_mut().is_some_and(ListFilter::remove)
 }
 
-/// Closes the view. At the top level quits crewdeck, after confirmation if agents or jobs are running.
+/// Closes the popup, the full-screen pane or the conversation of another agent than the lead. If none is open, or the
+/// composer has the focus, quits crewdeck, after confirmation if agents are busy or jobs are running.
 pub fn close(state: &mut UiState, out: &mut Vec<Effect>) {
     let is_view =
         !state.popups.is_empty() || state.arrangement.zoom.is_some() || !state.shown.is_lead();
@@ -136,7 +137,7 @@ pub fn follow(state: &mut UiState) {
     state.panes.get_mut(pane).follow(&mut state.app, area);
 }
 
-/// Selects the next or previous tool call, card or task.
+/// Selects the next or previous tool call or request, or a task that the selected one blocks or waits for.
 pub fn neighbour(state: &mut UiState, way: Way) {
     let pane = state.focus.pane();
     let area = areas::frame_of(state, pane);

@@ -1,4 +1,4 @@
-//! Opening, filtering, accepting and copying what is selected.
+//! Actions on the selection and on filters: open, filter, accept and copy.
 
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
@@ -7,7 +7,7 @@ use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas;
 
-/// Shows more of what is selected.
+/// Opens the selected item of the focused pane, and closes its preview. Does nothing if another popup is open.
 pub fn open(state: &mut UiState) {
     // The preview shows the selected item, which is opened instead.
     if state.popups.top::<Peek>().is_some() {
@@ -21,7 +21,7 @@ pub fn open(state: &mut UiState) {
     state.panes.get_mut(pane).open(&mut state.app, area);
 }
 
-/// Starts a filter in the focused list.
+/// Opens the filter field of the focused pane, if the pane has a filter.
 pub fn filter(state: &mut UiState) {
     if state.is_in_panes() {
         // The filter field is in the pane, so the preview closes.
@@ -32,7 +32,7 @@ pub fn filter(state: &mut UiState) {
     }
 }
 
-/// Accepts the text of the search or filter.
+/// Closes the search or filter field; the search or filter stays in effect.
 pub fn accept(state: &mut UiState) {
     if !state.popups.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! A key press or a paste: an action, or text.
+//! Handles a key press or a paste: runs the bound action, or inserts the text.
 
 use crossterm::event::KeyEvent;
 
@@ -95,7 +95,7 @@ pub fn text_key(state: &mut UiState, key: KeyEvent) {
     }
 }
 
-/// Edits the filter of the focused pane and selects its first match. Returns `false` if no filter is being typed.
+/// Edits the filter of the focused pane and selects the first matching row. Returns `false` if no filter is being typed.
 fn edit_filter(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) -> bool {
     let Some(words) = state.filter_input() else {
         return false;

@@ -1,4 +1,4 @@
-//! Answers of the crew to commands: text was delivered, or was rejected and returns as a draft.
+//! Handles the crew's answers to commands: the text was delivered, or it was rejected and returns as a draft.
 
 use crate::domain::ids::Name;
 use crate::domain::redact;
@@ -42,8 +42,8 @@ pub fn arrived(model: &mut CrewModel, to: &Name, text: &str) {
     }
 }
 
-/// Handles a delivered message of the user, which may come from another window. The crew's own window shows it as
-/// queued until its agent reads it.
+/// In a viewer, removes a delivered message of the user from the queue. In the crew's own window, the message stays
+/// queued until its agent reads it. The message may also come from another window.
 pub fn sent(app: &mut App, to: &Name, text: &str) {
     if !app.role.is_crew()
         && !take_exactly(app, to, text)
@@ -66,7 +66,7 @@ fn drop_oldest(model: &mut CrewModel, to: &Name) {
     }
 }
 
-/// Returns rejected text as a draft to its recipient.
+/// Restores rejected text as a draft to its recipient, and says so.
 fn give_back(app: &mut App, to: &Name, text: &str, why: &str) {
     if take_exactly(app, to, text) {
         let returned = app.restore_text(to, text);

@@ -36,12 +36,12 @@ pub fn go(state: &mut UiState, now: Timestamp) {
     on(state, told);
 }
 
-/// Moves the replay by `by`.
+/// Moves the replay with the player's method `by`, such as a step or a jump, and shows the state there.
 pub fn turn(state: &mut UiState, by: fn(&mut Player) -> Seek) {
     moved(state, by);
 }
 
-/// Changes the speed.
+/// Changes the speed of the replay with the player's method `by`.
 pub fn speed(app: &mut App, by: fn(&mut Player)) {
     if let Some(player) = &mut app.replay {
         by(player);
@@ -72,7 +72,7 @@ fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
     }
 }
 
-/// Resets the crew, the event log and the clock; keeps the user's own state.
+/// Resets the crew's state, the event log and the clock; keeps what the user wrote or chose.
 fn forget_the_past(app: &mut App) {
     app.forget_crew();
     app.model.event_log = EventLog::default();
@@ -80,7 +80,7 @@ fn forget_the_past(app: &mut App) {
     app.now = Timestamp::default();
 }
 
-/// Applies the newest `more` past events and sets the replay's time.
+/// Applies the newest `more` events of the replay, which were not applied yet, and sets the time of the replay.
 fn on(state: &mut UiState, more: usize) {
     let Some(player) = state.replay.take() else {
         return;
@@ -108,8 +108,8 @@ pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
     }
 }
 
-/// Returns why `action` is unavailable in a replay: no form or question should lead to nothing. `None` if it is
-/// available.
+/// Returns the message that refuses `action` in a replay, or `None` if it is available. Refusing it here avoids a form
+/// or dialog whose result would be dropped.
 pub fn refuses(app: &App, action: Action) -> Option<String> {
     // These also display something or quit.
     let looks = [
@@ -122,7 +122,7 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
     (app.replay.is_some() && is_change).then(|| UNCHANGED.into())
 }
 
-/// Drops effects that would reach a crew.
+/// In a replay, drops effects that need a running crew, and tells the user that nothing can be changed.
 pub fn hold_back(app: &mut App, out: &mut Vec<Effect>) {
     if app.replay.is_none() {
         return;
@@ -137,7 +137,7 @@ pub fn hold_back(app: &mut App, out: &mut Vec<Effect>) {
     }
 }
 
-/// Advances the recording if one is played, else the wall clock.
+/// Advances the replay to the wall-clock time `now`; without a replay, sets the current time.
 pub fn clock(state: &mut UiState, now: Timestamp) {
     if state.replay.is_some() {
         replay::go(state, now);

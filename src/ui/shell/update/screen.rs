@@ -1,4 +1,4 @@
-//! Layout changes: the next layout, mouse capture and the column border.
+//! Screen settings: the layout, mouse capture, and the border between the columns.
 
 use crate::domain::screen::PaneLayout;
 use crate::protocol::event::NoticeLevel;
@@ -32,7 +32,7 @@ pub fn next(app: &mut App, out: &mut Vec<Effect>) {
     out.push(Effect::SaveScreen(app.arrangement.screen));
 }
 
-/// Captures the mouse, or returns it to the terminal.
+/// Turns mouse capture on or off, and says how to select text.
 pub fn give_mouse(app: &mut App, out: &mut Vec<Effect>) {
     let is_on = !app.prefs.captures_mouse;
     app.prefs.captures_mouse = is_on;

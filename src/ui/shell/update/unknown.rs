@@ -29,7 +29,8 @@ pub fn tell(state: &mut UiState, name: &str) {
     state.say(NoticeLevel::Info, words);
 }
 
-/// The panes in which the key `name` is bound; `None` while a popup is open.
+/// Returns a text that names the panes in which the key `name` is bound, with what it does there if it is only one pane.
+/// Returns `None` if there is no such pane or a popup is open.
 fn elsewhere(app: &App, name: &str) -> Option<String> {
     if !app.popups.is_empty() {
         return None;
@@ -50,7 +51,7 @@ fn elsewhere(app: &App, name: &str) -> Option<String> {
     }
 }
 
-/// The key of the sentence: the key that opens the help, if there is one.
+/// Returns the end of the sentence: the key that opens the help, or only a full stop if no key does.
 fn help(prefs: &Preferences, contexts: &[Context]) -> String {
     let shows = |c: &Context| {
         prefs

@@ -12,10 +12,10 @@ use crate::ui::shell::hints::bars::{hint_line, message};
 use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 
-/// The gap between the parts; unstyled, since a background would show.
+/// The gap between the parts of a hint. It has no style, because a background would be visible.
 const BLANK: &str = " ";
 
-/// Draws the line.
+/// Draws the status message and the key hints into `row`.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (above, before) = message(state, row);
     let level = state.status.as_ref().map(|flash| flash.level);

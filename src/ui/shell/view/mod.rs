@@ -121,10 +121,10 @@ fn tabs(
     }
 }
 
-/// Minimum columns for the subject of a request.
+/// Minimum width of a request's subject in the banner, in columns. With less room, the subject is omitted.
 const ABOUT_LEAST: usize = 12;
 
-/// Draws the line about an open request while its pane is hidden; includes the subject if there is room.
+/// Draws the line that announces an open request while the pane Needs you is hidden, with its subject if there is room.
 fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some((_, request)) = state.panes.needs.selected_request(state) else {
         return;

@@ -11,7 +11,6 @@ use crate::ui::replay::Player;
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
 
-/// Draws the line.
 pub fn draw(player: &Player, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (left, right) = words(player);
     let bar = usize::from(bar(player, row).width);
@@ -40,7 +39,8 @@ pub fn places(player: &Player, row: Rect) -> (Rect, Rect) {
     (mark, bar(player, row))
 }
 
-/// Returns the position from 0 to 1 that a column stands for; beside the bar, its nearer end. `None` without a bar.
+/// Converts a column of the screen to a position in the replay, from 0 to 1. A column beside the bar counts as the
+/// nearer end. Returns `None` if there is no room for a bar.
 pub fn share_of(player: &Player, row: Rect, column: u16) -> Option<f64> {
     let bar = bar(player, row);
     let last = bar.width.checked_sub(1)?;

@@ -20,7 +20,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
 use crate::ui::widgets::placed::Target;
 
-/// A part of the status line. Lower ranks get room first.
+/// A part of the status line. Pieces with a lower rank are placed first; those without room are dropped.
 struct Piece {
     rank: u8,
     text: String,
@@ -45,15 +45,14 @@ impl Piece {
     }
 }
 
-/// Pieces up to this rank are more important than the long forms of the others.
+/// Maximum rank of an essential piece. Short forms are used before an essential piece is dropped.
 const ESSENTIAL: u8 = 4;
 
-/// Columns of a branch name. A longer one is shown in full only if everything else fits.
+/// Normal maximum width of a branch name, in columns.
 const BRANCH: usize = 27;
-/// Maximum columns of a branch name.
+/// Maximum width of a branch name, in columns, if everything else fits.
 const BRANCH_MAX: usize = 72;
 
-/// Draws the line.
 pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     for placed in pieces(app, theme, row) {
         let piece = placed.what;
@@ -61,7 +60,7 @@ pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Returns the click targets.
+/// Returns the pieces of the status line that can be clicked.
 pub fn places(app: &App, row: Rect) -> Vec<Target<Hit>> {
     let pieces = pieces(app, &Theme::default(), row).into_iter();
     let pressed = pieces.filter(|placed| placed.what.hit != Hit::Nothing);
@@ -114,8 +113,8 @@ fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<Target<Piece>> {
     out
 }
 
-/// Returns the indices of the pieces that do not fit. Lower ranks get room first; a shorter piece may still fit after
-/// a long one did not.
+/// Returns the indices of the pieces that do not fit. Pieces with a lower rank are placed first; a shorter piece may
+/// still fit after a long one did not.
 fn without_place<'a>(pieces: impl Iterator<Item = &'a Piece>, columns: usize) -> Vec<usize> {
     let mut all: Vec<(usize, &Piece)> = pieces.enumerate().collect();
     all.sort_by_key(|(_, piece)| piece.rank);

@@ -210,8 +210,8 @@ fn begins_paragraph(source: &str) -> bool {
     Parser::new_ext(source, options()).next() == Some(Event::Start(Tag::Paragraph))
 }
 
-/// Returns whether a text that begins with `line` begins with a paragraph, whatever follows: the line is not part of a
-/// table or of a link reference definition.
+/// Returns whether a text that begins with `line` is sure to begin with a paragraph, whatever lines follow: `line` cannot
+/// be the head of a table or a link reference definition.
 fn is_plain(line: &str) -> bool {
     !line.contains('|') && !line.trim_start().starts_with('[') && begins_paragraph(line)
 }

@@ -8,7 +8,7 @@ use super::event::{BoardEvent, Event, EventKind};
 use crate::domain::redact::Redactor;
 use crate::domain::timestamp::Timestamp;
 
-/// Maximum number of events in the queue.
+/// Maximum number of events in the queue between the senders and the receiver.
 pub const BUS_CAPACITY: usize = 4096;
 
 /// The sending end of the event bus. Cheap to clone.
@@ -43,7 +43,8 @@ pub fn bus(clock: fn() -> Timestamp) -> (EventSender, EventReceiver) {
 }
 
 impl EventSender {
-    /// Returns this sender with a redactor for all published events.
+    /// Returns this sender with a redactor that removes secrets from all published events except deltas and board
+    /// changes.
     #[must_use]
     pub fn with_redactor(self, redactor: Redactor) -> EventSender {
         EventSender { redactor, ..self }

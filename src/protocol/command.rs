@@ -1,4 +1,4 @@
-//! Commands that a front end sends to the crew. A front end has no other way to act on it.
+//! Commands that a front end sends to the crew. They are the only way in which a front end can affect the crew.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +8,19 @@ use crate::domain::permission::PermissionScope;
 use crate::domain::request::Decision;
 use crate::domain::worktree::Losses;
 
-/// Identifies a command within the front end that sent it. Other front ends use the same numbers, so a rejection is
-/// never passed from one to another: readers of a journal skip it ([`super::EventKind::is_command_reply`]).
+/// Identifies a command within the front end that sent it. Every front end counts from 1, so the same id can mean
+/// another command elsewhere. Readers of a journal therefore skip rejections ([`super::EventKind::is_command_reply`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandId(pub u64);
 
-/// The ids of one front end: 1, 2, 3, …
+/// Assigns ids to the commands of one front end: 1, 2, 3, …
 #[derive(Debug, Default)]
 pub struct CommandIds {
     last: u64,
 }
 
 impl CommandIds {
-    /// Gives a command the next id.
+    /// Assigns the next id to a command.
     pub fn assign(&mut self, command: Command) -> SentCommand {
         self.last += 1;
         let id = CommandId(self.last);
@@ -28,16 +28,16 @@ impl CommandIds {
     }
 }
 
-/// A command as it goes to the crew.
+/// A command with its id, as it is sent to the crew.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SentCommand {
-    /// Comes back with the rejection.
+    /// The id that a rejection of this command contains.
     pub id: CommandId,
     pub command: Command,
 }
 
-/// A command of the user. The doc of each variant names the events that answer it. A command that fails is answered
-/// by `CommandRejected`, which carries its [`CommandId`].
+/// A command of the user. The text of each variant names the events that answer the command. A command that fails is
+/// answered by `CommandRejected`, which contains its [`CommandId`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Command {
@@ -47,7 +47,7 @@ pub enum Command {
     Prompt { to: Name, text: String },
     /// Interrupts the current turn of an agent; partial work is kept. Answered by `TurnEnded`.
     Interrupt { agent: Name },
-    /// Replaces an agent's conversation by a summary of it. Answered by `Compacted`.
+    /// Replaces the conversation of an agent with a summary of it. Answered by `Compacted`.
     Compact {
         agent: Name,
         /// What the summary should focus on; may be empty.
@@ -60,16 +60,12 @@ pub enum Command {
     /// Approves a permission, and everything in `scope` for the whole team until crewdeck ends. Answered by
     /// `RequestChanged` and `PermissionsChanged`.
     Allow {
-        /// The permission request.
         request: RequestId,
         /// One of the scopes that the request offers.
         scope: PermissionScope,
     },
-    /// Revokes a session permission. Answered by `PermissionsChanged`.
-    TakeBack {
-        /// The number of the session permission.
-        rule: u64,
-    },
+    /// Revokes a session permission, given by its number. Answered by `PermissionsChanged`.
+    TakeBack { rule: u64 },
     /// Asks a teammate to shut down. No approval is needed, since the user asks. Answered by `RequestChanged`.
     AskShutdown { member: Name },
     /// Ends a teammate at once, even in the middle of a turn, and releases its task. Answered by `RosterChanged`.
@@ -83,9 +79,9 @@ pub enum Command {
     /// Merges the branches of completed tasks in this order and stops at the first that fails. Answered by a `Notice`
     /// for each branch and one for all of them.
     MergeAll { tasks: Vec<TaskId> },
-    /// Requests the diff of a task's branch. Answered by `DiffShown`.
+    /// Asks for the diff of a task's branch. Answered by `DiffShown`.
     ShowDiff { task: TaskId },
-    /// Requests what would be lost if a task's worktree were removed. Answered by `WorktreeInspected`.
+    /// Asks what would be lost if a task's worktree were removed. Answered by `WorktreeInspected`.
     JudgeWorktree { task: TaskId },
     /// Removes the worktree of a task. Refused if more would be lost than the user has confirmed. Answered by a
     /// `Notice` with the result.
@@ -94,18 +90,15 @@ pub enum Command {
         /// The losses that the user has confirmed.
         told: Losses,
     },
-    /// Requests the model names that the server offers. Answered by `ModelsListed`.
+    /// Asks for the names of the models that the server offers. Answered by `ModelsListed`.
     ListModels,
     /// Switches to another model from the next call on. Answered by `Ready`.
-    UseModel {
-        /// The name of the model.
-        name: String,
-    },
+    UseModel { name: String },
 }
 
 impl Command {
-    /// Returns whether the next command does not wait for this one. True for commands that use git or the model server:
-    /// git may be slow, runs the user's hooks and serializes merges, and a server may not answer.
+    /// Returns whether later commands run without waiting for this one. True for most commands that use git or the
+    /// model server: git may be slow, runs the user's hooks and serializes merges, and a server may not answer.
     pub fn is_slow(&self) -> bool {
         match self {
             Command::Merge { .. }
@@ -136,10 +129,7 @@ pub enum TaskCommand {
     /// Completes a task that the user owns or that has no owner.
     Complete { task: TaskId },
     /// Adds a task.
-    Add {
-        /// The fields of the new task.
-        new: NewTask,
-    },
+    Add { new: NewTask },
     /// Changes the text, the tags or the dependencies of a task.
     Edit {
         task: TaskId,

@@ -1,4 +1,4 @@
-//! Commands and events: the plain data that front ends and the crew exchange, and the channel for it.
+//! Commands and events: the data that the crew and its front ends exchange, and the channel for events.
 
 pub mod bus;
 pub mod command;

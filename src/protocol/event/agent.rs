@@ -11,14 +11,14 @@ use crate::domain::team::Activity;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 
-/// An event of one agent, which [`EventKind::Agent`] names.
+/// An event of one agent. The enclosing [`EventKind::Agent`] names the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AgentEvent {
     /// A prompt of the user entered an agent's conversation. Before that it waited in the queue. Answers
     /// [`crate::protocol::Command::Prompt`].
     Prompted { text: String },
-    /// Other text entered an agent's conversation: messages, a claimed task, a reminder.
+    /// Text that is not a prompt of the user entered an agent's conversation: messages, a claimed task, a reminder.
     #[serde(rename = "injected")]
     ContextAdded {
         /// A summary in one line.
@@ -49,19 +49,17 @@ pub enum AgentEvent {
     /// A tool call begins. Also sent for a call that is then denied.
     ToolStarted {
         call: CallId,
-        /// The name of the tool.
         tool: String,
-        /// What the call works on, such as a path or a command, in one line.
+        /// The object of the call, such as a path or a command, in one line.
         on: String,
         /// The input, cut to a bounded size.
         input: Value,
     },
     /// Output of a running tool, as it arrives. May be merged or dropped.
     ToolOutput { call: CallId, chunk: String },
-    /// A tool call has its result.
+    /// A tool call has ended with a result.
     ToolFinished {
         call: CallId,
-        /// The name of the tool.
         tool: String,
         outcome: Outcome,
         /// The result as the model reads it, cut to a bounded size.
@@ -104,9 +102,9 @@ pub enum AgentEvent {
     TodoChanged { list: TodoList },
     /// An agent started a subagent. The subagent sends events under its own name and ends with its `TurnEnded`.
     SubagentStarted {
-        /// The agent that started it.
+        /// The agent that started the subagent.
         parent: Name,
-        /// The tool call that returns its result.
+        /// The parent's tool call, which returns the subagent's result.
         call: CallId,
         /// What the subagent may do.
         kind: SubagentKind,
@@ -116,7 +114,7 @@ pub enum AgentEvent {
 }
 
 impl AgentEvent {
-    /// Returns the event as one of `agent`.
+    /// Returns the event as an [`EventKind`] of `agent`.
     pub fn of(self, agent: Name) -> EventKind {
         EventKind::Agent { agent, event: self }
     }

@@ -13,14 +13,14 @@ use crate::domain::worktree::{Branch, CheckedOut, Losses};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum BoardEvent {
-    /// The board on disk has changed, through crewdeck or another program. The first events of a crew carry the whole
-    /// board. A large change is split into several events of bounded size ([`Delta::pieces`]).
+    /// The tasks on disk have changed, through crewdeck or another program. The first events of a crew contain all
+    /// tasks. A large change is split into several events of bounded size ([`Delta::pieces`]).
     ///
     /// [`Delta::pieces`]: crate::domain::graph::Delta::pieces
     BoardChanged {
-        /// New and changed tasks, complete.
+        /// New and changed tasks, each with all fields.
         changed: Vec<Arc<Task>>,
-        /// Deleted tasks.
+        /// The numbers of deleted tasks.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removed: Vec<TaskId>,
     },
@@ -33,8 +33,8 @@ pub enum BoardEvent {
         act: UserAction,
     },
     /// The state of worktree branches has changed, through crewdeck or another program. The first events of a crew
-    /// carry all branches. Never sent outside a repository. More than [`BRANCHES_MAX`](super::BRANCHES_MAX) branches are split into
-    /// several events.
+    /// contain all branches. Never sent outside a repository. More than [`BRANCHES_MAX`](super::BRANCHES_MAX) branches
+    /// are split into several events.
     BranchesChanged {
         /// The changed branches.
         branches: Vec<Branch>,
@@ -52,7 +52,7 @@ pub enum BoardEvent {
         stat: String,
         /// The unified diff; if it was cut, a line says so.
         text: String,
-        /// Untracked files, which the diff does not include.
+        /// The paths of untracked files, which the diff does not include.
         untracked: Vec<String>,
     },
     /// What would be lost if a task's worktree were removed. Answers [`crate::protocol::Command::JudgeWorktree`].

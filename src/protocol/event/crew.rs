@@ -50,8 +50,8 @@ pub enum CrewEvent {
         /// The reason and what to do.
         why: String,
     },
-    /// All agents are idle, no message or job is pending, and no request waits except those of which the lead was
-    /// reminded without effect. A headless run ends here.
+    /// All agents are idle, no message or job is pending, and no request is open, except those that the lead did not
+    /// decide after its last reminder. A headless run ends here.
     #[serde(rename = "crew_at_rest")]
     AllIdle,
 }

@@ -109,7 +109,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// The tags of each group except the crew.
+/// The values of the field `type` in each group of events. All other values belong to the crew's group.
 struct Tags {
     agent: &'static [&'static str],
     board: &'static [&'static str],

@@ -1,5 +1,5 @@
-//! Events: what happened in the crew. The dashboard, the headless front end and the journal are built from these
-//! alone.
+//! Events: what happened in the crew. The dashboard, the headless front end and the journal get all their data from
+//! events.
 
 mod agent;
 mod board;
@@ -47,7 +47,7 @@ pub enum TurnEnd {
     /// A limit of crewdeck ended the turn: too many rounds, a loop, the token limit of an answer, or a
     /// refusal of the model.
     Stopped {
-        /// Which limit, in one line.
+        /// The limit that was reached, in one line.
         why: String,
     },
 }
@@ -69,7 +69,7 @@ pub struct Compaction {
 pub enum CompactionMethod {
     /// Old tool results were replaced by placeholders.
     Results {
-        /// How many results.
+        /// The number of replaced results.
         count: usize,
     },
     /// The whole conversation was replaced by a summary.
@@ -87,14 +87,14 @@ pub const BRANCHES_MAX: usize = 200;
 #[serde(tag = "act", rename_all = "snake_case")]
 pub enum UserAction {
     Claimed,
-    /// Returned it to the board.
+    /// The user returned the task to the board.
     Released {
         /// The previous owner.
         from: Name,
     },
     Completed,
     Added,
-    /// Changed its text, tags or dependencies.
+    /// The user changed the text, the tags or the dependencies of the task.
     Edited,
 }
 
@@ -110,19 +110,20 @@ pub enum NoticeLevel {
     Error,
 }
 
-/// What happened, in groups: a consumer matches the groups that it needs.
+/// The content of an event. Events are grouped by what they concern, so that a consumer matches only the groups that it
+/// needs.
 ///
 /// The JSON form is flat: the group does not appear in it, `type` names the event, and `agent` follows it.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // as large as a request; the bus passes it on by value
 pub enum EventKind {
-    /// In an agent.
+    /// An event of one agent.
     Agent { agent: Name, event: AgentEvent },
-    /// On the board.
+    /// An event about tasks, worktrees or branches.
     Board(BoardEvent),
-    /// Between the members of the team.
+    /// An event between the members of the team.
     Team(TeamEvent),
-    /// To the crew as a whole.
+    /// An event that concerns the crew as a whole.
     Crew(CrewEvent),
 }
 

@@ -268,7 +268,7 @@ pub fn is_shared_file_system(path: &Path) -> bool {
 
 /// Returns `false`: shared file systems are detected on Linux only.
 #[cfg(not(target_os = "linux"))]
-pub fn is_shared(_: &Path) -> bool {
+pub fn is_shared_file_system(_: &Path) -> bool {
     false
 }
 

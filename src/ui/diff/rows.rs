@@ -46,7 +46,7 @@ impl Look<'_> {
     }
 }
 
-/// Returns the number of digits of the largest line number, at most [`DIGITS_MAX`].
+/// Returns the number of digits of the largest line number in `lines`, at most [`DIGITS_MAX`].
 pub fn digits(lines: &[Line<'_>]) -> usize {
     let number = |line: &Line| match line {
         Line::Same(n, _) | Line::Added(n, _) | Line::Removed(n, _) => *n,
@@ -56,8 +56,8 @@ pub fn digits(lines: &[Line<'_>]) -> usize {
     most.to_string().len().min(DIGITS_MAX)
 }
 
-/// Renders a line, wrapped into one or more rows. `ink` is the number of characters before the line; it is increased by
-/// those of the line.
+/// Renders a line, wrapped into one or more rows. `ink` is the number of characters in all lines before it; the
+/// function adds those of this line.
 pub fn rows(line: &Line<'_>, look: Look<'_>, ink: &mut usize) -> Vec<Row> {
     let theme = look.theme;
     let (first, text, style) = match line {

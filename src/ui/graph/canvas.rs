@@ -29,7 +29,7 @@ struct Columns {
 /// The gap between two layers: space, dash, vertical lines, optional dash, arrow, space.
 #[derive(Clone, Copy)]
 struct Gap {
-    /// Distance between vertical lines.
+    /// Distance between vertical lines, in columns.
     step: usize,
     /// Number of columns for everything except the vertical lines.
     beside: usize,
@@ -116,7 +116,7 @@ impl Columns {
     }
 }
 
-/// The part of one line in a cell. The arms are the sides of the cell that the line reaches.
+/// The part of one line that is in a cell. Its arms are the sides of the cell that the line reaches, as bits.
 struct Stroke {
     line: (usize, usize),
     arms: u8,
@@ -318,7 +318,8 @@ fn corners(
     out
 }
 
-/// Returns the glyph and the sources of a cell. A line with a vertical arm is drawn over lines that pass horizontally.
+/// Combines the lines in a cell into one [`LineCell`]. A line with a vertical arm is drawn over lines that pass
+/// horizontally.
 fn ink(x: usize, strokes: &[Stroke]) -> LineCell {
     let upright = strokes.iter().find(|s| s.arms & (NORTH | SOUTH) != 0);
     match upright {

@@ -31,7 +31,7 @@ pub fn rows(web: &LayeredGraph) -> Vec<usize> {
 }
 
 /// Moves the points of a layer towards the median row of their neighbours. Points stay in order and at least one row
-/// apart. `near` and `also` return the neighbours of a point.
+/// apart. `near` and `also` return the neighbours of a point in one layer each.
 fn settle<'a>(
     web: &LayeredGraph,
     layer: usize,

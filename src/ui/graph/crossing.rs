@@ -110,7 +110,7 @@ pub fn crossings(web: &LayeredGraph) -> usize {
     all
 }
 
-/// A set of numbers that counts those up to a given one (a Fenwick tree).
+/// A collection of numbers that can count how many of them are at most a given number (a Fenwick tree).
 struct Counter(Vec<usize>);
 
 impl Counter {

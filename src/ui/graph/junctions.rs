@@ -3,7 +3,7 @@
 use crate::ui::graph::Path;
 use crate::ui::graph::canvas::{EAST, NORTH, SOUTH, WEST, walk};
 
-/// The arms of each character that a drawing uses.
+/// The line characters that a drawing uses, each with its arms: the sides of the cell that the line reaches, as bits.
 const ARMS: [(char, u8); 11] = [
     ('│', NORTH | SOUTH),
     ('─', EAST | WEST),
@@ -18,7 +18,8 @@ const ARMS: [(char, u8); 11] = [
     ('┼', NORTH | EAST | SOUTH | WEST),
 ];
 
-/// The characters with heavy arms, each after all its arms and its heavy arms.
+/// The characters with heavy arms. An entry holds all arms of the character, the heavy ones among them, and the
+/// character.
 const HEAVY: [(u8, u8, char); 51] = {
     const N: u8 = NORTH;
     const E: u8 = EAST;

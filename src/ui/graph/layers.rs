@@ -54,8 +54,8 @@ pub fn rank(count: usize, edges: &[(usize, usize)]) -> Layering {
     }
 }
 
-/// Returns the nodes of each connected component: first components with edges, then single nodes, each group ordered by
-/// its first node.
+/// Returns the nodes of each connected component: first the components with edges, then single nodes. Within each of
+/// the two groups, components are in the order of their first node.
 pub fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut root: Vec<usize> = (0..count).collect();
     for (from, to) in edges {
@@ -105,7 +105,8 @@ pub struct LayeredGraph {
 }
 
 impl LayeredGraph {
-    /// Builds the connected component of the nodes `members`. Returns `None` if it needs more than `bends` bends.
+    /// Builds the layered graph of the component with the nodes `members`. Returns `None` if it needs more than `bends`
+    /// bends.
     pub fn new(members: &[usize], ranked: &Layering, bends: usize) -> Option<LayeredGraph> {
         let mut web = LayeredGraph::default();
         let mut of_node = HashMap::new();

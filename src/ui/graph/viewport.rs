@@ -73,7 +73,8 @@ impl Camera {
         )
     }
 
-    /// Returns the camera scrolled by a quarter of the visible area `room`. It stops at the edge of the drawing.
+    /// Returns this position scrolled by a quarter of the visible area `room`. Scrolling stops at the edge of the
+    /// drawing.
     #[must_use]
     pub fn panned(self, toward: Toward, drawing: &Drawing, selected: usize, room: Rect) -> Camera {
         let columns = usize::from(room.width / 4).max(1);
@@ -81,7 +82,7 @@ impl Camera {
         self.shifted(toward.by(columns, rows), drawing, selected, room)
     }
 
-    /// Returns the camera scrolled by some columns and rows. It stops at the edge of the drawing.
+    /// Returns this position scrolled by some columns and rows. Scrolling stops at the edge of the drawing.
     #[must_use]
     pub fn shifted(
         self,

@@ -49,7 +49,6 @@ pub enum Models {
 /// A message of the user that the recipient has not read yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
-    /// The recipient.
     pub to: Name,
     pub text: String,
 }

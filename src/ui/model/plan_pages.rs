@@ -26,7 +26,7 @@ struct Page {
 }
 
 impl PlanPages {
-    /// Returns the plan `body` rendered to at most `columns`, from the cache if possible.
+    /// Returns the plan `body` rendered with lines of at most `columns` columns, from the cache if possible.
     pub fn get(&self, body: &str, columns: usize, theme: &Theme) -> Rc<[Line<'static>]> {
         let mut pages = self.0.borrow_mut();
         let is_it = |p: &Page| p.columns == columns && p.theme == *theme && p.body == body;

@@ -6,7 +6,7 @@ use crate::domain::timestamp::Timestamp;
 
 /// The length of a slice, in seconds.
 const SLICE: u64 = 10;
-/// Maximum number of slices kept: five minutes.
+/// Maximum number of slices in memory, which is five minutes. Beyond it, the oldest is dropped.
 pub const SLICES_MAX: usize = 30;
 
 /// The bar characters, lowest first.

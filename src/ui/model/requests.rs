@@ -85,7 +85,7 @@ impl RequestBook {
         self.cards().filter(|r| !is_the_leads(r)).count()
     }
 
-    /// Whether no request is pending.
+    /// Returns whether no request is pending.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

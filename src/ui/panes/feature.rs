@@ -1,4 +1,4 @@
-//! What the shell asks of a pane.
+//! The interface between the shell and the panes.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -21,7 +21,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Lines that one notch of the mouse wheel scrolls.
+/// Number of lines that one notch of the mouse wheel scrolls.
 pub const NOTCH: usize = 3;
 
 /// A pane with its state. `area` is its frame on the screen; `None` if the pane is not visible.
@@ -45,26 +45,27 @@ pub trait PaneFeature {
     /// Returns the scrollbar; `None` if all content is visible.
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar>;
 
-    /// Returns how many rows its whole content has, which its height may depend on.
+    /// Returns the number of rows of the whole content. The layout uses it to choose the height of some panes.
     fn content_rows(&self, app: &App) -> usize;
 
-    /// Scrolls it, or moves its selection.
+    /// Scrolls the content, or moves the selection of a list.
     fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll);
 
-    /// Selects a row of its list.
+    /// Selects a row of the pane's list.
     fn select(&mut self, _app: &App, _row: usize) {}
 
-    /// Returns whether a click opens the row. `is_second` says whether the previous click was on the same row.
+    /// Returns whether a click on the row opens it if the pane already has the focus. `is_second` says whether the
+    /// previous click was on the same row.
     fn opens(&self, _app: &App, _row: usize, _is_second: bool) -> bool {
         false
     }
 
-    /// Scrolls to where its scrollbar was dragged, to a row of the screen.
+    /// Scrolls to where the user dragged the scrollbar `bar`: to `row`, a row of the screen.
     fn jump(&mut self, app: &mut App, _area: Option<Rect>, bar: Scrollbar, row: u16) {
         self.select(app, bar.row_at(row));
     }
 
-    /// Handles a notch of the mouse wheel; `zooms` with the control key.
+    /// Handles one notch of the mouse wheel. `zooms` is true if the control key is pressed.
     fn wheel(&mut self, app: &mut App, area: Option<Rect>, toward: Toward, _zooms: bool) {
         let by = match toward {
             Toward::Up => Scroll::LineUp,
@@ -76,30 +77,31 @@ pub trait PaneFeature {
         }
     }
 
-    /// Moves its content after its background was dragged by columns and rows.
+    /// Pans the content after the user dragged its background by some columns and rows.
     fn drag(&mut self, _app: &App, _area: Option<Rect>, _by: (isize, isize)) {}
 
-    /// Moves the selection sideways, for example to a blocker in the graph.
+    /// Selects the next or previous item in a second direction, for example a blocker of the selected task or another
+    /// request.
     fn neighbour(&mut self, _app: &mut App, _area: Option<Rect>, _way: Way) {}
 
-    /// Returns whether there is something beside the selection.
+    /// Returns whether [`PaneFeature::neighbour`] has an item to select.
     fn has_neighbour(&self, _app: &App) -> bool {
         false
     }
 
-    /// Follows the newest.
+    /// Scrolls to the newest content and keeps new content in view.
     fn follow(&mut self, _app: &mut App, _area: Option<Rect>) {}
 
-    /// Returns whether something newer than what is in view can be followed.
+    /// Returns whether [`PaneFeature::follow`] would have an effect: the pane does not follow new content now.
     fn can_follow(&self, app: &App) -> bool {
         let agent = app.model.agents.get(&app.shown);
         agent.is_some_and(|agent| !agent.transcript.is_following())
     }
 
-    /// Shows more of what is selected.
+    /// Opens the selected item, for example the page of a task.
     fn open(&mut self, app: &mut App, area: Option<Rect>);
 
-    /// Returns whether there is something to open.
+    /// Returns whether there is an item that [`PaneFeature::open`] can open.
     fn can_open(&self, app: &App) -> bool;
 
     /// Runs an action that only this pane has, even without the focus. Returns `false` if the pane does not have it.
@@ -113,38 +115,41 @@ pub trait PaneFeature {
         false
     }
 
-    /// Returns whether an action that only this pane has would have an effect now; `None` if it is no such action.
+    /// Returns whether an action that only this pane has would have an effect now; `None` if the pane does not have the
+    /// action.
     fn offers(&self, _app: &App, _action: Action) -> Option<bool> {
         None
     }
 
-    /// Returns the label of a key in the hint line where it differs from the key table.
+    /// Returns the label of a key in the hint line; `None` for the label in the key table.
     fn hint(&self, _app: &App, _binding: &KeyBinding) -> Option<String> {
         None
     }
 
-    /// Returns the key context that is more specific than that of the pane.
+    /// Returns a key context that takes precedence over that of the pane, such as the one for the choices of a
+    /// question. `None` if there is none.
     fn inner_context(&self, _app: &App) -> Option<Context> {
         None
     }
 
-    /// Returns the key context of the text that is being typed in it.
+    /// Returns the key context of the text that the user is typing in the pane, such as a filter. `None` if no text is
+    /// being typed.
     fn typing_context(&self, _app: &App) -> Option<Context> {
         let is_typing = self.filter().is_some_and(ListFilter::is_typing);
         is_typing.then_some(Context::Filter)
     }
 
-    /// Returns the filter of its list, if it can have one.
+    /// Returns the filter of the pane's list; `None` if the list cannot be filtered.
     fn filter(&self) -> Option<&ListFilter> {
         None
     }
 
-    /// Returns the filter of its list, if it can have one.
+    /// Returns the filter of the pane's list for changes; `None` if the list cannot be filtered.
     fn filter_mut(&mut self) -> Option<&mut ListFilter> {
         None
     }
 
-    /// Selects the first row again after the filter has changed.
+    /// Called after the text of the filter has changed: resets the selection.
     fn filter_changed(&mut self) {}
 
     /// Returns whether there are rows to filter.
@@ -157,20 +162,20 @@ pub trait PaneFeature {
         self.can_open(app)
     }
 
-    /// Returns the text that the action `Copy` puts on the clipboard, after a description of it.
+    /// Returns what the action `Copy` puts on the clipboard: a description for the status message, and the text.
     fn copied(&self, app: &App) -> Option<(String, String)>;
 
-    /// Returns the selected item that can be previewed.
+    /// Returns the selected item; `None` if there is none or the pane has no previews.
     fn selected_item(&self, _app: &App) -> Option<SelectedItem> {
         None
     }
 
-    /// Returns whether there is something to preview.
+    /// Returns whether a preview can be opened.
     fn can_peek(&self, app: &App) -> bool {
         self.selected_item(app).is_some()
     }
 
-    /// Returns the preview of the selected item, `columns` columns wide.
+    /// Returns the content of the preview of the selected item, `columns` columns wide.
     fn preview(&self, _app: &App, _columns: usize, _theme: &Theme) -> Option<Preview> {
         None
     }
@@ -180,59 +185,62 @@ pub trait PaneFeature {
         self.scroll(app, area, by);
     }
 
-    /// Called when the end of the selected item's preview was visible.
+    /// Called when the user has seen the end of the selected item's preview.
     fn preview_was_read(&mut self, _app: &App) {}
 
-    /// Returns the ages that its preview shows.
+    /// Returns the ages, such as `2m`, that the preview of the selected item shows. The screen is redrawn when one
+    /// changes.
     fn preview_ages(&self, _app: &App) -> Vec<ShownAge> {
         Vec::new()
     }
 
-    /// Returns the ages that it shows only while it has the focus.
+    /// Returns the ages, such as `2m`, that the pane shows only while it has the focus. The screen is redrawn when one
+    /// changes.
     fn ages(&self, _app: &App) -> Vec<ShownAge> {
         Vec::new()
     }
 
-    /// Returns the tip of the tour while it has the focus, if it has one.
+    /// Returns the tip that the tour shows while the pane has the focus; `None` if the pane has none.
     fn tour_tip(&self, _app: &App) -> Option<String> {
         None
     }
 
-    /// Returns how much is in it, for its tab.
+    /// Returns what the pane's tab shows after the title, such as the number of messages; may be empty.
     fn tab_count(&self, _app: &App) -> String {
         String::new()
     }
 
-    /// Returns whether it has a tab where all panes have one.
+    /// Returns whether the pane has a tab in the layout that shows only one pane and has tabs for the others.
     fn has_tab(&self, _app: &App) -> bool {
         true
     }
 
-    /// Returns whether its tab is highlighted while the pane is not in view.
+    /// Returns whether the pane's tab is highlighted while the pane is not visible.
     fn tab_calls(&self) -> bool {
         false
     }
 
-    /// Returns whether the keys that go from pane to pane stop there.
+    /// Returns whether the keys that switch to the next or previous pane stop at this pane. They skip a pane without
+    /// content.
     fn is_stop(&self, _app: &App) -> bool {
         true
     }
 
-    /// Does what others ask of the panes, where it concerns this one.
+    /// Handles a request from a popup or another pane, if it concerns this pane.
     fn requested(&mut self, _request: &PaneRequest) {}
 
-    /// Called before an event that may change its list: remembers the selected item by identity.
+    /// Called before each event except deltas: remembers the selected item, because the event may change its row.
     fn before_event(&mut self, _app: &App, _event: &EventKind) {}
 
-    /// Called after such an event: selects the remembered item, or what took its place.
+    /// Called after the event: selects the remembered item, or the item that took its place.
     fn after_event(&mut self, _app: &App) {}
 }
 
-/// An item that is selected in a pane, by identity.
+/// The selected item of a pane, identified independently of its row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SelectedItem {
     Task(TaskId),
-    /// A message, by its number.
+    /// A message, by its number in the log of messages.
     Letter(u64),
     Request(RequestId),
     Agent(Name),
@@ -241,17 +249,17 @@ pub enum SelectedItem {
 /// The content of a preview.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
-    /// The title.
     pub title: String,
-    /// The lines at the top.
+    /// The lines of the item.
     pub lines: Vec<Line<'static>>,
-    /// The line to start at if not all lines fit.
+    /// The index of the first visible line if not all lines fit.
     pub begin: usize,
-    /// The agent whose conversation is shown below.
+    /// The agent whose conversation is shown below the lines; `None` for other items.
     pub agent: Option<Name>,
 }
 
-/// Returns the rows of a list of `len` rows as targets of `pane`.
+/// Returns the visible rows of a list in the area `list` as mouse targets of `pane`. The list has `len` rows in total,
+/// and `first` is the index of the first visible one.
 pub fn rows(pane: Pane, list: Rect, (len, first): (usize, usize)) -> Vec<Target<Hit>> {
     let rows = listed(list, first, len);
     rows.map(|(at, row)| Target {
@@ -261,7 +269,8 @@ pub fn rows(pane: Pane, list: Rect, (len, first): (usize, usize)) -> Vec<Target<
     .collect()
 }
 
-/// Returns how many rows of a list are in view in the frame `area`; at least one.
+/// Returns the number of list rows that are visible in a pane with the frame `area`, at least 1. `list` returns the
+/// area of the list for the area inside the frame.
 pub fn page(area: Option<Rect>, list: impl FnOnce(Rect) -> Rect) -> usize {
     let list = area.map(|area| list(layout::inside(area)));
     usize::from(list.map_or(1, |list| list.height)).max(1)

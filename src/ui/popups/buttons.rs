@@ -15,7 +15,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::placed::{Target, place};
 
-/// Returns the row of the buttons in a dialog: the last one.
+/// Returns the row of the buttons: the last row inside a dialog with the frame `area`.
 fn row(area: Rect) -> Rect {
     let inside = inside(area);
     Rect {
@@ -55,7 +55,7 @@ pub fn draw(app: &App, popup: &dyn Popup, area: Rect, theme: &Theme, buffer: &mu
     }
 }
 
-/// Returns the targets of a dialog in `area`: its buttons. A click beside it does not close it.
+/// Returns the mouse targets of a dialog in `area`: its buttons. A click outside does not close the dialog.
 pub fn targets(app: &App, popup: &dyn Popup, area: Rect) -> Targets {
     let buttons = buttons(app, popup, area).into_iter();
     let buttons = buttons.filter_map(|button| {

@@ -1,4 +1,4 @@
-//! The choice of what to copy from the shown conversation.
+//! The picker of what to copy from the shown conversation.
 
 use ratatui::layout::Rect;
 
@@ -12,7 +12,7 @@ use crate::ui::transcript::Portion;
 /// Maximum number of visible rows.
 const ROWS_MAX: u16 = 12;
 
-/// The parts of the shown conversation that can be copied.
+/// The content of the picker: the parts of the shown conversation that can be copied.
 #[derive(Debug)]
 pub struct CopyChoices;
 

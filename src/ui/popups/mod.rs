@@ -1,4 +1,4 @@
-//! The popups, one folder or file for each. A popup that has a key of its own is opened by its name in [`BY_NAME`].
+//! The popups, one folder or file for each. A popup that a key opens directly is registered in [`BY_NAME`].
 
 pub(in crate::ui) mod buttons;
 pub(in crate::ui) mod comment;
@@ -25,13 +25,13 @@ pub(in crate::ui) mod todo_item;
 
 use crate::ui::app::App;
 
-/// A popup that a key opens.
+/// A popup that a key opens directly.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedPopup {
     /// The name in [`Action::Popup`](crate::ui::keymap::Action::Popup) and in the settings.
     pub name: &'static str,
     pub open: fn(&mut App),
-    /// Whether it has something to show. Its key is in the hint line only then.
+    /// Returns whether the popup has something to show. The hint line shows its key only then.
     pub has_content: fn(&App) -> bool,
 }
 
@@ -52,7 +52,8 @@ impl NamedPopup {
     }
 }
 
-/// The popups that a key opens without anything else: to add one, add its line.
+/// The popups that a key opens directly, without data such as a task or a request. To add such a popup, add a line
+/// here.
 const BY_NAME: &[NamedPopup] = &[
     named("costs", costs::open),
     named("event_log", event_log::open),

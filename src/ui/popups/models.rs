@@ -1,4 +1,4 @@
-//! The choice of the model.
+//! The picker of the model.
 
 use crate::domain::text::one_line;
 use crate::protocol::Command;
@@ -10,11 +10,11 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::{CrewModel, Models};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 
-/// The provider's models.
+/// The content of the model picker: the provider's models.
 #[derive(Debug)]
 pub struct ModelChoices;
 
-/// Requests the list of models and opens it.
+/// Opens the picker and requests the list of models from the server.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
     if app.model.models == Models::Unknown {
         app.model.models = Models::Asked;
@@ -24,7 +24,7 @@ pub fn open(app: &mut App, out: &mut Vec<Effect>) {
     out.push(Effect::Command(Command::ListModels));
 }
 
-/// Returns the row of the current model.
+/// Returns the row of the current model, or 0 if the list does not contain it.
 fn in_use(model: &CrewModel) -> usize {
     let Models::Listed(names) = &model.models else {
         return 0;

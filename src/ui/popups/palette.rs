@@ -8,12 +8,12 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 
-/// All actions.
+/// The content of the action palette: all actions that a key can run.
 #[derive(Debug)]
 pub struct PaletteChoices {
-    /// The contexts in which it was opened.
+    /// The key contexts in which the palette was opened.
     contexts: Vec<Context>,
-    /// The focus when it was opened.
+    /// The focus when the palette was opened.
     focus: Focus,
 }
 
@@ -21,7 +21,8 @@ pub struct PaletteChoices {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PaletteAction(Action, Option<Pane>);
 
-/// Closes all popups for the palette. Returns `false` if it is open, or if a popup has text that must not be lost.
+/// Closes all popups, so that the palette can be opened. Returns `false` and changes nothing if the palette is open
+/// already or the user is writing a comment.
 pub fn make_room(app: &mut App) -> bool {
     if app.is_commenting() || app.popups.find::<Picker<PaletteChoices>>().is_some() {
         return false;
@@ -47,7 +48,8 @@ impl Choices for PaletteChoices {
         "Actions".into()
     }
 
-    /// Open requests come first, then the contexts where the palette was opened, then the panes.
+    /// Returns the actions: first the one that shows open requests, if there are any, then those of the contexts where
+    /// the palette was opened, then those of all panes.
     fn rows(&self, app: &App) -> Vec<PickerRow<PaletteAction>> {
         let mut rows: Vec<PickerRow<PaletteAction>> = Vec::new();
         let mut seen: Vec<Action> = Vec::new();

@@ -1,4 +1,4 @@
-//! The permissions that the whole team has until crewdeck ends, to view or revoke.
+//! The list of the permissions that the whole team has until crewdeck ends. The user can revoke them.
 
 use crate::domain::text::one_line;
 use crate::protocol::Command;
@@ -9,17 +9,17 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 
-/// The session permissions. Choosing one revokes it.
+/// The content of the list: the session permissions. Choosing one revokes it.
 #[derive(Debug)]
 pub struct PermissionChoices;
 
-/// Opens the list.
+/// Opens the list of session permissions.
 pub fn open(app: &mut App) {
     open_popup(app, Picker::new(PermissionChoices, 0));
 }
 
 impl Choices for PermissionChoices {
-    /// The number of the permission.
+    /// The number of the session permission.
     type Item = u64;
 
     fn title(&self, app: &App) -> String {

@@ -1,4 +1,4 @@
-//! The choice of the scope in which a permission is granted to the whole team.
+//! The picker of the scope in which a permission is granted to the whole team.
 
 use ratatui::layout::Rect;
 
@@ -15,7 +15,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow, height, width};
 use crate::ui::widgets::area::low;
 
-/// The scopes of a permission request.
+/// The content of the picker: the scopes that a permission request offers.
 #[derive(Debug)]
 pub struct ScopeChoices(RequestId);
 

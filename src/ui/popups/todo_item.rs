@@ -10,11 +10,11 @@ use crate::ui::popups::pager::{Page, Pager, Row, text_rows};
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 
-/// An item of the shown todo list.
+/// The page with the full text of an item.
 #[derive(Debug)]
 pub struct TodoPage {
     at: usize,
-    /// The item's text before an event.
+    /// The text of the item before the current event, by which the item is found again.
     remembered: Option<String>,
 }
 

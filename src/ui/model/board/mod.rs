@@ -85,10 +85,10 @@ pub fn tags(task: &Task) -> String {
     one_line(&tags.join(" "))
 }
 
-/// Maximum number of start times that [`of_tasks`] returns: more than a screen has rows.
+/// Maximum number of start times that [`of_tasks`] returns, which is more than a screen has rows.
 pub const AGES_MAX: usize = 256;
 
-/// Returns, for each task in progress, when it got that status; at most [`AGES_MAX`] times.
+/// Returns the time at which each task in progress got that status, for at most [`AGES_MAX`] tasks.
 pub fn of_tasks(model: &CrewModel) -> Vec<Timestamp> {
     let tasks = model.board.tasks();
     let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);

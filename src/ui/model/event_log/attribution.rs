@@ -14,13 +14,13 @@ use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamE
 
 /// Maximum number of tool calls and user actions in memory. Beyond it, the oldest is dropped.
 const CALLS_MAX: usize = 128;
-/// Maximum number of requests in memory.
+/// Maximum number of requests in memory. Beyond it, the one with the lowest id is dropped.
 const REQUESTS_MAX: usize = 1000;
 /// How long after its end a tool call may still be the cause of a file change. The delay covers file systems that are
 /// polled because they do not report every change.
 const EXPLAINS: Duration = Duration::from_secs(5);
 
-/// The effect of a tool call or user action on the board or the team.
+/// What a tool call or user action does to the board or the team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
     /// Creates a task with this subject.

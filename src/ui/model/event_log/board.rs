@@ -62,7 +62,8 @@ fn told(task: &Task, words: String) -> Told {
         .about(About::Task(task.id))
 }
 
-/// Returns the tasks that became ready because `done` was completed by this change; empty if `done` was not.
+/// Returns the tasks that became ready because this change completed the task `done`. Empty if the change did not
+/// complete it.
 fn frees(board: &TaskGraph, changed: &[Arc<Task>], done: &Task) -> Vec<TaskId> {
     let was_open = board
         .get(done.id)

@@ -1,8 +1,8 @@
 //! The event log: lines with time, topic, actors and text, oldest first. Pure.
 //!
 //! All lines are derived from events (`format` decides which kinds are logged, and how). So the crew's own screen, a
-//! viewer, a resumed session and a replay show the same lines. Only the refusal of a command is shown just on the
-//! screen that sent the command.
+//! viewer, a resumed session and a replay show the same lines. The only exception is the rejection of a command, which
+//! only the screen that sent the command shows.
 
 mod agents;
 pub(in crate::ui) mod attribution;
@@ -26,7 +26,7 @@ pub const LINES_MAX: usize = 2000;
 pub const WORDS_MAX: usize = 400;
 /// Maximum number of names per line that the filter `who:` searches.
 const WHO_MAX: usize = 8;
-/// Number of the latest lines that are searched for a line that a new one replaces.
+/// Number of the latest lines that are searched for a line that a more detailed one replaces.
 const RECENT: usize = 16;
 
 /// The topic of a line, which the filter `kind:` selects.
@@ -254,7 +254,7 @@ impl EventLog {
         }
     }
 
-    /// Returns the index of the latest line with the text `words` among the last [`RECENT`] lines.
+    /// Returns the index of the latest line with the text `words`, if it is among the last [`RECENT`] lines.
     fn just_said(&self, words: &str) -> Option<usize> {
         let from = self.lines.len().saturating_sub(RECENT);
         let at = self.lines.range(from..).rposition(|l| l.words == words);
@@ -274,8 +274,8 @@ impl EventLog {
 }
 
 impl CrewModel {
-    /// Adds the lines for an event to the log. Must be called before the event changes the rest of the model, with
-    /// which it is compared.
+    /// Adds the lines for an event to the log. Must be called before the event is applied to the rest of the model,
+    /// because the lines describe what the event changes.
     pub(in crate::ui) fn log(&mut self, event: &Event) {
         if self.event_log.next == 0 && event.seq > 1 && !event.kind.is_delta() {
             self.event_log.begins_late();

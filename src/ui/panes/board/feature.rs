@@ -1,4 +1,4 @@
-//! What the shell asks of the pane.
+//! Implements [`PaneFeature`] for the board: drawing, mouse, keys and preview.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -29,7 +29,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Columns that one notch of the mouse wheel pans the graph sideways.
+/// Number of columns by which one notch of the mouse wheel pans the graph sideways.
 const NOTCH_COLUMNS: usize = 6;
 
 impl PaneFeature for BoardPane {
@@ -256,7 +256,7 @@ impl PaneFeature for BoardPane {
         };
     }
 
-    /// A task that left the list (filtered or removed) is replaced by the one in its row.
+    /// If the selected task has left the list (filtered out or removed), selects the task that is now in its row.
     fn after_event(&mut self, app: &App) {
         let Some(row) = self.row_before.take() else {
             return;
@@ -273,7 +273,7 @@ impl PaneFeature for BoardPane {
     }
 }
 
-/// Returns the area inside the frame; empty where the board is not in view.
+/// Returns the area inside the frame `area`; empty if the board is not visible.
 fn inside(area: Option<Rect>) -> Rect {
     area.map(layout::inside).unwrap_or_default()
 }

@@ -33,27 +33,29 @@ use crate::ui::model::board::{index, label as board_label, list};
 use crate::ui::panes::board::view_state::{DrawingKey, Shape};
 use crate::ui::text::width;
 
-/// Maximum number of tasks that are drawn as a graph.
+/// Maximum number of tasks that are drawn as a graph. A larger board is shown as a list.
 pub const GRAPH_MAX: usize = 400;
 
-/// From this pane width on, in columns, a graph may be up to 1.5 times as wide as the pane.
+/// Minimum width of the pane, in columns, at which a graph may be wider than the pane, by up to half. In a narrower
+/// pane, such a graph is replaced by the list.
 const PANNED_FROM: usize = 60;
 
-/// The task board.
+/// The state of the board pane.
 #[derive(Debug)]
 pub struct BoardPane {
-    /// `None` selects the first task of the list.
+    /// The selected task; `None` selects the first task of the list.
     pub selected: Option<TaskId>,
     pub filter: ListFilter,
-    /// Whether the tasks are drawn or listed.
+    /// The user's choice between graph and list.
     pub shape: Shape,
-    /// The part of the drawing that is in view.
+    /// The zoom level and the scroll offset of the graph.
     pub camera: Camera,
     /// The cached rows of the list. Key: board version and filter text.
     rows: Slot<(u64, String), Arc<Rows>>,
     /// The cached drawing. Key: board version and drawing parameters.
     drawing: Slot<(u64, DrawingKey), Option<Arc<Drawing>>>,
-    /// The selected row before the current event.
+    /// The row of the selected task before the current event. If that task leaves the list, the task that is then in
+    /// this row is selected.
     row_before: Option<usize>,
 }
 
@@ -78,7 +80,7 @@ pub enum ListReason {
     Asked,
     /// A filter is active.
     Filtered,
-    /// There are too many tasks; holds their number.
+    /// There are too many tasks for a graph; holds their number.
     Many(usize),
     /// The dependency chains are too long for the width; holds the number of layers.
     Deep(usize),
@@ -86,7 +88,7 @@ pub enum ListReason {
     Tangled,
 }
 
-/// The board view on the screen.
+/// What the board pane shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
     /// The tasks as a graph.
@@ -109,7 +111,7 @@ impl CrewModel {
 }
 
 impl BoardPane {
-    /// The rows of the list: all tasks, or those that match the filter.
+    /// Returns the rows of the list: all tasks, or those that match the filter.
     pub fn rows(&self, app: &App) -> Arc<Rows> {
         let version = app.model.memo.version();
         let words = self.filter.words();
@@ -123,7 +125,8 @@ impl BoardPane {
         })
     }
 
-    /// Returns the graph, laid out for `room` if possible, or `None` if it is too large to draw.
+    /// Returns the drawing of the graph, laid out for an area of the size of `room` if possible. `None` if the graph is
+    /// too large to draw.
     fn drawing(&self, app: &App, room: Rect) -> Option<Arc<Drawing>> {
         let key = DrawingKey {
             columns: room.width,
@@ -135,7 +138,8 @@ impl BoardPane {
         self.drawing.get((app.model.memo.version(), key), make)
     }
 
-    /// The selected row and task. Falls back to the first row if nothing is selected or the task left the list.
+    /// Returns the selected row and its task. Falls back to the first row if no task is selected or the selected task
+    /// has left the list. `None` if the list is empty.
     pub fn selected(&self, app: &App) -> Option<(usize, TaskId)> {
         let (index, rows) = (index(app), self.rows(app));
         let row = self
@@ -186,7 +190,8 @@ fn drawn(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
     Some(low)
 }
 
-/// Returns the columns that each node reserves for its owner: enough for the longest name of members and owners.
+/// Returns the number of columns that each node reserves for its owner: enough for the longest name of a team member or
+/// task owner.
 fn owners(model: &CrewModel) -> usize {
     let members = model.team.members.iter();
     let longest = members.map(|m| width(m.name.as_str())).max();

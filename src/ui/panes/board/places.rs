@@ -12,7 +12,7 @@ use crate::ui::panes::board::{BoardPane, GRAPH_MAX, ListReason, PANNED_FROM, Sho
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum height, in rows, for the line with details of the selected task.
+/// Minimum height of the board's body, in rows, at which a line below the graph describes the selected task.
 const ABOUT_FROM: u16 = 5;
 
 /// The areas of the board pane.
@@ -22,9 +22,9 @@ pub struct Places {
     pub filter: Option<Rect>,
     /// The graph or the list.
     pub body: Rect,
-    /// The details of the selected task, below a graph.
+    /// The line below a graph that describes the selected task. `None` for a list and in a low pane.
     pub about: Option<Rect>,
-    /// The content of the body.
+    /// Whether the body shows the graph or the list.
     pub shown: Shown,
 }
 
@@ -119,7 +119,7 @@ impl BoardPane {
         }
     }
 
-    /// Returns the visible tasks with their areas on the screen, in the graph or the list.
+    /// Returns the visible nodes of the graph or rows of the list: the area of each on the screen, and its task.
     pub fn in_view(&self, app: &App, places: &Places) -> Vec<(Rect, TaskId)> {
         let body = places.body;
         let index = index(app);
@@ -146,7 +146,8 @@ impl BoardPane {
         nodes.filter_map(cells).collect()
     }
 
-    /// Returns the vertical scrollbar of the pane with the frame `area`.
+    /// Returns the pane's vertical scrollbar, on the right edge of its frame `area`. `None` if the body shows all
+    /// content.
     pub fn bar(&self, app: &App, places: &Places, area: Rect) -> Option<Scrollbar> {
         let body = places.body;
         let (at, id) = self.selected(app)?;

@@ -17,7 +17,7 @@ use crate::ui::panes::board::view_state::Shape;
 use crate::ui::panes::board::{BoardPane, GRAPH_MAX, ListReason, Shown};
 use crate::ui::widgets::list;
 
-/// Returns the message for graph actions in the list view.
+/// Returns the status message for an action that needs the graph while the board shows the list.
 fn listed(prefs: &Preferences) -> String {
     let key = prefs
         .keymap
@@ -26,7 +26,8 @@ fn listed(prefs: &Preferences) -> String {
 }
 
 impl BoardPane {
-    /// Pans the graph. The selection stays; moving it scrolls back to it.
+    /// Pans the graph by a quarter of the visible area. The selection stays the same; the next move of the selection
+    /// scrolls back to it.
     pub fn pan(&mut self, app: &mut App, area: Rect, toward: Toward) {
         let places = self.places(app, area);
         let Shown::Graph(drawing) = places.shown else {
@@ -39,7 +40,7 @@ impl BoardPane {
         self.camera = self.camera.panned(toward, &drawing, selected, places.body);
     }
 
-    /// Sets the zoom of the graph.
+    /// Sets the zoom level of the graph and scrolls back to the selected task.
     pub fn zoom(&mut self, app: &mut App, area: Rect, zoom: Zoom) {
         self.camera = viewport::Camera {
             zoom,
@@ -174,7 +175,8 @@ impl BoardPane {
         }
     }
 
-    /// Applies the mouse wheel: pans the graph, or moves the selection of the list up and down.
+    /// Applies the mouse wheel: pans the graph by `cells`, or moves the selection of the list up or down by as many
+    /// rows.
     pub fn wheel_by(&mut self, app: &App, area: Rect, toward: Toward, cells: usize) {
         let by = match (self.places(app, area).shown, toward) {
             (Shown::List(_), Toward::Left | Toward::Right) => return,

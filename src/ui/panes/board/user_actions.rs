@@ -20,7 +20,8 @@ use crate::ui::popups::confirm::release_task::{ReleaseTask, release};
 use crate::ui::popups::confirm::{Confirmation, send};
 use crate::ui::popups::task_form;
 
-/// Returns the selected task and its owner if the user may act on it; otherwise says why not.
+/// Returns the selected task and its owner if the user may do `action` with the task. Otherwise shows the reason as a
+/// status message.
 fn selected_for(
     app: &mut App,
     selected: Option<TaskId>,
@@ -83,7 +84,7 @@ pub fn complete_selected(app: &mut App, selected: Option<TaskId>, out: &mut Vec<
     }
 }
 
-/// Copies the path of the selected task's worktree.
+/// Copies the path of the selected task's worktree to the clipboard.
 pub fn copy_place(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
     let Some(id) = with_worktree(app, selected) else {
         return;
@@ -108,7 +109,8 @@ fn path(model: &CrewModel, task: &Task) -> String {
     escape_control_chars(&format!("{root}/.worktrees/{}", task.worktree))
 }
 
-/// Checks what removing the selected task's worktree would lose, before the confirmation.
+/// Asks the crew what would be lost if the selected task's worktree were removed. The dialog that confirms the removal
+/// opens with the reply.
 pub fn ask_removal(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
     let Some(task) = with_worktree(app, selected) else {
         return;
@@ -139,7 +141,7 @@ pub fn merge(app: &mut App, selected: Option<TaskId>) {
     open_popup(app, Confirmation(MergeTask(id)));
 }
 
-/// Returns the selected task if it has a worktree; otherwise says why it has none.
+/// Returns the selected task if it may have a worktree. Otherwise shows a status message that says why it has none.
 fn with_worktree(app: &mut App, selected: Option<TaskId>) -> Option<TaskId> {
     let Some(id) = selected else {
         app.say_no_task();
@@ -160,7 +162,8 @@ pub fn ask_diff(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) 
     }
 }
 
-/// Opens the form for the selected task, or the draft of its edit.
+/// Opens the form that edits the selected task. If the user closed this form earlier without saving, it contains that
+/// draft.
 pub fn edit(app: &mut App, selected: Option<TaskId>) {
     let Some(id) = selected else {
         app.say_no_task();

@@ -1,8 +1,8 @@
-//! The form in which the board is shown, and what a drawing depends on.
+//! Whether the board is shown as graph or list, and what a drawing of the graph depends on.
 
 use crate::ui::graph::viewport::Zoom;
 
-/// The board view that the user selected.
+/// The user's choice between graph and list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
     /// Graph if it fits, otherwise list.
@@ -20,6 +20,6 @@ pub struct DrawingKey {
     pub columns: u16,
     pub rows: u16,
     pub zoom: Zoom,
-    /// The columns that each node reserves for its owner.
+    /// The number of columns that each node reserves for its owner.
     pub owners: usize,
 }

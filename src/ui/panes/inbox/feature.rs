@@ -1,4 +1,4 @@
-//! What the shell asks of the pane.
+//! Implements [`PaneFeature`] for the inbox: drawing, mouse, keys and preview.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -158,7 +158,7 @@ impl PaneFeature for InboxPane {
 }
 
 impl InboxPane {
-    /// Returns how many rows the list has, and the first visible one.
+    /// Returns the number of rows in the list and the index of the first visible row.
     fn listed(&self, app: &App, list: Rect) -> (usize, usize) {
         let len = self.letters(app).len();
         let selected = self.selected_letter(app).map_or(0, |(at, _)| at);

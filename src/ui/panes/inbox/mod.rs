@@ -1,4 +1,4 @@
-//! The inbox pane.
+//! The pane with the messages between the agents.
 
 mod feature;
 pub(in crate::ui) mod view;
@@ -9,10 +9,10 @@ use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::model::CrewModel;
 use crate::ui::model::messages::Traced;
 
-/// The messages between the agents.
+/// The state of the inbox pane.
 #[derive(Debug)]
 pub struct InboxPane {
-    /// The message number; `None` selects the newest.
+    /// The number of the selected message; `None` selects the newest one.
     pub selected: Option<u64>,
     pub filter: ListFilter,
 }
@@ -32,8 +32,8 @@ impl InboxPane {
         model.letters.fitting(self.filter.words())
     }
 
-    /// Returns the selected message and its row. A message that is filtered out or no longer kept is replaced by the
-    /// next one.
+    /// Returns the index of the selected row and its message. A selected message that is filtered out or no longer in
+    /// memory is replaced by the next one.
     pub fn selected_letter<'a>(&self, model: &'a CrewModel) -> Option<(usize, &'a Traced)> {
         let rows = self.letters(model);
         let newest = rows.len().checked_sub(1)?;
@@ -44,7 +44,7 @@ impl InboxPane {
         Some((at, model.letters.get(*rows.get(at)?)?))
     }
 
-    /// Selects a row; the newest row follows new messages.
+    /// Selects the row at index `at`. If it is the newest row, the selection follows new messages.
     fn select_row(&mut self, model: &CrewModel, at: usize) {
         let rows = self.letters(model);
         let is_newest = at + 1 >= rows.len();

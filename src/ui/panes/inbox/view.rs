@@ -19,9 +19,11 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum free rows to show the selected message below the list: a rule and two rows of text.
+/// Minimum number of free rows below the list at which the selected message is shown there: a separator and two rows of
+/// text.
 const PREVIEW_MIN: u16 = 3;
-/// Approximate columns of time, route and step. A message that fits into the rest needs no preview.
+/// Approximate width of time, route and delivery status in a row, in columns. A message that fits into the rest of the
+/// row is not shown again below the list.
 const SHORT: usize = 36;
 
 /// Draws the messages, newest last.

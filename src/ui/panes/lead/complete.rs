@@ -15,20 +15,20 @@ use crate::ui::text::{fuzzy, width};
 use crate::ui::widgets::area;
 use crate::ui::widgets::list::first_row;
 
-/// Maximum number of rows in the list.
+/// Maximum number of visible rows of the completion list.
 pub const ROWS_MAX: u16 = 8;
-/// Maximum width of the list, in columns.
+/// Maximum width of the completion list, in columns.
 const WIDTH_MAX: u16 = 76;
 
-/// A completion, with the action of a command; `None` for a recipient.
+/// A row of the completion list. Its item is the action of a slash command, or `None` for a recipient.
 pub type CompletionRow = PickerRow<Option<Action>>;
 
-/// State of the completion list since the last typed character.
+/// The state of the completion list. Typing a character resets it to `Fresh`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Completion {
-    /// The list is offered with this row selected.
+    /// The list is open with this row selected.
     Selected(usize),
-    /// The list is offered with the first row selected.
+    /// The list is open with the first row selected.
     #[default]
     Fresh,
     /// The user dismissed the list; the next typed character brings it back.
@@ -68,7 +68,8 @@ fn row(pane: &LeadPane) -> usize {
     }
 }
 
-/// Returns the layout of the popup for `len` rows, directly above the composer. `None` if not even one row fits.
+/// Returns the layout of the completion list for `len` rows, directly above the composer. `None` if not even one row
+/// fits.
 pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area::Place> {
     let composer = layout.composer?;
     let above = composer.y.saturating_sub(layout.status.bottom());
@@ -90,7 +91,7 @@ pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area
     Some(area::Place { area, list, first })
 }
 
-/// Filters `all` by the typed prefix, best match first. An empty prefix keeps the order.
+/// Filters `all` by the typed prefix without its `/` or `@`, best match first. An empty prefix keeps the order.
 fn best_matches(prefix: &str, all: Vec<CompletionRow>) -> Vec<CompletionRow> {
     let mut scored: Vec<((bool, i32), CompletionRow)> = all
         .into_iter()
@@ -114,7 +115,8 @@ fn commands() -> Vec<CompletionRow> {
     rows.collect()
 }
 
-/// Returns completions for all recipients except the one that receives the message by default.
+/// Returns completions for all agents except the shown one, which receives the message anyway. While that agent has an
+/// open question, it is included.
 fn names(app: &App) -> Vec<CompletionRow> {
     let role = |name: &Name| {
         let member = app.model.team.find(name);

@@ -1,4 +1,5 @@
-//! Completion of the first word of a message: runs a command or inserts a name.
+//! Actions of the completion list: runs the selected command, inserts the selected name, moves the selection, or closes
+//! the list.
 
 use crate::ui::app::App;
 use crate::ui::keymap::Action;
@@ -34,7 +35,7 @@ pub fn take(pane: &mut LeadPane, app: &mut App) -> Accepted {
     }
 }
 
-/// Inserts the selected word, followed by a blank.
+/// Replaces the typed word by the selected completion, followed by a space.
 pub fn put_in(pane: &mut LeadPane, app: &mut App) {
     if let Some((_, offer)) = complete::selected(pane, app) {
         app.input.composer.set(&format!("{} ", offer.words));

@@ -1,4 +1,4 @@
-//! The completion list for the first word of a message, directly above it.
+//! Draws the completion list for the first word of a message, directly above the composer.
 
 use ratatui::buffer::Buffer;
 use ratatui::text::Span;

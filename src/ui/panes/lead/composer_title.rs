@@ -13,9 +13,9 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 
-/// Minimum columns for a question in the title.
+/// Minimum room for the question in the title, in columns. With less, the question is omitted.
 const QUESTION_LEAST: usize = 12;
-/// Columns of the two corners and of the border between the two titles.
+/// Number of columns for the two corners and the border between the two titles.
 const FRAME: usize = 4;
 
 /// Returns the left and right title of a composer with `columns` columns.
@@ -82,7 +82,7 @@ fn aside_line(text: &str, room: usize, theme: &Theme) -> Line<'static> {
     Line::styled(text.to_string(), theme.dim)
 }
 
-/// Names the other agents that have a draft.
+/// Returns the right title, which names the other agents that the user has a draft for; empty if there are none.
 fn other_drafts(app: &App) -> String {
     let names: Vec<&str> = app.input.drafts.others().map(Name::as_str).collect();
     match names.as_slice() {
@@ -93,7 +93,7 @@ fn other_drafts(app: &App) -> String {
     }
 }
 
-/// Returns the placeholders for an open question, longest first.
+/// Returns the composer's placeholders while `question` is open, longest first.
 pub fn invitations(prefs: &Preferences, question: &Request) -> Vec<String> {
     let key = prefs.keymap.key(Context::Composer, Action::Send);
     let to = &question.from;
@@ -113,10 +113,10 @@ pub fn invitations(prefs: &Preferences, question: &Request) -> Vec<String> {
     let count = question.choices.len();
     vec![
         format!(
-            "{choices}: a number or your own words, {key} answers. @{to} … sends a message instead"
+            "{choices} · type a number or your own answer, {key} sends it. @{to} … sends a message instead"
         ),
-        format!("{choices}: a number or your own words, {key} answers"),
-        format!("A number from 1 to {count} or your own words, {key} answers"),
-        format!("1-{count} or your own words"),
+        format!("{choices} · type a number or your own answer, {key} sends it"),
+        format!("Type 1-{count} or your own answer, {key} sends it"),
+        format!("1-{count} or your own answer"),
     ]
 }

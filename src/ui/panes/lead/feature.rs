@@ -1,4 +1,4 @@
-//! What the shell asks of the pane.
+//! Implements [`PaneFeature`] for the conversation: drawing, mouse and keys.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -129,7 +129,7 @@ impl PaneFeature for LeadPane {
     }
 }
 
-/// The room of the conversation.
+/// Returns the size of the conversation's visible part in a pane with the frame `area`; 0 if the pane is not visible.
 fn viewport(app: &App, area: Option<Rect>) -> Viewport {
     let talk = area.map(|area| talk(app, area)).unwrap_or_default();
     layout::viewport(talk)

@@ -1,4 +1,4 @@
-//! The mark that leads to the newest row of a conversation.
+//! The hint on the border of a conversation that does not follow new output.
 
 use ratatui::layout::Rect;
 
@@ -7,7 +7,8 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::widgets::placed::{Target, at_the_end};
 
-/// Returns the hint on the lower edge of a conversation that resumes following new output, or `None` while it follows.
+/// Returns the hint on the lower border of a conversation with the frame `area`: how much is new, and the key that
+/// follows new output again. `None` while the conversation follows new output.
 pub fn follow_mark(app: &App, area: Rect) -> Option<Target<String>> {
     let transcript = &app.model.agents.get(&app.shown)?.transcript;
     if transcript.is_following() {

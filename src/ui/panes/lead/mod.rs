@@ -1,4 +1,4 @@
-//! The lead pane.
+//! The pane with the conversation of the shown agent, and the composer.
 
 pub(in crate::ui) mod complete;
 pub(in crate::ui) mod complete_update;
@@ -17,10 +17,10 @@ use crate::ui::app::App;
 use crate::ui::frame::layout;
 use crate::ui::panes::lead::complete::Completion;
 
-/// The conversation of the shown agent. Its scroll position and search belong to the conversation.
+/// The state of the lead pane. The scroll position and the search are not part of it: each conversation has its own.
 #[derive(Debug, Default)]
 pub struct LeadPane {
-    /// The state of the list that completes a word.
+    /// The state of the composer's completion list.
     pub completion: Completion,
 }
 
@@ -39,7 +39,7 @@ pub fn queued_rows(app: &App, height: u16) -> u16 {
     waiting.min(QUEUED_ROWS_MAX).min(height / 3)
 }
 
-/// Returns the area of the conversation's text in a pane with the frame `area`.
+/// Returns the area of the conversation's text, above the queued messages, in a pane with the frame `area`.
 pub fn talk(app: &App, area: Rect) -> Rect {
     let inner = layout::inside(area).inner(layout::BESIDE_TEXT);
     Rect {

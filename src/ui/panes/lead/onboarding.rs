@@ -13,11 +13,11 @@ use crate::ui::text::{width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
 
-/// Maximum columns of a line; longer ones are hard to read.
+/// Maximum length of a line, in columns. Longer lines are hard to read.
 const COLUMNS_MAX: u16 = 76;
 
-/// Draws the page. If there is little room, the blank lines go first, then the explanation, then the last steps; the
-/// problem and the keys always stay.
+/// Draws the page. If there is little room, omits the blank lines first, then the explanation, then the last steps. The
+/// problem and the keys are never omitted.
 pub fn draw(app: &App, page: &FirstPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let lines = lines(app, page, theme, area);
     for (line, row) in lines.shown.iter().zip(area.rows()) {
@@ -73,8 +73,8 @@ pub(in crate::ui) fn lines(app: &App, page: &FirstPage, theme: &Theme, area: Rec
     }
 }
 
-/// Returns the four parts with blank lines in between, as far as there is room. Steps are shown completely or not at
-/// all.
+/// Joins the problem, the explanation, the steps and the keys, separated by blank lines, as far as they fit into `room`
+/// rows. A step is shown completely or not at all.
 fn fitted(
     what: Vec<Line<'static>>,
     means: Vec<Line<'static>>,
@@ -134,7 +134,7 @@ fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'
     rows.collect()
 }
 
-/// Draws the message about the required size.
+/// Draws the message that the window is too small.
 pub fn too_small(area: Rect, theme: &Theme, buffer: &mut Buffer) {
     let words = format!(
         "crewdeck needs {WIDTH_MIN} columns and {HEIGHT_MIN} rows.\nThis is {} by {}: make the window larger or the font smaller.\nThe crew keeps running.",

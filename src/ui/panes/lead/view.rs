@@ -24,7 +24,7 @@ use crate::ui::widgets::area;
 use crate::ui::widgets::composer::TextAreaSize;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Draws the conversation.
+/// Draws the conversation. Returns the position of the text cursor while a search text is typed.
 pub fn draw(
     app: &App,
     cache: &mut ViewCache,
@@ -61,7 +61,7 @@ pub fn draw(
     search_line(app, theme, area, buffer)
 }
 
-/// Draws the search on the lower border. Returns the cursor position while it is typed.
+/// Draws the search on the lower border. Returns the position of the text cursor while the search text is typed.
 fn search_line(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let transcript = &app.model.agents.get(&app.shown)?.transcript;
     let search = transcript.search()?;
@@ -147,7 +147,8 @@ fn welcome(app: &App) -> String {
     text
 }
 
-/// Draws the queued messages at the bottom. Returns the area above.
+/// Draws the messages that wait for the shown agent, in one row each, at the bottom of `area`. Returns the area above
+/// them.
 fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     let waiting: Vec<&str> = app
         .model
@@ -180,7 +181,7 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     rest
 }
 
-/// Draws an unfocused composer on a screen with few rows.
+/// Draws a composer without the focus as one row, for a screen with few rows: the key that opens it, and the recipient.
 fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let key = app.prefs.keymap.key(Context::Panes, Action::Compose);
     let does = if app.role.is_crew() {
@@ -201,7 +202,7 @@ fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     .render(row, buffer);
 }
 
-/// Draws the composer. Returns the cursor position.
+/// Draws the composer. Returns the position of the text cursor if the composer has the focus.
 pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     if area.height == 1 {
         folded(app, theme, area, buffer);

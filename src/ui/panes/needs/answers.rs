@@ -1,4 +1,5 @@
-//! Answers from the composer, and the text of decisions: it is delivered or returned as a draft.
+//! Answers from the composer, and the texts that the user sends with decisions. A text that cannot be delivered becomes
+//! a draft again.
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::redact;
@@ -15,7 +16,7 @@ use crate::ui::app::key_guard::SETTLE;
 use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::keymap::{Action, Context};
 
-/// Maximum characters of an answer that a status message quotes.
+/// Maximum length of the part of an answer that a status message quotes, in characters.
 const QUOTED_MAX: usize = 60;
 
 /// Answers the open question of the shown agent with `words`. Returns `false` if there is no question. Returns `true`
@@ -89,7 +90,7 @@ pub fn open_question_reminder(app: &App, to: &Name) -> Option<String> {
         .then(|| format!("Sent to {to} as a message. Its question is still open: {key} shows it."))
 }
 
-/// Decides a request and keeps the text until it has been delivered.
+/// Sends a decision with the user's text `words`, and keeps a copy of the text until its delivery is confirmed.
 pub fn send(app: &mut App, id: &RequestId, verdict: Verdict, words: String, out: &mut Vec<Effect>) {
     if let Some(request) = app.model.requests.get(id)
         && !words.is_empty()
@@ -104,7 +105,7 @@ pub fn send(app: &mut App, id: &RequestId, verdict: Verdict, words: String, out:
     decide(app, id, verdict, words, out);
 }
 
-/// Decides a request.
+/// Sends the user's decision on a request to the crew, unless the request is closed or already answered.
 pub fn decide(
     app: &mut App,
     id: &RequestId,
@@ -125,7 +126,7 @@ pub fn decide(
     out.push(Effect::Command(Command::Decide(decision)));
 }
 
-/// Handles a closed request: the user's text was delivered, or returns as a draft.
+/// Handles a closed request: if the user's text was not delivered with the decision, it becomes a draft again.
 pub fn closed(app: &mut App, request: &Request) {
     let Some(sent) = app.input.drafts.sent(&request.id).cloned() else {
         return tell_writer(app, request);
@@ -149,7 +150,7 @@ pub fn closed(app: &mut App, request: &Request) {
     }
 }
 
-/// Tells the user that the question of the current draft was closed by someone else. The draft stays.
+/// Tells the user that the question that the current draft answers was closed by someone else. The draft stays.
 fn tell_writer(app: &mut App, request: &Request) {
     let is_own = app.input.drafts.answers_question.as_ref() == Some(&request.id);
     if is_own && !app.input.composer.is_empty() {
@@ -159,7 +160,7 @@ fn tell_writer(app: &mut App, request: &Request) {
     }
 }
 
-/// Returns the text of a rejected decision as a draft.
+/// Turns the text of a decision that the crew rejected into a draft again.
 pub fn refused(app: &mut App, request: &RequestId, why: &str) {
     if let Some(sent) = app.input.drafts.take_sent(request) {
         come_back(app, &sent, why);
@@ -179,7 +180,7 @@ pub fn return_comment(app: &mut App, to: &Name, text: &str, why: &str) {
     app.say(NoticeLevel::Warn, format!("{why} {place}"));
 }
 
-/// Returns why a request was closed, if it was not decided here.
+/// Returns a sentence that says how a request was closed by someone else, for example that it was withdrawn.
 pub fn why_closed(request: &Request) -> String {
     let by = one_line(&request.decided_by);
     match request.status {
@@ -188,7 +189,7 @@ pub fn why_closed(request: &Request) -> String {
     }
 }
 
-/// Returns a sentence that says where the returned text is.
+/// Returns a sentence that says where an undelivered text was restored. `what` names the text.
 pub fn place(prefs: &Preferences, to: &Name, returned: RestoredTo, what: &str) -> String {
     match returned {
         RestoredTo::Composer => format!("{what} is back in the composer."),

@@ -16,33 +16,34 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Maximum number of request headings shown above the card.
 const LISTED_MAX: usize = 3;
-/// Maximum number of other requesters named.
+/// Maximum number of other agents with the same request that the card names.
 const OTHERS_MAX: usize = 6;
-/// Minimum number of rows for the text; with fewer, the choices scroll with it.
+/// Minimum number of visible rows of the request's text. With fewer, the choices scroll together with the text.
 const TEXT_MIN: usize = 2;
 
 /// The kind of a line of the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The working directory, other requesters, other approvers.
+    /// Details in one line: the working directory, other agents with the same request, and whether the lead may decide.
     Detail,
     /// The request itself.
     Body,
-    /// The choice with that number, from 1, and its key.
+    /// The choice with this number, counted from 1. The line begins with the number.
     Choice(usize),
 }
 
-/// A line of the card.
+/// A line of the card and its kind.
 pub type CardLine = (Part, Line<'static>);
 
-/// The card of the selected request: the lines that scroll, and the choices that stay above the buttons.
+/// The card of the selected request: the lines that scroll, and the choices that stay visible above the buttons.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Card {
     /// The lines that scroll.
     pub lines: Vec<CardLine>,
-    /// The number of visible rows for these lines.
+    /// The number of rows in which `lines` is visible.
     pub room: usize,
-    /// The choices, if there is room for all of them and some text; otherwise they are part of `lines`.
+    /// The choices, if there is room for all of them and some text. Otherwise empty, and the choices are at the end of
+    /// `lines`.
     pub pinned: Vec<CardLine>,
 }
 
@@ -80,20 +81,19 @@ pub fn card(pane: &NeedsPane, app: &App, width: u16, height: u16, theme: &Theme)
     }
 }
 
-/// The areas of the card.
+/// The areas of the selected request's card, and the content to draw in them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Places {
     /// The headings of the requests.
     pub list: Rect,
     /// The lines that scroll.
     pub text: Rect,
-    /// The choices above the buttons, if they do not scroll.
+    /// The choices that stay visible above the buttons: the area of [`Card::pinned`].
     pub pinned: Rect,
     /// The buttons; `None` if there is no row for them.
     pub buttons: Option<Rect>,
-    /// The visible rows of choices, with the number of the choice.
+    /// The visible rows of choices, each with the number of its choice.
     pub choices: Vec<(Rect, usize)>,
-    /// The content.
     pub card: Card,
     /// The number of lines scrolled off at the top.
     pub top: usize,
@@ -150,11 +150,11 @@ pub fn places(pane: &NeedsPane, app: &App, inside: Rect, theme: &Theme) -> Place
 /// How much of the selected permission request is visible to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// Whether its end is in view.
+    /// Whether the end of the request is visible.
     pub is_at_end: bool,
-    /// The number of folded characters.
+    /// The number of characters in comments of the command that are folded.
     pub folded: usize,
-    /// The number of truncated bytes.
+    /// The number of bytes that are cut from the middle because the command is too long.
     pub cut: usize,
 }
 
@@ -176,7 +176,7 @@ pub fn reading(pane: &NeedsPane, app: &App, area: Option<Rect>) -> Option<Readin
     })
 }
 
-/// Returns the number of heading rows, including the one of the selected request.
+/// Returns the number of rows for the headings of the requests, including that of the selected one.
 pub fn listed(model: &CrewModel) -> u16 {
     u16::try_from(model.requests.len().min(LISTED_MAX)).unwrap_or(0)
 }
@@ -197,7 +197,8 @@ pub fn height(pane: &NeedsPane, app: &App, width: u16, most: u16) -> u16 {
     lines.saturating_add(listed(app))
 }
 
-/// Renders the details and the body of a request, wrapped to `width`. May stop after `enough` lines.
+/// Renders the details and the body of a request, wrapped to `width`. To save work, lines of the body beyond the first
+/// `enough` may be missing.
 pub fn text(
     model: &CrewModel,
     request: &Request,
@@ -257,7 +258,7 @@ pub fn choices(request: &Request, width: u16, theme: &Theme) -> Vec<CardLine> {
     out
 }
 
-/// Describes the working directory, other requesters and other approvers in one line.
+/// Describes in one line the working directory, other agents with the same request, and whether the lead may decide.
 fn details(model: &CrewModel, request: &Request) -> String {
     let mut parts = Vec::new();
     match request.kind {

@@ -1,4 +1,4 @@
-//! What the shell asks of the pane.
+//! Implements [`PaneFeature`] for the requests: drawing, mouse, keys and preview.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -38,7 +38,8 @@ impl PaneFeature for NeedsPane {
         None
     }
 
-    /// Adds the list, the choices and the buttons. Choices and buttons count once the pane has the focus.
+    /// Adds the rows of the list and, only while the pane has the focus, the choices and buttons of the selected
+    /// request.
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
         let inside = card::inside(area);
         let Some((at, request)) = self.selected_request(app) else {
@@ -91,7 +92,7 @@ impl PaneFeature for NeedsPane {
         }
     }
 
-    /// Opening a request leaves it: one click alone must not.
+    /// Requires a second click: opening a request shows the agent's conversation and leaves this pane.
     fn opens(&self, _app: &App, _row: usize, is_second: bool) -> bool {
         is_second
     }
@@ -148,7 +149,8 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// In the pane the line keys scroll the card. The preview shows all of it, so they select another card.
+    /// Selects another request. In the pane the line keys scroll the card instead, but a preview shows the whole
+    /// request.
     fn step_preview(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
         match by {
             Scroll::LineDown => self.neighbour(app, area, Way::Forward),
@@ -205,7 +207,7 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// A question is answered or declined instead of approved or rejected.
+    /// Returns the labels "answer" and "decline" for a question; other requests keep those of the key table.
     fn hint(&self, app: &App, binding: &KeyBinding) -> Option<String> {
         if binding.context != Context::In(Pane::Needs) || !app.is_in_panes() {
             return None;

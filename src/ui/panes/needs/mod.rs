@@ -1,4 +1,4 @@
-//! The needs pane.
+//! The "Needs you" pane: the requests that wait for the user.
 
 pub(in crate::ui) mod answers;
 pub(in crate::ui) mod buttons;
@@ -14,25 +14,26 @@ use crate::domain::request::Request;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::model::CrewModel;
 
-/// The requests that wait for the user.
+/// The state of the "Needs you" pane.
 #[derive(Debug, Default)]
 pub struct NeedsPane {
-    /// `None` selects the oldest request.
+    /// The selected request; `None` selects the oldest one.
     pub selected: Option<RequestId>,
-    /// When the selected request changed without a key press.
+    /// When another request was last selected without a key press. For a short time after it, keys that approve are
+    /// ignored, because they were meant for the previous request. 0 if no delay is needed.
     pub since: Timestamp,
-    /// Lines of the selected request scrolled off the top.
+    /// Number of lines of the selected request that are scrolled off the top.
     scroll: usize,
-    /// The permission request whose end was visible.
+    /// The request whose end the user has seen. A permission request can only be approved after that.
     read: Option<RequestId>,
-    /// The permission request whose folded or truncated parts were reported to the user.
+    /// The permission request that the user was warned about because parts of it are folded or truncated.
     cut: Option<RequestId>,
     /// The selected request before the current event.
     before: Option<RequestId>,
 }
 
 impl NeedsPane {
-    /// Returns the selected request and its index.
+    /// Returns the index of the selected card and its first request. `None` if no request is open.
     pub fn selected_request<'a>(&self, model: &'a CrewModel) -> Option<(usize, &'a Request)> {
         let selected = self.selected.as_ref();
         let at = selected
@@ -51,7 +52,8 @@ impl NeedsPane {
         self.scroll = 0;
     }
 
-    /// Selects the oldest request on the user's demand: keys count at once.
+    /// Selects the oldest request because the user asked for it. Keys that approve work at once, without the delay of a
+    /// newly shown request.
     pub fn select_oldest(&mut self, model: &CrewModel) {
         let oldest = model.requests.at(0).map(|r| r.id.clone());
         if self.selected != oldest {

@@ -72,8 +72,9 @@ impl NeedsPane {
         }
     }
 
-    /// Returns whether a permission request was completely visible before its approval. If not, explains what to do.
-    /// Folded or truncated content is reported once; the next approval counts.
+    /// Returns whether the user has seen the whole permission request, so that it may be approved. If not, explains
+    /// what to do. Folded or truncated content is reported once; the next approval counts. Other kinds of requests
+    /// always count as seen.
     fn was_read(&mut self, app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
         let is_selected = self.selected_request(app).is_some_and(|(_, r)| r.id == *id);
         if !is_selected {
@@ -122,8 +123,8 @@ impl NeedsPane {
         true
     }
 
-    /// Returns whether the request has been visible for at least [`SETTLE`], so that a key is meant for it. If not, shows
-    /// a status message, unless one about this request is already shown.
+    /// Returns whether the request has been visible for at least [`SETTLE`], so that the pressed key was meant for it.
+    /// If not, shows a status message, unless one about this request is already shown.
     fn has_settled(&self, app: &mut App, id: &RequestId) -> bool {
         let since = self.since;
         let is_new = since.0 > 0.0 && app.now.since(since) < SETTLE;
@@ -139,7 +140,7 @@ impl NeedsPane {
         !is_new
     }
 
-    /// Opens the choice of scopes for the selected permission.
+    /// Opens the picker of the scopes in which the selected permission request can be approved for the whole team.
     pub fn choose_scope(&mut self, app: &mut App, area: Option<Rect>) {
         let Some((_, request)) = self.selected_request(app) else {
             app.say_nothing_waits();
@@ -155,7 +156,7 @@ impl NeedsPane {
         } else if scopes == 0 {
             let key = app.prefs.keymap.key(NEEDS, Action::Approve);
             let why = format!(
-                "The text does not show all that runs: it can only be allowed once. Press {key}."
+                "The request does not show everything that would run, so it can only be approved once. Press {key}."
             );
             app.say(NoticeLevel::Info, why);
         } else if self.has_settled(app, &id) && self.was_read(app, area, &id) {
@@ -186,7 +187,8 @@ impl NeedsPane {
         self.open_comment(app, |_| String::new());
     }
 
-    /// Opens the comment field and `$EDITOR` with it. A plan is prefilled for editing and goes back as the comment.
+    /// Opens the comment field and edits its text in `$EDITOR`. For a plan, the text starts with the plan, so that the
+    /// user can send back a changed plan as the comment.
     pub fn edit_comment(&self, app: &mut App, out: &mut Vec<Effect>) {
         self.open_comment(app, |request| match request.kind {
             RequestKind::Plan => format!("The plan as I want it:\n\n{}", request.body),
@@ -210,7 +212,7 @@ impl NeedsPane {
     }
 }
 
-/// Shows what to do before a request can be approved, until it is answered.
+/// Shows a warning about a request as the status message until the request is answered or closed.
 fn say_of(app: &mut App, id: &RequestId, text: String) {
     let about = id.clone();
     app.say_while(NoticeLevel::Warn, text, move |app| {

@@ -19,7 +19,7 @@ use crate::ui::text::{format_time, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
-/// Draws the list, the selected request and, always on the last row, its buttons.
+/// Draws the headings of the requests, the selected request and, always on the last row, its buttons.
 pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let selected = pane.selected_request(app);
     let mut titles = Titles {

@@ -1,4 +1,4 @@
-//! What the shell asks of the pane.
+//! Implements [`PaneFeature`] for the team: drawing, mouse, keys and preview.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -175,7 +175,7 @@ impl PaneFeature for TeamPane {
 }
 
 impl TeamPane {
-    /// Returns how many rows the list has, and the first visible one.
+    /// Returns the number of rows in the list and the index of the first visible row.
     fn listed(&self, app: &App, list: Rect) -> (usize, usize) {
         let len = self.rows(app).len();
         let selected = self.selected_member(app).map_or(0, |(at, _)| at);

@@ -1,4 +1,4 @@
-//! The team pane.
+//! The pane with the list of teammates and subagents.
 
 mod feature;
 mod preview;
@@ -12,10 +12,10 @@ use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::model::{CrewModel, board as model_board};
 use crate::ui::text::terms::FilterTerms;
 
-/// The teammates and their subagents.
+/// The state of the team pane.
 #[derive(Debug)]
 pub struct TeamPane {
-    /// `None` selects the first row.
+    /// The selected agent; `None` selects the first row.
     pub selected: Option<Name>,
     pub filter: ListFilter,
 }
@@ -41,7 +41,7 @@ impl TeamPane {
         rows
     }
 
-    /// Returns the selected teammate or subagent and its row.
+    /// Returns the index of the selected row and the teammate or subagent in it. `None` if the list is empty.
     pub fn selected_member(&self, model: &CrewModel) -> Option<(usize, Name)> {
         let rows = self.rows(model);
         let at = self
@@ -77,13 +77,13 @@ impl TeamRow<'_> {
 /// A row of the team.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TeamRow<'a> {
-    /// A teammate.
     Member(&'a Member),
     /// A running subagent, below its parent.
     Subagent(Name),
 }
 
-/// Returns the lowercase text that the filter searches: name, role, activity and task.
+/// Returns the lowercase text that the filter searches: the name, the role of a teammate or the prompt of a subagent,
+/// and the task.
 pub fn about(model: &CrewModel, row: &TeamRow) -> String {
     let name = row.name();
     let role = match row {

@@ -1,4 +1,4 @@
-//! The preview of an agent, above its conversation.
+//! The lines at the top of an agent's preview, above its conversation.
 
 use ratatui::text::{Line, Span};
 
@@ -10,7 +10,8 @@ use crate::ui::model::{board as model_board, style};
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
 
-/// Returns the activity, the task and the problems of an agent.
+/// Returns the activity of an agent with its details, such as the reason of a failure, and below it the task. An agent
+/// without a task is shown with its role, a subagent with its prompt.
 pub fn lines(app: &App, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let activity = app.activity(name);
     let (shape, words, style) = style::activity(&activity, app.now, theme);

@@ -38,7 +38,8 @@ impl TeamPane {
         }
     }
 
-    /// Returns the selected teammate if it is running; otherwise says why nothing can be done.
+    /// Returns the selected teammate if it has not shut down. Otherwise shows a status message that says why nothing
+    /// can be done.
     fn selected_at_work(&self, app: &mut App) -> Option<Name> {
         let Some((_, member)) = self.selected_member(app) else {
             app.say_while(NoticeLevel::Info, "No teammates yet.", |app| {

@@ -20,16 +20,16 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum width, in columns, for the activity bars; with less, the task needs the room.
+/// Minimum width of a row, in columns, to show the activity bars. A narrower row needs the room for the task.
 const ACTIVITY_BARS_FROM: usize = 70;
-/// Minimum width for long activity bars and the cost.
+/// Minimum width of a row, in columns, to show long activity bars and the cost.
 const COST_FROM: usize = 100;
-/// Minimum width for the unit "tok".
+/// Minimum width of a row, in columns, to show the unit "tok".
 const UNIT_FROM: usize = 76;
 
-/// Minimum width for the context usage.
+/// Minimum width of a row, in columns, to show the context usage.
 const CONTEXT_FROM: usize = 46;
-/// Minimum width for tokens and time.
+/// Minimum width of a row, in columns, to show the tokens and the time.
 const TOKENS_FROM: usize = 60;
 /// Minimum room for a tool's argument or a waiting reason, in columns, including the blanks before it. With less, it is
 /// omitted.
@@ -89,7 +89,7 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
     }
 }
 
-/// The columns that a row's name and task share, and the columns that each of them needs.
+/// The number of columns that a row has for name and task together, and how many each of them needs.
 #[derive(Clone, Copy)]
 struct Shared {
     columns: usize,
@@ -97,7 +97,7 @@ struct Shared {
     task: usize,
 }
 
-/// Returns the columns for the names.
+/// Returns the width of the name column.
 fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
     let least = match inside {
         0..CONTEXT_FROM => 8,
@@ -128,9 +128,9 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
     least_cut(&rows, least)
 }
 
-/// Returns the name width that truncates the least text over all rows; a column of a name counts as much as two of a
-/// task. At least `least` if there are such long names, and at most half of the shared columns of any row unless its
-/// task still fits.
+/// Returns the width of the name column that truncates the least text over all rows. A truncated column of a name
+/// counts as much as two of a task. The result is at least `least`, unless all names are shorter, and at most half of
+/// the shared columns of any row, unless the task of that row still fits.
 fn least_cut(rows: &[Shared], least: usize) -> usize {
     let longest = rows.iter().map(|r| r.name).max().unwrap_or(0);
     let allowed = |r: &Shared| r.columns.saturating_sub(r.task).max(r.columns / 2);
@@ -197,7 +197,8 @@ fn row(
     ]
 }
 
-/// Returns the activity bars with a leading blank; empty on a narrow row or before any activity.
+/// Returns the activity bars of an agent, after a space. Empty in a narrow row, and as long as no teammate has been
+/// active.
 fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
     let slices = match columns {
         0..ACTIVITY_BARS_FROM => return String::new(),
@@ -229,7 +230,7 @@ fn sum(model: &CrewModel, theme: &Theme) -> Vec<Span<'static>> {
     vec![Span::styled(text, theme.dim)]
 }
 
-/// Returns the row of a subagent, below its parent.
+/// Renders the row of a subagent, which is shown below its parent.
 fn subagent(
     app: &App,
     name: &Name,
@@ -266,13 +267,13 @@ fn subagent(
     ]
 }
 
-/// Returns the columns for the activity: enough for `task_update` on a narrow row, for the longest tool name on a wide
-/// one.
+/// Returns the width of the activity column: enough for `task_update` on a narrow row, and for the longest tool name on
+/// a wide one.
 fn words_width(columns: usize) -> usize {
     if columns < 90 { 11 } else { 14 }
 }
 
-/// Returns the member's current task, else its role.
+/// Returns the member's current task, or its role if it has no task.
 fn task(model: &CrewModel, member: &Member) -> String {
     model_board::open_task(model, &member.name).map_or_else(
         || one_line(&member.role),
@@ -280,7 +281,8 @@ fn task(model: &CrewModel, member: &Member) -> String {
     )
 }
 
-/// Returns the text and style of the task column: the task, or what is wrong.
+/// Returns the text and style of the task column: the task with details of the activity, or the reason why the agent is
+/// stuck or has failed.
 fn about(
     model: &CrewModel,
     member: &Member,

@@ -1,4 +1,4 @@
-//! What the shell asks of the pane.
+//! Implements [`PaneFeature`] for the todo list: drawing, mouse and keys.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -112,7 +112,7 @@ impl PaneFeature for TodoListPane {
 }
 
 impl TodoListPane {
-    /// Returns how many rows the list has, and the first visible one.
+    /// Returns the number of rows in the list and the index of the first visible row.
     fn listed(&self, app: &App, inside: Rect) -> (usize, usize) {
         (app.shown_todo().len(), self.first_row(app, inside.height))
     }

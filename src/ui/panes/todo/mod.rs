@@ -1,4 +1,4 @@
-//! The todo pane.
+//! The pane with the todo list of the shown agent.
 
 mod feature;
 #[cfg(test)]
@@ -9,10 +9,10 @@ use crate::domain::todo::{TodoItem, TodoStatus};
 use crate::ui::app::App;
 use crate::ui::widgets::list::first_row;
 
-/// The todo list of the shown agent.
+/// The state of the todo pane.
 #[derive(Debug, Default)]
 pub struct TodoListPane {
-    /// The index in the list; `None` selects the item in progress.
+    /// The index of the selected item; `None` selects the item in progress.
     pub selected: Option<usize>,
     /// The text of the selected item before the current event.
     before: Option<String>,
@@ -26,8 +26,8 @@ impl TodoListPane {
         Some(selected.unwrap_or_else(|| current_todo(app)))
     }
 
-    /// Returns the first visible item. Without a selection the list is scrolled only as far as the item in progress
-    /// needs.
+    /// Returns the index of the first visible item. Without a selection, the list is scrolled only as far as necessary
+    /// to show the item in progress.
     pub fn first_row(&self, app: &App, height: u16) -> usize {
         let len = app.shown_todo().len();
         if let Some(at) = self.selected {

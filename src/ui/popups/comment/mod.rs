@@ -1,4 +1,4 @@
-//! A comment on a request, or the answer to a question.
+//! The popup in which the user writes a comment on a request, or the answer to a question.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -22,17 +22,17 @@ use crate::ui::widgets::composer::{Composer, TextAreaSize};
 use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::placed::Target;
 
-/// Maximum width, in columns.
+/// Maximum width of the popup, in columns.
 const WIDTH_MAX: u16 = 72;
-/// Maximum visible rows of the text.
+/// Maximum number of visible rows of the text.
 const ROWS_MAX: u16 = 6;
 
-/// A comment on a request.
+/// The popup with the text of a comment or answer.
 #[derive(Debug)]
 pub struct CommentPopup {
     pub request: RequestId,
     pub text: Composer,
-    /// Whether the text is finished, and the user approves or rejects.
+    /// Whether the comment is finished, so that the next key approves or rejects the request.
     is_deciding: bool,
 }
 
@@ -52,7 +52,8 @@ impl CommentPopup {
         app.model.requests.is_question(&self.request)
     }
 
-    /// Returns the area of the text: below the request it is about, above a blank row and the buttons.
+    /// Returns the area of the text in a popup at `area`: below the row that names the request, and above a blank row
+    /// and the buttons.
     fn written_area(area: Rect) -> Rect {
         let (_, below) = cut_top(inside(area), 1);
         Rect {

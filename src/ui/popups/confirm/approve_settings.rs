@@ -1,4 +1,5 @@
-//! Approve the project settings shown on the setup page? A single key typed by accident must not approve them.
+//! The dialog that confirms approving the project settings shown on the setup page, because a single key pressed by
+//! accident must not approve them.
 
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;

@@ -1,4 +1,4 @@
-//! Complete a task without an owner?
+//! The dialog that confirms completing a task that has no owner.
 
 use crate::domain::ids::TaskId;
 use crate::domain::text::one_line;
@@ -39,7 +39,7 @@ impl Question for CompleteTask {
     }
 }
 
-/// Completes a task.
+/// Sends the command that completes a task.
 pub fn complete(app: &mut App, task: TaskId, out: &mut Vec<Effect>) {
     let words = format!("Completing {task}…");
     send(app, words, TaskCommand::Complete { task }, out);

@@ -1,4 +1,4 @@
-//! End a teammate by force?
+//! The dialog that confirms killing a teammate.
 
 use crate::domain::ids::Name;
 use crate::domain::text::one_line;

@@ -1,4 +1,4 @@
-//! Merge the branch of a task, or those of all completed tasks?
+//! The dialog that confirms merging the branch of a task, or the branches of all completed tasks.
 
 use crate::domain::ids::TaskId;
 use crate::domain::text::one_line;
@@ -13,7 +13,7 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
 use crate::ui::popups::confirm::Question;
 
-/// Maximum number of excluded tasks that the dialog names.
+/// Maximum number of tasks that the dialog lists as not included in a merge of all branches.
 const WAITING_MAX: usize = 3;
 
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl Question for MergeTask {
     }
 }
 
-/// Merges the branches of all completed tasks.
+/// Sends the command that merges the branches of all completed tasks, if there are at least two.
 fn merge_all(app: &mut App, out: &mut Vec<Effect>) -> Next {
     let tasks = branches::to_merge(app).as_ref().clone();
     if tasks.len() < 2 {
@@ -136,7 +136,7 @@ fn is_mergeable(model: &CrewModel, id: TaskId) -> bool {
     task.is_some_and(|task| branches::is_mergeable(model, task))
 }
 
-/// Returns why the branch of a task cannot be merged; `None` if it can.
+/// Returns why the branch of a task cannot be merged now; `None` if it can.
 pub fn refusal(model: &CrewModel, id: TaskId) -> Option<String> {
     let task = model.board.get(id);
     task.map_or_else(

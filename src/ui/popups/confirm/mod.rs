@@ -27,40 +27,37 @@ use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
 
-/// Maximum width, in columns.
+/// Maximum width of the dialog, in columns.
 const WIDTH_MAX: u16 = 60;
 
-/// A question that must be confirmed.
+/// A question that the user confirms or cancels in a dialog.
 pub trait Question: Debug + 'static {
-    /// Returns the title.
     fn title(&self) -> &'static str;
 
-    /// Returns the text.
     fn text(&self, app: &App) -> String;
 
     /// Returns the buttons: the actions and their labels.
     fn buttons(&self, app: &App) -> &'static [(Action, &'static str)];
 
-    /// Does what was confirmed. The dialog is closed.
+    /// Runs what the user has confirmed. The dialog then closes.
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>);
 
-    /// Returns the key context.
     fn context(&self) -> Context {
         Context::Confirm
     }
 
-    /// Runs an action other than yes or no.
+    /// Runs an action of the dialog other than confirming and cancelling, such as that of a further button.
     fn act(&self, _app: &mut App, _action: Action, _out: &mut Vec<Effect>) -> Next {
         Next::Pass
     }
 
-    /// Returns why it no longer applies.
+    /// Returns why the question no longer applies, which closes the dialog; `None` if it still applies.
     fn outdated(&self, _app: &App) -> Option<String> {
         None
     }
 }
 
-/// The dialog of a question.
+/// The dialog that asks a question.
 #[derive(Debug)]
 pub struct Confirmation<Q>(pub Q);
 
@@ -128,7 +125,7 @@ impl<Q: Question> Popup for Confirmation<Q> {
     }
 }
 
-/// Sends a command for a task, and tells the user `words`.
+/// Sends a command for a task, and shows `words` as the status message.
 pub(in crate::ui) fn send(app: &mut App, words: String, wish: TaskCommand, out: &mut Vec<Effect>) {
     app.say(NoticeLevel::Info, words);
     out.push(Effect::Command(Command::Task(Box::new(wish))));

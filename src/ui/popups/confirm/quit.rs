@@ -1,4 +1,4 @@
-//! Quit while agents or jobs are running?
+//! The dialog that confirms quitting while agents or jobs are running.
 
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
@@ -20,7 +20,7 @@ impl Question for Quit {
             (_, 0) => "Quit and stop them? Their work so far is kept.",
             (0, 1) => "Quit and end it?",
             (0, _) => "Quit and end them?",
-            (_, _) => "Quit and end all of it? The work so far is kept.",
+            (_, _) => "Quit and stop all agents and jobs? Their work so far is kept.",
         };
         match still(app) {
             None => asks.into(),
@@ -41,7 +41,7 @@ impl Question for Quit {
     }
 }
 
-/// Returns a sentence that says what quitting would stop; `None` if nothing.
+/// Returns a sentence that says what quitting would stop; `None` if it would stop nothing.
 pub fn still(app: &App) -> Option<String> {
     let agents = match app.at_stake() {
         0 => None,

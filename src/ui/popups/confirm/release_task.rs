@@ -1,4 +1,4 @@
-//! Release the task of a running teammate?
+//! The dialog that confirms releasing the task of a running teammate.
 
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::text::one_line;
@@ -12,7 +12,7 @@ use crate::ui::popups::confirm::{Question, send};
 #[derive(Debug)]
 pub struct ReleaseTask {
     pub task: TaskId,
-    /// The owner.
+    /// The owner when the dialog was opened.
     pub from: Name,
 }
 
@@ -57,7 +57,7 @@ impl Question for ReleaseTask {
     }
 }
 
-/// Releases a task.
+/// Sends the command that releases a task.
 pub fn release(app: &mut App, task: TaskId, from: Name, out: &mut Vec<Effect>) {
     let words = format!("Releasing {task}…");
     send(app, words, TaskCommand::Release { task, from }, out);

@@ -1,4 +1,4 @@
-//! Remove the worktree of a task? A second question names the work that would be lost.
+//! The dialogs that confirm removing the worktree of a task. If work would be lost, a second dialog names it.
 
 use crate::domain::ids::TaskId;
 use crate::domain::text::{escape_control_chars, one_line};
@@ -23,15 +23,16 @@ struct WorktreeCheck {
     size: String,
 }
 
-/// Remove the worktree of a task?
+/// The first question: whether to remove the worktree.
 #[derive(Debug)]
 pub struct RemoveWorktree(WorktreeCheck);
 
-/// Remove the worktree although work would be lost?
+/// The second question, if work would be lost: whether to remove the worktree anyway.
 #[derive(Debug)]
 pub struct LoseWork(WorktreeCheck);
 
-/// Asks for confirmation once the possible losses are known.
+/// Opens the first dialog when the crew has reported what would be lost, unless the user is doing something else by
+/// now.
 pub fn ask(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
     if !app.is_in_panes() {
         // The user is doing something else now.
@@ -57,7 +58,7 @@ impl Question for RemoveWorktree {
             "Nothing would be lost.".to_string()
         } else {
             format!(
-                "It has {}. You are asked again before that is lost.",
+                "It has {}. You will be asked again before any of it is lost.",
                 self.0.losses
             )
         };
@@ -117,7 +118,7 @@ fn tree(model: &CrewModel, id: TaskId) -> String {
     task.map_or_else(String::new, |task| one_line(&task.worktree))
 }
 
-/// Removes a worktree whose losses were shown to the user.
+/// Sends the command that removes a worktree, with the losses that the user has seen and confirmed.
 fn remove(app: &mut App, check: &WorktreeCheck, out: &mut Vec<Effect>) {
     let (task, told) = (check.task, check.losses.clone());
     let text = format!("Removing the worktree of {task}…");

@@ -31,7 +31,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Whether the price of at least one call is known.
+    /// Returns whether the price of at least one call is known.
     pub fn is_priced(&self) -> bool {
         self.sum.cost.is_some()
     }

@@ -25,7 +25,6 @@ const WIDTH_MAX: u16 = 112;
 /// A line of the panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostLine {
-    /// The styled text.
     pub spans: Vec<Span<'static>>,
     /// What `Enter` opens. Only a line with a target can be selected.
     pub target: Option<CostTarget>,
@@ -91,8 +90,8 @@ fn width(screen: Rect) -> u16 {
     WIDTH_MAX.min(screen.width.saturating_sub(4))
 }
 
-/// Returns the area of the panel and its first visible line. The selected line is always in view; lines above the first
-/// and below the last selectable line are shown together with it.
+/// Returns the area of the panel and the index of its first visible line. The selected line is always visible. If it is
+/// the last selectable line, the lines below it are visible too, as far as there is room.
 pub fn place(screen: Rect, view: &CostsPopup, lines: &[CostLine]) -> Place {
     let most = screen.height.saturating_sub(4);
     let area = centered(screen, width(screen), framed(lines.len()).min(most));

@@ -16,7 +16,7 @@ use crate::ui::popups::task_page::TaskPage;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
-/// The cost panel.
+/// The popup with the cost panel.
 #[derive(Debug, Default)]
 pub struct CostsPopup {
     /// The target of the selected line; `None` selects the first line with a target.
@@ -51,7 +51,7 @@ impl CostsPopup {
         lines.into_iter().nth(row)?.target
     }
 
-    /// Selects the target, if there is one.
+    /// Selects the line with this target. `None` keeps the selection.
     fn take(&mut self, target: Option<CostTarget>) {
         self.selected = target.or(self.selected.take());
     }

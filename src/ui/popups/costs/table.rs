@@ -15,13 +15,13 @@ use crate::ui::text;
 use crate::ui::text::{count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
 
-/// Maximum number of tasks that are listed.
+/// Maximum number of tasks in the table. A line below the table gives the number of omitted tasks.
 const TASKS_SHOWN: usize = 100;
-/// The width of a bar, in columns.
+/// The width of the bar that shows a share, in columns.
 const BAR: usize = 10;
-/// Maximum width of the name column.
+/// Maximum width of the name column, in columns.
 const NAMES_MAX: usize = 28;
-/// Minimum width of the name column.
+/// Minimum width of the name column, in columns.
 const NAMES_MIN: usize = 14;
 
 /// A numeric column.
@@ -70,7 +70,7 @@ impl Column {
         }
     }
 
-    /// The width in columns, including the space before it.
+    /// Returns the width of the column, including the space before it.
     fn width(self) -> usize {
         match self {
             Calls => 6,
@@ -173,7 +173,7 @@ fn heads(title: &str, names: usize, form: &[Column], theme: &Theme) -> CostLine 
     CostLine::plain(vec![Span::styled(out, theme.dim)])
 }
 
-/// Returns one row per agent and the total.
+/// Returns the table of agents: a heading, one row per agent, and the total.
 pub fn agents(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
     let form = form(app, accounts, columns);
     let names = columns.saturating_sub(wide(&form)).min(NAMES_MAX);
@@ -219,7 +219,7 @@ fn shape(app: &App, account: &Account, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// Returns the name and the number of subagents that are included.
+/// Returns the name of the agent and the number of its subagents, whose usage is included.
 fn label(account: &Account) -> String {
     let of = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     match (&account.name, account.others) {
@@ -229,7 +229,8 @@ fn label(account: &Account) -> String {
     }
 }
 
-/// Returns one row per task with usage, and a row for usage outside tasks.
+/// Returns the table of tasks: a heading, one row per task with usage, and a row for usage outside tasks. Empty if no
+/// task has usage.
 pub fn tasks(
     model: &CrewModel,
     accounts: &Accounts,

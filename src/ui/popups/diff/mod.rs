@@ -1,4 +1,4 @@
-//! The diff of a task's branch.
+//! The popup with the diff of a task's branch.
 
 use crate::domain::ids::TaskId;
 use crate::domain::text::escape_control_chars;
@@ -10,7 +10,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::pager::{Page, Pager, Row};
 use crate::ui::theme::Theme;
 
-/// The changes on the branch of a task.
+/// The page with the changes on the branch of a task.
 #[derive(Debug)]
 pub struct DiffPage {
     task: TaskId,
@@ -19,7 +19,7 @@ pub struct DiffPage {
     pub file: usize,
 }
 
-/// Opens the diff of a task's branch in place of the one that is open.
+/// Opens the diff of a task's branch and closes one that is open. Tells the user instead if there are no changes.
 pub fn open(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
     let changes = Changes::new(stat, text, untracked);
     if changes.is_empty() {

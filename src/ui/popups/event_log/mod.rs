@@ -53,7 +53,7 @@ pub struct LogPlace {
     pub first: usize,
 }
 
-/// Computes the layout for `len` rows with `row` selected.
+/// Computes the layout for `len` lines with the line at index `row` selected.
 pub fn place(app: &App, view: &EventLogPopup, len: usize, row: usize) -> LogPlace {
     let screen = app.size;
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));

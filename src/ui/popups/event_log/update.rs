@@ -1,4 +1,4 @@
-//! Selection and filter of the event log, and opening the subject of a line.
+//! Actions of the event log: moving the selection, filtering, and opening what a line is about.
 
 use crate::domain::ids::Name;
 use crate::protocol::event::NoticeLevel;
@@ -17,12 +17,12 @@ use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list;
 
 impl EventLogPopup {
-    /// Whether the filter is not empty.
+    /// Returns whether the filter is not empty.
     pub fn is_filtered(&self) -> bool {
         !self.filter.text().trim().is_empty()
     }
 
-    /// Whether there is a filter or its input is open.
+    /// Returns whether the filter is not empty or its input is open.
     pub fn has_filter(&self) -> bool {
         self.is_typing || self.is_filtered()
     }
@@ -33,7 +33,7 @@ impl EventLogPopup {
         self.filter = LineInput::default();
     }
 
-    /// Whether only warnings and errors are shown.
+    /// Returns whether the filter shows only warnings and errors.
     pub fn is_trouble_only(&self) -> bool {
         self.filter.text().split_whitespace().any(|w| w == "!")
     }
@@ -62,7 +62,7 @@ impl EventLogPopup {
             .or(Some(newest))
     }
 
-    /// Selects the row at index `at`. Selecting the newest row follows new lines.
+    /// Selects the row at index `at` of `rows`. If it is the newest row, the selection follows new lines.
     fn select_in(&mut self, rows: &[&LogLine], at: usize) {
         let is_newest = at + 1 >= rows.len();
         let line = rows.get(at).filter(|_| !is_newest);
@@ -75,13 +75,13 @@ impl EventLogPopup {
         rows.get(self.row(&rows)?).copied()
     }
 
-    /// Selects the row at index `at`.
+    /// Selects the row at index `at`. If it is the newest row, the selection follows new lines.
     pub(super) fn select_row(&mut self, model: &CrewModel, at: usize) {
         let rows = self.rows(model);
         self.select_in(&rows, at);
     }
 
-    /// Moves the selection; the newest line follows new events.
+    /// Moves the selection. If it reaches the newest line, it follows new lines.
     pub(super) fn scroll(&mut self, app: &App, by: Scroll) {
         let rows = self.rows(app);
         let Some(at) = self.row(&rows) else { return };
@@ -103,7 +103,7 @@ impl EventLogPopup {
         self.filter.insert(&text);
     }
 
-    /// Opens the subject of the selected line, if it still exists.
+    /// Opens what the selected line is about, such as a task or an agent, if it still exists.
     pub(super) fn show(&self, app: &mut App) -> Next {
         let Some(about) = self.selected_line(app).map(|l| l.about.clone()) else {
             return Next::Stay;
@@ -122,7 +122,7 @@ impl EventLogPopup {
                 let number = app.model.letters.iter().rev().find(|t| t.letter.id == id);
                 match number.map(|t| t.number) {
                     Some(number) => thread::open(app, number),
-                    None => app.say(NoticeLevel::Info, "This message is no longer kept."),
+                    None => app.say(NoticeLevel::Info, "This message is not available."),
                 }
             }
             About::Request(id, target) => {
@@ -136,7 +136,7 @@ impl EventLogPopup {
                 let row = app.model.jobs.listed().iter().position(|j| j.id == id);
                 match row {
                     Some(row) => open_popup(app, JobsPopup::at(row)),
-                    None => app.say(NoticeLevel::Info, "This job is no longer kept."),
+                    None => app.say(NoticeLevel::Info, "This job is not available."),
                 }
             }
         }
@@ -151,7 +151,7 @@ fn show_agent(app: &mut App, name: &Name) -> Next {
     }
     app.say(
         NoticeLevel::Info,
-        format!("No conversation of {name} is kept."),
+        format!("The conversation of {name} is not available."),
     );
     Next::Stay
 }

@@ -19,12 +19,12 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum width, in columns, at which the kind of a line is shown beside its symbol.
+/// Minimum width of the popup, in columns, at which the topic of a line is shown beside its symbol.
 const KIND_FROM: u16 = 84;
-/// Columns of the kind.
+/// Width of the column with the topic, in columns.
 const KIND: usize = 9;
 
-/// Draws the event log. Returns the cursor position.
+/// Draws the event log. Returns the position of the text cursor while the filter is typed.
 pub fn draw(
     app: &App,
     view: &EventLogPopup,
@@ -87,7 +87,7 @@ fn title(model: &CrewModel, view: &EventLogPopup, shown: usize) -> String {
     "Event log".into()
 }
 
-/// Returns the note about older events above the first line.
+/// Returns the note above the first line, which says where older events are.
 fn cut(model: &CrewModel) -> String {
     let most = count(LINES_MAX as u64);
     match model.journal_path() {
@@ -137,7 +137,7 @@ fn spans(
     out
 }
 
-/// Returns the symbol and style of a line: the severity's for warnings and errors, else its kind's.
+/// Returns the symbol and style of a line: those of the severity for warnings and errors, otherwise those of the topic.
 fn look(line: &LogLine, theme: &Theme) -> (&'static str, Style) {
     match (line.tone, line.topic) {
         (Tone::Warn, _) => ("▲", theme.warn),
@@ -167,7 +167,7 @@ fn shape(topic: Topic) -> &'static str {
     }
 }
 
-/// Returns the search terms of a line and what Enter opens.
+/// Returns the `who:` filter terms that match the line, and what Enter opens.
 fn about(prefs: &Preferences, line: &LogLine) -> String {
     let key = prefs.keymap.key(Context::EventLog, Action::Open);
     let who = line.who.iter().map(|who| format!(" who:{who}"));
@@ -182,7 +182,7 @@ fn about(prefs: &Preferences, line: &LogLine) -> String {
     who.chain([shows]).collect()
 }
 
-/// Draws the full text of the selected line, or the error in the filter.
+/// Draws the full text of the selected line, or the first error in the filter text.
 fn whole(
     prefs: &Preferences,
     view: &EventLogPopup,

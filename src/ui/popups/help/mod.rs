@@ -27,12 +27,12 @@ use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::placed::Target;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// The help.
+/// The popup with the help.
 #[derive(Debug)]
 pub struct HelpPopup {
-    /// The contexts in which it was opened.
+    /// The key contexts in which the help was opened.
     contexts: Vec<Context>,
-    /// Rows scrolled off the top.
+    /// Number of rows that are scrolled off the top.
     scroll: usize,
     /// The index of the selected entry.
     pub selected: usize,
@@ -41,7 +41,7 @@ pub struct HelpPopup {
     is_typing: bool,
 }
 
-/// What is visible of the help.
+/// The rows of the help, and which of them are visible.
 struct Visible {
     rows: Vec<Row>,
     first: usize,
@@ -65,7 +65,7 @@ impl HelpPopup {
         rows(&app.prefs, &self.contexts, &self.filter, width, theme)
     }
 
-    /// Returns the area of the rows in a popup at `area`, and the first visible one.
+    /// Returns the area of the rows in a popup at `area`, and the index of the first visible row.
     fn list(&self, area: Rect, len: usize) -> (Rect, usize) {
         let inside = area::inside(area);
         let above = u16::from(self.is_typing).min(inside.height);
@@ -99,14 +99,15 @@ impl HelpPopup {
         self.filter = LineInput::default();
     }
 
-    /// Returns the entry with that index.
+    /// Returns the entry with index `at` among the shown entries.
     pub fn entry(&self, app: &App, at: usize) -> Option<Entry> {
         let seen = self.visible(app);
         let mut entries = seen.rows.iter().filter_map(|row| row.entry);
         entries.find(|entry| entry.at == at)
     }
 
-    /// Runs the selected entry. An entry that does not work here reports where it does.
+    /// Runs the action of the selected entry. If the action is not available in the contexts where the help was opened,
+    /// tells the user where it is.
     fn run(&self, app: &mut App) -> Next {
         let Some(entry) = self.entry(app, self.selected) else {
             return Next::Stay;

@@ -1,4 +1,5 @@
-//! Pure: the rows of the help: key bindings, with the current contexts first. One entry is selected.
+//! The rows of the help: all key bindings, those of the current contexts first. The bindings are entries that can be
+//! selected. Pure.
 
 use ratatui::text::{Line, Span};
 
@@ -31,7 +32,7 @@ const EVERY_CONTEXT: [Context; 13] = [
 #[derive(Debug)]
 pub struct Row {
     pub line: Line<'static>,
-    /// The entry that the line belongs to.
+    /// The entry that the line belongs to; `None` for headings and blank lines.
     pub entry: Option<Entry>,
 }
 
@@ -39,7 +40,7 @@ pub struct Row {
 pub struct Entry {
     /// The index among the shown entries, from 0.
     pub at: usize,
-    /// What choosing it does.
+    /// What choosing the entry does.
     pub means: EntryEffect,
 }
 
@@ -48,13 +49,13 @@ pub struct Entry {
 pub enum EntryEffect {
     /// Runs this action.
     Here(Action),
-    /// Nothing; the key works in this other context. Includes the description.
+    /// Nothing, because the key works only in this other context. Holds the description of the key, too.
     There(Context, &'static str),
     /// Nothing; the entry is not a key.
     Nothing,
 }
 
-/// Returns the rows of the help that match the search.
+/// Returns the rows of the help whose key or description matches `search`, with the headings of their contexts.
 pub fn rows(
     prefs: &Preferences,
     contexts: &[Context],
@@ -152,7 +153,8 @@ fn section(out: &mut Vec<Row>, title: &str, rows: Vec<Row>, theme: &Theme) {
     out.extend(rows);
 }
 
-/// Returns the entry that `by` selects, in a view of `page` rows: line keys move by entries, page keys by rows.
+/// Returns the index of the entry to which `by` moves the selection from entry `at`, in a view of `page` rows. Line
+/// keys move by entries, page keys by rows.
 pub fn step(rows: &[Row], at: usize, by: Scroll, page: usize) -> usize {
     let last = rows.iter().filter_map(|row| row.entry).map(|e| e.at).max();
     let last = last.unwrap_or(0);
@@ -173,15 +175,15 @@ pub fn step(rows: &[Row], at: usize, by: Scroll, page: usize) -> usize {
     below.map_or(last, |entry| entry.at)
 }
 
-/// Returns the first and last line of the entry `at`.
+/// Returns the indexes of the first and last row of entry `at`.
 fn lines(rows: &[Row], at: usize) -> Option<(usize, usize)> {
     let is = |row: &Row| row.entry.is_some_and(|entry| entry.at == at);
     let first = rows.iter().position(is)?;
     Some((first, rows.iter().rposition(is)?))
 }
 
-/// Returns the first visible line so that entry `at` is visible, with the heading above it if it is the first of its
-/// section. `first` is the line that is first now; `page` is the number of visible rows.
+/// Returns the index of the first visible row at which entry `at` is visible, together with the heading above it if it
+/// is the first of its section. `first` is the current first row; `page` is the number of visible rows.
 pub fn reveal(rows: &[Row], at: usize, first: usize, page: usize) -> usize {
     let Some((from, to)) = lines(rows, at) else {
         return 0;

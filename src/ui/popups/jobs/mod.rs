@@ -22,7 +22,7 @@ use crate::ui::widgets::area::{Place, centered, framed, inside};
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Maximum columns of the agents' names.
+/// Maximum width of the column with the agents' names, in columns.
 const NAMES_MAX: usize = 12;
 
 /// Draws the popup; `row` is the selected row.
@@ -93,7 +93,7 @@ enum Of {
     Output,
 }
 
-/// Returns the command and the end of its output, in `rows` lines.
+/// Returns the lines below the list: the job's command and the end of its output, in at most `rows` lines.
 fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
     let command = wrap(
         &format!("$ {}", escape_control_chars(&job.command)),
@@ -161,28 +161,28 @@ fn look(job: &Job, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// Maximum width of the list of jobs, in columns.
+/// Maximum width of the popup, in columns.
 pub const JOBS_WIDTH: u16 = 120;
 
-/// Maximum rows of the list of jobs; the rest shows the output of the selected job.
+/// Maximum number of rows of the job list. The rest of the popup shows the output of the selected job.
 pub const JOBS_MAX: usize = 8;
 
-/// Returns the width of the list of jobs, including the border.
+/// Returns the width of the popup, including its border.
 pub fn jobs_width(screen: Rect) -> u16 {
     JOBS_WIDTH.min(screen.width.saturating_sub(4))
 }
 
-/// The text of an empty list of jobs.
+/// The text that is shown if there are no jobs.
 pub const NO_JOBS: &str = "No background jobs. Agents start one with background_run for long tasks: \
                            builds, test suites, servers.";
 
-/// Returns the text of an empty list of jobs, wrapped.
+/// Returns the lines of [`NO_JOBS`], wrapped to the width of the popup.
 pub fn no_jobs(screen: Rect) -> Vec<String> {
     wrap(NO_JOBS, usize::from(jobs_width(screen).saturating_sub(4)))
 }
 
-/// Returns the layout of the list of `len` jobs, above the output of the selected one. An empty list is a low popup
-/// with text.
+/// Returns the layout of the popup with `len` jobs and `row` selected. Without jobs, the popup is only as high as the
+/// text of [`NO_JOBS`].
 pub fn place(screen: Rect, row: usize, len: usize) -> Place {
     let height = match len {
         0 => framed(no_jobs(screen).len()),

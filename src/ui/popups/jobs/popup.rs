@@ -18,12 +18,12 @@ use crate::ui::popups::jobs::{draw, place};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{PAGE, step};
 
-/// The background jobs.
+/// The popup with the background jobs.
 #[derive(Debug, Default)]
 pub struct JobsPopup {
-    /// The selected row.
+    /// The index of the selected row.
     pub row: usize,
-    /// The selected job before an event.
+    /// The job that was selected before the current event.
     remembered: Option<JobId>,
 }
 
@@ -32,13 +32,13 @@ pub fn open(app: &mut App) {
     open_once(app, JobsPopup::default());
 }
 
-/// Whether any background job is running.
+/// Returns whether any background job is running.
 pub fn is_any_running(app: &App) -> bool {
     app.model.jobs.running() > 0
 }
 
 impl JobsPopup {
-    /// Creates the list with `row` selected.
+    /// Creates the popup with `row` selected.
     pub fn at(row: usize) -> JobsPopup {
         JobsPopup {
             row,

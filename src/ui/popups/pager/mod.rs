@@ -1,4 +1,5 @@
-//! The pager: a text that is scrolled and searched. Each popup with a text is a [`Page`] in a folder of its own.
+//! The pager: a popup with a text that can be scrolled and searched. Each such popup implements [`Page`] in a folder of
+//! its own.
 
 mod feature;
 pub(in crate::ui) mod search;
@@ -32,83 +33,85 @@ const NO_MATCH: &str = "No matches in this text.";
 
 /// The content of a pager.
 pub trait Page: Debug + 'static {
-    /// Returns the title.
     fn title(&self, app: &App) -> String;
 
     /// Returns the lines, `width` columns wide.
     fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row>;
 
-    /// Returns the tour's description.
+    /// Returns the description of the popup that the tour shows.
     fn tip(&self) -> &'static str;
 
-    /// Returns the text that the action `Copy` puts on the clipboard, if it is not the lines.
+    /// Returns the text that the action `Copy` puts on the clipboard; `None` copies the lines.
     fn copied(&self) -> Option<Copied> {
         None
     }
 
-    /// Returns the ages that it shows now or later.
+    /// Returns the times whose age the page shows now or later, so that the screen is redrawn when an age changes.
     fn ages(&self, _app: &App) -> Vec<ShownAge> {
         Vec::new()
     }
 
-    /// Returns the contexts that precede that of pagers.
+    /// Returns the key contexts that take precedence over [`Context::Reader`].
     fn contexts(&self) -> &'static [Context] {
         &[]
     }
 
-    /// Whether it has sections, of which one is the current.
+    /// Returns whether the page has sections, such as the files of a diff. One of them is the current section.
     fn has_sections(&self) -> bool {
         false
     }
 
-    /// Makes the section at a line the current one.
+    /// Called after scrolling to a line: makes the section at that line the current one.
     fn reached(&mut self, _rows: &[Row], _line: usize) {}
 
-    /// Whether the line is the heading of the current section.
+    /// Returns whether the line is the heading of the current section.
     fn is_current(&self, _row: &Row) -> bool {
         false
     }
 
-    /// Returns the first line of the section that `action` leads to. If it does not exist, tells the user.
+    /// Returns the index of the first line of the section that `action` leads to, for example the next file. If there
+    /// is none, tells the user and returns `None`.
     fn section(&self, _app: &mut App, _action: Action, _rows: &[Row]) -> Option<usize> {
         None
     }
 
-    /// Whether [`Page::section`] would return one; `None` if `action` is another one.
+    /// Returns whether [`Page::section`] would return a line for `action`; `None` if `action` does not move between
+    /// sections.
     fn has_section(&self, _action: Action) -> Option<bool> {
         None
     }
 
-    /// Returns the number of the part that a click on the line selects.
+    /// Returns the number of the part, such as a file, to which a click on the line scrolls. `None` if the line cannot
+    /// be clicked.
     fn part(&self, _row: &Row) -> Option<usize> {
         None
     }
 
-    /// Returns the first line of a part.
+    /// Returns the index of the first line of a part.
     fn line_of_part(&self, _part: usize, _rows: &[Row]) -> Option<usize> {
         None
     }
 
-    /// Returns the action of a key that the text recommends.
+    /// Returns the action of `key` if the text recommends this key to the user, although the pager does not bind it.
     fn recommended(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
         None
     }
 
-    /// Remembers by identity what is shown.
+    /// Called before an event: remembers the item that the page shows, because its position may change.
     fn before_event(&mut self, _app: &App) {}
 
-    /// Shows what was remembered.
+    /// Called after an event: shows the remembered item.
     fn after_event(&mut self, _app: &App) {}
 }
 
 /// A line of a pager.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The text.
     pub line: Line<'static>,
-    /// How many spans from the left are decoration (line numbers, signs, continuation marks), which the search skips.
+    /// The number of spans at the start of the line that are decoration (line numbers, signs, continuation marks). The
+    /// search skips them.
     pub margin: usize,
-    /// The position of the line in a diff, for moving between files.
+    /// The role of the line in navigation between the files of a diff, if any.
     pub spot: Option<Spot>,
 }
 
@@ -140,7 +143,7 @@ pub fn text_rows(lines: Vec<Line<'static>>) -> Vec<Row> {
 #[derive(Debug)]
 pub struct Pager<P> {
     pub page: P,
-    /// Lines scrolled off the top.
+    /// Number of lines that are scrolled off the top.
     pub scroll: usize,
     pub search: LineInput,
     /// Whether the search text is being typed.
@@ -151,14 +154,14 @@ pub struct Pager<P> {
     origin: usize,
 }
 
-/// What of a text is visible.
+/// The rows of a text, and which of them are visible.
 struct Visible {
     rows: Vec<Row>,
     first: usize,
     height: usize,
 }
 
-/// Returns the largest area of a pager.
+/// Returns the area of a pager with a long text.
 pub fn area(screen: Rect) -> Rect {
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = screen.height.saturating_sub(4).min(40);
@@ -170,7 +173,7 @@ pub fn text_width(screen: Rect) -> usize {
     area(screen).width.saturating_sub(4).max(1).into()
 }
 
-/// Returns the first visible line of `len` in a pager whose inside has `height` rows.
+/// Returns the index of the first visible line in a pager that has `height` rows inside and a text of `len` lines.
 pub fn first_line(scroll: usize, len: usize, height: u16) -> usize {
     scroll.min(len.saturating_sub(height.into()))
 }
@@ -203,7 +206,7 @@ impl<P: Page> Pager<P> {
         centered(screen, most.width, framed(lines).min(most.height))
     }
 
-    /// Returns the area of the lines, and the first visible one.
+    /// Returns the area of the lines, and the index of the first visible one.
     fn list(&self, area: Rect, len: usize) -> (Rect, usize) {
         let list = area::inside(area);
         (list, first_line(self.scroll, len, list.height))
@@ -236,7 +239,8 @@ impl<P: Page> Pager<P> {
         }
     }
 
-    /// Makes the section at the top the current one, or the last one at the end.
+    /// Called after scrolling: makes the section at the top of the view the current one. At the end of the text, this
+    /// is the last section.
     fn scrolled(&mut self, app: &App) {
         if !self.page.has_sections() {
             return;
@@ -251,13 +255,14 @@ impl<P: Page> Pager<P> {
         self.page.reached(&seen.rows, line);
     }
 
-    /// Scrolls a line to the top, as far as the text allows.
+    /// Scrolls so that `line` is at the top, as far as the length of the text allows.
     fn scroll_to(&mut self, line: usize, seen: &Visible) {
         self.page.reached(&seen.rows, line);
         self.scroll = line.min(seen.rows.len().saturating_sub(seen.height));
     }
 
-    /// Scrolls to the match that `choose` picks.
+    /// Scrolls to the match that `choose` returns for the matches and the first visible line. Returns what to report to
+    /// the user.
     fn go_to(
         &mut self,
         app: &App,

@@ -1,4 +1,5 @@
-//! The picker: a list with a search, to choose from. Each popup with such a list is [`Choices`] in a file of its own.
+//! The picker: a popup with a list to choose from, and a search. Each such popup implements [`Choices`] in a file of
+//! its own.
 
 mod view;
 
@@ -27,19 +28,18 @@ const HEIGHT_MAX: u16 = 20;
 
 /// The content of a picker.
 pub trait Choices: Debug + 'static {
-    /// What can be chosen.
+    /// What the user chooses: the value behind a row.
     type Item: Debug + Clone + PartialEq + 'static;
 
-    /// Returns the title.
     fn title(&self, app: &App) -> String;
 
-    /// Returns all rows.
+    /// Returns all rows, before the search filters them.
     fn rows(&self, app: &App) -> Vec<PickerRow<Self::Item>>;
 
-    /// Returns the tour's description.
+    /// Returns the description of the popup that the tour shows.
     fn tip(&self) -> &'static str;
 
-    /// Handles the choice of an item; `None` if no row matches the search `typed`.
+    /// Handles the choice of `item`. It is `None` if no row matches the search text `typed`.
     fn choose(
         &mut self,
         app: &mut App,
@@ -48,27 +48,28 @@ pub trait Choices: Debug + 'static {
         out: &mut Vec<Effect>,
     ) -> Next;
 
-    /// Returns its area.
+    /// Returns the area of the picker.
     fn area(&self, _app: &App, screen: Rect) -> Rect {
         centered(screen, width(screen), height(screen, HEIGHT_MAX))
     }
 
-    /// Whether the panes below are dimmed.
+    /// Returns whether the panes below the picker are dimmed.
     fn dims(&self) -> bool {
         true
     }
 
-    /// Returns the text for a search without matches.
+    /// Returns the text that is shown if the list is empty, because no row matches the search text or there are no
+    /// rows.
     fn none_matches(&self, _app: &App, _typed: &str) -> String {
         "No matches.".into()
     }
 
-    /// Returns the row to select when the rows have just arrived.
+    /// Returns the row to select when rows arrive while the list is empty; `None` keeps the first row.
     fn first_selected(&self, _app: &App) -> Option<usize> {
         None
     }
 
-    /// Returns the request that it is about.
+    /// Returns the request that the choice concerns. The picker is closed when the request is closed.
     fn request(&self) -> Option<&RequestId> {
         None
     }
@@ -79,12 +80,13 @@ pub fn width(screen: Rect) -> u16 {
     WIDTH_MAX.min(screen.width.saturating_sub(4))
 }
 
-/// Returns the height of a picker with at most `most` rows, including its border and search line.
+/// Returns the height of a picker, including its border and search line: at most `most` rows, and less on a low screen.
 pub fn height(screen: Rect, most: u16) -> u16 {
     screen.height.saturating_sub(4).min(most)
 }
 
-/// Returns an area for `rows` rows, at most `most`, which leaves most of the screen below it visible.
+/// Returns the area of a picker with `rows` rows, of which at most `most` are visible. The area is low, so that the
+/// screen around it stays visible.
 pub fn low_area(screen: Rect, rows: usize, most: u16) -> Rect {
     let rows = u16::try_from(rows).unwrap_or(u16::MAX).clamp(1, most);
     // The screen below matters, so no truncated remainder is left beside it.
@@ -96,9 +98,9 @@ pub fn low_area(screen: Rect, rows: usize, most: u16) -> Rect {
 pub struct Picker<C: Choices> {
     pub choices: C,
     search: LineInput,
-    /// The selected row among those that match the search.
+    /// The index of the selected row among those that match the search.
     pub row: usize,
-    /// The selected item before an event.
+    /// The item that was selected before the current event.
     remembered: Option<C::Item>,
 }
 

@@ -13,7 +13,8 @@ use crate::ui::text::age;
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 
-/// After this time an approved shutdown is overdue. The crew sends a notice after the same time.
+/// How long an agent may keep running after its shutdown was approved, before that is a problem. The crew sends a
+/// notice after the same time.
 const OVERDUE_AFTER: Duration = Duration::from_secs(120);
 
 /// Returns the problems with agents that are present.
@@ -25,7 +26,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
         .collect()
 }
 
-/// Returns the times whose age makes, or will make, an agent a problem.
+/// Returns the times whose age makes an agent a problem now or later: approved shutdowns and the start of activities.
 pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     let mut out = Vec::new();
     for name in model.present() {

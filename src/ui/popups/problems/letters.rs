@@ -10,7 +10,8 @@ use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
 use crate::ui::text::age;
 use crate::ui::text::aging::ShownAge;
 
-/// Returns the unread messages by recipient: name, number of messages, and time of the oldest one.
+/// Returns the unread messages by recipient, except the user: the name, the number of messages, and the time of the
+/// oldest one.
 fn unread(model: &CrewModel) -> Vec<(String, usize, Timestamp)> {
     let mut unread: Vec<(String, usize, Timestamp)> = Vec::new();
     for traced in model

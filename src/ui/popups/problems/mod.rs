@@ -29,10 +29,11 @@ pub const PROBLEMS_MAX: usize = 100;
 /// Maximum width of a request's summary, in columns.
 const ABOUT_MAX: usize = 120;
 
-/// After this time in one activity an agent counts as stalled, and after this time a message counts as unread for too long.
+/// How long an agent may be busy with one activity before it counts as stalled, and how long a message may be unread
+/// before that is a problem.
 const STALLED_AFTER: Duration = Duration::from_secs(300);
 
-/// The list of all problems.
+/// The page with the list of problems.
 #[derive(Debug)]
 pub struct ProblemsPage;
 
@@ -71,11 +72,11 @@ impl Page for ProblemsPage {
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The severity.
     pub weight: Weight,
     /// What is wrong and why, in one line.
     pub cause: String,
-    /// What to do. Names of keys in braces are replaced by [`KeyMap::expand_keys`](crate::ui::keymap::KeyMap::expand_keys).
+    /// What to do. Names of actions in braces, such as `{team.open}`, are replaced by their keys: see
+    /// [`KeyMap::expand_keys`](crate::ui::keymap::KeyMap::expand_keys).
     pub help: &'static str,
 }
 
@@ -124,7 +125,8 @@ fn asked_for(request: &Request) -> String {
     }
 }
 
-/// Returns the times whose age matters for problems, present or upcoming, so that the screen is redrawn when one changes.
+/// Returns the times whose age is part of a problem or will become one, so that the screen is redrawn when an age
+/// changes.
 pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
     agents::ages(model)
         .into_iter()
@@ -132,7 +134,7 @@ pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
         .collect()
 }
 
-/// Renders the popup, `width` columns wide.
+/// Renders the list of problems, `width` columns wide.
 pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let all = problems(app);
     if all.is_empty() {

@@ -1,4 +1,5 @@
-//! Problems from notices that were not resolved since: unreadable or damaged files, merge conflicts. Pure.
+//! Problems from notices in the event log that are not resolved yet: unreadable or damaged files, merge conflicts.
+//! Pure.
 //!
 //! The notices are recognized by their text, so these constants must match the texts of the crew.
 
@@ -7,7 +8,7 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::{About, LogLine, Topic};
 use crate::ui::popups::problems::{Problem, Weight};
 
-/// The texts by which notices are recognized: files cannot be read, and they can be read again.
+/// The texts by which notices are recognized: that files cannot be read, and that they can be read again.
 const UNREADABLE_TEXT: (&str, &str) = (" cannot be read", " can be read again");
 /// The word by which a notice about a damaged file is recognized. It must occur in the notices of the stores.
 const DAMAGED: &str = "damaged";

@@ -10,7 +10,7 @@ use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::board::{branches, index};
 use crate::ui::popups::problems::{Problem, Weight};
 
-/// Maximum number of tasks named in one problem.
+/// Maximum number of tasks that one problem names.
 const NAMED_MAX: usize = 8;
 
 /// Returns the problems with tasks.
@@ -105,7 +105,7 @@ fn is_here(owner: &str, present: &[Name]) -> bool {
             .any(|n| n.as_str().eq_ignore_ascii_case(owner))
 }
 
-/// Describes how many open tasks a task blocks, directly or indirectly.
+/// Describes how many open tasks the task `id` blocks, directly or indirectly; empty if it blocks none.
 fn what_waits(model: &CrewModel, id: TaskId) -> String {
     let mut waiting = std::collections::BTreeSet::new();
     let mut next = vec![id];
@@ -128,7 +128,7 @@ fn what_waits(model: &CrewModel, id: TaskId) -> String {
     }
 }
 
-/// Returns the tags of a task if no member on the team has all of them.
+/// Returns the tags of a task as text if no teammate has all of them. `None` if a teammate can claim the task.
 fn unknown_tags(model: &CrewModel, task: &Task) -> Option<String> {
     if task.tags.is_empty() {
         return None;
@@ -160,7 +160,7 @@ fn released_by_departed(model: &CrewModel, task: &Task, present: &[Name]) -> Opt
     }
 }
 
-/// Reports unmerged branches, but only while no agent is busy: until then the lead may still merge them.
+/// Reports unmerged branches. While an agent is busy, they are not a problem, because the lead may still merge them.
 fn unmerged(model: &CrewModel) -> Option<Problem> {
     let all = branches::to_merge(model);
     if all.is_empty() || model.busy() > 0 {

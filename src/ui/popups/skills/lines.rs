@@ -21,7 +21,8 @@ const EXAMPLE: [&str; 5] = [
     "Instructions for the agent.",
 ];
 
-/// Returns the lines of the list, `width` columns wide.
+/// Returns the lines of the popup, `width` columns wide: broken skill files first, then the skills, then how to add
+/// one.
 pub fn lines(book: &SkillCatalog, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut out = Vec::new();
     for broken in &book.broken {

@@ -1,4 +1,4 @@
-//! The skills that agents can load.
+//! The popup with the skills that agents can load.
 
 mod lines;
 

@@ -5,14 +5,14 @@ use crate::protocol::TaskCommand;
 use crate::ui::app::popup::PopupMemory;
 use crate::ui::popups::task_form::form::TaskForm;
 
-/// Maximum number of drafts, and maximum number of forms without an answer.
+/// Maximum number of drafts, and of sent forms that the board has not answered.
 pub const FORMS_MAX: usize = 8;
 
 /// Task forms that are not on the screen. Both lists are ordered from oldest to newest.
 #[derive(Debug, Default)]
 pub struct TaskForms {
     drafts: Vec<TaskForm>,
-    /// With the command of each form.
+    /// The sent forms that the board has not answered, each with its command.
     sent: Vec<(TaskForm, TaskCommand)>,
 }
 
@@ -31,7 +31,7 @@ impl TaskForms {
         Some(self.drafts.remove(at))
     }
 
-    /// Returns whether [`FORMS_MAX`] forms wait for an answer of the board.
+    /// Returns whether [`FORMS_MAX`] sent forms wait for an answer of the board, so that no more can be sent.
     pub fn is_full(&self) -> bool {
         self.sent.len() >= FORMS_MAX
     }

@@ -39,7 +39,7 @@ impl Field {
         }
     }
 
-    /// Returns the placeholder of an empty field.
+    /// Returns the placeholder that explains an empty field.
     pub fn example(self) -> &'static str {
         match self {
             Field::Subject => "one line: what to do",
@@ -57,9 +57,10 @@ pub struct TaskForm {
     pub id: Option<TaskId>,
     /// The field with the keyboard focus.
     pub field: Field,
-    /// Why the form was rejected; empty if it was not.
+    /// The reason why the form was rejected; empty if it was not.
     pub error: String,
-    /// The task when the form was opened. Comparing with it keeps changes that others made in the meantime.
+    /// The task as it was when the form was opened. Only differences from it are saved, so that changes that others
+    /// made in the meantime are kept.
     opened: Option<Task>,
     subject: Composer,
     description: Composer,
@@ -104,13 +105,13 @@ impl TaskForm {
         }
     }
 
-    /// Returns the focused field for editing and clears the error.
+    /// Returns the focused field for a change of its text, and clears the error.
     pub fn writing(&mut self) -> &mut Composer {
         self.error.clear();
         self.focused_input()
     }
 
-    /// Returns the focused field for a change that leaves its text as it is.
+    /// Returns the focused field for input that is not known to change its text. Does not clear the error.
     pub fn focused_input(&mut self) -> &mut Composer {
         match self.field {
             Field::Subject => &mut self.subject,
@@ -135,7 +136,7 @@ impl TaskForm {
             .all(|f| self.input(*f).text().trim().is_empty())
     }
 
-    /// Adds a task to the blockers, or removes it if it is one.
+    /// Adds a task to the blockers, or removes it if it already is a blocker.
     pub fn toggle_blocker(&mut self, id: TaskId) {
         self.error.clear();
         let text = self.waits.text();

@@ -10,7 +10,7 @@ use crate::ui::widgets::cut::{cut_left, cut_top};
 
 /// Maximum width of the form, in columns.
 const WIDTH_MAX: u16 = 72;
-/// Maximum rows of the form, including its border.
+/// Maximum height of the form, in rows, including its border.
 const ROWS_MAX: u16 = 18;
 /// Width of the field names in a form, in columns.
 const NAME_WIDTH: u16 = 14;
@@ -21,7 +21,7 @@ const DESCRIPTION_ROWS: u16 = 3;
 /// Maximum number of rows of the error text.
 const ERROR_ROWS: usize = 3;
 
-/// Returns the area of the form.
+/// Returns the area of the form on the screen.
 pub fn area(screen: Rect) -> Rect {
     let columns = WIDTH_MAX.min(screen.width.saturating_sub(4));
     // Leaves the status line, the tabs and the two lines at the bottom visible.

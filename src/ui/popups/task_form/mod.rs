@@ -1,4 +1,4 @@
-//! The task form: opened for a new task or an edit, submitted, or closed with its draft kept.
+//! Actions of the task form: opening it for a new task or an edit, submitting it, and keeping a draft of it.
 
 mod drafts;
 pub(in crate::ui) mod form;
@@ -22,12 +22,12 @@ pub use crate::ui::popups::task_form::drafts::FORMS_MAX;
 use crate::ui::popups::task_form::drafts::TaskForms;
 use crate::ui::popups::task_form::form::TaskForm;
 
-/// Opens the form for a new task, or its draft.
+/// Opens the form for a new task, with the user's draft if there is one.
 pub fn add(app: &mut App) {
     open(app, None, TaskForm::new);
 }
 
-/// Opens the form for a task, or the draft of its edit.
+/// Opens the form that edits a task, with the user's draft of the edit if there is one.
 pub fn edit(app: &mut App, id: TaskId) {
     let board = app.model.board.clone();
     open(app, Some(id), || {
@@ -40,12 +40,12 @@ fn open(app: &mut App, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
     open_popup(app, draft.unwrap_or_else(make));
 }
 
-/// Changes the drafts and the forms without an answer.
+/// Calls `change` with the task forms that are not on the screen.
 fn forms<R>(app: &mut App, change: impl FnOnce(&mut TaskForms) -> R) -> R {
     app.popups.with_kept(change)
 }
 
-/// Keeps the draft of a form that is closed before it is saved.
+/// Keeps a form that was closed without saving as a draft, unless it is empty or unchanged.
 fn keep_draft(app: &mut App, form: TaskForm) {
     let is_changed = form
         .to_command(&app.model.board)
@@ -58,7 +58,7 @@ fn keep_draft(app: &mut App, form: TaskForm) {
     forms(app, |forms| forms.store_draft(form));
 }
 
-/// Submits the form if it is valid; otherwise the form shows the error.
+/// Sends the command of the form if it is valid. Otherwise the form shows the error.
 fn submit(form: &mut TaskForm, app: &mut App, out: &mut Vec<Effect>) -> Next {
     match form.to_command(&app.model.board) {
         Err(why) => form.error = why,
@@ -79,7 +79,7 @@ fn submit(form: &mut TaskForm, app: &mut App, out: &mut Vec<Effect>) -> Next {
     Next::Stay
 }
 
-/// Adds or removes a task, the one selected on the board, as a blocker.
+/// Adds `selected`, the task that is selected on the board, to the blockers in the open form, or removes it from them.
 pub fn toggle_blocker(app: &mut App, selected: Option<TaskId>) {
     let Some(form) = app.popups.top_mut::<TaskForm>() else {
         return;
@@ -93,7 +93,8 @@ pub fn toggle_blocker(app: &mut App, selected: Option<TaskId>) {
     }
 }
 
-/// Handles an accepted form.
+/// Handles the report that the user has added or edited a task: the form that was sent for it is done, and the task is
+/// selected on the board.
 pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
     let (id, words) = match act {
         UserAction::Added => (None, format!("{task} added.")),
@@ -106,8 +107,8 @@ pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
     }
 }
 
-/// Handles a rejected form, of a new task or of an edit: it reopens with the reason, or stays a draft if the user is
-/// busy elsewhere.
+/// Handles the rejection of `command`, if a form has sent it. The form reopens with the reason, or becomes a draft if
+/// the user is busy elsewhere.
 pub fn rejected(app: &mut App, command: &TaskCommand, why: &str) {
     let Some(mut form) = forms(app, |forms| forms.take_rejected(command)) else {
         return;
@@ -129,7 +130,7 @@ pub fn is_clear(app: &mut App) -> bool {
     forms(app, |forms| forms.is_clear())
 }
 
-/// Returns the message that names the key for the draft.
+/// Returns the status message that a draft is kept, with the key that reopens it.
 fn kept(prefs: &Preferences, id: Option<TaskId>) -> String {
     let action = match id {
         None => Action::AddTask,

@@ -14,7 +14,7 @@ use crate::ui::text::fit;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::composer::TextAreaSize;
 
-/// Draws the form. Returns the cursor position.
+/// Draws the form. Returns the position of the text cursor.
 pub fn draw(
     app: &App,
     form: &TaskForm,
@@ -37,7 +37,7 @@ pub fn draw(
     cursor
 }
 
-/// Draws a field. Returns the cursor position in it.
+/// Draws a field. Returns the position of the text cursor in it.
 fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut Buffer) -> Position {
     let has_keys = field == form.field;
     let (mark, style) = if has_keys {

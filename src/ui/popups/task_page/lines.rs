@@ -14,13 +14,13 @@ use crate::ui::model::{CrewModel, board as model_board};
 use crate::ui::text::{age, called, count, dollars, format_time, pad, width as columns, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum number of tasks listed as blockers or as blocked.
+/// Maximum number of tasks that the page lists as blockers, and as blocked tasks.
 const EDGES_MAX: usize = 50;
 
 /// Maximum number of history entries shown.
 const STEPS_MAX: usize = 40;
 
-/// Columns of the field names.
+/// Width of the column with the field names, in columns.
 const NAMES: usize = 12;
 
 /// Returns the lines of the page, `width` columns wide.

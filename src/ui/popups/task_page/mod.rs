@@ -1,4 +1,4 @@
-//! The page of a task.
+//! The popup with all details of a task.
 
 mod lines;
 
@@ -12,7 +12,7 @@ pub use crate::ui::popups::task_page::lines::lines;
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 
-/// A task with all its details.
+/// The page of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskPage(TaskId);
 
@@ -23,7 +23,7 @@ impl TaskPage {
     }
 }
 
-/// Returns the times whose age the page of a task shows.
+/// Returns the times whose age the page of task `id` shows.
 pub(in crate::ui) fn ages(model: &CrewModel, id: TaskId) -> Vec<ShownAge> {
     let Some(task) = model.board.get(id) else {
         return Vec::new();

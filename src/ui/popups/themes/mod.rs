@@ -1,4 +1,4 @@
-//! The choice of the theme. The selected theme is previewed; closing the picker restores the saved one.
+//! The picker of the theme. The selected theme is previewed; closing the picker restores the saved one.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
 /// Maximum number of visible rows.
 const ROWS_MAX: u16 = 10;
 
-/// The themes.
+/// The content of the theme picker.
 #[derive(Debug)]
 pub struct ThemeChoices;
 
@@ -29,7 +29,7 @@ pub fn open(app: &mut App) {
 }
 
 impl App {
-    /// Returns the theme in effect: the previewed one while the picker is open, else the saved one.
+    /// Returns the theme in use: the selected one while the picker is open, otherwise the saved one.
     pub fn theme(&self) -> ThemeChoice {
         let picker = self.popups.find::<Picker<ThemeChoices>>();
         let previewed = picker.and_then(|picker| picker.selected(self));

@@ -1,4 +1,4 @@
-//! The thread of messages between two parties, oldest first, with time and delivery status. Pure.
+//! The lines of a message thread: all messages between two parties, oldest first, with time and delivery status. Pure.
 
 use ratatui::text::{Line, Span};
 
@@ -18,11 +18,11 @@ pub const THREAD_MAX: usize = 100;
 pub struct Thread {
     /// The lines of all shown messages.
     pub lines: Vec<Line<'static>>,
-    /// The first line of the message that was opened.
+    /// The index of the first line of the opened message.
     pub opened: usize,
 }
 
-/// Returns the title: both parties and the number of messages.
+/// Returns the title of the thread: both parties and the number of messages.
 pub fn title(model: &CrewModel, traced: &Traced) -> String {
     let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
     match model.letters.thread(traced).count() {
@@ -31,7 +31,8 @@ pub fn title(model: &CrewModel, traced: &Traced) -> String {
     }
 }
 
-/// Returns the times of unread messages in the thread of message `number`; their age is on the screen.
+/// Returns the times of the unread messages in the thread of message `number`, because the screen shows how long they
+/// are unread.
 pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<ShownAge> {
     let Some(traced) = model.letters.get(number) else {
         return Vec::new();
@@ -45,7 +46,8 @@ pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<ShownAge> {
         .collect()
 }
 
-/// Returns the messages of a thread that are shown, and the number of older ones that are not.
+/// Returns the number of older messages that are not shown, and the messages that are shown, at most [`THREAD_MAX`]
+/// around `traced`.
 fn around<'a>(model: &'a CrewModel, traced: &'a Traced) -> (usize, Vec<&'a Traced>) {
     let mut all: Vec<&Traced> = model.letters.thread(traced).collect();
     let at = all.iter().position(|t| t.number == traced.number);
@@ -95,7 +97,7 @@ pub fn lay_out(app: &App, traced: &Traced, width: usize, theme: &Theme) -> Threa
     thread
 }
 
-/// Renders a message, marked if it is the one that was opened.
+/// Renders a message. The opened message has a mark.
 fn one(
     app: &App,
     traced: &Traced,

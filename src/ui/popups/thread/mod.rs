@@ -1,4 +1,4 @@
-//! The thread of messages between two parties.
+//! The popup with the thread of messages between two agents, or an agent and the user.
 
 mod lines;
 #[cfg(test)]
@@ -13,10 +13,10 @@ pub(in crate::ui) use crate::ui::popups::thread::lines::{ages, lay_out, title};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 
-/// The thread of a message.
+/// The page with the thread of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadPage {
-    /// The number of the message in the inbox.
+    /// The number of the opened message in the log of messages.
     pub number: u64,
 }
 
@@ -39,7 +39,7 @@ impl Page for ThreadPage {
     fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row> {
         let lines = match app.model.letters.get(self.number) {
             Some(traced) => lay_out(app, traced, width, theme).lines,
-            None => vec![Line::styled("This message is no longer kept.", theme.dim)],
+            None => vec![Line::styled("This message is not available.", theme.dim)],
         };
         text_rows(lines)
     }

@@ -20,7 +20,8 @@ use crate::ui::panes::board::BoardPane;
 use crate::ui::text::{fit, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 
-/// Minimum columns of an owner, with its blank and `@`.
+/// Minimum room for an owner's name, in columns, including the space and the `@` before it. With less, the owner is
+/// omitted.
 const OWNER_MIN: usize = 5;
 
 /// The visible part of a graph.
@@ -84,13 +85,15 @@ fn selected(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
     pane.selected(app).and_then(|(_, id)| index.place(id))
 }
 
-/// Returns the selected task if the board has focus.
+/// Returns the index of the selected task if the board has the focus.
 fn pointed_at(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
     let has_keys = app.focus == Focus::Pane(Pane::Board);
     selected(pane, app, index).filter(|_| has_keys)
 }
 
-/// Returns how many tasks lie beyond each edge. Left and right also count partly visible ones.
+/// Returns the label for the border that says what the view does not show: the number of nodes on each side of the
+/// visible part (on the left and right including partly visible nodes), and the number of edges that are not drawn
+/// because they close a cycle.
 pub fn beyond(
     pane: &BoardPane,
     app: &App,
@@ -127,7 +130,7 @@ pub fn beyond(
     vec![Span::styled(words.join("  "), theme.dim)]
 }
 
-/// Draws the visible part.
+/// Draws the visible part of the graph.
 pub fn draw(
     pane: &BoardPane,
     app: &App,
@@ -211,11 +214,11 @@ fn lines(
     }
 }
 
-/// The critical path in a cell.
+/// The part of the critical path that is in one cell.
 struct Step {
-    /// The node where the edge starts.
+    /// The index of the node where the edge starts.
     from: usize,
-    /// The arms of the edge in this cell.
+    /// The sides of the cell that the edge reaches, as bits.
     arms: u8,
 }
 
@@ -313,7 +316,8 @@ fn draw_node(
     window.write((x, y), &owner, by, buffer);
 }
 
-/// Returns the rows of a subject with their start columns in the node. The last row may be too long.
+/// Splits a subject into the rows of a node. Each row has its start column in the node; `head` is that of the first
+/// row, after the symbol and number. The last row may be too long.
 fn subject_rows(subject: &str, node: Node, head: usize) -> Vec<(usize, String)> {
     let mut rows = Vec::new();
     let mut rest = subject.to_string();

@@ -1,4 +1,4 @@
-//! Draws the tasks as a list: each task is followed by the tasks it unblocks.
+//! Draws the tasks as a list, in which blocked tasks are indented below a blocker.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -26,7 +26,7 @@ fn window(pane: &BoardPane, app: &App, area: Rect) -> (usize, usize) {
     (selected, first)
 }
 
-/// Returns the selected row and the row count, if not all rows are visible.
+/// Returns the label for the border that gives the selected row, such as `7 of 20`. Empty if all rows are visible.
 pub fn position(pane: &BoardPane, app: &App, area: Rect, theme: &Theme) -> Vec<Span<'static>> {
     let (selected, _) = window(pane, app, area);
     frame::position(Some(selected), pane.rows(app).len(), area.height, theme)
@@ -124,7 +124,8 @@ fn spans(
     out
 }
 
-/// Returns the blockers in at most `columns` columns; those that do not fit are counted, as in `after #4 #5 +3`.
+/// Returns `word`, followed by the task numbers in `others`, in at most `columns` columns if possible. Numbers that do
+/// not fit are counted, as in `after #4 #5 +3`.
 fn waits(word: &str, others: &str, columns: usize) -> String {
     let all: Vec<&str> = others.split(' ').collect();
     let form = |shown: usize| {

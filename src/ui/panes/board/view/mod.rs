@@ -25,7 +25,7 @@ use crate::ui::panes::board::{BoardPane, ListReason, Shown};
 use crate::ui::text::{fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 
-/// Maximum number of unblocked tasks named for the selected one.
+/// Maximum number of task numbers in the list of tasks that the selected task unblocks.
 const NEXT_MAX: usize = 4;
 
 /// Draws the board.
@@ -99,8 +99,9 @@ fn title(pane: &BoardPane, app: &App, shown: &Shown) -> String {
     }
 }
 
-/// Returns the number of tasks per status and of unmerged tasks, in at most `room` columns. With words they are the
-/// legend of the symbols.
+/// Returns the label for the border with the number of tasks per status and the number of unmerged tasks, in at most
+/// `room` columns. If there is room, the name of the status follows each number, which explains the symbols of the
+/// graph.
 fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let total = index.len();
     let done = index.count(BoardStatus::Done);
@@ -152,7 +153,7 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
     found.filter(|_| total > 0).unwrap_or_default()
 }
 
-/// Draws the filter and, below it, an error in it.
+/// Draws the filter input and, below it, the first error in the filter text.
 fn draw_filter(filter: &ListFilter, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
@@ -165,7 +166,7 @@ fn draw_filter(filter: &ListFilter, theme: &Theme, area: Rect, buffer: &mut Buff
     }
 }
 
-/// Draws one line about the selected task, since nodes have little room.
+/// Draws the line that describes the selected task, because the nodes of the graph have little room.
 fn about(
     pane: &BoardPane,
     app: &App,
@@ -222,7 +223,8 @@ fn about(
     Line::from(spans).render(row, buffer);
 }
 
-/// Returns the tasks that become ready when a task is completed, and how many more depend on it.
+/// Describes which tasks become ready when the task at index `place` is completed, and how many other blocked tasks
+/// depend on it.
 fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     let unlocks = index.id(place).map(|id| unlocks(model, id));
     let unlocks = unlocks.unwrap_or_default();
@@ -247,7 +249,7 @@ fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     }
 }
 
-/// Returns the style of a task's text.
+/// Returns the style of a task's subject.
 fn words(standing: BoardStatus, theme: &Theme) -> Style {
     match standing {
         BoardStatus::Done => theme.dim,

@@ -8,12 +8,13 @@ use crate::ui::model::style;
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
 
-/// Maximum length, in columns.
+/// Maximum length of the bar, in columns.
 const BAR_MAX: usize = 40;
-/// Minimum length, in columns.
+/// Minimum length of the bar, in columns. If there is less room, no bar is drawn.
 const BAR_MIN: usize = 8;
 
-/// Returns the glyph of each status. They differ, so that the bar does not depend on colour.
+/// Returns the glyph that represents a status in the bar. The glyphs differ, so that the bar is readable without
+/// colour.
 fn glyph(standing: BoardStatus) -> &'static str {
     match standing {
         BoardStatus::Done => "━",
@@ -23,7 +24,8 @@ fn glyph(standing: BoardStatus) -> &'static str {
     }
 }
 
-/// Returns the bar with its labels in at most `room` columns; empty without tasks or room.
+/// Returns the progress bar, followed by the percentage of completed tasks and, if there is room, the length of the
+/// critical path. The result has at most `room` columns. It is empty if there are no tasks or too few columns.
 pub fn spans(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let counts = progress::counts(index);
     if index.len() == 0 {

@@ -14,7 +14,7 @@ const APPROVE_LINE_MAX: usize = 1500;
 /// Whether tasks can have git worktrees in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitStatus {
-    /// Worktrees can be used, or the page cannot remove the obstacle.
+    /// Worktrees work, or they fail for a reason that this page offers no solution for.
     Ready,
     /// Git is missing or too old, with the reason.
     NoGit(String),
@@ -141,10 +141,8 @@ fn sentence(text: &str) -> String {
 
 fn again(problem: ModelProblem) -> &'static str {
     match problem {
-        ModelProblem::NotConfigured => "look for a server and settings again (new key: restart)",
-        ModelProblem::NoKey | ModelProblem::KeyRejected => {
-            "read the settings again (new key: restart)"
-        }
+        ModelProblem::NotConfigured => "look for a server and settings again",
+        ModelProblem::NoKey | ModelProblem::KeyRejected => "read the settings again",
         ModelProblem::Unreachable
         | ModelProblem::ServerError
         | ModelProblem::NoModels

@@ -17,7 +17,7 @@ const FILES_MAX: usize = 1000;
 const ENTRIES_MAX: usize = 10_000;
 /// Maximum total size of the files in a first commit, in bytes. With more, the user has to choose the files.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// The reason to choose the files if a limit is exceeded.
+/// Why the user has to choose the files of a first commit: a limit is exceeded.
 const A_LOT: &str = "there are many or large files here";
 
 /// Prefixes and suffixes of file names that often contain secrets.

@@ -16,7 +16,7 @@ use crate::store::{os_errors, regular_file};
 
 /// Maximum time to wait for the lock of a crew whose process has ended.
 const DEAD_HOLDS_MAX: Duration = Duration::from_secs(2);
-/// The interval between attempts to take that lock.
+/// The interval between attempts to take the lock of a crew whose process has ended.
 const AGAIN: Duration = Duration::from_millis(10);
 /// Maximum number of bytes to read from the lock file.
 const READ_MAX: u64 = 256;

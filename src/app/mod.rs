@@ -334,7 +334,7 @@ impl Blueprint {
             .collect();
         (!parts.is_empty()).then(|| {
             format!(
-                "no terminal to ask on, so requests are {}",
+                "without a terminal, crewdeck cannot ask the user, so requests are {}",
                 parts.join(", others are ")
             )
         })

@@ -8,7 +8,7 @@ use crate::store::regular_file;
 
 /// The system's time zone file.
 const LOCAL: &str = "/etc/localtime";
-/// Maximum number of bytes to read from that file. The largest time zone files have a few thousand.
+/// Maximum number of bytes to read from [`LOCAL`]. The largest time zone files have a few thousand.
 const LOCAL_MAX: u64 = 64 * 1024;
 
 /// Returns the local time zone. Looks it up by name only if `TZ` is set or the file is missing: a lookup reads the

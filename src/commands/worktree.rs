@@ -44,7 +44,7 @@ struct WorktreeRow {
     dirty: usize,
     /// Number of commits that the base branch lacks.
     ahead: u64,
-    /// Whether the content of those commits is in the base branch.
+    /// Whether the base branch nevertheless has the content of these `ahead` commits, for example after a squash merge.
     merged: ContentStatus,
     /// What is checked out instead of the worktree's own branch, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -190,7 +190,7 @@ impl BoardFollowup {
                     .dir
                     .strip_prefix(&self.context.root)
                     .unwrap_or(&workspace.dir);
-                let text = format!("{id} is yours: its worktree is {}.", dir.display());
+                let text = format!("You claimed {id}. Its worktree is {}.", dir.display());
                 self.context.notice(NoticeLevel::Info, text).await;
                 true
             }

@@ -130,7 +130,9 @@ impl BoardView {
         if let Some(task) = released {
             let (id, subject) = (task.id, &task.subject);
             let text = if task.attempts < ATTEMPTS_MAX {
-                format!("Task {id} ({subject}) of {owner} is offered again: {owner} left it open.")
+                format!(
+                    "Task {id} ({subject}) is back on the board: {owner} stopped without completing it."
+                )
             } else {
                 format!(
                     "Task {id} ({subject}) was claimed {} times without being completed, so teammates no longer claim it automatically. Edit the task, or assign it: crewdeck task claim {} --as NAME.",

@@ -86,7 +86,7 @@ async fn released_task_is_offered_again() {
     board.release_task_of(&bob()).await.unwrap();
     assert_eq!(
         crew.notices(),
-        ["Task #1 (one) of bob is offered again: bob left it open."]
+        ["Task #1 (one) is back on the board: bob stopped without completing it."]
     );
 }
 
@@ -348,7 +348,7 @@ async fn fresh_start_closes_the_members_and_requests_of_an_ended_crew() {
     let team = crew.team.load().await.unwrap();
     assert_eq!(team.present().count(), 0);
     let notices = crew.notices();
-    assert!(notices[0].contains("is offered again"), "{notices:?}");
+    assert!(notices[0].contains("is back on the board"), "{notices:?}");
     assert!(notices[1].starts_with("Request withdrawn"), "{notices:?}");
 }
 
@@ -377,7 +377,7 @@ async fn action_of_the_user_is_published_before_its_change_of_the_board() {
         events[1],
         EventKind::Board(BoardEvent::BoardChanged { .. })
     ));
-    let place = "#1 is yours: work on it in the project directory.";
+    let place = "You claimed #1. Work on it in the project directory.";
     let is_place = |e: &EventKind| matches!(e, EventKind::Crew(CrewEvent::Notice { text, .. }) if text == place);
     assert!(events.iter().any(is_place), "{events:?}");
     assert!(

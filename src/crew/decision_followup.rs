@@ -116,7 +116,7 @@ impl DecisionFollowup {
                 return;
             }
             let text = format!(
-                "{target} was asked to shut down {} s ago and is still running. X ends it by force; its task goes back to the board.",
+                "{target} was asked to shut down {} s ago and is still running. X kills it; its task goes back to the board.",
                 SHUTDOWN_DEADLINE.as_secs()
             );
             let agent = Some(target);

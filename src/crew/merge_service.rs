@@ -64,7 +64,8 @@ impl MergeService {
         &self.branches
     }
 
-    /// Waits until no merge or worktree removal of the user runs. Later ones wait until the result is dropped.
+    /// Waits until the user's running merge or worktree removal has ended. Later merges and removals of the user wait
+    /// until the returned guard is dropped.
     pub async fn user_turn(&self) -> MutexGuard<'_, ()> {
         self.user_turn.lock().await
     }

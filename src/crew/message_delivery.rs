@@ -211,7 +211,7 @@ impl MessageDelivery {
             };
             if !has_ended {
                 let text = format!(
-                    "The messages for {name} are being read by another program, which does not end (crewdeck mail read?): they are delivered when it ends."
+                    "The messages for {name} are being read by another program that does not finish (crewdeck mail read?). They are delivered when it ends."
                 );
                 own.context.notice(NoticeLevel::Warn, text).await;
                 drop(busy);

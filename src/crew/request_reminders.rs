@@ -65,7 +65,7 @@ impl RequestReminders {
         }
         for request in pending {
             let text = format!(
-                "No decision on {}: the lead was reminded and is not reminded again.",
+                "No decision on {}: the lead did not decide and gets no more reminders.",
                 request.describe()
             );
             self.context.notice(NoticeLevel::Warn, text).await;

@@ -134,7 +134,9 @@ async fn reminders_end_with_a_warning_and_requests_given_up() {
     assert!(inbox.try_recv().is_err());
     assert_eq!(
         crew.notices(),
-        ["No decision on a permission for bob: the lead was reminded and is not reminded again."]
+        [
+            "No decision on a permission for bob: the lead did not decide and gets no more reminders."
+        ]
     );
     assert_eq!(broker.agents_given_up().await, [bob()]);
 }

@@ -68,7 +68,7 @@ impl Shutdowns {
             Verdict::Approve => handle.mailbox.set_shutdown_answer(ShutdownAnswer::Agreed),
             Verdict::Reject => {
                 handle.mailbox.set_shutdown_answer(ShutdownAnswer::Refused);
-                let text = format!("{agent} does not shut down: {reason}. X ends it by force.");
+                let text = format!("{agent} does not shut down: {reason}. X kills it.");
                 let agent = Some(agent.clone());
                 let level = NoticeLevel::Warn;
                 self.context

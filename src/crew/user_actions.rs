@@ -46,12 +46,12 @@ impl CompletedAction {
         let dir = tree.map(|tree| Path::new(".worktrees").join(tree.as_str()));
         match dir.filter(|dir| root.join(dir).is_dir()) {
             Some(dir) => Some(format!(
-                "{id} is yours: its worktree is {}, with the earlier work on it.",
+                "You claimed {id}. Its worktree {} contains the earlier work.",
                 dir.display()
             )),
             None if crew_creates => None,
             None => Some(format!(
-                "{id} is yours: work on it in the project directory."
+                "You claimed {id}. Work on it in the project directory."
             )),
         }
     }

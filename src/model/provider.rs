@@ -17,7 +17,7 @@ pub const READ_TIMEOUT: Duration = Duration::from_secs(300);
 pub struct ProviderSpec {
     /// The name in options, settings and reports.
     pub name: &'static str,
-    /// The name of its API, which completes "the … API".
+    /// The name of the provider's API, without the word "API".
     pub api: &'static str,
     /// The environment variable of the API key.
     pub key_var: &'static str,
@@ -25,13 +25,13 @@ pub struct ProviderSpec {
     pub url_var: &'static str,
     /// The address of the vendor, which alone may receive the key without a notice.
     pub vendor_url: &'static str,
-    /// Its own settings, in the table of its name.
+    /// Settings that only this provider has. In the settings file they are in the table with the provider's name.
     pub options: &'static [ProviderOption],
     /// Servers to look for on this machine if no provider is configured.
     pub local_servers: &'static [LocalServer],
     /// Context windows of the vendor's model families, as in [`super::window`].
     pub windows: &'static [(&'static str, u64)],
-    /// Reads the status and the lower-case text of a refusal.
+    /// Returns the hints for a refusal with this HTTP status and this error text, which is in lower case.
     pub refusal_hints: fn(u16, &str) -> RefusalHints,
     /// Creates a decoder of a streamed response.
     pub decoder: fn() -> Box<dyn Decode>,
@@ -39,7 +39,7 @@ pub struct ProviderSpec {
     pub connect: fn(&ServerConfig) -> Result<Arc<dyn Model>, ModelError>,
 }
 
-/// Providers are the same if their names are.
+/// Two providers are equal if their names are equal.
 impl PartialEq for ProviderSpec {
     fn eq(&self, other: &ProviderSpec) -> bool {
         self.name == other.name
@@ -66,14 +66,14 @@ pub struct LocalServer {
     pub base_url: &'static str,
 }
 
-/// What the text of a refusal says about the settings.
+/// A provider's advice about a refused request, for the error message.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct RefusalHints {
-    /// The setting that the server demands; it explains the refusal whatever the status is.
+    /// Advice on the setting that caused the refusal, if the error text shows this. Replaces the hint for the status.
     pub setting: Option<&'static str>,
-    /// Completes the hint about a refused key.
+    /// Text to append to the hint about a refused key; may be empty.
     pub key: &'static str,
-    /// The hint about a rejected request.
+    /// The hint for any other rejected request.
     pub request: &'static str,
 }
 

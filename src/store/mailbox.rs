@@ -42,7 +42,8 @@ pub struct UnreadMessages {
     pub upto: Cursor,
     /// Number of lines that are not messages.
     pub bad: usize,
-    /// Whether these lines were copied to `NAME.jsonl.damaged-1`. [`Mailbox::peek`] changes nothing and skips them.
+    /// Whether the lines counted in `bad` were copied to `NAME.jsonl.damaged-1`. [`Mailbox::peek`] changes nothing and
+    /// skips them.
     pub(super) is_bad_set_aside: bool,
     /// Whether another program has truncated the inbox below the read position.
     is_truncated: bool,

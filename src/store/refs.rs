@@ -31,7 +31,7 @@ pub(super) struct Refs {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RefFolders {
     pub(super) folders: Vec<PathBuf>,
-    /// Whether `folders` has all of them: false if a limit was reached.
+    /// Whether `folders` lists all such folders; false if a limit was reached.
     pub(super) is_complete: bool,
 }
 

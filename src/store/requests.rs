@@ -86,12 +86,12 @@ impl Requests {
             match found {
                 StableRead::Valid(request) if request.id == id => out.requests.push(request),
                 StableRead::Valid(_) => out.notices.push(format!(
-                    ".team/requests/{name} holds another request: it is left out"
+                    ".team/requests/{name} is ignored: the id in the file does not match its name"
                 )),
                 StableRead::Missing => {}
                 StableRead::Unsupported(why) => {
                     out.notices
-                        .push(format!(".team/requests/{name} is left out: {why}"));
+                        .push(format!(".team/requests/{name} is ignored: {why}"));
                 }
                 StableRead::Damaged(why) => {
                     out.notices.push(match self.set_aside(&entry.path()) {

@@ -14,9 +14,8 @@ pub fn unified(path: &str, before: &str, after: &str) -> String {
     bounded(path, before, after, DIFF_MAX).0
 }
 
-/// Returns the unified diff of `path`, cut to about `most` bytes. If both texts exceed [`COMPARE_MAX`], returns only
-/// their sizes.
-/// Also returns whether it shows every change.
+/// Returns the unified diff of `path`, cut to about `most` bytes, and whether it shows every change. If both texts
+/// together exceed [`COMPARE_MAX`], returns only their sizes.
 pub fn bounded(path: &str, before: &str, after: &str, most: usize) -> (String, bool) {
     if before.len() + after.len() > COMPARE_MAX {
         let text = format!("{path}: {} bytes → {} bytes\n", before.len(), after.len());

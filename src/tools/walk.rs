@@ -25,7 +25,7 @@ pub struct FoundFile {
 pub struct FileList {
     /// The files, sorted by path.
     pub files: Vec<FoundFile>,
-    /// The note to add to the result if there are more.
+    /// The note to add to the tool result: empty, or that only the first [`FILES_MAX`] files were searched.
     pub note: &'static str,
 }
 

@@ -189,12 +189,12 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "edit", "10", "--block-on", "5"],
             update(json!({"task_id": 10, "addBlockedBy": [5]})),
-            "fix it, or list the tasks to set it aside",
+            "fix it, or run crewdeck task list, which renames it",
         ),
         (
             &["task", "claim", "6", "--as", "bob"],
             claim(json!(6)),
-            "task #6 cannot be used: .tasks/task_6.json is left out: it is larger than 4 MiB: fix it or move it away",
+            "task #6 cannot be used: .tasks/task_6.json is ignored: it is larger than 4 MiB: fix it or move it away",
         ),
         (
             &["task", "claim", "7", "--as", "bob"],

@@ -220,7 +220,7 @@ fn learn_claude_code_boards_stay_compatible() {
     );
     let list = project.run(&["task", "list"]);
     assert!(
-        list.err().contains("task_3.json is left out"),
+        list.err().contains("task_3.json is ignored"),
         "{}",
         list.err()
     );

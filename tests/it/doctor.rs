@@ -153,7 +153,7 @@ fn state_of_a_killed_crew_is_repaired_and_work_kept() {
     for words in [
         "team: alice is listed as working",
         "team: bob is listed as working",
-        "tasks: task #1 (Write it) is owned by alice, who is gone",
+        "tasks: task #1 (Write it) is owned by alice, who is no longer running",
         "requests: bob asked",
     ] {
         assert!(has(&found, words), "{words} in {found:#?}");

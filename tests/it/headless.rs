@@ -121,7 +121,8 @@ fn unattended_run_denies_requests_and_reports_it() {
     let out = run(dir.path(), rules, &[]);
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     assert!(
-        text(&out.stderr).contains("no terminal to ask on, so requests are denied"),
+        text(&out.stderr)
+            .contains("without a terminal, crewdeck cannot ask the user, so requests are denied"),
         "{out:?}"
     );
     let results = results(&conversation(dir.path()));

@@ -147,7 +147,7 @@ fn practice_prompt_loads_and_follows_a_project_skill() {
         .unwrap();
     let text = notice["text"].as_str().unwrap();
     assert!(
-        text.starts_with("A skill is left out: skills/bad/SKILL.md: line "),
+        text.starts_with("A skill cannot be used: skills/bad/SKILL.md: line "),
         "{text}"
     );
 }

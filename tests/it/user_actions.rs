@@ -133,7 +133,7 @@ fn user_takes_a_task_from_a_working_teammate() {
     expect_event_log_entry(&mut screen, "is back on the board: you took it from alice");
     // The user continues her work in the same worktree.
     screen.send("gc");
-    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1, with the earlier work on it.");
+    screen.wait_for("You claimed #1. Its worktree .worktrees/task-1 contains the earlier work.");
     wait_for_task(&project, 1, |t| t["owner"] == "user");
     screen.send_and_wait_for("Y", "Copied the path of #1's worktree");
     std::fs::write(&bed, "whole\n").unwrap();
@@ -194,7 +194,7 @@ fn release_with_force_takes_a_task_from_its_owner() {
 fn user_claim_gets_a_worktree_and_survives_a_kill() {
     let project = repository();
     let mut screen = start_with_two_tasks(&project);
-    screen.send_and_wait_for("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
+    screen.send_and_wait_for("3gc", "You claimed #1. Its worktree is .worktrees/task-1.");
     assert!(project.file(".worktrees/task-1/.git").exists());
     expect_event_log_entry(&mut screen, "you claimed #1 Dig the bed");
     // The second task is still blocked.
@@ -219,7 +219,7 @@ fn user_claim_gets_a_worktree_and_survives_a_kill() {
     project.json(&["task", "done", "1", "--as", "user"]);
     let screen = start_dashboard(&project, &[]);
     project.json(&["task", "claim", "2", "--as", "user"]);
-    screen.wait_for("#2 is yours: its worktree is .worktrees/task-2.");
+    screen.wait_for("You claimed #2. Its worktree is .worktrees/task-2.");
     let refusal = project.expect_refusal(&["task", "claim", "2", "--as", "alice"]);
     assert!(refusal.contains("claimed by user"), "{refusal}");
     project.json(&["task", "release", "2", "--as", "user"]);
@@ -258,7 +258,7 @@ fn claim_after_worktree_removal_creates_a_new_worktree() {
 fn worktree_removal_names_losses_before_it_confirms() {
     let project = repository();
     let mut screen = start_with_two_tasks(&project);
-    screen.send_and_wait_for("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
+    screen.send_and_wait_for("3gc", "You claimed #1. Its worktree is .worktrees/task-1.");
     screen.send_and_wait_for("W", "Worktree not removed: you have #1 in progress there.");
     let tree = project.file(".worktrees/task-1");
     std::fs::write(tree.join("bed"), "dug\n").unwrap();
@@ -292,7 +292,7 @@ fn worktree_removal_names_losses_before_it_confirms() {
 fn worktree_of_a_killed_crew_is_reused_on_resume() {
     let project = repository();
     let mut screen = start_with_two_tasks(&project);
-    screen.send_and_wait_for("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
+    screen.send_and_wait_for("3gc", "You claimed #1. Its worktree is .worktrees/task-1.");
     screen.kill();
     // As if killed a moment earlier: the worktree exists, and its task does not name it yet.
     let file = project.file(".tasks/task_1.json");
@@ -301,7 +301,7 @@ fn worktree_of_a_killed_crew_is_reused_on_resume() {
     assert_ne!(cut, text);
     std::fs::write(&file, cut).unwrap();
     let screen = start_dashboard(&project, &["--resume"]);
-    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
+    screen.wait_for("You claimed #1. Its worktree is .worktrees/task-1.");
     wait_for_task(&project, 1, |t| t["worktree"] == "task-1");
     assert!(!project.file(".worktrees/task-1-2").exists());
     quit(screen);

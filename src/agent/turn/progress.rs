@@ -6,7 +6,7 @@ use std::collections::{HashSet, VecDeque};
 pub(super) const LOOP_MAX: usize = 5;
 /// The model gets a reminder when the same calls with the same results come this many times.
 const REPEATED_MIN: usize = 3;
-/// Number of rounds that the loop detection looks back: from now, and from the last compaction.
+/// Maximum number of rounds that the loop detection remembers, separately for those before and after the last compaction.
 const LOOP_WINDOW: usize = 12;
 
 /// Maximum number of file parts that a turn remembers as read. Reading further parts does not count as progress.

@@ -14,7 +14,7 @@ pub enum LeaveCause {
     Asked,
     /// The teammate was idle for longer than the idle timeout.
     IdleTimeout,
-    /// The user stopped the teammate by force.
+    /// The user killed the teammate.
     Forced,
 }
 
@@ -95,9 +95,9 @@ impl Life {
         self.release_task().await;
         self.crew.jobs.kill_all_of(&name);
         let (reason, level) = match cause {
-            LeaveCause::Asked => ("has shut down, as asked", NoticeLevel::Info),
-            LeaveCause::IdleTimeout => ("has shut down: it had nothing to do", NoticeLevel::Info),
-            LeaveCause::Forced => ("was ended by force", NoticeLevel::Warn),
+            LeaveCause::Asked => ("has shut down as requested", NoticeLevel::Info),
+            LeaveCause::IdleTimeout => ("has shut down: idle for too long", NoticeLevel::Info),
+            LeaveCause::Forced => ("was killed", NoticeLevel::Warn),
         };
         match (cause, self.agent.driver.state.approved_shutdown.take()) {
             (LeaveCause::Asked, Some(asked)) => {

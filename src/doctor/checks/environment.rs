@@ -21,7 +21,7 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
 fn evaluate(facts: &EnvironmentFacts) -> Finding {
     let passed = match facts.allowed.as_slice() {
         [] => String::new(),
-        names => format!("; the setting pass_env shows them {}", names.join(", ")),
+        names => format!("; the setting pass_env lets them see {}", names.join(", ")),
     };
     let text = match facts.withheld.as_slice() {
         [] => format!("none looks like a secret, so commands of agents see them all{passed}"),
@@ -46,7 +46,7 @@ mod tests {
         let text = evaluate(&facts).text;
         assert!(
             text.starts_with(
-                "commands of agents do not see A_TOKEN, B_KEY; the setting pass_env shows them C_KEY"
+                "commands of agents do not see A_TOKEN, B_KEY; the setting pass_env lets them see C_KEY"
             ),
             "{text}"
         );

@@ -21,7 +21,7 @@ pub mod worktrees;
 use super::{Crew, DoctorContext, Finding};
 use crate::store;
 
-/// All checks in the order of the report. `files` comes after the checks that set damaged files aside.
+/// All checks in the order of the report. `files` comes after the checks that rename damaged files.
 pub const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
     settings::run,
     model::run,

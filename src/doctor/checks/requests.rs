@@ -32,7 +32,7 @@ fn evaluate(requests: &[Request], now: Timestamp) -> Vec<Finding> {
             let when = ago(now, request.created_at).unwrap_or("some time ago".into());
             Finding::warn(
                 CHECK,
-                format!("{from} asked {when} ({kind}: {what}), but is gone"),
+                format!("{from} asked {when} ({kind}: {what}), but is no longer running"),
                 "decide it: crewdeck --resume; or withdraw it: crewdeck doctor --mend",
             )
             .with_fix(Fix::Withdraw {
@@ -68,7 +68,7 @@ mod tests {
         let found = evaluate(std::slice::from_ref(&request), Timestamp(61.0));
         assert_eq!(
             found[0].text,
-            "bob asked 60 s ago (plan: First⏎then), but is gone"
+            "bob asked 60 s ago (plan: First⏎then), but is no longer running"
         );
         assert_eq!(found[0].mend, Some(Fix::Withdraw { request: id }));
         request.withdraw("x", Timestamp(2.0)).unwrap();

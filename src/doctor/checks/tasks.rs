@@ -40,7 +40,7 @@ fn evaluate(
     let orphan = |claim| orphaned_task(graph, claim, now);
     let mut found: Vec<Finding> = claims.iter().map(orphan).collect();
     for error in errors {
-        let remedy = "repair the file, or run crewdeck task list, which sets damaged files aside";
+        let remedy = "repair the file, or run crewdeck task list, which renames damaged files";
         found.push(Finding::warn(CHECK, error.clone(), remedy));
     }
     if found.is_empty() {
@@ -62,13 +62,15 @@ fn orphaned_task(graph: &TaskGraph, claim: &OwnedTask, now: Timestamp) -> Findin
     let task = graph.get(*id);
     let since = task
         .and_then(|task| ago(now, task.updated_at))
-        .map_or(String::new(), |ago| format!(", last changed {ago}"));
+        .map_or(String::new(), |ago| {
+            format!("; the task was last changed {ago}")
+        });
     let owner_name = Name::party(owner);
     let release = format!("crewdeck task release {} --as {owner}", id.0);
     match (claim.holder, owner_name) {
         (OwnerState::Gone, Ok(owner)) => Finding::warn(
             CHECK,
-            format!("task {id} ({subject}) is owned by {owner}, who is gone{since}"),
+            format!("task {id} ({subject}) is owned by {owner}, who is no longer running{since}"),
             "continue it: crewdeck --resume; or release it: crewdeck doctor --mend",
         )
         .with_fix(Fix::Release { task: *id, owner }),
@@ -115,7 +117,7 @@ mod tests {
         let found = evaluate(&graph, &[claim("bob", OwnerState::Gone)], &[], now);
         assert_eq!(
             found[0].text,
-            "task #1 (Write it) is owned by bob, who is gone, last changed 60 s ago"
+            "task #1 (Write it) is owned by bob, who is no longer running; the task was last changed 60 s ago"
         );
         let owner = Name::member("bob").unwrap();
         assert_eq!(

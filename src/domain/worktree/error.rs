@@ -70,7 +70,7 @@ pub enum WorktreeError {
         commit: String,
     },
     /// A git operation is in progress in the worktree or in the main work tree.
-    #[error("{what} is under way in {place}: finish it, or run git {} there", what.abort())]
+    #[error("{what} is in progress in {place}: finish it, or run git {} there", what.abort())]
     Busy {
         what: GitOperation,
         /// The work tree, formatted for the message.

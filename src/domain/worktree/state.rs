@@ -191,7 +191,7 @@ impl fmt::Display for Losses {
             parts.push(format!("a nested repository ({names})"));
         }
         if let Some(busy) = self.busy {
-            parts.push(format!("{busy} under way"));
+            parts.push(format!("{busy} in progress"));
         }
         f.write_str(&parts.join(", "))
     }
@@ -314,7 +314,7 @@ mod tests {
                     busy: Some(GitOperation::Rebase),
                     ..clean()
                 },
-                stays("a rebase under way"),
+                stays("a rebase in progress"),
             ),
         ] {
             assert_eq!(check(&tree, &state, RemovalMode::OnlyIfSafe), safe);

@@ -45,7 +45,7 @@ pub static SPEC: ProviderSpec = ProviderSpec {
     connect: |config| Ok(Arc::new(Anthropic::new(config)?)),
 };
 
-/// Messages about an invalid key; they name a header, but the header is right.
+/// Error texts of an invalid key. They name the header of the key, but the key is wrong and not the header.
 const WRONG_KEY: &[&str] = &["invalid x-api-key", "invalid bearer token"];
 
 fn refusal_hints(code: u16, lower: &str) -> RefusalHints {

@@ -81,8 +81,8 @@ impl Eq for SharedFlag {}
 
 /// The note in the first tool result if the repository's format prevents protection of the history.
 pub const HISTORY_EXPOSED: &str = "[The history of this repository is not protected from commands: its refs are stored in \
-    the reftable format, which crewdeck cannot keep apart. Run no command that could delete or rewind commits without \
-    asking the user. The user can convert the repository when it has no worktrees: \
+    the reftable format, for which crewdeck has no protection. Run no command that could delete or rewind commits \
+    without asking the user. The user can convert the repository when it has no worktrees: \
     `git refs migrate --ref-format=files`.]";
 
 /// The note in the first tool result if the settings disable protection of the history.

@@ -130,8 +130,8 @@ impl Cache {
                 None
             }
             StableRead::Valid(task) => Some(format!(
-                ".tasks/{name} holds task {}: give the file the name of its task",
-                task.id
+                ".tasks/{name} contains task {}: rename the file to task_{}.json",
+                task.id, task.id.0
             )),
             StableRead::Missing => {
                 self.files.remove(&id);
@@ -140,10 +140,10 @@ impl Cache {
                 return;
             }
             StableRead::Unsupported(why) => Some(format!(
-                ".tasks/{name} is left out: {why}: fix it or move it away"
+                ".tasks/{name} is ignored: {why}: fix it or move it away"
             )),
             StableRead::Damaged(why) => Some(format!(
-                ".tasks/{name} is damaged ({why}): fix it, or list the tasks to set it aside"
+                ".tasks/{name} is damaged ({why}): fix it, or run crewdeck task list, which renames it"
             )),
         };
         if problem.is_some() {
@@ -271,9 +271,9 @@ fn refresh_interval(tasks: usize) -> Duration {
 impl FolderProblems {
     fn lines(&self) -> Vec<String> {
         let unrecognized = self.unrecognized.as_ref().map(|(first, count)| match count {
-            1 => format!(".tasks/{first} is left out: the name of a task file is task_NUMBER.json"),
+            1 => format!(".tasks/{first} is ignored: the name of a task file is task_NUMBER.json"),
             count => format!(
-                ".tasks/{first} and {} more are left out: the name of a task file is task_NUMBER.json",
+                ".tasks/{first} and {} more are ignored: the name of a task file is task_NUMBER.json",
                 count - 1
             ),
         });

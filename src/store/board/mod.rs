@@ -46,7 +46,7 @@ const NOTICES_MAX: usize = 20;
 ///   them if they differ. So it keeps and respects the changes of such a writer. What that writer saves between this
 ///   check and the rename is lost: the later write wins. The file is always complete.
 /// - A change does not check other tasks, for example a task that another program has just assigned to the claimer, or
-///   the far end of a cycle. What it knows of them is as old as the last refresh: a moment if the folder is watched
+///   the far end of a cycle. The cached data about them is as old as the last refresh: a moment if the folder is watched
 ///   ([`crate::store::watch`]), otherwise at most 15 seconds plus one second per 200 tasks. The addition keeps the cost
 ///   of refreshes constant as the board grows.
 #[derive(Debug, Clone)]

@@ -283,7 +283,7 @@ fn damaged_task_file_is_reported_and_set_aside() {
         "{error}"
     );
     assert!(
-        error.ends_with("fix it, or list the tasks to set it aside"),
+        error.ends_with("fix it, or run crewdeck task list, which renames it"),
         "{error}"
     );
     assert_eq!(board.read().unwrap().notices.len(), 1);
@@ -327,7 +327,7 @@ fn updates_report_a_problem_once_and_snapshots_always() {
     assert_eq!(notices.len(), NOTICES_MAX + 1);
     assert_eq!(
         notices[0],
-        ".tasks/task_1.json is left out: unknown variant `banana`, expected one of `pending`, `in_progress`, `completed`, `done`: fix it or move it away"
+        ".tasks/task_1.json is ignored: unknown variant `banana`, expected one of `pending`, `in_progress`, `completed`, `done`: fix it or move it away"
     );
 }
 

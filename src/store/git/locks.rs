@@ -95,7 +95,7 @@ pub enum LockHolder {
     Open,
     /// No process uses it, but the file is younger than two seconds.
     Young,
-    /// No process uses it, but a git may run that is not visible to this process.
+    /// No visible process uses it, but a git process that is not visible to this process may hold it.
     Invisible,
 }
 
@@ -114,9 +114,9 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// Returns the lock files that no visible process holds, each with [`LockHolder::Invisible`] if a git may hold it that is
-/// not visible to this process, else with `None`. `root` is the main worktree; `interrupted` holds the start times of
-/// crewdeck's interrupted operations.
+/// Returns the lock files that no visible process holds. The second value is [`LockHolder::Invisible`] if a git process
+/// that is not visible to this process may hold the lock, else `None`. `root` is the main worktree; `interrupted` holds
+/// the start times of crewdeck's interrupted operations.
 pub fn left_behind(
     root: &Path,
     common: &Path,

@@ -249,7 +249,7 @@ impl Scan {
             return;
         }
         if self.loaded.len() == SKILLS_MAX {
-            let why = format!("it is left out: there are more than {SKILLS_MAX} skills");
+            let why = format!("there are more than {SKILLS_MAX} skills");
             return self.add_broken(path, why);
         }
         let mut hasher = DefaultHasher::new();

@@ -33,7 +33,7 @@ impl Word {
 pub struct SimpleCommand {
     /// The program and its arguments, without leading assignments.
     pub words: Vec<Word>,
-    /// The files that the shell writes for it: targets of `>`, `>>`, `&>`, `>|`.
+    /// The files that the shell opens for writing before it starts the program: targets of `>`, `>>`, `&>`, `>|`.
     pub redirects: Vec<Word>,
     /// Whether standard input comes from a pipe, a file or a here-document.
     pub is_fed: bool,

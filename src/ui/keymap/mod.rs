@@ -140,8 +140,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Composer, &["enter"], Action::Send, "send; answers a pending question of the agent", "send"),
     bind(Context::Composer, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "insert a line break", "new line"),
     bind(Context::Composer, &["esc"], Action::Back, "leave the composer", "to the panes"),
-    bind(Context::Composer, &["up"], Action::Older, "row up; from the first, an older message", ""),
-    bind(Context::Composer, &["down"], Action::Newer, "row down; from the last, a newer message", ""),
+    bind(Context::Composer, &["up"], Action::Older, "row up; in the first row, an older message", ""),
+    bind(Context::Composer, &["down"], Action::Newer, "row down; in the last row, a newer message", ""),
     bind(Context::Composer, &["pgup"], Action::Move(Scroll::PageUp), "scroll the conversation up", ""),
     bind(Context::Composer, &["pgdn"], Action::Move(Scroll::PageDown), "scroll the conversation down", ""),
     bind(Context::Composer, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
@@ -189,7 +189,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Lead), &["Y"], Action::CopyMenu, "choose what to copy: a message, a code block, the conversation", ""),
     bind(Context::In(Pane::Lead), &["s"], Action::Print, "print the conversation to the terminal's scroll-back", ""),
     bind(Context::In(Pane::Lead), &["v"], Action::ReadOutside, "read the conversation in $EDITOR", ""),
-    bind(Context::In(Pane::Lead), &["f", "end"], Action::Follow, "follow the newest", "follow"),
+    bind(Context::In(Pane::Lead), &["f", "end"], Action::Follow, "follow the newest output", "follow"),
 
     bind(Context::In(Pane::Todo), &["enter"], Action::Open, "read the whole item", "read"),
 
@@ -222,7 +222,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Team), &["/"], Action::Filter, "filter: name, role or task, !word", "filter"),
     bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read all messages between the two agents", "read"),
     bind(Context::In(Pane::Inbox), &["space"], Action::Peek, "preview the message beside the inbox", "peek"),
-    bind(Context::In(Pane::Inbox), &["f", "end"], Action::Follow, "follow the newest", "follow"),
+    bind(Context::In(Pane::Inbox), &["f", "end"], Action::Follow, "follow the newest messages", "follow"),
     bind(Context::In(Pane::Inbox), &["/"], Action::Filter, "filter: words, from:NAME to:NAME, !word", "filter"),
 
     bind(Context::Panes, &["w"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
@@ -328,7 +328,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::EventLog, &["enter", "o"], Action::Open, "open the task, agent, message, request or job of the line", "open"),
     bind(Context::EventLog, &["/"], Action::Filter, "filter: words, who:NAME kind:task, !word; only ! for problems", "filter"),
     bind(Context::EventLog, &["!"], Action::Trouble, "show only problems, or everything", "problems"),
-    bind(Context::EventLog, &["f", "G", "end"], Action::Follow, "follow the newest", "follow"),
+    bind(Context::EventLog, &["f", "G", "end"], Action::Follow, "follow the newest events", "follow"),
     bind(Context::EventLog, &["y"], Action::Copy, "copy the line", "copy"),
     bind(Context::EventLog, &["j", "down"], Action::Move(Scroll::LineDown), "down", "select"),
     bind(Context::EventLog, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),
@@ -365,7 +365,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::ConfirmMerge, &["D"], Action::Diff, "show the diff of the branch", "diff"),
     bind(Context::ConfirmMerge, &["n", "esc", "q", "ctrl+c"], Action::Back, "do not merge", "cancel"),
 
-    bind(Context::ConfirmLoss, &["X"], Action::Accept, "remove it and lose the named work", "remove"),
+    bind(Context::ConfirmLoss, &["X"], Action::Accept, "remove the worktree and discard the listed work", "remove"),
     bind(Context::ConfirmLoss, &["n", "esc", "q", "ctrl+c"], Action::Back, "keep it", "keep"),
 
     bind(Context::Leave, &["y", "enter", "ctrl+c"], Action::Accept, "leave", "yes"),

@@ -110,7 +110,7 @@ fn quit_without_running_agents_needs_no_confirmation() {
 fn status_message_keeps_dialog_keys() {
     for (keys, own) in [
         ("esc q", "y quit  n stay "),
-        ("esc 4 g X", "y end it  n cancel "),
+        ("esc 4 g X", "y kill it  n cancel "),
     ] {
         let mut state = busy(60, 16);
         press(&mut state, keys);
@@ -142,8 +142,8 @@ fn quit_dialog_names_what_it_stops() {
             },
         })
     };
-    let one = "One background job is still running. Quit and end it?";
-    let two = "2 background jobs are still running. Quit and end them?";
+    let one = "One background job is still running. Quit and kill the job?";
+    let two = "2 background jobs are still running. Quit and kill the jobs?";
     for (mut state, jobs, asks) in [
         (started(160, 45), vec![job("j1")], one),
         (started(160, 45), vec![job("j1"), job("j2")], two),

@@ -82,7 +82,7 @@ fn demo_with_json_output_completes_its_tasks() {
         .filter_map(|e| {
             e["text"]
                 .as_str()?
-                .strip_suffix(" has shut down, as asked.")
+                .strip_suffix(" has shut down as requested.")
         })
         .collect();
     assert_eq!(shut_down, ["carol"]);

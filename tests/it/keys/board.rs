@@ -84,7 +84,7 @@ fn user_claims_releases_and_completes_a_task() {
     let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "? help");
     dashboard.press("3gu", "#1 has no owner, nothing to release.");
-    dashboard.press("c", "#1 is yours: work on it in the project directory.");
+    dashboard.press("c", "You claimed #1. Work on it in the project directory.");
     dashboard.press("c", "#1 is already yours.");
     dashboard.press("u", "○ #1 Alpha");
     dashboard.press("d", "Complete #1 (Alpha), which has no owner?");

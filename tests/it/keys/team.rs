@@ -14,9 +14,9 @@ fn teammate_is_viewed_nudged_and_shut_down() {
     dashboard
         .screen
         .wait("alice is gone", |t| has_line(t, &["alice", "gone"]));
-    dashboard.press("gX", "End bob now");
-    dashboard.clear("n", "End bob now");
-    dashboard.press("X", "End bob now");
+    dashboard.press("gX", "Kill bob now");
+    dashboard.clear("n", "Kill bob now");
+    dashboard.press("X", "Kill bob now");
     dashboard.send("y");
     dashboard
         .screen

@@ -177,7 +177,7 @@ fn unreadable_task_inbox_or_log_does_not_stop_other_work() {
     project.set_mode(".tasks/task_1.json", 0o000);
     let run = project.run(RUN_ARGS).ok();
     run.only_line_with(&[
-        "warning: .tasks/task_1.json is left out: ",
+        "warning: .tasks/task_1.json is ignored: ",
         DENIED,
         "fix it or move it away",
     ]);
@@ -267,7 +267,7 @@ fn unwritable_repository_is_reported() {
         "crewdeck: The worktree of task #1 cannot be created: ",
         DENIED,
     ]);
-    run.only_line_with(&["Task #1 (one) of bob is offered again"]);
+    run.only_line_with(&["Task #1 (one) is back on the board: bob stopped"]);
 }
 
 #[test]

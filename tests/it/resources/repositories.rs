@@ -267,8 +267,8 @@ fn unfinished_git_operations_are_left_alone() {
     }
     bisect.git(&["bisect", "start", "HEAD", "HEAD~3"]);
     for (repo, what, remedy) in [
-        (rebase, "a rebase is under way", "git rebase --abort"),
-        (bisect, "a bisect is under way", "git bisect reset"),
+        (rebase, "a rebase is in progress", "git rebase --abort"),
+        (bisect, "a bisect is in progress", "git bisect reset"),
     ] {
         let run = repo.run();
         run.only_line_with(&[
@@ -276,7 +276,7 @@ fn unfinished_git_operations_are_left_alone() {
             what,
             remedy,
         ]);
-        run.only_line_with(&["Task #1 (one) of bob is offered again"]);
+        run.only_line_with(&["Task #1 (one) is back on the board: bob stopped"]);
         assert!(!repo.is_task_completed() && !repo.root.join("made.txt").exists());
     }
     for command in ["merge", "cherry-pick"] {

@@ -96,10 +96,10 @@ rules:
     screen.wait_for("i to write");
     screen.send("4X");
     screen.wait("the question with its cost", |text| {
-        text.contains("End bob now") && text.contains("forever) goes back to the board")
+        text.contains("Kill bob now") && text.contains("forever) goes back to the board")
     });
     screen.send("y");
-    screen.wait_for("bob was ended by force.");
+    screen.wait_for("bob was killed.");
     screen.wait("its task is ready again", |_| {
         let tasks = project.json(&["task", "list", "--ready"]);
         tasks.as_array().unwrap().len() == 1
@@ -200,7 +200,9 @@ rules:
     );
     let texts = notices(&events);
     assert!(
-        texts.iter().any(|t| t.contains("bob left it open")),
+        texts
+            .iter()
+            .any(|t| t.contains("bob stopped without completing it")),
         "{texts:?}"
     );
 }

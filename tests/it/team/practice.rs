@@ -73,7 +73,7 @@ rules:
     assert!(
         notices(&events)
             .iter()
-            .any(|t| t == "alice has shut down, as asked.")
+            .any(|t| t == "alice has shut down as requested.")
     );
     let has_answered = events
         .iter()

@@ -243,7 +243,7 @@ pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         let forms = if page == Some(Weight::Missing) {
             &[
                 "What you write here waits until there is a model",
-                "Waits for a model",
+                "Messages wait for a model",
             ][..]
         } else if !has_keys {
             &[writes.as_str()][..]

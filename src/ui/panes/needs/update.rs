@@ -151,7 +151,7 @@ impl NeedsPane {
         if request.kind != RequestKind::Permission {
             app.say(
                 NoticeLevel::Info,
-                "Only tool permissions can be given for more than one call.",
+                "Only tool permissions can be approved for the whole team.",
             );
         } else if scopes == 0 {
             let key = app.prefs.keymap.key(NEEDS, Action::Approve);

@@ -13,7 +13,7 @@ pub struct EndByForce(pub Name);
 
 impl Question for EndByForce {
     fn title(&self) -> &'static str {
-        "End by force"
+        "Kill teammate"
     }
 
     fn text(&self, app: &App) -> String {
@@ -26,13 +26,13 @@ impl Question for EndByForce {
             )
         });
         format!(
-            "End {name} now, in the middle of its work?{} Files it has written are kept.",
+            "Kill {name} now, in the middle of its work?{} Files it has written are kept.",
             task.unwrap_or_default()
         )
     }
 
     fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "end it"), (Action::Back, "cancel")]
+        &[(Action::Accept, "kill it"), (Action::Back, "cancel")]
     }
 
     fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {

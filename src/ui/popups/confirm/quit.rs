@@ -18,8 +18,8 @@ impl Question for Quit {
             (0, 0) => "Quit?",
             (1, 0) => "Quit and stop it? Its work so far is kept.",
             (_, 0) => "Quit and stop them? Their work so far is kept.",
-            (0, 1) => "Quit and end it?",
-            (0, _) => "Quit and end them?",
+            (0, 1) => "Quit and kill the job?",
+            (0, _) => "Quit and kill the jobs?",
             (_, _) => "Quit and stop all agents and jobs? Their work so far is kept.",
         };
         match still(app) {

@@ -68,7 +68,7 @@ fn overdue(app: &App, name: &Name) -> Option<Problem> {
             "{name} is still running, shutdown approved {} ago",
             age(passed)
         ),
-        help: "{panes.focus_team}, then {team.force} ends it by force; its task goes back to the board",
+        help: "{panes.focus_team}, then {team.force} kills it; its task goes back to the board",
     })
 }
 

@@ -233,7 +233,7 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
     let refused = EventKind::Crew(CrewEvent::Notice {
         level: NoticeLevel::Warn,
         agent: Some(name("bob")),
-        text: "bob does not shut down: a test runs. X ends it by force.".into(),
+        text: "bob does not shut down: a test runs. X kills it.".into(),
     });
     apply_events(&mut state, vec![refused]);
     assert_eq!(told(&state), []);

@@ -217,7 +217,7 @@ fn cycles_and_missing_blockers_do_not_hide_tasks() {
         pane(&state);
     }
     let shown = state((160, 45), TaskGraph::new(tasks));
-    assert!(pane(&shown).contains("1 edge of a cycle hidden"));
+    assert!(pane(&shown).contains("cycle: 1 edge not drawn"));
 }
 
 #[test]

@@ -121,8 +121,8 @@ pub fn beyond(
         .collect();
     match drawing.omitted_edges {
         0 => {}
-        1 => words.push("1 edge of a cycle hidden".into()),
-        n => words.push(format!("{n} edges of cycles hidden")),
+        1 => words.push("cycle: 1 edge not drawn".into()),
+        n => words.push(format!("cycles: {n} edges not drawn")),
     }
     if words.is_empty() {
         return Vec::new();

@@ -285,6 +285,6 @@ fn answering_title_fits_every_width() {
         let title = text.lines().find(|l| l.contains("answer to lead"));
         let title = title.unwrap_or_else(|| panic!("{width}x{height}: {text}"));
         assert!(title.contains("Which data"), "{title}");
-        assert!(text.contains("own words"), "{text}");
+        assert!(text.contains("own answer"), "{text}");
     }
 }

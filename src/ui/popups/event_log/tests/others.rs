@@ -234,9 +234,9 @@ fn jobs_notices_and_branches_have_targets() {
         (
             notice(
                 NoticeLevel::Warn,
-                "Task #7 (Parse) of alice is offered again: alice left it open.",
+                "Task #7 (Parse) is back on the board: alice stopped without completing it.",
             ),
-            "▲notice Task #7 (Parse) of alice is offered again: alice left it open.",
+            "▲notice Task #7 (Parse) is back on the board: alice stopped without completing it.",
             task,
         ),
         (

@@ -170,10 +170,10 @@ fn joining_idling_and_leaving_have_a_reason() {
     let notice = EventKind::Crew(CrewEvent::Notice {
         level: NoticeLevel::Info,
         agent: Some(name("bob")),
-        text: "bob has shut down: it had nothing to do.".into(),
+        text: "bob has shut down: idle for too long.".into(),
     });
     let told = story.hears(notice);
-    assert_eq!(told, ["team bob has shut down: it had nothing to do."]);
+    assert_eq!(told, ["team bob has shut down: idle for too long."]);
     let has_left = |l: &LogLine| l.words.contains("bob left");
     assert!(!story.state.event_log.lines().any(has_left));
     assert_eq!(

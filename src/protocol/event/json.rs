@@ -6,21 +6,19 @@ use std::sync::LazyLock;
 
 use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
-use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
+use super::agent_field::AgentAfterTag;
 use super::{AgentEvent, BoardEvent, Event, EventKind, TeamEvent};
 
 impl Serialize for EventKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             EventKind::Agent { agent, event } => {
-                let mut event = serde_json::to_value(event).map_err(S::Error::custom)?;
-                if let Value::Object(fields) = &mut event {
-                    fields.shift_insert(1, "agent".into(), agent.as_str().into());
-                }
-                event.serialize(serializer)
+                let fields = serializer.serialize_map(None)?;
+                let agent = Some(agent);
+                event.serialize(AgentAfterTag { fields, agent })
             }
             EventKind::Board(event) => event.serialize(serializer),
             EventKind::Team(event) => event.serialize(serializer),

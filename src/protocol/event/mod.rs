@@ -2,6 +2,7 @@
 //! events.
 
 mod agent;
+mod agent_field;
 mod board;
 mod crew;
 mod json;

@@ -57,7 +57,7 @@ impl NamedPopup {
 const BY_NAME: &[NamedPopup] = &[
     named("costs", costs::open),
     named("event_log", event_log::open),
-    named("jobs", jobs::open).shown_if(jobs::is_any_running),
+    named("jobs", jobs::open).shown_if(|app| jobs::is_any_running(app)),
     named("problems", problems::open),
     named("rules", permissions::open),
     named("skills", skills::open),

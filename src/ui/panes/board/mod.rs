@@ -19,7 +19,6 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
 use crate::protocol::{BoardEvent, CrewEvent, Event, EventKind};
-use crate::ui::app::App;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::graph;
 use crate::ui::graph::viewport::{Camera, Zoom};
@@ -112,36 +111,36 @@ impl CrewModel {
 
 impl BoardPane {
     /// Returns the rows of the list: all tasks, or those that match the filter.
-    pub fn rows(&self, app: &App) -> Arc<Rows> {
-        let version = app.model.memo.version();
+    pub fn rows(&self, model: &CrewModel) -> Arc<Rows> {
+        let version = model.memo.version();
         let words = self.filter.words();
         let key = (version, words.to_string());
         self.rows.get(key, || {
-            let index = index(app);
+            let index = index(model);
             Arc::new(match words {
                 "" => list::tree(&index),
-                words => list::flat(&index, &app.model.board, &Query::new(words)),
+                words => list::flat(&index, &model.board, &Query::new(words)),
             })
         })
     }
 
     /// Returns the drawing of the graph, laid out for an area of the size of `room` if possible. `None` if the graph is
     /// too large to draw.
-    fn drawing(&self, app: &App, room: Rect) -> Option<Arc<Drawing>> {
+    fn drawing(&self, model: &CrewModel, room: Rect) -> Option<Arc<Drawing>> {
         let key = DrawingKey {
             columns: room.width,
             rows: room.height,
             zoom: self.camera.zoom,
-            owners: owners(app),
+            owners: owners(model),
         };
-        let make = || drawn(app, key).map(Arc::new);
-        self.drawing.get((app.model.memo.version(), key), make)
+        let make = || drawn(model, key).map(Arc::new);
+        self.drawing.get((model.memo.version(), key), make)
     }
 
     /// Returns the selected row and its task. Falls back to the first row if no task is selected or the selected task
     /// has left the list. `None` if the list is empty.
-    pub fn selected(&self, app: &App) -> Option<(usize, TaskId)> {
-        let (index, rows) = (index(app), self.rows(app));
+    pub fn selected(&self, model: &CrewModel) -> Option<(usize, TaskId)> {
+        let (index, rows) = (index(model), self.rows(model));
         let row = self
             .selected
             .and_then(|id| rows.row_of(index.place(id)?))
@@ -151,8 +150,8 @@ impl BoardPane {
     }
 
     /// Returns the selected task.
-    pub fn selected_task(&self, app: &App) -> Option<TaskId> {
-        self.selected(app).map(|(_, id)| id)
+    pub fn selected_task(&self, model: &CrewModel) -> Option<TaskId> {
+        self.selected(model).map(|(_, id)| id)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The layout of the board pane: filter, graph or list, details line, scrollbar. Pure.
 
+use crate::ui::model::CrewModel;
 use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
-use crate::ui::app::App;
 use crate::ui::graph;
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::index;
@@ -30,7 +30,7 @@ pub struct Places {
 
 impl BoardPane {
     /// Computes the layout of a pane with the inner area `area`.
-    pub fn places(&self, app: &App, area: Rect) -> Places {
+    pub fn places(&self, model: &CrewModel, area: Rect) -> Places {
         let wanted_rows = if self.filter.is_set() {
             let query = Query::new(self.filter.text());
             1 + u16::from(!query.problems().is_empty())
@@ -55,7 +55,7 @@ impl BoardPane {
             height: body.height - about_rows,
             ..body
         };
-        let shown = self.shown(app, drawn);
+        let shown = self.shown(model, drawn);
         match shown {
             Shown::List(_) => Places {
                 filter,
@@ -76,11 +76,11 @@ impl BoardPane {
         }
     }
 
-    fn shown(&self, app: &App, room: Rect) -> Shown {
+    fn shown(&self, model: &CrewModel, room: Rect) -> Shown {
         if self.filter.is_set() {
             return Shown::List(ListReason::Filtered);
         }
-        let count = app.model.board.len();
+        let count = model.board.len();
         if self.shape == Shape::List || count == 0 {
             return Shown::List(ListReason::Asked);
         }
@@ -98,7 +98,7 @@ impl BoardPane {
         };
         if self.shape == Shape::Fitting {
             // Checked first: drawing a graph that cannot fit is expensive.
-            let (steps, least) = index(app).extent();
+            let (steps, least) = index(model).extent();
             if least > highest {
                 return Shown::List(ListReason::Many(count));
             }
@@ -107,7 +107,7 @@ impl BoardPane {
                 return Shown::List(ListReason::Deep(steps));
             }
         }
-        let Some(drawing) = self.drawing(app, room) else {
+        let Some(drawing) = self.drawing(model, room) else {
             return Shown::List(ListReason::Tangled);
         };
         match self.shape {
@@ -120,14 +120,14 @@ impl BoardPane {
     }
 
     /// Returns the visible nodes of the graph or rows of the list: the area of each on the screen, and its task.
-    pub fn in_view(&self, app: &App, places: &Places) -> Vec<(Rect, TaskId)> {
+    pub fn in_view(&self, model: &CrewModel, places: &Places) -> Vec<(Rect, TaskId)> {
         let body = places.body;
-        let index = index(app);
-        let Some((selected_row, selected)) = self.selected(app) else {
+        let index = index(model);
+        let Some((selected_row, selected)) = self.selected(model) else {
             return Vec::new();
         };
         let Shown::Graph(drawing) = &places.shown else {
-            let rows = self.rows(app);
+            let rows = self.rows(model);
             let first = first_row(rows.len(), selected_row, body.height);
             let listed = (first..rows.len()).zip(body.rows());
             let task = |(row, at)| Some((at, index.id(rows.get(row)?.task)?));
@@ -148,16 +148,16 @@ impl BoardPane {
 
     /// Returns the pane's vertical scrollbar, on the right edge of its frame `area`. `None` if the body shows all
     /// content.
-    pub fn bar(&self, app: &App, places: &Places, area: Rect) -> Option<Scrollbar> {
+    pub fn bar(&self, model: &CrewModel, places: &Places, area: Rect) -> Option<Scrollbar> {
         let body = places.body;
-        let (at, id) = self.selected(app)?;
+        let (at, id) = self.selected(model)?;
         match &places.shown {
             Shown::List(_) => {
-                let len = self.rows(app).len();
+                let len = self.rows(model).len();
                 Scrollbar::of_list(area, body, first_row(len, at, body.height), len)
             }
             Shown::Graph(drawing) => {
-                let node = index(app).place(id).unwrap_or_default();
+                let node = index(model).place(id).unwrap_or_default();
                 let (_, top) = self.camera.window(drawing, node, body);
                 Scrollbar::of_list(area, body, top, drawing.height)
             }

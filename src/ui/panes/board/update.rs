@@ -1,5 +1,6 @@
 //! Board actions: selection and scrolling in the graph or the list.
 
+use crate::ui::model::CrewModel;
 use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
@@ -65,15 +66,15 @@ impl BoardPane {
         }
     }
 
-    fn walk(&mut self, app: &App, drawing: &Drawing, step: Step) {
-        let index = index(app);
-        let here = self.selected(app).and_then(|(_, id)| index.place(id));
+    fn walk(&mut self, model: &CrewModel, drawing: &Drawing, step: Step) {
+        let index = index(model);
+        let here = self.selected(model).and_then(|(_, id)| index.place(id));
         let there = here.map(|at| navigation::step(drawing, at, step));
         self.select_if_any(there.and_then(|at| index.id(at)));
     }
-    pub fn scroll_by(&mut self, app: &App, area: Rect, by: Scroll) {
+    pub fn scroll_by(&mut self, model: &CrewModel, area: Rect, by: Scroll) {
         let page = usize::from(area.height).max(1);
-        match self.places(app, area).shown {
+        match self.places(model, area).shown {
             Shown::Graph(drawing) => {
                 let half = (page / 2).max(1);
                 let step = match by {
@@ -86,49 +87,51 @@ impl BoardPane {
                     Scroll::Top => Step::First,
                     Scroll::Bottom => Step::Last,
                 };
-                self.walk(app, &drawing, step);
+                self.walk(model, &drawing, step);
             }
             Shown::List(_) => {
-                let rows = self.rows(app);
-                let at = self.selected(app).map_or(0, |(at, _)| at);
+                let rows = self.rows(model);
+                let at = self.selected(model).map_or(0, |(at, _)| at);
                 let next = rows.get(list::step(at, rows.len(), by, page));
-                let id = next.and_then(|row| index(app).id(row.task));
+                let id = next.and_then(|row| index(model).id(row.task));
                 self.select_if_any(id);
             }
         }
     }
 
     /// Applies a dragged scrollbar: selects row `at` of a list, or scrolls the graph so that `first` rows are above.
-    pub fn jump_to(&mut self, app: &App, area: Rect, first: usize, at: usize) {
-        let places = self.places(app, area);
+    pub fn jump_to(&mut self, model: &CrewModel, area: Rect, first: usize, at: usize) {
+        let places = self.places(model, area);
         match &places.shown {
             Shown::List(_) => {
-                let task = self.rows(app).get(at).map(|row| row.task);
-                let id = task.and_then(|task| index(app).id(task));
+                let task = self.rows(model).get(at).map(|row| row.task);
+                let id = task.and_then(|task| index(model).id(task));
                 self.select_if_any(id);
             }
             Shown::Graph(drawing) => {
-                let selected = self.selected(app).and_then(|(_, id)| index(app).place(id));
+                let selected = self
+                    .selected(model)
+                    .and_then(|(_, id)| index(model).place(id));
                 let selected = selected.unwrap_or_default();
                 let (_, top) = self.camera.window(drawing, selected, places.body);
-                self.shift(app, area, (0, first.cast_signed() - top.cast_signed()));
+                self.shift(model, area, (0, first.cast_signed() - top.cast_signed()));
             }
         }
     }
 
     /// Moves the selection along an edge: forward to a blocked task, back to a blocker.
-    pub fn along(&mut self, app: &App, area: Rect, way: Way) {
-        match self.places(app, area).shown {
+    pub fn along(&mut self, model: &CrewModel, area: Rect, way: Way) {
+        match self.places(model, area).shown {
             Shown::Graph(drawing) => {
                 let step = match way {
                     Way::Forward => Step::Right,
                     Way::Back => Step::Left,
                 };
-                self.walk(app, &drawing, step);
+                self.walk(model, &drawing, step);
             }
             Shown::List(_) => {
-                let (index, rows) = (index(app), self.rows(app));
-                let Some((at, id)) = self.selected(app) else {
+                let (index, rows) = (index(model), self.rows(model));
+                let Some((at, id)) = self.selected(model) else {
                     return;
                 };
                 let here = index.place(id).unwrap_or_default();
@@ -177,25 +180,27 @@ impl BoardPane {
 
     /// Applies the mouse wheel: pans the graph by `cells`, or moves the selection of the list up or down by as many
     /// rows.
-    pub fn wheel_by(&mut self, app: &App, area: Rect, toward: Toward, cells: usize) {
-        let by = match (self.places(app, area).shown, toward) {
+    pub fn wheel_by(&mut self, model: &CrewModel, area: Rect, toward: Toward, cells: usize) {
+        let by = match (self.places(model, area).shown, toward) {
             (Shown::List(_), Toward::Left | Toward::Right) => return,
             (Shown::List(_), Toward::Up) => Scroll::LineUp,
             (Shown::List(_), Toward::Down) => Scroll::LineDown,
-            (Shown::Graph(_), toward) => return self.shift(app, area, toward.by(cells, cells)),
+            (Shown::Graph(_), toward) => return self.shift(model, area, toward.by(cells, cells)),
         };
         for _ in 0..cells {
-            self.scroll_by(app, area, by);
+            self.scroll_by(model, area, by);
         }
     }
 
     /// Pans the graph by columns and rows; does nothing in a list.
-    pub fn shift(&mut self, app: &App, area: Rect, by: (isize, isize)) {
-        let places = self.places(app, area);
+    pub fn shift(&mut self, model: &CrewModel, area: Rect, by: (isize, isize)) {
+        let places = self.places(model, area);
         let Shown::Graph(drawing) = places.shown else {
             return;
         };
-        let selected = self.selected(app).and_then(|(_, id)| index(app).place(id));
+        let selected = self
+            .selected(model)
+            .and_then(|(_, id)| index(model).place(id));
         let selected = selected.unwrap_or_default();
         self.camera = self.camera.shifted(by, &drawing, selected, places.body);
     }

@@ -1,5 +1,6 @@
 //! Implements [`PaneFeature`] for the inbox: drawing, mouse, keys and preview.
 
+use crate::ui::model::CrewModel;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
@@ -159,9 +160,9 @@ impl PaneFeature for InboxPane {
 
 impl InboxPane {
     /// Returns the number of rows in the list and the index of the first visible row.
-    fn listed(&self, app: &App, list: Rect) -> (usize, usize) {
-        let len = self.letters(app).len();
-        let selected = self.selected_letter(app).map_or(0, |(at, _)| at);
+    fn listed(&self, model: &CrewModel, list: Rect) -> (usize, usize) {
+        let len = self.letters(model).len();
+        let selected = self.selected_letter(model).map_or(0, |(at, _)| at);
         (len, first_row(len, selected, list.height))
     }
 }

@@ -6,7 +6,6 @@ use ratatui::text::{Line, Span};
 
 use crate::domain::request::{Approver, Request, RequestKind};
 use crate::domain::text::one_line;
-use crate::ui::app::App;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::model::CrewModel;
 use crate::ui::panes::needs::NeedsPane;
@@ -53,13 +52,13 @@ pub fn inside(area: Rect) -> Rect {
 }
 
 /// Lays out the card of the selected request. `height` includes the rows of the headings and the buttons.
-pub fn card(pane: &NeedsPane, app: &App, width: u16, height: u16, theme: &Theme) -> Card {
-    let Some((_, request)) = pane.selected_request(app) else {
+pub fn card(pane: &NeedsPane, model: &CrewModel, width: u16, height: u16, theme: &Theme) -> Card {
+    let Some((_, request)) = pane.selected_request(model) else {
         return Card::default();
     };
-    let mut lines = text(app, request, width, usize::MAX, theme);
+    let mut lines = text(model, request, width, usize::MAX, theme);
     let choices = choices(request, width, theme);
-    let rows = usize::from(height.saturating_sub(listed(app) + 1));
+    let rows = usize::from(height.saturating_sub(listed(model) + 1));
     if choices.len() + TEXT_MIN.min(lines.len()) <= rows {
         let mut choices = choices;
         // A blank line before the buttons, if nothing has to scroll for it.
@@ -107,8 +106,8 @@ impl Places {
 }
 
 /// Computes the areas of the selected request's card inside `inside`, the area for text of the pane.
-pub fn places(pane: &NeedsPane, app: &App, inside: Rect, theme: &Theme) -> Places {
-    let card = card(pane, app, inside.width, inside.height, theme);
+pub fn places(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Theme) -> Places {
+    let card = card(pane, model, inside.width, inside.height, theme);
     let pinned = u16::try_from(card.pinned.len()).unwrap_or(u16::MAX);
     let cut = |area: Rect, rows: u16| {
         let height = rows.min(area.height);
@@ -127,7 +126,7 @@ pub fn places(pane: &NeedsPane, app: &App, inside: Rect, theme: &Theme) -> Place
     };
     let (rest, buttons) = cut(inside, 1);
     let (rest, pinned) = cut(rest, pinned);
-    let (list, text) = cut(rest, rest.height.saturating_sub(listed(app)));
+    let (list, text) = cut(rest, rest.height.saturating_sub(listed(model)));
     let most = card.lines.len().saturating_sub(text.height.into());
     let top = pane.scroll.min(most);
     let lines = card.lines.iter().skip(top).zip(text.rows());
@@ -159,13 +158,13 @@ pub struct Reading {
 }
 
 /// Returns how much of the selected permission request is visible, or `None` if the selected request is not a permission.
-pub fn reading(pane: &NeedsPane, app: &App, area: Option<Rect>) -> Option<Reading> {
-    let (_, request) = pane.selected_request(app)?;
+pub fn reading(pane: &NeedsPane, model: &CrewModel, area: Option<Rect>) -> Option<Reading> {
+    let (_, request) = pane.selected_request(model)?;
     if request.kind != RequestKind::Permission {
         return None;
     }
     let is_at_end = area.is_some_and(|area| {
-        let places = places(pane, app, inside(area), &Theme::default());
+        let places = places(pane, model, inside(area), &Theme::default());
         places.top + usize::from(places.text.height) >= places.card.lines.len()
     });
     let shown = command_text::render_command(&request.body);
@@ -183,18 +182,18 @@ pub fn listed(model: &CrewModel) -> u16 {
 
 /// Returns the number of rows that the card needs inside its frame. If it needs more than `most`, the result is any number
 /// above `most`.
-pub fn height(pane: &NeedsPane, app: &App, width: u16, most: u16) -> u16 {
-    let lines = pane.selected_request(app).map_or(0, |(_, request)| {
+pub fn height(pane: &NeedsPane, model: &CrewModel, width: u16, most: u16) -> u16 {
+    let lines = pane.selected_request(model).map_or(0, |(_, request)| {
         let theme = Theme::default();
-        let text = text(app, request, width, usize::from(most), &theme);
+        let text = text(model, request, width, usize::from(most), &theme);
         text.len() + choices(request, width, &theme).len()
     });
     // The buttons, and a blank line before them and before choices.
     let blanks = pane
-        .selected_request(app)
+        .selected_request(model)
         .map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
     let lines = u16::try_from(lines + blanks + 1).unwrap_or(u16::MAX);
-    lines.saturating_add(listed(app))
+    lines.saturating_add(listed(model))
 }
 
 /// Renders the details and the body of a request, wrapped to `width`. To save work, lines of the body beyond the first

@@ -1,5 +1,6 @@
 //! Implements [`PaneFeature`] for the team: drawing, mouse, keys and preview.
 
+use crate::ui::model::CrewModel;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
@@ -176,9 +177,9 @@ impl PaneFeature for TeamPane {
 
 impl TeamPane {
     /// Returns the number of rows in the list and the index of the first visible row.
-    fn listed(&self, app: &App, list: Rect) -> (usize, usize) {
-        let len = self.rows(app).len();
-        let selected = self.selected_member(app).map_or(0, |(at, _)| at);
+    fn listed(&self, model: &CrewModel, list: Rect) -> (usize, usize) {
+        let len = self.rows(model).len();
+        let selected = self.selected_member(model).map_or(0, |(at, _)| at);
         (len, first_row(len, selected, list.height))
     }
 }

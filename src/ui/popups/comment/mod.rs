@@ -1,5 +1,6 @@
 //! The popup in which the user writes a comment on a request, or the answer to a question.
 
+use crate::ui::model::CrewModel;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
@@ -48,8 +49,8 @@ impl CommentPopup {
         }
     }
 
-    fn is_answer(&self, app: &App) -> bool {
-        app.model.requests.is_question(&self.request)
+    fn is_answer(&self, model: &CrewModel) -> bool {
+        model.requests.is_question(&self.request)
     }
 
     /// Returns the area of the text in a popup at `area`: below the row that names the request, and above a blank row

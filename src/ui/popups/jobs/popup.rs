@@ -33,8 +33,8 @@ pub fn open(app: &mut App) {
 }
 
 /// Returns whether any background job is running.
-pub fn is_any_running(app: &App) -> bool {
-    app.model.jobs.running() > 0
+pub fn is_any_running(model: &CrewModel) -> bool {
+    model.jobs.running() > 0
 }
 
 impl JobsPopup {

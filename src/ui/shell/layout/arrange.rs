@@ -133,13 +133,13 @@ pub fn stacked(state: &UiState, out: &mut Layout, body: Rect) {
 }
 
 /// Splits the body into two columns. The left one gets `default` percent unless the user moved the border.
-fn columns(state: &UiState, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect) {
+fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect) {
     let percent =
         |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
-    let share = state.arrangement.screen.left(default);
+    let share = app.arrangement.screen.left(default);
     // By default the conversation is not wider than its longest lines.
     let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
-    let width = match state.arrangement.screen.layout {
+    let width = match app.arrangement.screen.layout {
         PaneLayout::Wall if share == default => percent(share).min(needs),
         PaneLayout::Board if share == default => {
             percent(share).max(body.width.saturating_sub(needs))

@@ -1,5 +1,6 @@
 //! The preview: shows the selected item beside its pane, which keeps the focus.
 
+use crate::ui::app::App;
 use ratatui::layout::Position;
 
 use crate::protocol::event::NoticeLevel;
@@ -43,8 +44,8 @@ pub fn read(state: &mut UiState, to: ScrollTo) {
     note_read(state);
 }
 
-fn set_scroll(state: &mut UiState, scroll: PreviewScroll) {
-    if let Some(peek) = state.popups.top_mut::<Peek>() {
+fn set_scroll(app: &mut App, scroll: PreviewScroll) {
+    if let Some(peek) = app.popups.top_mut::<Peek>() {
         peek.scroll = scroll;
     }
 }

@@ -56,24 +56,24 @@ pub fn event(state: &mut UiState, event: &Event) {
     }
 }
 
-fn board_event(state: &mut UiState, event: &BoardEvent) {
+fn board_event(app: &mut App, event: &BoardEvent) {
     match event {
-        BoardEvent::BoardChanged { changed, removed } => board_changed(state, changed, removed),
+        BoardEvent::BoardChanged { changed, removed } => board_changed(app, changed, removed),
         BoardEvent::BranchesChanged { branches } => {
-            state.model.branches.changed(branches);
-            state.close_outdated_popups();
+            app.model.branches.changed(branches);
+            app.close_outdated_popups();
         }
-        BoardEvent::HeadChanged { head } => state.model.head = Some(head.clone()),
+        BoardEvent::HeadChanged { head } => app.model.head = Some(head.clone()),
         BoardEvent::DiffShown {
             task,
             stat,
             text,
             untracked,
-        } => diff::open(state, *task, stat, text, untracked),
+        } => diff::open(app, *task, stat, text, untracked),
         BoardEvent::WorktreeInspected { task, losses, size } => {
-            remove_worktree::ask(state, *task, losses, size);
+            remove_worktree::ask(app, *task, losses, size);
         }
-        BoardEvent::UserActed { task, act } => task_form::taken(state, *task, act),
+        BoardEvent::UserActed { task, act } => task_form::taken(app, *task, act),
     }
 }
 
@@ -91,24 +91,24 @@ fn team_event(state: &mut UiState, event: &TeamEvent) {
     }
 }
 
-fn crew_event(state: &mut UiState, event: &CrewEvent) {
+fn crew_event(app: &mut App, event: &CrewEvent) {
     match event {
-        CrewEvent::Ready(setup) => ready(state, setup),
+        CrewEvent::Ready(setup) => ready(app, setup),
         CrewEvent::ModelsListed { names } => {
-            state.model.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
+            app.model.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
         }
-        CrewEvent::JobChanged { job } => state.model.jobs.changed(job),
-        CrewEvent::SkillsChanged(skills) => state.model.skills = skills.clone(),
-        CrewEvent::LimitsChanged(limits) => state.model.limits = limits.clone(),
+        CrewEvent::JobChanged { job } => app.model.jobs.changed(job),
+        CrewEvent::SkillsChanged(skills) => app.model.skills = skills.clone(),
+        CrewEvent::LimitsChanged(limits) => app.model.limits = limits.clone(),
         CrewEvent::Notice { level, agent, text } => {
             let agent = agent.clone().unwrap_or_else(Name::lead);
             // The user has no conversation.
             if !agent.is_user() {
-                state.model.agents.notice(&agent, *level, text);
+                app.model.agents.notice(&agent, *level, text);
             }
-            state.note(*level, text);
+            app.note(*level, text);
         }
-        CrewEvent::CommandRejected { command, why } => rejected::rejected(state, *command, why),
+        CrewEvent::CommandRejected { command, why } => rejected::rejected(app, *command, why),
         CrewEvent::AllIdle | CrewEvent::JobOutput { .. } => {}
     }
 }
@@ -168,26 +168,26 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
     state.attention.push(matter, words, state.now);
 }
 
-fn agent_event(state: &mut UiState, agent: &Name, at: Timestamp, event: &AgentEvent) {
+fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
     match event {
-        AgentEvent::Prompted { text } => rejected::arrived(state, agent, text),
+        AgentEvent::Prompted { text } => rejected::arrived(app, agent, text),
         AgentEvent::TurnEnded { .. } => {
-            state.keys.interrupted.take_if(|waits| waits == agent);
+            app.keys.interrupted.take_if(|waits| waits == agent);
         }
         _ => {}
     }
     // The user has no conversation.
     if !agent.is_user() {
         let used = |model: &CrewModel| model.agents.get(agent).map(AgentView::used);
-        let before = used(state).unwrap_or_default();
-        state.model.agents.apply(agent, at, event);
+        let before = used(app).unwrap_or_default();
+        app.model.agents.apply(agent, at, event);
         if let AgentEvent::UsageChanged { .. } = event {
-            let more = used(state).unwrap_or_default().since(before);
-            costs::spent(state, agent, more);
+            let more = used(app).unwrap_or_default().since(before);
+            costs::spent(app, agent, more);
         }
     }
     if let AgentEvent::SubagentStarted { parent, call, .. } = event {
-        let parent = state.model.agents.entry(parent);
+        let parent = app.model.agents.entry(parent);
         parent.transcript.record_subagent(call, agent);
     }
 }

@@ -1,5 +1,6 @@
 //! Handles a key press or a paste: runs the bound action, or inserts the text.
 
+use crate::ui::app::App;
 use crossterm::event::KeyEvent;
 
 use crate::protocol::event::NoticeLevel;
@@ -67,8 +68,8 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
 }
 
 /// Returns the action of a key that the topmost popup recommends.
-fn recommended(state: &UiState, key: &str) -> Option<Action> {
-    state.popups.last()?.recommended(&state.prefs, key)
+fn recommended(app: &App, key: &str) -> Option<Action> {
+    app.popups.last()?.recommended(&app.prefs, key)
 }
 
 /// Types an unbound key into the focused text field, if there is one.

@@ -1,5 +1,6 @@
 //! Draws the tasks as a graph: nodes with symbol, number, subject and owner, connected by edges.
 
+use crate::ui::model::CrewModel;
 use std::collections::BTreeMap;
 
 use ratatui::buffer::Buffer;
@@ -33,8 +34,14 @@ struct Window {
 }
 
 impl Window {
-    fn new(pane: &BoardPane, app: &App, index: &Index, drawing: &Drawing, area: Rect) -> Window {
-        let selected = selected(pane, app, index).unwrap_or_default();
+    fn new(
+        pane: &BoardPane,
+        model: &CrewModel,
+        index: &Index,
+        drawing: &Drawing,
+        area: Rect,
+    ) -> Window {
+        let selected = selected(pane, model, index).unwrap_or_default();
         let (left, top) = pane.camera.window(drawing, selected, area);
         Window {
             left,
@@ -81,8 +88,8 @@ impl Window {
     }
 }
 
-fn selected(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
-    pane.selected(app).and_then(|(_, id)| index.place(id))
+fn selected(pane: &BoardPane, model: &CrewModel, index: &Index) -> Option<usize> {
+    pane.selected(model).and_then(|(_, id)| index.place(id))
 }
 
 /// Returns the index of the selected task if the board has the focus.
@@ -96,13 +103,13 @@ fn pointed_at(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
 /// because they close a cycle.
 pub fn beyond(
     pane: &BoardPane,
-    app: &App,
+    model: &CrewModel,
     index: &Index,
     drawing: &Drawing,
     area: Rect,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
-    let window = Window::new(pane, app, index, drawing, area);
+    let window = Window::new(pane, model, index, drawing, area);
     let count =
         |is_beyond: &dyn Fn(&Node) -> bool| drawing.nodes.iter().filter(|n| is_beyond(n)).count();
     let sides = [

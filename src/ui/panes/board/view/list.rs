@@ -1,5 +1,6 @@
 //! Draws the tasks as a list, in which blocked tasks are indented below a blocker.
 
+use crate::ui::model::CrewModel;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Span;
@@ -20,16 +21,21 @@ use crate::ui::widgets::list;
 /// Below this width, in columns, rows use short forms.
 const NARROW: usize = 48;
 
-fn window(pane: &BoardPane, app: &App, area: Rect) -> (usize, usize) {
-    let selected = pane.selected(app).map_or(0, |(at, _)| at);
-    let first = list::first_row(pane.rows(app).len(), selected, area.height);
+fn window(pane: &BoardPane, model: &CrewModel, area: Rect) -> (usize, usize) {
+    let selected = pane.selected(model).map_or(0, |(at, _)| at);
+    let first = list::first_row(pane.rows(model).len(), selected, area.height);
     (selected, first)
 }
 
 /// Returns the label for the border that gives the selected row, such as `7 of 20`. Empty if all rows are visible.
-pub fn position(pane: &BoardPane, app: &App, area: Rect, theme: &Theme) -> Vec<Span<'static>> {
-    let (selected, _) = window(pane, app, area);
-    frame::position(Some(selected), pane.rows(app).len(), area.height, theme)
+pub fn position(
+    pane: &BoardPane,
+    model: &CrewModel,
+    area: Rect,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let (selected, _) = window(pane, model, area);
+    frame::position(Some(selected), pane.rows(model).len(), area.height, theme)
 }
 
 /// Draws the visible rows.

@@ -83,15 +83,15 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     }
 }
 
-fn title(pane: &BoardPane, app: &App, shown: &Shown) -> String {
+fn title(pane: &BoardPane, model: &CrewModel, shown: &Shown) -> String {
     let name = Pane::Board.title();
     match shown {
-        Shown::List(_) if app.model.board.is_empty() => name.into(),
+        Shown::List(_) if model.board.is_empty() => name.into(),
         Shown::Graph(_) => name.into(),
         Shown::List(ListReason::Asked) => format!("{name} · list"),
         Shown::List(ListReason::Filtered) => {
-            let hits = pane.rows(app).len();
-            format!("{name} · {hits} of {}", app.model.board.len())
+            let hits = pane.rows(model).len();
+            format!("{name} · {hits} of {}", model.board.len())
         }
         Shown::List(ListReason::Many(count)) => format!("{name} · list: {count} tasks"),
         Shown::List(ListReason::Deep(_)) => format!("{name} · list (graph too wide)"),

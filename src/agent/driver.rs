@@ -23,7 +23,7 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{
     AgentEvent, CrewEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent, TurnEnd,
 };
-use crate::store::{Board, Cursor, Mailbox, PromptQueue, QueuedPrompt, Requests, Transcript};
+use crate::store::{Board, Cursor, Mailbox, PromptQueue, QueuedPrompt, Requests, TranscriptFile};
 
 /// Commands that the crew sends to an agent.
 #[derive(Debug)]
@@ -59,26 +59,26 @@ pub struct Driver {
     /// The share of the context window, in percent, at which the conversation is compacted.
     pub compact_at: u64,
     /// The conversation's log on disk.
-    pub transcript: Transcript,
+    pub transcript: TranscriptFile,
     pub clock: fn() -> Timestamp,
     /// Returns random numbers in 0..1, to spread retries.
     pub jitter: fn() -> f64,
-    pub state: State,
+    pub state: DriverState,
 }
 
 /// How completely the log on disk holds an agent's conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Log {
+pub(super) enum LogCompleteness {
     /// Nothing is in the log, because the conversation is empty.
     Empty,
     /// The log holds the whole conversation.
-    Whole,
+    Complete,
     /// A line could not be written, or the log was removed. The log must be rewritten.
     Incomplete,
 }
 
 /// The part of a driver that changes: the conversation, usage, and what is not yet saved or acknowledged.
-pub struct State {
+pub struct DriverState {
     /// The conversation and the state of the current turn.
     pub turn: Turn,
     /// Total token usage so far.
@@ -91,13 +91,13 @@ pub struct State {
     pub todo: TodoList,
     /// The approved shutdown request, if the agent has received one.
     pub approved_shutdown: Option<MailMessage>,
-    pub(super) log: Log,
+    pub(super) log_completeness: LogCompleteness,
     /// The inbox position after the messages in the conversation message that is being built.
     pub(super) pending_inbox: Option<Cursor>,
     /// The inbox position after messages that are not yet on disk or not yet acknowledged.
     pub(super) unacknowledged_inbox: Option<Cursor>,
     /// The inbox messages that were taken but not yet acknowledged.
-    pub(super) letters: Vec<MailMessage>,
+    pub(super) unacknowledged_messages: Vec<MailMessage>,
     /// The prompts in the conversation message that is being built.
     pub(super) prompts: Vec<QueuedPrompt>,
     /// Prompts that are in the conversation and still in the queue on disk.
@@ -117,20 +117,20 @@ pub struct State {
     troubles: Mutex<BTreeSet<String>>,
 }
 
-impl State {
+impl DriverState {
     /// Creates the state of an agent with an empty conversation.
-    pub fn new(turn: Turn) -> State {
-        State {
+    pub fn new(turn: Turn) -> DriverState {
+        DriverState {
             turn,
             usage: Usage::default(),
             cost: None,
             calls: 0,
             todo: TodoList::default(),
             approved_shutdown: None,
-            log: Log::Empty,
+            log_completeness: LogCompleteness::Empty,
             pending_inbox: None,
             unacknowledged_inbox: None,
-            letters: Vec::new(),
+            unacknowledged_messages: Vec::new(),
             prompts: Vec::new(),
             unacknowledged_prompts: Vec::new(),
             pending_jobs: Vec::new(),
@@ -225,7 +225,7 @@ impl Driver {
     }
 
     /// Returns a copy of the model configuration in use.
-    pub(super) fn engine(&self) -> ModelConfig {
+    pub(super) fn model_config(&self) -> ModelConfig {
         self.model
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -269,7 +269,7 @@ impl Driver {
             return stop;
         }
         self.activity(Activity::Thinking).await;
-        let engine = self.engine();
+        let engine = self.model_config();
         let mut partial = String::new();
         let mut thought_ms = 0;
         let stream = self.stream(&engine, &mut partial, &mut thought_ms);

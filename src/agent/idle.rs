@@ -18,7 +18,7 @@ pub struct Situation {
     /// A task that the teammate may claim, if there is one.
     pub claimable: Option<TaskId>,
     /// Whether it waits for a decision or for a background job. Such time does not count as idle.
-    pub awaits_user: bool,
+    pub pauses_idle_timeout: bool,
     /// The time since the crew started, on the monotonic clock.
     pub now: Duration,
 }
@@ -119,7 +119,7 @@ impl Idle {
             self.since = None;
             return IdleAction::Claim(task);
         }
-        if situation.awaits_user {
+        if situation.pauses_idle_timeout {
             self.since = None;
             return IdleAction::StayIdle(None);
         }
@@ -143,7 +143,7 @@ mod tests {
             has_mail: false,
             own: None,
             claimable: None,
-            awaits_user: false,
+            pauses_idle_timeout: false,
             now: Duration::from_secs(at),
         }
     }
@@ -231,7 +231,7 @@ mod tests {
             IdleAction::StayIdle(Some(Duration::from_secs(60)))
         );
         let asked = Situation {
-            awaits_user: true,
+            pauses_idle_timeout: true,
             ..situation(500)
         };
         assert_eq!(idle.next(asked), IdleAction::StayIdle(None));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::driver::{Driver, Log, blocking};
+use super::driver::{Driver, LogCompleteness, blocking};
 use super::mail;
 use crate::domain::chat::Block;
 use crate::domain::ids::Name;
@@ -46,10 +46,10 @@ impl Driver {
                         self.publish(EventKind::notice(NoticeLevel::Warn, notice))
                             .await;
                     }
-                    if !pending.letters.is_empty() {
-                        self.look_for_shutdown(&pending.letters).await;
-                        blocks.push(mail::block(&pending.letters));
-                        self.state.letters = pending.letters;
+                    if !pending.messages.is_empty() {
+                        self.look_for_shutdown(&pending.messages).await;
+                        blocks.push(mail::block(&pending.messages));
+                        self.state.unacknowledged_messages = pending.messages;
                         self.state.pending_inbox = Some(pending.upto);
                     }
                 }
@@ -76,7 +76,7 @@ impl Driver {
             Ok((Some(Arc::new(reader)), pending))
         })
         .await?;
-        if let Some(reader) = reader.filter(|_| !pending.letters.is_empty()) {
+        if let Some(reader) = reader.filter(|_| !pending.messages.is_empty()) {
             self.tool_runner.mailbox.keep_reader(reader);
         }
         Ok(pending)
@@ -115,16 +115,16 @@ impl Driver {
         let Ok(pending) = self.take_letters(&post).await else {
             return false;
         };
-        self.look_for_shutdown(&pending.letters).await;
+        self.look_for_shutdown(&pending.messages).await;
         let only_that = pending
-            .letters
+            .messages
             .iter()
             .all(|l| l.kind == MailKind::ShutdownRequest);
         if self.state.approved_shutdown.is_none() || !only_that {
             self.tool_runner.mailbox.drop_reader();
             return false;
         }
-        self.state.letters = pending.letters;
+        self.state.unacknowledged_messages = pending.messages;
         self.state.unacknowledged_inbox = Some(pending.upto);
         // Also repairs the log: messages that cannot be acknowledged must not lead here again and again.
         self.repair_log().await;
@@ -149,7 +149,7 @@ impl Driver {
 
     /// Acknowledges the inbox messages that the log on disk contains. A failure is retried at the next step.
     pub(super) async fn acknowledge(&mut self) {
-        if self.state.log == Log::Incomplete {
+        if self.state.log_completeness == LogCompleteness::Incomplete {
             return;
         }
         let (Some(post), Some(cursor)) =
@@ -168,7 +168,7 @@ impl Driver {
             return;
         }
         self.tool_runner.mailbox.drop_reader();
-        for letter in self.state.letters.drain(..) {
+        for letter in self.state.unacknowledged_messages.drain(..) {
             let step = DeliveryState::Delivered;
             self.publisher
                 .publish(EventKind::Team(TeamEvent::MessageMoved {

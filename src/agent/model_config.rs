@@ -3,7 +3,7 @@
 use std::sync::{Arc, RwLock};
 
 use crate::domain::usage::Price;
-use crate::model::{Model, Window, providers};
+use crate::model::{ContextWindow, Model, providers};
 
 /// A model and its options. If the user selects another model, the configuration is replaced while agents run.
 #[derive(Clone)]
@@ -21,8 +21,8 @@ pub struct ModelConfig {
 
 impl ModelConfig {
     /// Returns the context window: from the settings, else from the server's model list, else assumed from the name.
-    pub fn known_window(&self) -> Option<Window> {
-        let set = self.window.map(Window::known);
+    pub fn known_window(&self) -> Option<ContextWindow> {
+        let set = self.window.map(ContextWindow::known);
         set.or_else(|| self.model.listed_window(&self.name))
             .or_else(|| providers::assumed_window(&self.name))
     }
@@ -41,7 +41,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     /// A server that lists this window.
-    struct Listing(Option<Window>);
+    struct Listing(Option<ContextWindow>);
 
     impl Model for Listing {
         fn call(&self, _: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
@@ -52,15 +52,15 @@ mod tests {
             async { Ok(Vec::new()) }.boxed()
         }
 
-        fn listed_window(&self, _: &str) -> Option<Window> {
+        fn listed_window(&self, _: &str) -> Option<ContextWindow> {
             self.0
         }
     }
 
     #[test]
     fn setting_wins_over_the_list_and_the_list_over_the_name() {
-        let from_list = Some(Window::known(64_000));
-        let by_name = Window {
+        let from_list = Some(ContextWindow::known(64_000));
+        let by_name = ContextWindow {
             tokens: 200_000,
             is_assumed: true,
         };
@@ -69,7 +69,7 @@ mod tests {
                 Some(8_000),
                 from_list,
                 "claude-opus-4",
-                Some(Window::known(8_000)),
+                Some(ContextWindow::known(8_000)),
             ),
             (None, from_list, "claude-opus-4", from_list),
             (None, None, "claude-opus-4", Some(by_name)),

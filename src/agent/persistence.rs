@@ -1,6 +1,6 @@
 //! Saves the driver's conversation: each message is on disk before anything that follows from it happens.
 
-use super::driver::{Driver, Log, ModelConfig, blocking};
+use super::driver::{Driver, LogCompleteness, ModelConfig, blocking};
 use super::turn::{Input, Turn};
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, TurnState};
@@ -8,7 +8,7 @@ use crate::domain::ids::{JobId, PromptId};
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
-use crate::store::{Cursor, LogState, QueuedPrompt, StoreError, Transcript};
+use crate::store::{AppendResult, Cursor, QueuedPrompt, StoreError, TranscriptFile};
 use crate::tools::policy::PlanGate;
 
 impl Driver {
@@ -41,7 +41,7 @@ impl Driver {
         self.state
             .unacknowledged_prompts
             .extend(ids.iter().cloned());
-        self.keep(if inbox.is_none() && ended.is_empty() && ids.is_empty() {
+        self.append_log(if inbox.is_none() && ended.is_empty() && ids.is_empty() {
             LogRecord::Message(message)
         } else {
             LogRecord::Delivery {
@@ -81,13 +81,13 @@ impl Driver {
     /// Acknowledges everything that the conversation on disk contains: inbox messages, prompts, and results of
     /// background jobs.
     async fn acknowledge_saved(&mut self) {
-        if self.state.log == Log::Incomplete {
+        if self.state.log_completeness == LogCompleteness::Incomplete {
             return;
         }
         for job in std::mem::take(&mut self.state.unacknowledged_jobs) {
             if let Some(command) = self.tool_runner.mailbox.remove_reported_job(&job) {
                 let state = JobState::Ended;
-                self.keep(LogRecord::Job {
+                self.append_log(LogRecord::Job {
                     job,
                     command,
                     state,
@@ -114,22 +114,25 @@ impl Driver {
     }
 
     /// Appends a line to the agent's log. If that fails, [`Driver::repair_log`] rewrites the log later.
-    pub(super) async fn keep(&mut self, record: LogRecord) {
-        if self.state.log == Log::Incomplete {
+    pub(super) async fn append_log(&mut self, record: LogRecord) {
+        if self.state.log_completeness == LogCompleteness::Incomplete {
             return;
         }
         let transcript = self.transcript.clone();
         let added = blocking(move || transcript.append(&record)).await;
-        self.state.log = match (added, self.state.log) {
-            (Ok(LogState::Created), Log::Whole) => Log::Incomplete,
+        self.state.log_completeness = match (added, self.state.log_completeness) {
+            (Ok(AppendResult::Created), LogCompleteness::Complete) => LogCompleteness::Incomplete,
             (
-                Ok(LogState::Created | LogState::Existed),
-                Log::Empty | Log::Whole | Log::Incomplete,
-            ) => Log::Whole,
-            (Err(error), Log::Empty | Log::Whole | Log::Incomplete) => {
+                Ok(AppendResult::Created | AppendResult::Existed),
+                LogCompleteness::Empty | LogCompleteness::Complete | LogCompleteness::Incomplete,
+            ) => LogCompleteness::Complete,
+            (
+                Err(error),
+                LogCompleteness::Empty | LogCompleteness::Complete | LogCompleteness::Incomplete,
+            ) => {
                 let what = "The conversation cannot be saved; crewdeck retries at each step";
                 self.report_file_error(what, &error).await;
-                Log::Incomplete
+                LogCompleteness::Incomplete
             }
         };
     }
@@ -137,7 +140,9 @@ impl Driver {
     /// Rewrites an incomplete log, and then acknowledges what it contains. Must only be called between messages, when
     /// the whole conversation has passed [`Driver::save`].
     pub(super) async fn repair_log(&mut self) {
-        if self.state.log == Log::Incomplete && self.rewrite_log().await.is_ok() {
+        if self.state.log_completeness == LogCompleteness::Incomplete
+            && self.rewrite_log().await.is_ok()
+        {
             let text = "The conversation is saved again.".to_string();
             let agent = Some(self.name.clone());
             self.publish(EventKind::Crew(CrewEvent::Notice {
@@ -171,11 +176,11 @@ impl Driver {
             turn: TurnState::Open,
         };
         let transcript = self.transcript.clone();
-        let records = Transcript::records(&conversation);
+        let records = TranscriptFile::records(&conversation);
         let done = blocking(move || transcript.replace(&records)).await;
-        self.state.log = match done {
-            Ok(()) => Log::Whole,
-            Err(_) => Log::Incomplete,
+        self.state.log_completeness = match done {
+            Ok(()) => LogCompleteness::Complete,
+            Err(_) => LogCompleteness::Incomplete,
         };
         done
     }
@@ -183,7 +188,8 @@ impl Driver {
     /// Saves and publishes a new todo list.
     pub(super) async fn save_todo(&mut self, list: TodoList) {
         self.state.todo = list.clone();
-        self.keep(LogRecord::Todo { todo: list.clone() }).await;
+        self.append_log(LogRecord::Todo { todo: list.clone() })
+            .await;
         self.publish(AgentEvent::TodoChanged { list }.of(self.name.clone()))
             .await;
     }
@@ -191,7 +197,7 @@ impl Driver {
     /// Records in the log that the turn has ended, so that a restart does not continue it.
     pub(super) async fn record_turn_end(&mut self) {
         self.repair_log().await;
-        self.keep(LogRecord::Turn {
+        self.append_log(LogRecord::Turn {
             turn: TurnState::Ended,
         })
         .await;
@@ -214,7 +220,7 @@ impl Driver {
     }
 
     async fn publish_usage(&mut self, engine: &ModelConfig, context: u64) {
-        self.keep(LogRecord::Spent {
+        self.append_log(LogRecord::Spent {
             spent: self.state.usage,
             cost: self.state.cost,
             calls: self.state.calls,
@@ -239,13 +245,13 @@ impl Driver {
     pub async fn resume(&mut self, from: Conversation) {
         let turn = std::mem::replace(
             &mut self.state.turn,
-            Turn::new(super::turn::Limits::default()),
+            Turn::new(super::turn::TurnLimits::default()),
         );
         // Without messages there may be no log yet, and then it was not removed.
-        self.state.log = if from.messages.is_empty() {
-            Log::Empty
+        self.state.log_completeness = if from.messages.is_empty() {
+            LogCompleteness::Empty
         } else {
-            Log::Whole
+            LogCompleteness::Complete
         };
         self.state.turn = turn.with_messages(from.messages);
         self.state.turn.step(Input::TodoSet(from.todo.has_open()));
@@ -257,7 +263,7 @@ impl Driver {
         self.recall_prompts(from.prompts).await;
         self.acknowledge_restored(from.inbox).await;
         self.report_lost_jobs(from.unreported_jobs);
-        let engine = self.engine();
+        let engine = self.model_config();
         self.set_budget();
         self.publish(AgentEvent::TodoChanged { list: from.todo }.of(self.name.clone()))
             .await;

@@ -42,7 +42,7 @@ impl Driver {
     }
 
     /// Publishes what a model call waits for before it starts. When the wait is over, publishes the activity `doing`.
-    pub(super) async fn held(&self, held: CallWait, doing: Activity) {
+    pub(super) async fn publish_wait(&self, held: CallWait, doing: Activity) {
         self.activity(match held {
             CallWait::Queued { place } => Activity::Queued { place },
             CallWait::Paused { left, cause } => Activity::Backoff {
@@ -109,7 +109,7 @@ impl Driver {
                     due = None;
                 }
                 delta = stream.next() => match delta {
-                    Some(Ok(Delta::Waiting(held))) => self.held(held, Activity::Thinking).await,
+                    Some(Ok(Delta::Waiting(held))) => self.publish_wait(held, Activity::Thinking).await,
                     Some(Ok(Delta::Text(more))) => {
                         thought_until(&mut thinks_since);
                         partial.push_str(&more);

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 use futures::StreamExt;
 use tokio::sync::mpsc;
 
-use super::compact::{Budget, KeptState, SummaryRequest, WINDOW_ASSUMED};
-use super::driver::{Control, Driver, Log, ModelConfig, blocking, until_interrupt};
+use super::compact::{KeptState, LengthLimit, SummaryRequest, WINDOW_ASSUMED};
+use super::driver::{Control, Driver, LogCompleteness, ModelConfig, blocking, until_interrupt};
 use super::turn::Input;
 use super::work_state::work_state;
 use crate::domain::request::{Request, RequestStatus};
@@ -27,9 +27,9 @@ const DECISION_MAX: usize = 400;
 impl Driver {
     /// Sets the turn's token limits for the current model, which may have changed.
     pub(super) fn set_budget(&mut self) {
-        let known = self.engine().known_window();
+        let known = self.model_config().known_window();
         let window = known.map_or(WINDOW_ASSUMED, |window| window.tokens);
-        let budget = Budget {
+        let budget = LengthLimit {
             window,
             compact_at: self.compact_at,
         };
@@ -53,7 +53,7 @@ impl Driver {
             return stop;
         }
         self.activity(Activity::Compacting).await;
-        let engine = self.engine();
+        let engine = self.model_config();
         let work = self.ask(&engine, question);
         match until_interrupt(control, inputs, work).await {
             Some(Ok(reply)) => {
@@ -90,7 +90,7 @@ impl Driver {
         while let Some(delta) = stream.next().await {
             match delta? {
                 Delta::Done(reply) => return Ok(reply),
-                Delta::Waiting(held) => self.held(held, Activity::Compacting).await,
+                Delta::Waiting(held) => self.publish_wait(held, Activity::Compacting).await,
                 Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {}
             }
         }
@@ -100,7 +100,7 @@ impl Driver {
     /// Archives the whole conversation, and collects the state that is kept besides the summary.
     pub(super) async fn archive(&mut self) -> Input {
         self.repair_log().await;
-        if self.state.log != Log::Whole {
+        if self.state.log_completeness != LogCompleteness::Complete {
             return Input::ArchiveFailed {
                 why: "the log of the conversation cannot be written".into(),
             };

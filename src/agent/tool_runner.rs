@@ -20,7 +20,7 @@ use crate::protocol::event::{AgentEvent, EventKind};
 use crate::store::{Board, Skills};
 use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
-use crate::tools::policy::{self, PolicyContext, Rules, Ruling};
+use crate::tools::policy::{self, PermissionRules, PolicyContext, Ruling};
 use crate::tools::{
     Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, reach, table,
 };
@@ -31,7 +31,7 @@ pub const RESULT_MAX: usize = 64 * 1024;
 const COMMENT_MAX: usize = 8 * 1024;
 
 /// The crew's permissions, shared by all agents; session permissions change while they work.
-pub type SharedRules = Arc<RwLock<Rules>>;
+pub type SharedRules = Arc<RwLock<PermissionRules>>;
 
 /// Runs the tool calls of one agent.
 pub struct ToolRunner {
@@ -52,7 +52,7 @@ pub struct ToolRunner {
     /// Removes secrets from tool results, approval requests and texts for other agents.
     pub redactor: Redactor,
     /// Supervises and sandboxes programs. With `None`, programs run directly.
-    pub guard: Option<Arc<Supervisor>>,
+    pub supervisor: Option<Arc<Supervisor>>,
     /// The files as the agent last saw them.
     pub snapshots: Arc<FileSnapshots>,
     pub clock: fn() -> Timestamp,
@@ -96,7 +96,7 @@ impl ToolRunner {
             cancel,
             timeout: self.timeout,
             redactor: self.redactor.clone(),
-            guard: self.guard.clone(),
+            guard: self.supervisor.clone(),
             snapshots: Arc::clone(&self.snapshots),
             clock: self.clock,
         };
@@ -131,7 +131,7 @@ impl ToolRunner {
         let command = call.input.get("command").and_then(Value::as_str);
         let question = command
             .filter(|_| tool.access == Access::Run)
-            .and_then(|text| reach::network_question(self.guard.as_deref(), agent, text));
+            .and_then(|text| reach::network_question(self.supervisor.as_deref(), agent, text));
         match (ruling, question) {
             (Ruling::Allow, Some(why)) => Ruling::Ask { why },
             (Ruling::Ask { why }, Some(more)) => Ruling::Ask {

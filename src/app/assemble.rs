@@ -13,7 +13,7 @@ use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
 use crate::config::{self, LoadedSettings, MergePolicy, ProjectPolicy, Settings};
-use crate::crew::{Crew, Deciders, MergeRule, ModelParts, Parts, Start, TeamLimits};
+use crate::crew::{Approvers, Crew, MergeRule, ModelParts, Parts, Start, TeamLimits};
 use crate::domain::request::Approver;
 use crate::model::governor::{self, Governor};
 use crate::model::providers::ProviderChoice;
@@ -21,7 +21,7 @@ use crate::process::environment;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
 use crate::store::{self, Skills};
-use crate::tools::policy::Rules;
+use crate::tools::policy::PermissionRules;
 use crate::tools::table;
 
 /// Names of instruction files in the project directory. The first non-empty one is used.
@@ -40,7 +40,7 @@ pub struct Blueprint {
     /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,
     /// The approver of each kind of request.
-    pub deciders: Deciders,
+    pub approvers: Approvers,
     /// The id of the session to resume; `None` starts a new session.
     pub resume: Option<String>,
     /// The speed factor of a scripted model.
@@ -72,7 +72,7 @@ impl Blueprint {
         }
         if let (true, Some(dir), None) = (wants_demo, &global.dir, &global.resume) {
             // Validate before the folder is created: a leftover folder would make the next attempt fail.
-            usable(global, dir)?;
+            load_settings(global, dir)?;
         }
         let (root, demo) = if wants_demo {
             let repository = match (&global.dir, &global.resume) {
@@ -88,7 +88,7 @@ impl Blueprint {
         let LoadedSettings {
             mut settings,
             project,
-        } = usable(global, &root)?;
+        } = load_settings(global, &root)?;
         if demo.is_some() {
             settings.confine = supervisor::demo_sandbox(&settings);
         }
@@ -103,11 +103,11 @@ impl Blueprint {
             settings,
             project,
             choice,
-            deciders: Deciders {
+            approvers: Approvers {
                 plan,
                 shutdown,
                 tool,
-                ceiling: Approver::Ask,
+                budget: Approver::Ask,
                 question: Approver::Ask,
             },
             resume,
@@ -124,7 +124,7 @@ impl Blueprint {
 }
 
 /// Loads the settings for `root` and checks their tool names.
-fn usable(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
+fn load_settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
     let settings = settings(global, root)?;
     if let Some(names) = &settings.settings.tools {
         table::narrow(names).map_err(|why| anyhow!(why))?;
@@ -189,7 +189,7 @@ async fn start_crew(
 ) -> Result<Built> {
     let root = &blueprint.root;
     let settings = &blueprint.settings;
-    environment::pass(settings.pass_env.iter().flatten().cloned());
+    environment::set_allowed(settings.pass_env.iter().flatten().cloned());
     let connection = connect_model(blueprint).await?;
     let journal = JournalWriter::open(root, &session);
     let model = name_of_model(settings, &connection, &publisher).await?;
@@ -221,7 +221,7 @@ async fn start_crew(
         root: root.clone(),
         setup,
         models: ModelParts {
-            engine,
+            model_config: engine,
             prices: settings.prices.clone(),
             calls_max,
         },
@@ -230,19 +230,19 @@ async fn start_crew(
             (Some(true) | None, MergePolicy::Asked) => Some(MergeRule::Asked),
             (Some(true) | None, MergePolicy::Auto) => Some(MergeRule::Auto),
         },
-        deciders: blueprint.deciders,
+        approvers: blueprint.approvers,
         limits: TeamLimits {
             agents_max: settings.agents_max.unwrap_or_else(team_size::agents),
             idle_timeout: settings.idle_timeout(),
         },
-        ceilings: settings.ceilings,
-        rules: Rules {
+        budgets: settings.ceilings,
+        rules: PermissionRules {
             allow: settings.allow.clone().unwrap_or_default(),
-            ..Rules::default()
+            ..PermissionRules::default()
         },
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),
-        guard: supervisor::supervisor(root, settings).map(Arc::new),
+        supervisor: supervisor::supervisor(root, settings).map(Arc::new),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
         start,
         memory: memory(root)

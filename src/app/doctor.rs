@@ -13,7 +13,7 @@ use crate::commands::OutputFormat;
 use crate::config::{self, ProjectPolicy, SandboxMode};
 use crate::doctor::print::{self, ReportFormat};
 use crate::doctor::{
-    self, Crew, DoctorContext, EnvironmentFacts, Finding, SandboxFacts, SettingsFacts,
+    self, CrewPresence, DoctorContext, EnvironmentFacts, Finding, SandboxFacts, SettingsFacts,
 };
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::process::environment;
@@ -160,9 +160,9 @@ fn warn(text: &str) {
 
 /// Returns the mode that is possible, with a warning if it is not `mode`. Only [`FixMode::Report`] is possible while
 /// a crew runs, because the crew repairs its own files, and if asking needs a terminal that is missing.
-fn allowed(mode: FixMode, crew: &Crew, findings: &[Finding]) -> FixMode {
+fn allowed(mode: FixMode, crew: &CrewPresence, findings: &[Finding]) -> FixMode {
     let wants_fixes = mode != FixMode::Report;
-    if wants_fixes && *crew != Crew::None {
+    if wants_fixes && *crew != CrewPresence::None {
         warn("nothing was fixed: a crew is running in this directory. Stop it and try again");
         return FixMode::Report;
     }
@@ -212,9 +212,9 @@ fn confirm(question: &str) -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn running_crew(root: &Path) -> Crew {
-    lock::running(root).map_or(Crew::None, |holder| {
-        Crew::Runs(holder.process.map(|id| id.to_string()))
+fn running_crew(root: &Path) -> CrewPresence {
+    lock::running(root).map_or(CrewPresence::None, |holder| {
+        CrewPresence::Runs(holder.process.map(|id| id.to_string()))
     })
 }
 

@@ -4,7 +4,7 @@ use super::model_setup::{ModelProblem, ModelUnavailable};
 use crate::config::{PROJECT_FILE, SensitiveSettings};
 use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
 use crate::ui::keymap::Action;
-use crate::ui::{FirstPage, Offer, Weight};
+use crate::ui::{OfferedAction, OnboardingPage, PageSeverity};
 
 /// Maximum number of settings that can be approved on the page.
 const APPROVE_MAX: usize = 24;
@@ -36,16 +36,16 @@ pub enum FirstCommit {
 }
 
 /// Returns the page for a crew that could not start because no model is available.
-pub fn without_crew(missing: &ModelUnavailable) -> FirstPage {
-    FirstPage {
-        weight: Weight::Missing,
+pub fn without_crew(missing: &ModelUnavailable) -> OnboardingPage {
+    OnboardingPage {
+        severity: PageSeverity::Missing,
         ..model(missing, Vec::new())
     }
 }
 
 /// Returns the page for a running crew whose model is unlikely to answer.
-pub fn with_crew(missing: &ModelUnavailable) -> FirstPage {
-    let choose = Offer::new(Action::Models, "choose one of the server's models");
+pub fn with_crew(missing: &ModelUnavailable) -> OnboardingPage {
+    let choose = OfferedAction::new(Action::Models, "choose one of the server's models");
     let offers = match missing.problem {
         ModelProblem::UnknownModel => vec![choose],
         ModelProblem::NotConfigured
@@ -56,8 +56,8 @@ pub fn with_crew(missing: &ModelUnavailable) -> FirstPage {
         | ModelProblem::NoModels
         | ModelProblem::Other => Vec::new(),
     };
-    FirstPage {
-        weight: Weight::Trouble,
+    OnboardingPage {
+        severity: PageSeverity::Trouble,
         ..model(missing, offers)
     }
 }
@@ -65,7 +65,7 @@ pub fn with_crew(missing: &ModelUnavailable) -> FirstPage {
 /// The label of the offer to start the demo.
 const DEMO: &str = "start the demo in a temporary folder (no key, no network)";
 
-fn model(missing: &ModelUnavailable, mut offers: Vec<Offer>) -> FirstPage {
+fn model(missing: &ModelUnavailable, mut offers: Vec<OfferedAction>) -> OnboardingPage {
     let means = match missing.problem {
         ModelProblem::NotConfigured => "crewdeck needs a language model, and none is configured.",
         ModelProblem::NoKey => "crewdeck cannot use this server without an API key.",
@@ -77,13 +77,16 @@ fn model(missing: &ModelUnavailable, mut offers: Vec<Offer>) -> FirstPage {
         ModelProblem::NoModels => "The server answers, but it has no model.",
         ModelProblem::Other => "crewdeck cannot start a crew with this configuration.",
     };
-    offers.push(Offer::new(Action::LookAgain, again(missing.problem)));
-    offers.push(Offer::new(Action::StartDemo, DEMO));
-    offers.push(Offer::new(Action::Close, "quit"));
-    FirstPage {
-        weight: Weight::Missing,
-        what: sentence(&missing.reason),
-        means: means.into(),
+    offers.push(OfferedAction::new(
+        Action::LookAgain,
+        again(missing.problem),
+    ));
+    offers.push(OfferedAction::new(Action::StartDemo, DEMO));
+    offers.push(OfferedAction::new(Action::Close, "quit"));
+    OnboardingPage {
+        severity: PageSeverity::Missing,
+        cause: sentence(&missing.reason),
+        consequence: means.into(),
         steps: missing.steps.clone(),
         offers,
     }
@@ -91,7 +94,7 @@ fn model(missing: &ModelUnavailable, mut offers: Vec<Offer>) -> FirstPage {
 
 /// Returns the page for project settings that need approval. Settings that do not fit on the page have to be approved
 /// in a shell, where the user can read all of them.
-pub fn approval(found: &SensitiveSettings) -> FirstPage {
+pub fn approval(found: &SensitiveSettings) -> OnboardingPage {
     let number = found.settings.len();
     let settings = if number == 1 { "setting" } else { "settings" };
     let steps: Vec<String> = found
@@ -103,13 +106,13 @@ pub fn approval(found: &SensitiveSettings) -> FirstPage {
     let mut offers = Vec::new();
     if is_short {
         let label = "approve exactly these settings for this directory";
-        offers.push(Offer::new(Action::ApproveSettings, label));
+        offers.push(OfferedAction::new(Action::ApproveSettings, label));
     }
-    let without = Offer::new(Action::WithoutSettings, "continue without them this time");
+    let without = OfferedAction::new(Action::WithoutSettings, "continue without them this time");
     offers.extend([
         without,
-        Offer::new(Action::StartDemo, DEMO),
-        Offer::new(Action::Close, "quit"),
+        OfferedAction::new(Action::StartDemo, DEMO),
+        OfferedAction::new(Action::Close, "quit"),
     ]);
     let steps = if is_short {
         steps
@@ -119,12 +122,12 @@ pub fn approval(found: &SensitiveSettings) -> FirstPage {
             "Read and approve them in a shell: crewdeck trust".into(),
         ]
     };
-    FirstPage {
-        weight: Weight::Missing,
-        what: format!(
+    OnboardingPage {
+        severity: PageSeverity::Missing,
+        cause: format!(
             "{PROJECT_FILE} of this project has {number} {settings} that need your approval."
         ),
-        means:
+        consequence:
             "They came with this directory. No crew starts and nothing is sent until you decide."
                 .into(),
         steps,
@@ -152,23 +155,23 @@ fn again(problem: ModelProblem) -> &'static str {
 }
 
 /// Returns the page that is shown while git creates the first commit.
-pub fn making() -> FirstPage {
-    FirstPage {
-        weight: Weight::Advice,
-        what: "Creating the first commit…".into(),
-        means: "This may take a while with many files or git hooks. Afterwards crewdeck checks the directory again; \
+pub fn making() -> OnboardingPage {
+    OnboardingPage {
+        severity: PageSeverity::Advice,
+        cause: "Creating the first commit…".into(),
+        consequence: "This may take a while with many files or git hooks. Afterwards crewdeck checks the directory again; \
                 your input is kept."
             .into(),
         steps: Vec::new(),
         offers: vec![
-            Offer::new(Action::LookAgain, "stop git and check again"),
-            Offer::new(Action::Close, "stop git and quit"),
+            OfferedAction::new(Action::LookAgain, "stop git and check again"),
+            OfferedAction::new(Action::Close, "stop git and quit"),
         ],
     }
 }
 
 /// Returns the page for a directory without worktrees; `None` if worktrees work.
-pub fn git_page(status: &GitStatus) -> Option<FirstPage> {
+pub fn git_page(status: &GitStatus) -> Option<OnboardingPage> {
     let (what, command, files) = match status {
         GitStatus::Ready => return None,
         GitStatus::NoGit(why) => return Some(no_git(why)),
@@ -189,7 +192,7 @@ pub fn git_page(status: &GitStatus) -> Option<FirstPage> {
     };
     let offer = |commit: &str| {
         let label = format!("{start}{commit}");
-        vec![Offer::new(Action::MakeRepository, label)]
+        vec![OfferedAction::new(Action::MakeRepository, label)]
     };
     let (step, offers) = match files {
         FirstCommit::Files(0) => (
@@ -216,10 +219,10 @@ pub fn git_page(status: &GitStatus) -> Option<FirstPage> {
             Vec::new(),
         ),
     };
-    Some(FirstPage {
-        weight: Weight::Advice,
-        what: what.into(),
-        means: MEANS.into(),
+    Some(OnboardingPage {
+        severity: PageSeverity::Advice,
+        cause: what.into(),
+        consequence: MEANS.into(),
         steps: vec![step, OPTIONAL.into()],
         offers,
     })
@@ -230,11 +233,11 @@ const MEANS: &str = "All agents share one directory here and can overwrite each 
                      with a commit, each task gets its own worktree to review and merge.";
 const OPTIONAL: &str = "Or enter a prompt below: crewdeck also works without worktrees.";
 
-fn no_git(why: &str) -> FirstPage {
-    FirstPage {
-        weight: Weight::Advice,
-        what: format!("{}.", why.split(':').next().unwrap_or(why)),
-        means: MEANS.into(),
+fn no_git(why: &str) -> OnboardingPage {
+    OnboardingPage {
+        severity: PageSeverity::Advice,
+        cause: format!("{}.", why.split(':').next().unwrap_or(why)),
+        consequence: MEANS.into(),
         steps: vec![
             "Install git 2.31 or newer and restart crewdeck.".into(),
             OPTIONAL.into(),

@@ -32,12 +32,12 @@ const SECRET_STARTS: &[&str] = &[
 const SECRET_ENDS: &[&str] = &[".pem", ".key", ".p12", ".pfx", ".kdbx"];
 
 /// Returns whether tasks can have worktrees in `root`. Changes nothing.
-pub fn look(root: &Path) -> GitStatus {
+pub fn check(root: &Path) -> GitStatus {
     judge(root, files)
 }
 
-/// Returns whether [`look`] would return [`GitStatus::Ready`], without visiting the user's files.
-pub fn is_fine(root: &Path) -> bool {
+/// Returns whether [`check`] would return [`GitStatus::Ready`], without visiting the user's files.
+pub fn is_ready(root: &Path) -> bool {
     judge(root, |_| FirstCommit::Files(0)) == GitStatus::Ready
 }
 
@@ -165,10 +165,10 @@ mod tests {
         for (name, text) in [(".gitignore", "/target\n"), ("a", "a"), ("target/b", "b")] {
             fs::write(root.join(name), text).unwrap();
         }
-        assert_eq!(look(root), GitStatus::NoRepository(FirstCommit::Files(2)));
+        assert_eq!(check(root), GitStatus::NoRepository(FirstCommit::Files(2)));
         store::prepare(root).unwrap();
         make(root, Arc::default()).unwrap();
-        assert_eq!(look(root), GitStatus::Ready);
+        assert_eq!(check(root), GitStatus::Ready);
         let out = std::process::Command::new("git")
             .args(["ls-files"])
             .current_dir(root)

@@ -94,7 +94,7 @@ pub async fn run(
         }
         let written = match form {
             OutputFormat::Json => json_line(&event),
-            OutputFormat::Text => say(&event, began),
+            OutputFormat::Text => print_event(&event, began),
         };
         if let Err(error) = written {
             // The reader closed the pipe: a normal end.
@@ -143,7 +143,7 @@ fn json_line(event: &Event) -> std::io::Result<()> {
 }
 
 /// Prints an event as text: the lead's answers on standard output, progress on standard error.
-fn say(event: &Event, began: Timestamp) -> std::io::Result<()> {
+fn print_event(event: &Event, began: Timestamp) -> std::io::Result<()> {
     match &event.kind {
         EventKind::Agent {
             agent,

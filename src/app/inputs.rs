@@ -18,7 +18,7 @@ const AT_ONCE: Duration = Duration::from_micros(100);
 ///
 /// # Errors
 /// Fails if the terminal cannot be read.
-pub fn with(first: Event) -> io::Result<Vec<Event>> {
+pub fn read_batch(first: Event) -> io::Result<Vec<Event>> {
     let mut inputs = vec![first];
     while inputs.len() < INPUTS_MAX && event::poll(AT_ONCE)? {
         inputs.push(event::read()?);

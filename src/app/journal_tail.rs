@@ -23,9 +23,9 @@ const NEWS_MAX: usize = 4;
 /// Changes of the files within this time are read together.
 const MERGE: Duration = Duration::from_millis(20);
 /// The poll interval on a local file system with change notifications, the same as for the state files.
-const SELDOM: Duration = Duration::from_secs(30);
+const POLL_LOCAL: Duration = Duration::from_secs(30);
 /// The poll interval on a shared file system, where other machines may write without a notification.
-const OFTEN: Duration = Duration::from_secs(5);
+const POLL_SHARED: Duration = Duration::from_secs(5);
 /// The poll interval without change notifications, and while a watched folder is missing.
 const POLL: Duration = Duration::from_secs(1);
 
@@ -251,9 +251,9 @@ impl FolderWatch {
         if self.watched.len() < wanted.len() {
             POLL
         } else if wanted.iter().any(|folder| is_shared_file_system(folder)) {
-            OFTEN
+            POLL_SHARED
         } else {
-            SELDOM
+            POLL_LOCAL
         }
     }
 }
@@ -273,17 +273,17 @@ mod tests {
         fs::create_dir(&lock).unwrap();
         let (wake, hints) = sync_channel(1);
         let mut watch = FolderWatch::open(wake);
-        assert_eq!(watch.watch_folders(&lock, None), SELDOM);
+        assert_eq!(watch.watch_folders(&lock, None), POLL_LOCAL);
         assert_eq!(watch.watch_folders(&lock, Some(&journal)), POLL);
         fs::create_dir(&journal).unwrap();
-        assert_eq!(watch.watch_folders(&lock, Some(&journal)), SELDOM);
+        assert_eq!(watch.watch_folders(&lock, Some(&journal)), POLL_LOCAL);
         fs::write(journal.join("a"), "a").unwrap();
         assert_eq!(hints.recv_timeout(WITHIN), Ok(()));
         fs::remove_dir_all(&journal).unwrap();
         // Takes the freed inode, so that the new folder gets another one.
         fs::create_dir(dir.path().join("other")).unwrap();
         fs::create_dir(&journal).unwrap();
-        assert_eq!(watch.watch_folders(&lock, Some(&journal)), SELDOM);
+        assert_eq!(watch.watch_folders(&lock, Some(&journal)), POLL_LOCAL);
         // Drain the hints from removing the first folder.
         while hints.recv_timeout(Duration::from_millis(200)).is_ok() {}
         fs::write(journal.join("b"), "b").unwrap();

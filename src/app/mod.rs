@@ -299,13 +299,13 @@ impl Blueprint {
             self.settings.tool,
         ];
         // No option sets these. A reached budget is reported at the end of the run.
-        self.deciders.ceiling = Approver::Deny;
-        self.deciders.question = Approver::Deny;
+        self.approvers.budget = Approver::Deny;
+        self.approvers.question = Approver::Deny;
         let (mut approved, mut denied) = (Vec::new(), Vec::new());
         for ((name, decider), set) in [
-            ("--plan", &mut self.deciders.plan),
-            ("--shutdown", &mut self.deciders.shutdown),
-            ("--tool", &mut self.deciders.tool),
+            ("--plan", &mut self.approvers.plan),
+            ("--shutdown", &mut self.approvers.shutdown),
+            ("--tool", &mut self.approvers.tool),
         ]
         .into_iter()
         .zip(set)

@@ -383,7 +383,7 @@ fn no_list(error: &ModelError) -> anyhow::Error {
 mod tests {
     use super::*;
     use crate::config;
-    use crate::domain::secret_env::{self, Reason};
+    use crate::domain::secret_env::{self, WithheldReason};
 
     #[test]
     fn every_provider_option_is_a_setting() {
@@ -405,7 +405,7 @@ mod tests {
     fn key_of_every_provider_is_a_secret() {
         for spec in PROVIDERS {
             let reason = secret_env::reason(spec.key_var, "value");
-            assert_eq!(reason, Some(Reason::Name), "{}", spec.key_var);
+            assert_eq!(reason, Some(WithheldReason::Name), "{}", spec.key_var);
         }
     }
 

@@ -80,7 +80,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
             input = keys.next() => {
                 cause = FrameCause::Key;
                 let Some(input) = input else { return Ok(()) };
-                input.and_then(inputs::with).context("the terminal cannot be read")?.into_iter().filter_map(message).collect()
+                input.and_then(inputs::read_batch).context("the terminal cannot be read")?.into_iter().filter_map(message).collect()
             }
             () = super::until(wake), if wake.is_some() => vec![Msg::Tick { now: now() }],
         };

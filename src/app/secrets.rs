@@ -1,7 +1,7 @@
 //! Builds the redactor from the secrets in this process's environment variables.
 
 use crate::domain::redact::Redactor;
-use crate::domain::secret_env::{self, Reason};
+use crate::domain::secret_env::{self, WithheldReason};
 
 /// Suffixes of environment variables that describe an account but are not secret. Redacting a region or a model name
 /// would damage many texts. A password in a URL is detected elsewhere, by its form.
@@ -38,8 +38,8 @@ fn is_secret(name: &str, value: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let is_one = match secret_env::reason(name, value) {
         None => false,
-        Some(Reason::Name) => !is_plain_word(value),
-        Some(Reason::Shape | Reason::Random) => true,
+        Some(WithheldReason::Name) => !is_plain_word(value),
+        Some(WithheldReason::Shape | WithheldReason::Random) => true,
     };
     is_one && !PLAIN_ENDS.iter().any(|end| upper.ends_with(end)) && !is_path(value)
 }

@@ -8,7 +8,7 @@ use super::headless::eprint_line;
 use super::{NOTHING, root};
 use crate::cli::GlobalOptions;
 use crate::cli::trust::Trust;
-use crate::config::{self, Decision, PROJECT_FILE, ProjectPolicy, SensitiveSettings};
+use crate::config::{self, PROJECT_FILE, ProjectPolicy, SensitiveSettings, SettingsDecision};
 
 /// Runs the command and returns the exit code.
 ///
@@ -40,12 +40,12 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
         (false, false) => (
             "Approve exactly these settings for this directory? [y/N] ",
             "Approved. If these settings change, crewdeck asks again.",
-            Some(Decision::Approved),
+            Some(SettingsDecision::Approved),
         ),
         (true, false) => (
             "Run without them in this directory? [y/N] ",
             "Ignored. If these settings change, crewdeck asks again.",
-            Some(Decision::Ignored),
+            Some(SettingsDecision::Ignored),
         ),
         (_, true) => (
             "Forget the decision about them? [y/N] ",

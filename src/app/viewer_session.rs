@@ -69,8 +69,12 @@ impl ViewerSession {
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
-    pub fn left(root: &Path, session: String, publisher: EventSender) -> Result<ViewerSession> {
-        let mut viewing = ViewerSession::open(root, lock::holder(root), Runner::Nobody, publisher)?;
+    pub fn start_abandoned(
+        root: &Path,
+        session: String,
+        publisher: EventSender,
+    ) -> Result<ViewerSession> {
+        let mut viewing = ViewerSession::open(root, lock::holder(root), Runner::None, publisher)?;
         viewing.failed_session = Some(session);
         Ok(viewing)
     }
@@ -148,9 +152,9 @@ impl ViewerSession {
     }
 
     /// Returns this process's role in the session.
-    pub fn seat(&self) -> SessionRole {
+    pub fn role(&self) -> SessionRole {
         match self.failed_session {
-            Some(_) => SessionRole::Left,
+            Some(_) => SessionRole::NoCrew,
             None => SessionRole::Viewer(self.holder.process),
         }
     }
@@ -173,7 +177,7 @@ impl ViewerSession {
             self.wait()?;
         }
         self.viewer.set_runner(match self.failed_session {
-            Some(_) => Runner::Nobody,
+            Some(_) => Runner::None,
             None => Runner::Process(self.holder.process),
         });
         Ok(())
@@ -185,8 +189,8 @@ impl ViewerSession {
     }
 
     /// Reads the state files and publishes their content. Needed if only the end of the journal was read.
-    pub fn tell_of_files(&self) {
-        self.viewer.tell_of_files();
+    pub fn publish_files(&self) {
+        self.viewer.publish_files();
     }
 
     /// Queues a command without waiting.

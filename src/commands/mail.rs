@@ -44,7 +44,7 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
         MailVerb::List { name: Some(name) } => {
             let waiting = post.peek(&recipient(name, context)?)?;
             CommandContext::warn(&waiting.notices());
-            context.print(&waiting.letters, || message_lines(&waiting.letters))?;
+            context.print(&waiting.messages, || message_lines(&waiting.messages))?;
             Ok(CommandOutcome::Done)
         }
         MailVerb::Read { name } => {
@@ -52,7 +52,7 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             let reader = post.reader(&name, READER_WAIT)?;
             let pending = reader.pending()?;
             CommandContext::warn(&pending.notices());
-            context.print(&pending.letters, || message_lines(&pending.letters))?;
+            context.print(&pending.messages, || message_lines(&pending.messages))?;
             // Print first: a message that was not printed is not acknowledged (guarantee 1 in docs/GUARANTEES.md).
             reader.acknowledge(&pending.upto)?;
             Ok(CommandOutcome::Done)
@@ -85,7 +85,7 @@ fn inboxes(post: &Mailbox, context: &CommandContext<'_>) -> Result<Vec<InboxSumm
     let inbox = |name: Name| {
         let found = waiting.iter().find(|w| w.name == name);
         InboxSummary {
-            waiting: found.map_or(0, |w| w.letters),
+            waiting: found.map_or(0, |w| w.count),
             oldest: found.map(|w| w.oldest).unwrap_or_default(),
             name,
         }

@@ -24,7 +24,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The user's decision about the settings of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decision {
+pub enum SettingsDecision {
     /// The settings apply.
     Approved,
     /// The settings do not apply, and the user is not asked again.
@@ -37,7 +37,7 @@ struct StoredDecision {
     sha256: String,
     /// The project directory, for a user who reads the file. crewdeck does not use it.
     directory: String,
-    decision: Decision,
+    decision: SettingsDecision,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ pub fn digest(root: &Path, bytes: &[u8]) -> String {
 
 /// Returns the user's decision about the content with this digest; `None` if there is none. Ignores a decisions file
 /// that other users can write.
-pub fn decision(digest: &str) -> Option<Decision> {
+pub fn decision(digest: &str) -> Option<SettingsDecision> {
     let file = read(&file()?);
     let mut entries = file.decisions.iter().rev();
     let entry = entries.find(|entry| entry.sha256 == digest)?;
@@ -83,7 +83,11 @@ pub fn decision(digest: &str) -> Option<Decision> {
 ///
 /// # Errors
 /// Fails if the file cannot be written.
-pub fn record(root: &Path, digest: &str, decision: Option<Decision>) -> Result<Option<PathBuf>> {
+pub fn record(
+    root: &Path,
+    digest: &str,
+    decision: Option<SettingsDecision>,
+) -> Result<Option<PathBuf>> {
     let path = file().context("no home directory found to store approvals in: set HOME")?;
     write(&path, root, digest, decision)
         .with_context(|| format!("{} cannot be written", path.display()))
@@ -93,7 +97,7 @@ fn write(
     path: &Path,
     root: &Path,
     digest: &str,
-    decision: Option<Decision>,
+    decision: Option<SettingsDecision>,
 ) -> Result<Option<PathBuf>> {
     let folder = path.parent().unwrap_or(Path::new("."));
     DirBuilder::new()
@@ -177,15 +181,18 @@ mod tests {
                 .map(|e| e.decision)
         };
         let root = Path::new("/p");
-        write(&path, root, "a", Some(Decision::Approved)).unwrap();
-        write(&path, root, "b", Some(Decision::Ignored)).unwrap();
-        assert_eq!(found("a"), Some(Decision::Approved));
-        assert_eq!(found("b"), Some(Decision::Ignored));
+        write(&path, root, "a", Some(SettingsDecision::Approved)).unwrap();
+        write(&path, root, "b", Some(SettingsDecision::Ignored)).unwrap();
+        assert_eq!(found("a"), Some(SettingsDecision::Approved));
+        assert_eq!(found("b"), Some(SettingsDecision::Ignored));
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().unwrap()), 0o700);
         write(&path, root, "a", None).unwrap();
-        assert_eq!((found("a"), found("b")), (None, Some(Decision::Ignored)));
+        assert_eq!(
+            (found("a"), found("b")),
+            (None, Some(SettingsDecision::Ignored))
+        );
         // A file that others can write is ignored.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         assert_eq!(found("b"), None);
@@ -201,7 +208,13 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..5 {
                         let digest = format!("{n}-{round}");
-                        write(path, Path::new("/p"), &digest, Some(Decision::Approved)).unwrap();
+                        write(
+                            path,
+                            Path::new("/p"),
+                            &digest,
+                            Some(SettingsDecision::Approved),
+                        )
+                        .unwrap();
                     }
                 });
             }
@@ -220,13 +233,25 @@ mod tests {
         {
             fs::write(&path, &bytes).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-            let damaged = write(&path, Path::new("/p"), "a", Some(Decision::Approved)).unwrap();
+            let damaged = write(
+                &path,
+                Path::new("/p"),
+                "a",
+                Some(SettingsDecision::Approved),
+            )
+            .unwrap();
             let expected = dir.path().join(format!("approved.json.damaged-{}", n + 1));
             assert_eq!(damaged.as_deref(), Some(expected.as_path()));
             assert!(fs::read(expected).unwrap() == bytes);
             assert_eq!(read(&path).decisions.len(), 1);
         }
-        let again = write(&path, Path::new("/p"), "b", Some(Decision::Approved)).unwrap();
+        let again = write(
+            &path,
+            Path::new("/p"),
+            "b",
+            Some(SettingsDecision::Approved),
+        )
+        .unwrap();
         assert_eq!(again, None);
     }
 }

@@ -18,7 +18,7 @@ use anyhow::{Result, bail};
 
 use crate::domain::request::Approver;
 use crate::store::{os_errors, regular_file};
-pub use approvals::Decision;
+pub use approvals::SettingsDecision;
 pub use project_policy::{ProjectPolicy, SensitiveSettings};
 pub use save::save_theme;
 pub use settings::{InProject, SECTIONS, Section, Setting, Settings};

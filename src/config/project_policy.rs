@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::approvals::{self, Decision};
+use super::approvals::{self, SettingsDecision};
 use super::settings::{self, InProject, Setting};
 use crate::domain::text::{escape_control_chars, one_line};
 
@@ -54,7 +54,7 @@ impl SensitiveSettings {
     ///
     /// # Errors
     /// Fails if the decisions file cannot be written.
-    pub fn decide(&self, decision: Option<Decision>) -> anyhow::Result<Option<String>> {
+    pub fn decide(&self, decision: Option<SettingsDecision>) -> anyhow::Result<Option<String>> {
         let damaged = approvals::record(&self.root, &self.digest, decision)?;
         Ok(damaged.map(|path| {
             format!(
@@ -92,12 +92,12 @@ pub fn apply_decision(root: &Path, bytes: &[u8], table: &mut Table) -> ProjectPo
         digest: approvals::digest(root, bytes),
     };
     let decision = approvals::decision(&found.digest);
-    if decision != Some(Decision::Approved) {
+    if decision != Some(SettingsDecision::Approved) {
         keep_harmless(table);
     }
     match decision {
-        Some(Decision::Approved) => ProjectPolicy::Approved(found),
-        Some(Decision::Ignored) => ProjectPolicy::Ignored(found),
+        Some(SettingsDecision::Approved) => ProjectPolicy::Approved(found),
+        Some(SettingsDecision::Ignored) => ProjectPolicy::Ignored(found),
         None => ProjectPolicy::Waiting(found),
     }
 }

@@ -98,7 +98,7 @@ pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
 pub fn check_ceilings(ceilings: &UsageBudgets) -> Result<(), String> {
     for ceiling in UsageBudget::ALL {
         if let Some(least) = ceilings
-            .of(ceiling)
+            .limit(ceiling)
             .filter(|c| !(c.is_finite() && *c > 0.0))
         {
             let name = ceiling.setting().trim_start_matches("ceilings");

@@ -11,11 +11,11 @@ use super::models::ModelSwitch;
 use super::registry::AgentHandle;
 use super::skills::SkillWatch;
 use crate::agent::budget_gate::BudgetGate;
-use crate::agent::driver::{Control, Driver, State};
+use crate::agent::driver::{Control, Driver, DriverState};
 use crate::agent::mailbox::AgentMailbox;
 use crate::agent::prompt::PromptContext;
 use crate::agent::tool_runner::{SharedRules, ToolRunner};
-use crate::agent::turn::{Input, Limits, Turn};
+use crate::agent::turn::{Input, Turn, TurnLimits};
 use crate::domain::environment::Environment;
 use crate::domain::ids::Name;
 use crate::model::ToolSpec;
@@ -61,7 +61,7 @@ impl Agent {
 pub struct AgentSpec<'a> {
     pub name: Name,
     pub caller: Caller,
-    pub limits: Limits,
+    pub limits: TurnLimits,
     pub gate: PlanGate,
     pub tags: Vec<String>,
     /// The agent's name, role and team as text, which is repeated after a compaction; empty for the lead.
@@ -79,7 +79,7 @@ pub struct AgentSettings {
     /// Maximum run time of a program that an agent starts.
     pub tool_timeout: Duration,
     /// The supervisor of the agents' programs. With `None`, programs run directly.
-    pub guard: Option<Arc<Supervisor>>,
+    pub supervisor: Option<Arc<Supervisor>>,
     pub rules: SharedRules,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
@@ -150,7 +150,7 @@ impl AgentBuilder {
         let prompt_context = PromptContext {
             workdir: self.context.root.display().to_string(),
             memory: self.settings.memory.clone(),
-            skills: self.skills.book().skills.clone(),
+            skills: self.skills.catalog().skills.clone(),
             environment: self.settings.environment.clone(),
             tools: tools.iter().map(|t| t.name.to_string()).collect(),
         };
@@ -186,7 +186,7 @@ impl AgentBuilder {
                 workdir: self.context.root.clone(),
                 timeout: self.settings.tool_timeout,
                 redactor: self.context.publisher.redactor().clone(),
-                guard: self.settings.guard.clone(),
+                supervisor: self.settings.supervisor.clone(),
                 snapshots: Arc::default(),
                 clock: self.context.clock,
             },
@@ -209,8 +209,8 @@ impl AgentBuilder {
             transcript: self.context.transcript(&spec.name),
             clock: self.context.clock,
             jitter: self.settings.jitter,
-            state: State::new(Turn::new(Limits {
-                side_by_side,
+            state: DriverState::new(Turn::new(TurnLimits {
+                parallel_tools: side_by_side,
                 ..spec.limits
             })),
             name: spec.name,

@@ -5,7 +5,7 @@ use crate::domain::request::{Approver, Request, RequestKind, Verdict};
 
 /// The approver of each kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deciders {
+pub struct Approvers {
     /// Approves plans.
     pub plan: Approver,
     /// Approves shutdowns.
@@ -13,19 +13,19 @@ pub struct Deciders {
     /// Approves tool calls that need permission under the policy.
     pub tool: Approver,
     /// Decides whether a budget is raised. Only `Ask` or `Deny`, since no agent may raise a budget.
-    pub ceiling: Approver,
+    pub budget: Approver,
     /// Answers questions to the user: `Ask` if a user is present, otherwise `Deny`.
     pub question: Approver,
 }
 
-impl Deciders {
+impl Approvers {
     /// Returns the approver of requests of `kind`.
     pub fn of(self, kind: RequestKind) -> Approver {
         match kind {
             RequestKind::Plan => self.plan,
             RequestKind::Shutdown => self.shutdown,
             RequestKind::Permission => self.tool,
-            RequestKind::Ceiling => self.ceiling,
+            RequestKind::Ceiling => self.budget,
             RequestKind::Question => self.question,
         }
     }
@@ -92,11 +92,11 @@ mod tests {
 
     #[test]
     fn the_lead_does_not_decide_its_own_requests() {
-        let approvers = Deciders {
+        let approvers = Approvers {
             plan: Approver::Lead,
             shutdown: Approver::Lead,
             tool: Approver::Lead,
-            ceiling: Approver::Ask,
+            budget: Approver::Ask,
             question: Approver::Ask,
         };
         let bob = Name::member("bob").unwrap();

@@ -180,7 +180,7 @@ impl RequestGroup {
     fn new(
         base: &Base,
         board: &Arc<BoardView>,
-        approvers: super::approvers::Deciders,
+        approvers: super::approvers::Approvers,
         rules: crate::agent::tool_runner::SharedRules,
     ) -> RequestGroup {
         let followup = Arc::new(DecisionFollowup::new(
@@ -239,7 +239,7 @@ pub fn assemble(parts: Parts, found: StartChecks) -> Components {
         broker,
         permissions,
         shutdowns,
-    } = RequestGroup::new(&base, &board, parts.deciders, rules.clone());
+    } = RequestGroup::new(&base, &board, parts.approvers, rules.clone());
     let Base {
         context,
         signals,
@@ -254,7 +254,7 @@ pub fn assemble(parts: Parts, found: StartChecks) -> Components {
     } = base;
     let models = Arc::new(ModelSwitch::new(
         context.clone(),
-        parts.models.engine,
+        parts.models.model_config,
         parts.models.prices,
         parts.setup,
     ));
@@ -263,7 +263,7 @@ pub fn assemble(parts: Parts, found: StartChecks) -> Components {
         broker.clone(),
         models.clone(),
         parts.models.calls_max,
-        parts.ceilings,
+        parts.budgets,
     ));
     let skills = Arc::new(SkillWatch::new(
         context.clone(),
@@ -275,7 +275,7 @@ pub fn assemble(parts: Parts, found: StartChecks) -> Components {
         context.clone(),
         signals.clone(),
         registry.clone(),
-        parts.guard.clone(),
+        parts.supervisor.clone(),
     ));
     let budget_gate: Arc<dyn BudgetGate> = budget.clone();
     let builder = Arc::new(AgentBuilder::new(
@@ -286,7 +286,7 @@ pub fn assemble(parts: Parts, found: StartChecks) -> Components {
         AgentSettings {
             tools: parts.tools,
             tool_timeout: parts.tool_timeout,
-            guard: parts.guard,
+            supervisor: parts.supervisor,
             rules,
             compact_at: parts.compact_at,
             memory: parts.memory,

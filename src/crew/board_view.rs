@@ -7,7 +7,7 @@ use super::context::CrewContext;
 use super::file_errors::FileErrors;
 use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
-use crate::domain::graph::{ATTEMPTS_MAX, Delta, TaskGraph};
+use crate::domain::graph::{ATTEMPTS_MAX, BoardDelta, TaskGraph};
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
@@ -89,7 +89,7 @@ impl BoardView {
                 .unwrap_or_else(PoisonError::into_inner);
             Arc::make_mut(&mut graph).apply(&news.delta.changed, &news.delta.removed);
         }
-        for Delta { changed, removed } in news.delta.pieces() {
+        for BoardDelta { changed, removed } in news.delta.pieces() {
             self.context
                 .publish(EventKind::Board(BoardEvent::BoardChanged {
                     changed,

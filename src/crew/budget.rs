@@ -103,7 +103,7 @@ impl BudgetGate for TeamBudget {
     }
 
     fn count(&self, agent: &Name, usage: Usage, cost: Option<f64>) {
-        lock(&self.ledger).count(agent, usage, cost);
+        lock(&self.ledger).add_usage(agent, usage, cost);
     }
 
     fn wait_for_budget<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>> {
@@ -175,7 +175,7 @@ impl TeamBudget {
             return;
         }
         for ceiling in [UsageBudget::TeamCost, UsageBudget::AgentCost] {
-            if ceilings.of(ceiling).is_some() {
+            if ceilings.limit(ceiling).is_some() {
                 let text = format!(
                     "The setting {} has no effect: the price of {} is not known. Set it in [prices.\"{}\"].",
                     ceiling.setting(),

@@ -60,7 +60,7 @@ impl CommandHandler for Commands {
             Command::Task(wish) => self.user_actions.act(*wish).await,
             Command::Merge { task } => self.merges.merge_for_user(vec![task]).await,
             Command::MergeAll { tasks } => self.merges.merge_for_user(tasks).await,
-            Command::JudgeWorktree { task } => self.removal.judge(task).await,
+            Command::JudgeWorktree { task } => self.removal.publish_losses(task).await,
             Command::RemoveWorktree { task, told } => self.removal.remove(task, told).await,
             Command::ShowDiff { task } => self.merges.show_diff(task).await,
             Command::ListModels => self.models.list().await,

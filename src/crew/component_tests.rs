@@ -226,7 +226,7 @@ async fn member_with_an_unread_message_has_mail() {
     let refused = crew.delivery.send_from_user(&eve, "hello", roster).await;
     assert!(refused.unwrap_err().to_string().contains("bob"));
     let inbox = Mailbox::open(crew.dir.path()).peek(&bob()).unwrap();
-    assert_eq!(inbox.letters.len(), 1);
+    assert_eq!(inbox.messages.len(), 1);
 }
 
 #[tokio::test]

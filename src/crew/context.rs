@@ -11,7 +11,7 @@ use crate::domain::ids::Name;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
-use crate::store::Transcript;
+use crate::store::TranscriptFile;
 
 /// The context that all components of a crew share.
 pub struct CrewContext {
@@ -56,8 +56,9 @@ impl CrewContext {
     }
 
     /// Opens the transcript of an agent.
-    pub fn transcript(&self, agent: &Name) -> Transcript {
-        Transcript::open(&self.root, &self.session, agent).with_redactor(self.publisher.redactor())
+    pub fn transcript(&self, agent: &Name) -> TranscriptFile {
+        TranscriptFile::open(&self.root, &self.session, agent)
+            .with_redactor(self.publisher.redactor())
     }
 }
 

@@ -134,7 +134,7 @@ impl DecisionFollowup {
     }
 
     /// Sends a decision as a message to an agent that no longer waits for it.
-    pub async fn tell_late(&self, request: &Request) {
+    pub async fn send_decision(&self, request: &Request) {
         let kind = match request.kind {
             RequestKind::Plan => MailKind::PlanResponse,
             RequestKind::Permission => MailKind::PermissionResponse,

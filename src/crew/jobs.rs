@@ -35,17 +35,17 @@ pub struct JobRunner {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
     registry: Arc<AgentRegistry>,
-    guard: Option<Arc<Supervisor>>,
+    supervisor: Option<Arc<Supervisor>>,
     jobs: Jobs,
 }
 
 /// All jobs of the crew, oldest first.
 #[derive(Default)]
 struct Jobs {
-    all: Mutex<VecDeque<Entry>>,
+    all: Mutex<VecDeque<JobEntry>>,
 }
 
-struct Entry {
+struct JobEntry {
     job: Job,
     output: HeadTailBuffer,
     cancel: CancellationToken,
@@ -54,7 +54,7 @@ struct Entry {
 }
 
 impl Jobs {
-    fn put(&self, entry: Entry) -> Result<(), String> {
+    fn put(&self, entry: JobEntry) -> Result<(), String> {
         let mut all = lock(&self.all);
         let running = all.iter().filter(|e| e.job.is_running()).count();
         if running >= RUNNING_MAX {
@@ -72,7 +72,7 @@ impl Jobs {
         Ok(())
     }
 
-    fn with<T>(&self, id: &JobId, act: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+    fn with<T>(&self, id: &JobId, act: impl FnOnce(&mut JobEntry) -> T) -> Option<T> {
         lock(&self.all)
             .iter_mut()
             .find(|e| e.job.id == *id)
@@ -92,7 +92,7 @@ impl JobRunner {
             context,
             signals,
             registry,
-            guard,
+            supervisor: guard,
             jobs: Jobs::default(),
         }
     }
@@ -146,7 +146,7 @@ impl JobRunner {
             tail: String::new(),
         };
         let cancel = self.context.stop.child_token();
-        self.jobs.put(Entry {
+        self.jobs.put(JobEntry {
             job: job.clone(),
             output: HeadTailBuffer::new(OUTPUT_MAX),
             cancel: cancel.clone(),
@@ -188,9 +188,9 @@ impl JobRunner {
         self.context
             .publish(EventKind::Crew(CrewEvent::JobChanged { job: job.clone() }))
             .await;
-        let work = process::Job {
+        let work = process::CommandSpec {
             reach: reach::of(
-                self.guard.as_deref(),
+                self.supervisor.as_deref(),
                 &order.agent,
                 &order.workdir,
                 &order.command,
@@ -199,7 +199,7 @@ impl JobRunner {
             dir: order.workdir,
             timeout: order.timeout,
             keep: NOTED_MAX,
-            supervisor: self.guard.clone(),
+            supervisor: self.supervisor.clone(),
         };
         let mut part: Vec<u8> = Vec::new();
         let mut clean = self.context.publisher.redactor().stream();

@@ -13,7 +13,7 @@ use super::registry::{AgentRegistry, AgentState};
 use super::signals::CrewSignals;
 use crate::agent::driver::{Control, blocking};
 use crate::agent::prompt;
-use crate::agent::turn::{Input, Limits};
+use crate::agent::turn::{Input, TurnLimits};
 use crate::domain::chat::Block;
 use crate::domain::conversation::TurnState;
 use crate::domain::ids::Name;
@@ -55,7 +55,7 @@ impl LeadAgent {
         let spec = AgentSpec {
             name: Name::lead(),
             caller: Caller::Lead,
-            limits: Limits::default(),
+            limits: TurnLimits::default(),
             identity: String::new(),
             model: String::new(),
             gate: PlanGate::Open,

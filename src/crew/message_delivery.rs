@@ -152,7 +152,7 @@ impl MessageDelivery {
         let waiting = blocking(move || {
             let seen = post.peek(&whose)?;
             // Invalid lines and truncated files need no agent, so they are cleaned up here instead of waking one.
-            if seen.letters.is_empty() && seen.needs_reader() {
+            if seen.messages.is_empty() && seen.needs_reader() {
                 post.reader(&whose, LOOK_WAIT)?.pending()
             } else {
                 Ok(seen)
@@ -161,7 +161,7 @@ impl MessageDelivery {
         let Ok(waiting) = waiting.await else {
             return false;
         };
-        if waiting.letters.is_empty() {
+        if waiting.messages.is_empty() {
             for notice in waiting.notices() {
                 self.context.notice(NoticeLevel::Warn, notice).await;
             }

@@ -69,7 +69,7 @@ mod watcher;
 mod worktree_removal;
 mod worktrees;
 
-pub use approvers::Deciders;
+pub use approvers::Approvers;
 pub use crew::Crew;
 pub use merge_service::MergeRule;
 pub use parts::{ModelParts, Parts, Start, TeamLimits};

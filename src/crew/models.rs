@@ -11,7 +11,7 @@ use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 /// Holds the model configurations of a crew, and switches the shared one.
 pub struct ModelSwitch {
     context: Arc<CrewContext>,
-    engine: SharedModelConfig,
+    model_config: SharedModelConfig,
     prices: BTreeMap<String, Price>,
     setup: Mutex<SessionInfo>,
 }
@@ -25,7 +25,7 @@ impl ModelSwitch {
     ) -> ModelSwitch {
         ModelSwitch {
             context,
-            engine: Arc::new(RwLock::new(engine)),
+            model_config: Arc::new(RwLock::new(engine)),
             prices,
             setup: Mutex::new(setup),
         }
@@ -33,7 +33,7 @@ impl ModelSwitch {
 
     /// Returns the shared model configuration.
     pub fn current(&self) -> ModelConfig {
-        self.engine
+        self.model_config
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
@@ -42,7 +42,7 @@ impl ModelSwitch {
     /// Returns the configuration for the model named `model`. If `model` is empty, returns the shared configuration.
     pub fn model_config_for(&self, model: &str) -> SharedModelConfig {
         if model.is_empty() {
-            return Arc::clone(&self.engine);
+            return Arc::clone(&self.model_config);
         }
         let engine = ModelConfig {
             name: model.to_string(),
@@ -57,7 +57,10 @@ impl ModelSwitch {
     /// price are unknown.
     pub async fn switch_to(&self, name: String) {
         {
-            let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+            let mut engine = self
+                .model_config
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
             if engine.name != name {
                 engine.name.clone_from(&name);
                 engine.window = None;

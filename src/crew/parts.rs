@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::approvers::Deciders;
+use super::approvers::Approvers;
 use super::merge_service::MergeRule;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
@@ -15,15 +15,15 @@ use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::SessionInfo;
 use crate::store::Skills;
-use crate::tools::policy::Rules;
+use crate::tools::policy::PermissionRules;
 
 /// The models that agents call.
 pub struct ModelParts {
     /// The shared model configuration.
-    pub engine: ModelConfig,
+    pub model_config: ModelConfig,
     /// Token prices by model name, where known.
     pub prices: BTreeMap<String, Price>,
-    /// Maximum number of concurrent model calls. Only published by the crew; the model in `engine` enforces it.
+    /// Maximum number of concurrent model calls. Only published by the crew; the model in `model_config` enforces it.
     pub calls_max: usize,
 }
 
@@ -44,18 +44,18 @@ pub struct Parts {
     pub setup: SessionInfo,
     pub models: ModelParts,
     /// The approver of each kind of request.
-    pub deciders: Deciders,
+    pub approvers: Approvers,
     pub limits: TeamLimits,
     /// The budgets. An agent that reaches a budget waits until the user raises it.
-    pub ceilings: UsageBudgets,
+    pub budgets: UsageBudgets,
     /// The permission rules for tool calls from the settings.
-    pub rules: Rules,
+    pub rules: PermissionRules,
     /// The names of the allowed tools; `None` allows all.
     pub tools: Option<Vec<String>>,
     /// Maximum run time of a program that an agent starts.
     pub tool_timeout: Duration,
     /// The supervisor of the agents' programs. With `None`, programs run directly.
-    pub guard: Option<Arc<Supervisor>>,
+    pub supervisor: Option<Arc<Supervisor>>,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
     /// Whether to start with empty conversations or to resume the session in `setup`.

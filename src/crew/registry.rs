@@ -38,7 +38,7 @@ pub struct AgentHandle {
     state: Arc<Mutex<AgentState>>,
     pub tags: Vec<String>,
     /// Cancelled to stop the agent immediately.
-    pub force: CancellationToken,
+    pub kill: CancellationToken,
     /// Limits the number of the agent's subagents that run at the same time.
     pub subagent_slots: Arc<Semaphore>,
 }
@@ -55,7 +55,7 @@ impl AgentHandle {
             mailbox,
             state: Arc::new(Mutex::new(AgentState::Idle)),
             tags,
-            force: CancellationToken::new(),
+            kill: CancellationToken::new(),
             subagent_slots: Arc::new(Semaphore::new(SUBAGENTS_MAX)),
         };
         (handle, inbox)

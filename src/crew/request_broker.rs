@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 
-use super::approvers::{Deciders, Route, route};
+use super::approvers::{Approvers, Route, route};
 use super::board_view::BoardView;
 use super::context::{CrewContext, lock};
 use super::decision_followup::DecisionFollowup;
@@ -31,7 +31,7 @@ pub struct BrokerParts {
     pub followup: Arc<DecisionFollowup>,
     pub board: Arc<BoardView>,
     pub requests: Requests,
-    pub approvers: Deciders,
+    pub approvers: Approvers,
 }
 
 /// Files requests, hands them to their approvers and wakes the agents that wait for a decision.
@@ -244,7 +244,7 @@ impl RequestBroker {
             Some(waiter) => {
                 let _ = waiter.sender.send(request.clone());
             }
-            None if is_news => followup.tell_late(&request).await,
+            None if is_news => followup.send_decision(&request).await,
             None => {}
         }
         // An approved shutdown is finished when its target has answered.
@@ -299,7 +299,7 @@ impl RequestBroker {
     }
 
     /// Returns the approvers of this crew.
-    pub fn approvers(&self) -> &Deciders {
+    pub fn approvers(&self) -> &Approvers {
         &self.parts.approvers
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, RwLock};
 
 use pretty_assertions::assert_eq;
 
-use super::approvers::Deciders;
+use super::approvers::Approvers;
 use super::budget::TeamBudget;
 use super::request_broker::{RequestBroker, RequestTicket};
 use super::request_reminders::{REMINDERS_MAX, RequestReminders};
@@ -43,9 +43,9 @@ async fn lead_gets_a_message_and_its_decision_wakes_the_agent() {
     let ticket = broker.ask(&bob(), permission("ls")).await.unwrap();
     assert!(broker.has_pending() && crew.signals.is_busy());
     let inbox = Mailbox::open(crew.dir.path()).peek(&Name::lead()).unwrap();
-    assert_eq!(inbox.letters[0].content, "ls");
+    assert_eq!(inbox.messages[0].content, "ls");
     let request = only_pending(&broker).await;
-    assert_eq!(inbox.letters[0].request_id(), Some(request.id.clone()));
+    assert_eq!(inbox.messages[0].request_id(), Some(request.id.clone()));
     let by_lead = decided(&request, Verdict::Approve, Name::lead());
     broker.decide(by_lead).await.unwrap();
     let answer = ticket.decision().await.unwrap();
@@ -57,7 +57,7 @@ async fn lead_gets_a_message_and_its_decision_wakes_the_agent() {
 #[tokio::test]
 async fn settings_decide_without_an_approver() {
     let crew = TestCrew::new();
-    let broker = crew.broker(Deciders {
+    let broker = crew.broker(Approvers {
         tool: Approver::Deny,
         ..LEAD_DECIDES
     });
@@ -108,7 +108,7 @@ async fn permission_given_while_no_agent_waited_is_used_once() {
     broker.decide(by_lead).await.unwrap();
     let told = Mailbox::open(crew.dir.path()).peek(&bob()).unwrap();
     assert_eq!(
-        told.letters[0].content,
+        told.messages[0].content,
         "Approved: fine. Continue with this now: ls"
     );
     let granted = broker.ask(&bob(), permission("ls")).await.unwrap();
@@ -144,7 +144,7 @@ async fn reminders_end_with_a_warning_and_requests_given_up() {
 #[tokio::test]
 async fn requests_for_the_user_keep_the_crew_from_being_idle() {
     let crew = TestCrew::new();
-    let broker = crew.broker(Deciders {
+    let broker = crew.broker(Approvers {
         tool: Approver::Ask,
         ..LEAD_DECIDES
     });
@@ -191,8 +191,8 @@ async fn session_permission_approves_later_requests_that_it_covers() {
 }
 
 fn budget(crew: &TestCrew, approver: Approver) -> TeamBudget {
-    let broker = crew.broker(Deciders {
-        ceiling: approver,
+    let broker = crew.broker(Approvers {
+        budget: approver,
         ..LEAD_DECIDES
     });
     let ceilings = UsageBudgets {

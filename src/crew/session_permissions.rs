@@ -23,12 +23,12 @@ pub struct SessionPermissions {
     broker: Arc<RequestBroker>,
     /// The permission rules that the agents' tool calls are checked against.
     rules: SharedRules,
-    given: Mutex<Given>,
+    given: Mutex<GrantedPermissions>,
 }
 
 /// The session permissions and the last number that was assigned.
 #[derive(Default)]
-struct Given {
+struct GrantedPermissions {
     rules: Vec<SessionPermission>,
     last: u64,
 }
@@ -154,7 +154,7 @@ impl SessionPermissions {
     }
 
     /// Makes the session permissions effective for all agents, from their next tool call on.
-    fn use_rules(&self, given: &Given) {
+    fn use_rules(&self, given: &GrantedPermissions) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         rules.session = given.rules.iter().map(|r| r.scope.clone()).collect();
     }

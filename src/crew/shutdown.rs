@@ -132,7 +132,7 @@ impl Shutdowns {
 
     /// Stops a teammate immediately, even in a turn. Its task goes back to the board.
     pub fn force(&self, member: &Name) -> Result<(), String> {
-        self.registry.find_teammate(member)?.force.cancel();
+        self.registry.find_teammate(member)?.kill.cancel();
         Ok(())
     }
 

@@ -42,7 +42,7 @@ impl SkillWatch {
     }
 
     /// Returns the skills as they were last read.
-    pub fn book(&self) -> Arc<SkillCatalog> {
+    pub fn catalog(&self) -> Arc<SkillCatalog> {
         let book = self.book.read();
         Arc::clone(&book.unwrap_or_else(PoisonError::into_inner))
     }

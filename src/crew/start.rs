@@ -9,7 +9,7 @@ use super::merge_service::MergeRule;
 use super::parts::Parts;
 use crate::agent::driver::blocking;
 use crate::domain::environment::Environment;
-use crate::domain::graph::{Delta, TaskGraph};
+use crate::domain::graph::{BoardDelta, TaskGraph};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet, Worktrees};
@@ -120,7 +120,7 @@ pub async fn publish_first(parts: &Parts, board: &Board) -> TaskGraph {
                 .publish(EventKind::notice(NoticeLevel::Warn, text))
                 .await;
         }
-        for Delta { changed, removed } in news.delta.pieces() {
+        for BoardDelta { changed, removed } in news.delta.pieces() {
             publisher
                 .publish(EventKind::Board(BoardEvent::BoardChanged {
                     changed,

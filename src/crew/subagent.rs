@@ -11,7 +11,7 @@ use super::registry::AgentRegistry;
 use super::team::TeamRoster;
 use crate::agent::driver::Control;
 use crate::agent::prompt;
-use crate::agent::turn::{Input, Limits};
+use crate::agent::turn::{Input, TurnLimits};
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
@@ -84,10 +84,10 @@ impl Subagents {
         let spec = AgentSpec {
             name: name.clone(),
             caller: Caller::Subagent(order.kind),
-            limits: Limits {
+            limits: TurnLimits {
                 rounds: Some(ROUNDS_MAX),
                 last_round: Some(prompt::LAST_ROUND),
-                ..Limits::default()
+                ..TurnLimits::default()
             },
             gate,
             tags: Vec::new(),

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::approvers::Deciders;
+use super::approvers::Approvers;
 use super::board_followup::BoardFollowup;
 use super::board_view::{BoardObserver, BoardView};
 use super::context::CrewContext;
@@ -35,11 +35,11 @@ use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, prepare};
 
 /// Approvers of a crew with a user, whose lead decides plans and permissions.
-pub const LEAD_DECIDES: Deciders = Deciders {
+pub const LEAD_DECIDES: Approvers = Approvers {
     plan: Approver::Lead,
     shutdown: Approver::Lead,
     tool: Approver::Lead,
-    ceiling: Approver::Ask,
+    budget: Approver::Ask,
     question: Approver::Ask,
 };
 
@@ -136,7 +136,7 @@ impl TestCrew {
         ))
     }
 
-    pub fn broker(&self, approvers: Deciders) -> Arc<RequestBroker> {
+    pub fn broker(&self, approvers: Approvers) -> Arc<RequestBroker> {
         Arc::new(RequestBroker::new(BrokerParts {
             context: self.context.clone(),
             signals: self.signals.clone(),

@@ -18,7 +18,7 @@ use super::user_actions::ActionStores;
 use super::watcher::LETTERS_MAX;
 use super::worktree_removal;
 use crate::agent::driver::blocking;
-use crate::domain::graph::Delta;
+use crate::domain::graph::BoardDelta;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::timestamp::Timestamp;
@@ -35,7 +35,7 @@ pub enum Runner {
     /// In another process, with its id if known.
     Process(Option<u32>),
     /// The crew does not run, so a decision would have no effect.
-    Nobody,
+    None,
 }
 
 /// The parameters of a viewer.
@@ -82,7 +82,7 @@ impl Viewer {
     }
 
     /// Reads the state files, and publishes the board, the team, the pending requests and the newest messages.
-    pub fn tell_of_files(&self) {
+    pub fn publish_files(&self) {
         let files = Arc::clone(&self.files);
         tokio::spawn(async move {
             if let Err(error) = files.publish_files().await {
@@ -166,7 +166,7 @@ impl Files {
                 format!("Only the crew's own window can do that (process {id}).")
             }
             Runner::Process(None) => "Only the crew's own window can do that.".into(),
-            Runner::Nobody => NOBODY.into(),
+            Runner::None => NOBODY.into(),
         }
     }
 
@@ -174,7 +174,7 @@ impl Files {
     fn needs_crew(&self) -> Result<(), String> {
         match self.runner() {
             Runner::Process(_) => Ok(()),
-            Runner::Nobody => Err(NOBODY.into()),
+            Runner::None => Err(NOBODY.into()),
         }
     }
 
@@ -268,7 +268,7 @@ impl Files {
         }
         match runner {
             Runner::Process(_) => Ok(()),
-            Runner::Nobody => self.publish_files().await.map_err(|e| e.to_string()),
+            Runner::None => self.publish_files().await.map_err(|e| e.to_string()),
         }
     }
 
@@ -358,11 +358,11 @@ impl Files {
             Ok((graph, team, requests.read_all()?, post.recent(LETTERS_MAX)?))
         };
         let (graph, team, requests, letters) = blocking(read).await?;
-        let whole = Delta {
+        let whole = BoardDelta {
             changed: graph.tasks().cloned().map(Arc::new).collect(),
             removed: Vec::new(),
         };
-        for Delta { changed, removed } in whole.pieces() {
+        for BoardDelta { changed, removed } in whole.pieces() {
             let event = EventKind::Board(BoardEvent::BoardChanged { changed, removed });
             self.publisher.publish(event).await;
         }
@@ -374,7 +374,7 @@ impl Files {
             let event = EventKind::Team(TeamEvent::RequestChanged { request });
             self.publisher.publish(event).await;
         }
-        for (letter, step) in letters.letters {
+        for (letter, step) in letters.messages {
             let event = EventKind::Team(TeamEvent::MessageMoved { letter, step });
             self.publisher.publish(event).await;
         }
@@ -384,7 +384,8 @@ impl Files {
 
     async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
         let (board, worktrees) = (self.board.clone(), self.worktrees.clone());
-        let judged = blocking(move || Ok(worktree_removal::judge(&board, &worktrees, id))).await;
+        let judged =
+            blocking(move || Ok(worktree_removal::losses_event(&board, &worktrees, id))).await;
         let event = judged.map_err(|e: StoreError| e.to_string())??;
         self.publisher.publish(event).await;
         Ok(())

@@ -104,8 +104,8 @@ async fn prompts_are_sent_as_messages_from_the_user() {
         };
         assert_eq!((letter.from.as_str(), step), ("user", DeliveryState::Sent));
         let waiting = Mailbox::open(place.dir.path()).peek(&to).unwrap();
-        assert_eq!(waiting.letters, [letter]);
-        assert_eq!(waiting.letters[0].content, text);
+        assert_eq!(waiting.messages, [letter]);
+        assert_eq!(waiting.messages[0].content, text);
     }
     let stranger = Name::member("eve").unwrap();
     let why = place.refusal(prompt(stranger, "hello")).await;
@@ -138,7 +138,7 @@ async fn decision_needs_a_running_crew_and_counts_once() {
             comment: "good".into(),
         })
     };
-    place.viewer.set_runner(Runner::Nobody);
+    place.viewer.set_runner(Runner::None);
     assert_eq!(place.refusal(decide(Verdict::Approve)).await, NOBODY);
     place.viewer.set_runner(Runner::Process(None));
     place.submit(decide(Verdict::Approve));
@@ -362,7 +362,7 @@ async fn board_actions_follow_the_rules_of_the_crew() {
     let known = board.read().unwrap().graph;
     assert_eq!(known.get(task).unwrap().taken_from, ["bob"]);
     let inbox = Mailbox::open(&root).peek(&bob()).unwrap();
-    let letters: Vec<_> = inbox.letters.iter().map(|l| l.content.clone()).collect();
+    let letters: Vec<_> = inbox.messages.iter().map(|l| l.content.clone()).collect();
     assert_eq!(letters.len(), 1, "{letters:?}");
     assert!(letters[0].starts_with("I have taken task #1 (Work) from you"));
     // A member that has shut down gets no message.
@@ -372,7 +372,7 @@ async fn board_actions_follow_the_rules_of_the_crew() {
         .unwrap();
     let release = TaskCommand::Release { task, from: bob() };
     place.answer(Command::Task(Box::new(release))).await;
-    assert_eq!(Mailbox::open(&root).peek(&bob()).unwrap().letters.len(), 1);
+    assert_eq!(Mailbox::open(&root).peek(&bob()).unwrap().messages.len(), 1);
     // The user's own task.
     assert_eq!(
         place

@@ -141,7 +141,7 @@ impl PublishedMessages {
         };
         watcher.errors.warn("The messages", recent.notices).await;
         let mut known = HashMap::new();
-        for (letter, step) in recent.letters {
+        for (letter, step) in recent.messages {
             let before = self.known.get(&letter.id).copied();
             known.insert(letter.id.clone(), step);
             if before != Some(step) {

@@ -17,7 +17,7 @@ use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, ScanMode, StoreError, Worktrees, task_in_worktree};
 
 /// Returns the worktree of a task. Fails if an agent or the user is working in it.
-fn free(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Worktree, String> {
+fn unused_worktree(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Worktree, String> {
     let task = board.get(id).map_err(|e| e.to_string())?;
     let name = WorktreeName::new(&task.worktree)
         .map_err(|_| format!("task {id} has no worktree: there is nothing to remove"))?;
@@ -33,8 +33,8 @@ fn free(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Worktree, String
 }
 
 /// Returns what would be lost with the worktree of a task.
-pub fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, String> {
-    let tree = free(board, trees, id)?;
+pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, String> {
+    let tree = unused_worktree(board, trees, id)?;
     let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
     // If the user may not remove it either, there is nothing to confirm.
     check_removal(&tree, &state, RemovalMode::Confirmed).map_err(|why| why.to_string())?;
@@ -58,7 +58,7 @@ pub fn remove(
     confirmed: &Losses,
     now: Timestamp,
 ) -> Result<String, String> {
-    let tree = free(board, trees, id)?;
+    let tree = unused_worktree(board, trees, id)?;
     let fate = trees.remove_confirmed(&tree.name, confirmed, now);
     match fate.map_err(|e: StoreError| e.to_string())? {
         BranchOutcome::Deleted => Ok(format!("The worktree {} is removed.", tree.name)),
@@ -93,9 +93,9 @@ impl WorktreeRemoval {
     }
 
     /// Publishes what would be lost with the worktree of a task.
-    pub async fn judge(&self, id: TaskId) -> Result<(), String> {
+    pub async fn publish_losses(&self, id: TaskId) -> Result<(), String> {
         let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
-        let judged = blocking(move || Ok(judge(&board, &trees, id))).await;
+        let judged = blocking(move || Ok(losses_event(&board, &trees, id))).await;
         let event = judged.map_err(|e: StoreError| e.to_string())??;
         self.context.publish(event).await;
         Ok(())

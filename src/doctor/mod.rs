@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use crate::domain::timestamp::Timestamp;
 pub use checks::environment::EnvironmentFacts;
-pub use checks::model::{ModelFacts, ModelListing, Offer};
+pub use checks::model::{ModelFacts, ModelListing, ModelServer};
 pub use checks::sandbox::SandboxFacts;
 pub use checks::settings::SettingsFacts;
 pub use finding::{Finding, Level};
@@ -27,7 +27,7 @@ pub struct DoctorContext {
     pub root: PathBuf,
     pub now: Timestamp,
     /// Whether a crew is running in the root.
-    pub crew: Crew,
+    pub crew: CrewPresence,
     pub settings: SettingsFacts,
     pub model: ModelFacts,
     pub sandbox: SandboxFacts,
@@ -37,7 +37,7 @@ pub struct DoctorContext {
 
 /// Whether a crew is running in the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Crew {
+pub enum CrewPresence {
     /// No crew is running.
     None,
     /// A crew is running, with its process id if it is known.

@@ -38,7 +38,7 @@ pub enum UsageBudget {
 impl UsageBudgets {
     /// Returns the configured limit for this kind of budget, in tokens or US dollars; `None` means no limit.
     #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
-    pub fn of(&self, ceiling: UsageBudget) -> Option<f64> {
+    pub fn limit(&self, ceiling: UsageBudget) -> Option<f64> {
         match ceiling {
             UsageBudget::TeamTokens => self.team_tokens.map(|t| t as f64),
             UsageBudget::TeamCost => self.team_cost,
@@ -88,7 +88,7 @@ impl UsageBudget {
 
     /// Formats an amount in the unit of this budget: `12.4k tokens` or `$1.50`.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it was a count of tokens
-    pub fn shown(self, amount: f64) -> String {
+    pub fn format_amount(self, amount: f64) -> String {
         match self {
             UsageBudget::TeamTokens | UsageBudget::AgentTokens => {
                 format!("{} tokens", count(amount.max(0.0) as u64))
@@ -146,8 +146,8 @@ impl ReachedBudget {
             .map_or_else(|| "the team".to_string(), Name::to_string);
         format!(
             "{who} has used {}, the budget is {} (setting {})",
-            ceiling.shown(self.used),
-            ceiling.shown(self.allowed),
+            ceiling.format_amount(self.used),
+            ceiling.format_amount(self.allowed),
             ceiling.setting()
         )
     }
@@ -166,7 +166,7 @@ impl ReachedBudget {
         format!(
             "{}.\n{whose}\nApprove raises the budget to {} until crewdeck ends. Reject ends {ends}.",
             capitalize_the(&self.summary()),
-            self.key.0.shown(self.raised)
+            self.key.0.format_amount(self.raised)
         )
     }
 }
@@ -202,7 +202,7 @@ impl Ledger {
     }
 
     /// Adds usage to an agent and to the team. The usage of a subagent is added to its parent.
-    pub fn count(&mut self, agent: &Name, usage: Usage, cost: Option<f64>) {
+    pub fn add_usage(&mut self, agent: &Name, usage: Usage, cost: Option<f64>) {
         self.team.add(usage, cost);
         self.agents
             .entry(charged_agent(agent))
@@ -215,7 +215,7 @@ impl Ledger {
         let payer = charged_agent(agent);
         let own = self.agents.get(&payer).copied().unwrap_or_default();
         UsageBudget::ALL.into_iter().find_map(|ceiling| {
-            let base = self.ceilings.of(ceiling)?;
+            let base = self.ceilings.limit(ceiling)?;
             let (account, whose) = if ceiling.is_of_team() {
                 (self.team, None)
             } else {
@@ -330,15 +330,15 @@ mod tests {
         for (spent, who, expected) in cases {
             let mut ledger = Ledger::new(ALL);
             for (agent, used, cost) in *spent {
-                ledger.count(&name(agent), tokens(*used), Some(*cost));
+                ledger.add_usage(&name(agent), tokens(*used), Some(*cost));
             }
             let reached = ledger.reached(&name(who));
             let setting = reached.map(|r| r.key.0.setting());
             assert_eq!(setting, *expected, "{who} after {spent:?}");
         }
         let mut free = Ledger::new(UsageBudgets::default());
-        free.count(&name("bob"), tokens(u64::MAX), None);
-        free.count(&name("bob"), tokens(u64::MAX), Some(1e9));
+        free.add_usage(&name("bob"), tokens(u64::MAX), None);
+        free.add_usage(&name("bob"), tokens(u64::MAX), Some(1e9));
         assert_eq!(free.reached(&name("bob")), None);
     }
 
@@ -353,7 +353,7 @@ mod tests {
             (400, 800.0, 800.0, 1200.0),
             (1700, 2500.0, 1200.0, 2800.0),
         ] {
-            ledger.count(&name("bob"), tokens(more), None);
+            ledger.add_usage(&name("bob"), tokens(more), None);
             let reached = ledger.reached(&name("bob")).unwrap();
             let expected = ReachedBudget {
                 key: (UsageBudget::AgentTokens, Some(name("bob"))),
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn question_states_usage_budget_and_consequences() {
         let mut ledger = Ledger::new(ALL);
-        ledger.count(&name("bob"), tokens(100), Some(2.5));
+        ledger.add_usage(&name("bob"), tokens(100), Some(2.5));
         let own = ledger.reached(&name("bob")).unwrap();
         assert_eq!(
             own.question(&name("bob")),
@@ -378,7 +378,7 @@ mod tests {
              bob pauses before its next model call.\n\
              Approve raises the budget to $4.00 until crewdeck ends. Reject ends its turn."
         );
-        ledger.count(&name("ann"), tokens(12_345), None);
+        ledger.add_usage(&name("ann"), tokens(12_345), None);
         let team = ledger.reached(&name("bob")).unwrap();
         assert_eq!(
             team.question(&name("bob")),

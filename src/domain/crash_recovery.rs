@@ -54,7 +54,7 @@ pub enum OwnerState {
     /// The owner is the lead or a member of an ended crew, so no work is done on the task.
     Gone,
     /// The owner is not in the roster or is managed by another program, so it may still be working.
-    Stranger,
+    External,
 }
 
 /// A task that is not completed and has an owner while no crew runs.
@@ -65,7 +65,7 @@ pub struct OwnedTask {
     /// The owner as recorded on the board.
     pub owner: String,
     /// Whether the owner may still be working on the task.
-    pub holder: OwnerState,
+    pub owner_state: OwnerState,
 }
 
 /// Returns the tasks that are not completed and are owned by an agent, in the order of their numbers. Pending tasks
@@ -85,13 +85,13 @@ pub fn orphaned_claims(graph: &TaskGraph, team: &Team) -> Vec<OwnedTask> {
         let holder = if is_lead || member.is_some_and(is_ours) {
             OwnerState::Gone
         } else {
-            OwnerState::Stranger
+            OwnerState::External
         };
         Some(OwnedTask {
             task: task.id,
             subject: task.subject.clone(),
             owner: task.owner.clone(),
-            holder,
+            owner_state: holder,
         })
     })
     .collect()
@@ -189,9 +189,9 @@ mod tests {
         ]);
         let found: Vec<(u64, OwnerState)> = orphaned_claims(&graph, &team())
             .iter()
-            .map(|c| (c.task.0, c.holder))
+            .map(|c| (c.task.0, c.owner_state))
             .collect();
-        let (gone, stranger) = (OwnerState::Gone, OwnerState::Stranger);
+        let (gone, stranger) = (OwnerState::Gone, OwnerState::External);
         assert_eq!(
             found,
             [

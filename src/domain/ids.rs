@@ -129,7 +129,7 @@ impl TaskId {
 pub enum TaskRef {
     Id(TaskId),
     /// Text that is not a number. It may be the subject of a task.
-    Words(String),
+    Subject(String),
 }
 
 /// Parses `3` and `#3` as numbers, everything else as text.
@@ -138,7 +138,7 @@ impl std::str::FromStr for TaskRef {
 
     fn from_str(text: &str) -> Result<TaskRef, Self::Err> {
         let number = text.trim().trim_start_matches('#').parse().map(TaskId);
-        Ok(number.map_or_else(|_| TaskRef::Words(text.into()), TaskRef::Id))
+        Ok(number.map_or_else(|_| TaskRef::Subject(text.into()), TaskRef::Id))
     }
 }
 

@@ -22,7 +22,7 @@ impl Limits {
     /// Returns the current limit of a budget in tokens or US dollars, for the agent `whose` or, if that is `None`,
     /// for the team. `None`: no limit.
     pub fn allowed(&self, ceiling: UsageBudget, whose: Option<&Name>) -> Option<f64> {
-        let base = self.ceilings.of(ceiling)?;
+        let base = self.ceilings.limit(ceiling)?;
         let is_it = |r: &&RaisedBudget| r.ceiling == ceiling && r.whose.as_ref() == whose;
         Some(self.raised.iter().find(is_it).map_or(base, |r| r.allowed))
     }

@@ -10,7 +10,7 @@ mod random;
 
 /// Why a variable is withheld from the programs of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum WithheldReason {
     /// The name indicates a secret.
     Name,
     /// The value has the format of a secret: a key with a known prefix, a JSON web token, a private key, or a
@@ -128,17 +128,17 @@ const SECRET_ADDRESSES: &[&str] = &[
 ];
 
 /// Returns why the variable `name` with `value` is withheld from the programs of agents. `None`: it is passed on.
-pub fn reason(name: &str, value: &str) -> Option<Reason> {
+pub fn reason(name: &str, value: &str) -> Option<WithheldReason> {
     let is_exempt = is_exempt(name);
     let is_named = is_secret_name(name) || is_seed_name(name, value) || is_pin_name(name, value);
     if !is_exempt && is_named && !is_switch(name, value) {
-        return Some(Reason::Name);
+        return Some(WithheldReason::Name);
     }
     if has_secret_shape(value) {
-        return Some(Reason::Shape);
+        return Some(WithheldReason::Shape);
     }
     let is_random = !is_exempt && !random::is_random_name(name) && random::is_random(value);
-    is_random.then_some(Reason::Random)
+    is_random.then_some(WithheldReason::Random)
 }
 
 /// Returns whether the name alone indicates a secret or belongs to a provider.

@@ -1,7 +1,7 @@
 //! The fuzz target of the `edit_file` tool.
 
 use super::{CheckResult, ensure};
-use crate::tools::replace::{Edit, Places, replace};
+use crate::tools::replace::{Edit, Occurrences, replace};
 
 /// Maximum size of an error message, in bytes. The message quotes similar lines of the file.
 const ERROR_MAX: usize = 16 * 1024;
@@ -13,15 +13,22 @@ pub fn edit(bytes: &[u8]) -> CheckResult {
     let mut parts = text.splitn(3, '\0');
     let mut part = || parts.next().unwrap_or_default();
     let (file, old, new) = (part(), part(), part());
-    for places in [Places::One, Places::All] {
+    for places in [Occurrences::One, Occurrences::All] {
         let count = file.matches(old).count();
         // The tool keeps the file's line ends, so an edit that only differs in them may change nothing.
         let has_no_cr = !file.contains('\r') && !old.contains('\r');
         let is_exact = has_no_cr
             && !old.is_empty()
             && old != new
-            && (count == 1 || (count > 1 && places == Places::All));
-        let done = match replace(file, &Edit { old, new, places }) {
+            && (count == 1 || (count > 1 && places == Occurrences::All));
+        let done = match replace(
+            file,
+            &Edit {
+                old,
+                new,
+                occurrences: places,
+            },
+        ) {
             Ok(done) => done,
             Err(error) => {
                 let size = error.why.len() + error.help.len();

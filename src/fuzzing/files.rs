@@ -98,7 +98,7 @@ pub fn messages(bytes: &[u8]) -> CheckResult {
     ensure(whole.used <= bytes.len(), || {
         "more bytes used than there are".into()
     })?;
-    ensure(whole.ends.len() == whole.letters.len(), || {
+    ensure(whole.ends.len() == whole.messages.len(), || {
         "the number of ends differs from the number of messages".into()
     })?;
     ensure(whole.ends.is_sorted(), || {
@@ -106,13 +106,13 @@ pub fn messages(bytes: &[u8]) -> CheckResult {
     })?;
     let bad: usize = whole.bad.iter().map(String::len).sum();
     check_size("the bad lines", bad, bytes.len(), 3)?;
-    for message in &whole.letters {
+    for message in &whole.messages {
         ensure(!message.id.0.is_empty() && !message.to.is_empty(), || {
             "a message without id or recipient".into()
         })?;
         let line = serde_json::to_vec(message).map_err(|e| e.to_string())?;
         let again = parse_inbox(&line, 0, &owner);
-        ensure(again.letters.first() == Some(message), || {
+        ensure(again.messages.first() == Some(message), || {
             format!("a message changed after writing and reading: {message:?}")
         })?;
     }
@@ -126,16 +126,16 @@ pub fn messages(bytes: &[u8]) -> CheckResult {
     {
         let lines = parse_inbox(&bytes[at..end], at as u64, &owner);
         at += lines.used;
-        count += lines.letters.len();
-        if count > whole.letters.len() {
+        count += lines.messages.len();
+        if count > whole.messages.len() {
             break;
         }
     }
     if at == whole.used {
-        ensure(count == whole.letters.len(), || {
+        ensure(count == whole.messages.len(), || {
             format!(
                 "{count} messages line by line, {} at once",
-                whole.letters.len()
+                whole.messages.len()
             )
         })?;
     }

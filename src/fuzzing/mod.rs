@@ -21,10 +21,10 @@ pub use hostile_events::session_events;
 pub type CheckResult = Result<(), String>;
 
 /// A fuzz target: a function that checks the invariants for one input.
-pub type Target = fn(&[u8]) -> CheckResult;
+pub type FuzzTarget = fn(&[u8]) -> CheckResult;
 
 /// All targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
-pub const TARGETS: &[(&str, Target)] = &[
+pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("sse", model_io::sse),
     ("tool", model_io::tool),
     ("script", model_io::script),

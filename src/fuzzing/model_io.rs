@@ -10,7 +10,7 @@ use crate::model::provider::Decode;
 use crate::model::providers::PROVIDERS;
 use crate::model::script::rules::ScriptFile;
 use crate::model::sse::{SseDecoder, SseEvent};
-use crate::tools::policy::{self, PlanGate, PolicyContext, Rules, Ruling};
+use crate::tools::policy::{self, PermissionRules, PlanGate, PolicyContext, Ruling};
 use crate::tools::table::{self, TABLE};
 
 /// Checks server-sent events and the response decoders. The first byte is the size of the chunks that the rest is split
@@ -88,7 +88,7 @@ pub fn tool(bytes: &[u8]) -> CheckResult {
     }
     let known: Vec<&str> = TABLE.iter().map(|t| t.name).collect();
     check_visible("the error", &table::unknown(&text, &known), Lines::One)?;
-    let rules = Rules::default();
+    let rules = PermissionRules::default();
     let standing = PolicyContext {
         rules: &rules,
         gate: PlanGate::Open,

@@ -18,7 +18,7 @@ const NOON: f64 = 1_700_049_600.0;
 /// Maximum size of a cell in bytes: enough for the longest emoji, but not for a long sequence of combining marks.
 const CELL_MAX: usize = 72;
 /// Maximum number of UI messages in one run.
-const KEYS_MAX: usize = 48;
+const MESSAGES_MAX: usize = 48;
 
 /// The terminal sizes: one for each layout, and one that is too small.
 const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (60, 16), (9, 3)];
@@ -76,7 +76,7 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
 /// messages, the bytes after it are the text.
 pub fn keys(bytes: &[u8]) -> CheckResult {
     let split = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
-    let (run, rest) = bytes.split_at(split.min(KEYS_MAX));
+    let (run, rest) = bytes.split_at(split.min(MESSAGES_MAX));
     let text = String::from_utf8_lossy(rest.strip_prefix(b"\0").unwrap_or(rest));
     let odd_time = run.first().is_some_and(|b| b % 2 == 1);
     let time = if odd_time { 1e300 } else { NOON };

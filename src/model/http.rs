@@ -148,7 +148,7 @@ impl Http {
             Some(clip(name.as_str()?, 200))
         };
         let named = list.iter().filter_map(|m| Some((name(m)?, m)));
-        self.windows.learn(named);
+        self.windows.replace(named);
         Ok(list.iter().filter_map(name).take(500).collect())
     }
 

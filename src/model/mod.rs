@@ -29,7 +29,7 @@ use serde_json::Value;
 use crate::domain::chat::{Block, Message};
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
-pub use window::Window;
+pub use window::ContextWindow;
 
 /// All providers. If the environment has the keys of several, the first one is used.
 pub static PROVIDERS: &[&provider::ProviderSpec] = &[&anthropic::SPEC, &openai::SPEC];
@@ -247,7 +247,7 @@ pub trait Model: Send + Sync {
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>>;
 
     /// Returns the context window of a model from the last list of models. Sends no request.
-    fn listed_window(&self, _name: &str) -> Option<Window> {
+    fn listed_window(&self, _name: &str) -> Option<ContextWindow> {
         None
     }
 }
@@ -276,7 +276,7 @@ pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
 const LABEL_MAX: usize = 256;
 
 /// Clips a name or an id from a response to [`LABEL_MAX`] characters.
-pub(crate) fn label(text: &str) -> String {
+pub(crate) fn clip_label(text: &str) -> String {
     crate::domain::text::clip(text, LABEL_MAX)
 }
 

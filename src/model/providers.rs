@@ -3,7 +3,7 @@
 pub use super::PROVIDERS;
 use super::openai;
 use super::provider::ProviderSpec;
-use super::window::{self, Window};
+use super::window::{self, ContextWindow};
 
 /// The provider of a server whose API is unknown: most servers offer Chat Completions.
 pub static COMPATIBLE: &ProviderSpec = &openai::SPEC;
@@ -65,7 +65,7 @@ pub fn list(describe: impl Fn(&ProviderSpec) -> String, separator: &str) -> Stri
 
 /// Returns the window assumed from a model's name: `anthropic/claude-sonnet-4` belongs to the family `claude-`. Any
 /// server may offer any model, so the families of all providers count. `None` if the family is unknown.
-pub fn assumed_window(name: &str) -> Option<Window> {
+pub fn assumed_window(name: &str) -> Option<ContextWindow> {
     let own = PROVIDERS.iter().flat_map(|spec| spec.windows);
     window::longest_match(name, window::FAMILIES.iter().chain(own))
 }

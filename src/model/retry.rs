@@ -22,7 +22,7 @@ pub const SERVER_WAIT_MAX: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailedTries {
     /// The kinds of failure, in order; at most [`TRIES_MAX`].
-    faults: Vec<ErrorKind>,
+    error_kinds: Vec<ErrorKind>,
     /// The total wait after these failures.
     waited: Duration,
 }
@@ -30,18 +30,18 @@ pub struct FailedTries {
 impl FailedTries {
     /// Returns the number of failed tries.
     pub fn count(&self) -> u32 {
-        u32::try_from(self.faults.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.error_kinds.len()).unwrap_or(u32::MAX)
     }
 
     /// Returns the number of tries that failed with this kind of error.
     fn count_of(&self, fault: ErrorKind) -> u32 {
-        let same = self.faults.iter().filter(|f| **f == fault);
+        let same = self.error_kinds.iter().filter(|f| **f == fault);
         u32::try_from(same.count()).unwrap_or(u32::MAX)
     }
 
     /// Adds a failed try and the wait that follows it.
     pub fn add(&mut self, fault: ErrorKind, wait: Option<Duration>) {
-        self.faults.push(fault);
+        self.error_kinds.push(fault);
         self.waited = self.waited.saturating_add(wait.unwrap_or_default());
     }
 
@@ -57,7 +57,8 @@ impl FailedTries {
 /// `failed` holds the earlier failed tries of the call, without this one. `jitter` in 0..1 spreads the retries of many
 /// agents over the last quarter of the wait.
 pub fn wait(error: &ModelError, failed: &FailedTries, jitter: f64) -> Option<Duration> {
-    if failed.count_of(error.kind) + 1 >= tries_per_fault(error) || failed.count() + 1 >= TRIES_MAX
+    if failed.count_of(error.kind) + 1 >= max_tries_per_kind(error)
+        || failed.count() + 1 >= TRIES_MAX
     {
         return None;
     }
@@ -72,7 +73,7 @@ pub fn wait(error: &ModelError, failed: &FailedTries, jitter: f64) -> Option<Dur
 
 /// Returns the maximum number of tries of a call that fails with this error, including the first.
 pub fn max_tries(error: &ModelError) -> u32 {
-    tries_per_fault(error).min(TRIES_MAX)
+    max_tries_per_kind(error).min(TRIES_MAX)
 }
 
 /// Returns the wait after a failure that follows `failed` earlier ones. `None` if waiting does not help or the server
@@ -143,7 +144,7 @@ fn is_transient(fault: ErrorKind) -> bool {
 }
 
 /// Returns the maximum number of tries of one call that fail with this kind of error, including the first.
-fn tries_per_fault(error: &ModelError) -> u32 {
+fn max_tries_per_kind(error: &ModelError) -> u32 {
     match (error.kind, error.server) {
         // The server has never answered; that rarely changes within minutes.
         (ErrorKind::Unreachable, ServerHistory::New) => 3,
@@ -197,7 +198,7 @@ mod tests {
 
     fn after(faults: &[ErrorKind]) -> FailedTries {
         FailedTries {
-            faults: faults.to_vec(),
+            error_kinds: faults.to_vec(),
             waited: Duration::ZERO,
         }
     }

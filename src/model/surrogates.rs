@@ -22,7 +22,7 @@ pub struct Parsed {
     /// The value, with placeholders for lone surrogates.
     pub value: Value,
     /// Whether the texts in `value` contain placeholders.
-    pub has_halves: bool,
+    pub has_placeholders: bool,
 }
 
 /// Parses JSON that may contain lone surrogates.
@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
         Ok(value) => {
             return Ok(Parsed {
                 value,
-                has_halves: false,
+                has_placeholders: false,
             });
         }
         Err(error) => error,
@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
     match insert_placeholders(text) {
         Some(text) => Ok(Parsed {
             value: serde_json::from_str(&text)?,
-            has_halves: true,
+            has_placeholders: true,
         }),
         None => Err(error),
     }
@@ -54,22 +54,22 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
 /// Fails if the text is invalid JSON for another reason.
 pub fn parse_whole(text: &str) -> serde_json::Result<Value> {
     let parsed = parse(text)?;
-    Ok(if parsed.has_halves {
-        without_halves(parsed.value)
+    Ok(if parsed.has_placeholders {
+        without_placeholders(parsed.value)
     } else {
         parsed.value
     })
 }
 
-fn without_halves(value: Value) -> Value {
+fn without_placeholders(value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(replace_halves(&text)),
-        Value::Array(items) => Value::Array(items.into_iter().map(without_halves).collect()),
+        Value::String(text) => Value::String(replace_placeholders(&text)),
+        Value::Array(items) => Value::Array(items.into_iter().map(without_placeholders).collect()),
         Value::Object(fields) => {
             let fields = fields.into_iter();
             Value::Object(
                 fields
-                    .map(|(key, value)| (replace_halves(&key), without_halves(value)))
+                    .map(|(key, value)| (replace_placeholders(&key), without_placeholders(value)))
                     .collect(),
             )
         }
@@ -78,7 +78,7 @@ fn without_halves(value: Value) -> Value {
 }
 
 /// Replaces the placeholders in a text: a surrogate pair becomes its character, a lone surrogate becomes `�`.
-pub fn replace_halves(text: &str) -> String {
+pub fn replace_placeholders(text: &str) -> String {
     let mut joiner = Joiner::default();
     let mut out = joiner.push(text, true).into_owned();
     out.push_str(joiner.end());
@@ -190,7 +190,7 @@ mod tests {
         let mut out = String::new();
         for part in parts {
             let parsed = parse(part).unwrap();
-            out.push_str(&joiner.push(parsed.value.as_str().unwrap(), parsed.has_halves));
+            out.push_str(&joiner.push(parsed.value.as_str().unwrap(), parsed.has_placeholders));
         }
         out.push_str(joiner.end());
         out

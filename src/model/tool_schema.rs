@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// The schema keywords that all servers support. Bounds, formats and defaults are missing, because Anthropic's strict
 /// tools support no bounds and OpenAI rejects formats such as `uint64`. The tools' descriptions state them in text.
-const KNOWN: &[&str] = &[
+const SUPPORTED_KEYWORDS: &[&str] = &[
     "type",
     "description",
     "properties",
@@ -65,7 +65,7 @@ fn strict_node(schema: &Value) -> Value {
     if is_object(&fields) {
         require_all(&mut fields);
     }
-    fields.retain(|key, _| KNOWN.contains(&key.as_str()));
+    fields.retain(|key, _| SUPPORTED_KEYWORDS.contains(&key.as_str()));
     Value::Object(fields)
 }
 

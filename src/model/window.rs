@@ -14,17 +14,17 @@ const MODELS_MAX: usize = 500;
 
 /// The context window of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct ContextWindow {
     /// The size in tokens.
     pub tokens: u64,
     /// Whether the size is an assumption, neither set by the user nor reported by the server.
     pub is_assumed: bool,
 }
 
-impl Window {
+impl ContextWindow {
     /// Creates a window that was set by the user or reported by the server.
-    pub fn known(tokens: u64) -> Window {
-        Window {
+    pub fn known(tokens: u64) -> ContextWindow {
+        ContextWindow {
             tokens,
             is_assumed: false,
         }
@@ -32,7 +32,7 @@ impl Window {
 }
 
 /// The fields in which servers report the window that a model runs with, most specific first.
-const SERVED: [&str; 7] = [
+const SERVED_WINDOW_FIELDS: [&str; 7] = [
     // LM Studio, for a loaded model.
     "loaded_context_length",
     // OpenRouter, Together, Ollama.
@@ -50,17 +50,17 @@ const SERVED: [&str; 7] = [
 ];
 /// The field in llama.cpp's `meta` with the window that a model was trained with. The server may run the model with a
 /// smaller window.
-const TRAINED: &str = "n_ctx_train";
+const TRAINED_WINDOW_FIELD: &str = "n_ctx_train";
 
 /// Reads the window from an entry of a server's list of models.
-fn read_window(entry: &Value) -> Option<Window> {
+fn read_window(entry: &Value) -> Option<ContextWindow> {
     let tokens = |name: &str| {
         let value = entry.get(name).or_else(|| entry.get("meta")?.get(name));
         parse_tokens(value).filter(|tokens| *tokens >= WINDOW_MIN)
     };
-    match SERVED.iter().find_map(|name| tokens(name)) {
-        Some(served) => Some(Window::known(served)),
-        None => tokens(TRAINED).map(|tokens| Window {
+    match SERVED_WINDOW_FIELDS.iter().find_map(|name| tokens(name)) {
+        Some(served) => Some(ContextWindow::known(served)),
+        None => tokens(TRAINED_WINDOW_FIELD).map(|tokens| ContextWindow {
             tokens,
             is_assumed: true,
         }),
@@ -73,15 +73,15 @@ pub struct ListedWindows(Arc<Mutex<WindowTable>>);
 
 #[derive(Debug, Default)]
 struct WindowTable {
-    by_name: BTreeMap<String, Window>,
+    by_name: BTreeMap<String, ContextWindow>,
     /// The window of the only model in the list. It applies to any name, because a server with one model may list it
     /// under another name, such as the path of its file.
-    only: Option<Window>,
+    only: Option<ContextWindow>,
 }
 
 impl ListedWindows {
     /// Replaces the table with the windows in a new list of models, given as names and the server's entries.
-    pub fn learn<'a>(&self, entries: impl Iterator<Item = (String, &'a Value)>) {
+    pub fn replace<'a>(&self, entries: impl Iterator<Item = (String, &'a Value)>) {
         let all: Vec<_> = entries.take(MODELS_MAX).collect();
         let only = match &all[..] {
             [(_, entry)] => read_window(entry),
@@ -96,7 +96,7 @@ impl ListedWindows {
     }
 
     /// Returns the window of a model. Also looks for `NAME:latest`, because Ollama lists models without a tag that way.
-    pub fn get(&self, name: &str) -> Option<Window> {
+    pub fn get(&self, name: &str) -> Option<ContextWindow> {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let by_name = |name: &str| table.by_name.get(name).copied();
         by_name(name)
@@ -147,12 +147,12 @@ pub const FAMILIES: &[(&str, u64)] = &[
 pub fn longest_match<'a>(
     name: &str,
     families: impl Iterator<Item = &'a (&'static str, u64)>,
-) -> Option<Window> {
+) -> Option<ContextWindow> {
     let name = name.to_ascii_lowercase();
     let last = name.rsplit('/').next().unwrap_or_default();
     let matches = families.filter(|(family, _)| last.starts_with(family));
     let (_, tokens) = matches.max_by_key(|(family, _)| family.len())?;
-    Some(Window {
+    Some(ContextWindow {
         tokens: *tokens,
         is_assumed: true,
     })
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn window_is_read_from_each_servers_field() {
-        let known = |tokens| Some(Window::known(tokens));
-        let trained = Window {
+        let known = |tokens| Some(ContextWindow::known(tokens));
+        let trained = ContextWindow {
             tokens: 32_768,
             is_assumed: true,
         };
@@ -211,18 +211,18 @@ mod tests {
         let windows = ListedWindows::default();
         let clone = windows.clone();
         let entry = json!({"context_length": 4096});
-        windows.learn([("small:latest".to_string(), &entry)].into_iter());
+        windows.replace([("small:latest".to_string(), &entry)].into_iter());
         for name in ["small", "small:latest", "an alias of the only one"] {
-            assert_eq!(clone.get(name), Some(Window::known(4096)), "{name}");
+            assert_eq!(clone.get(name), Some(ContextWindow::known(4096)), "{name}");
         }
         let both = [
             ("small:latest".to_string(), &entry),
             ("large".to_string(), &entry),
         ];
-        windows.learn(both.into_iter());
-        assert_eq!(clone.get("large"), Some(Window::known(4096)));
+        windows.replace(both.into_iter());
+        assert_eq!(clone.get("large"), Some(ContextWindow::known(4096)));
         assert_eq!(clone.get("another"), None);
-        windows.learn(std::iter::empty());
+        windows.replace(std::iter::empty());
         assert_eq!(clone.get("small"), None);
     }
 }

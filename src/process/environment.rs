@@ -5,18 +5,18 @@ use std::ffi::OsString;
 use std::process::Command;
 use std::sync::{PoisonError, RwLock};
 
-use crate::domain::secret_env::{self, Reason};
+use crate::domain::secret_env::{self, WithheldReason};
 
 /// Names of variables that look like secrets and that the setting `pass_env` allows. Global, because all child
 /// processes inherit the same environment.
 static ALLOWED: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
 
 /// Replaces the set of variables that child processes get although they look like secrets.
-pub fn pass(names: impl IntoIterator<Item = String>) {
+pub fn set_allowed(names: impl IntoIterator<Item = String>) {
     *ALLOWED.write().unwrap_or_else(PoisonError::into_inner) = names.into_iter().collect();
 }
 
-/// Removes variables that hold secrets from the environment of `command`, except those set with [`pass`].
+/// Removes variables that hold secrets from the environment of `command`, except those set with [`set_allowed`].
 pub fn scrub(command: &mut Command) {
     let allowed = ALLOWED.read().unwrap_or_else(PoisonError::into_inner);
     for (name, _) in secrets(std::env::vars_os()) {
@@ -27,8 +27,8 @@ pub fn scrub(command: &mut Command) {
 }
 
 /// Returns the variables of this process that look like secrets, sorted by name, each with the reason.
-pub fn secret_names() -> Vec<(String, Reason)> {
-    let mut all: Vec<(String, Reason)> = secrets(std::env::vars_os())
+pub fn secret_names() -> Vec<(String, WithheldReason)> {
+    let mut all: Vec<(String, WithheldReason)> = secrets(std::env::vars_os())
         .map(|(name, reason)| (name.to_string_lossy().into_owned(), reason))
         .collect();
     all.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -37,7 +37,7 @@ pub fn secret_names() -> Vec<(String, Reason)> {
 
 fn secrets(
     all: impl Iterator<Item = (OsString, OsString)>,
-) -> impl Iterator<Item = (OsString, Reason)> {
+) -> impl Iterator<Item = (OsString, WithheldReason)> {
     all.filter_map(|(name, value)| {
         let reason = secret_env::reason(&name.to_string_lossy(), &value.to_string_lossy())?;
         Some((name, reason))

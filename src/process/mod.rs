@@ -39,7 +39,7 @@ const DRAIN_READS: usize = 256;
 
 /// A command to run.
 #[derive(Debug, Clone)]
-pub struct Job {
+pub struct CommandSpec {
     /// The program, followed by its arguments.
     pub argv: Vec<String>,
     pub dir: PathBuf,
@@ -118,7 +118,7 @@ pub const LEFTOVERS_KILLED_NOTE: &str =
 /// # Errors
 /// Fails if the program cannot be started.
 pub async fn run(
-    job: &Job,
+    job: &CommandSpec,
     cancel: &CancellationToken,
     mut live: impl FnMut(&[u8]) + Send,
 ) -> std::io::Result<JobReport> {
@@ -211,7 +211,7 @@ enum JobHandle {
 }
 
 impl JobHandle {
-    async fn start(job: &Job) -> std::io::Result<(Child, JobHandle)> {
+    async fn start(job: &CommandSpec) -> std::io::Result<(Child, JobHandle)> {
         if let Some(supervisor) = &job.supervisor {
             let (child, client) = SupervisorClient::start(supervisor, job).await?;
             return Ok((child, JobHandle::Supervised(Box::new(client))));

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use super::*;
 
-fn job(script: &str) -> Job {
-    Job {
+fn job(script: &str) -> CommandSpec {
+    CommandSpec {
         argv: ["sh", "-c", script].map(String::from).to_vec(),
         dir: std::env::temp_dir(),
         timeout: Duration::from_secs(30),
@@ -112,7 +112,7 @@ async fn timeout_kills_the_group_and_keeps_its_output() {
         "echo before; sh -c 'trap \"\" TERM; echo $$ > {}; sleep 60; sleep 60'",
         file.display()
     );
-    let job = Job {
+    let job = CommandSpec {
         timeout: Duration::from_millis(800),
         ..job(&script)
     };
@@ -167,7 +167,7 @@ async fn output_is_streamed_while_the_job_runs() {
 
 #[tokio::test]
 async fn output_is_complete_when_read_after_exit() {
-    let whole = Job {
+    let whole = CommandSpec {
         keep: 100_000,
         ..job("printf %60000d 7")
     };

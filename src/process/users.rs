@@ -27,7 +27,7 @@ pub fn git_in(folders: &[&Path]) -> GitUse {
             continue;
         }
         let is_here = match std::fs::read_link(dir.join("cwd")) {
-            Ok(cwd) => folders.iter().any(|p| cwd.starts_with(p)) || names(&dir, folders),
+            Ok(cwd) => folders.iter().any(|p| cwd.starts_with(p)) || mentions_any(&dir, folders),
             // Another user's process, or one that is exiting: both can be refused.
             Err(_) => !has_ended(&dir),
         };
@@ -123,7 +123,7 @@ fn has_ended(dir: &Path) -> bool {
 
 /// Returns whether the arguments or environment of a process name one of the folders (`--git-dir`, `GIT_DIR`).
 #[cfg(target_os = "linux")]
-fn names(dir: &Path, folders: &[&Path]) -> bool {
+fn mentions_any(dir: &Path, folders: &[&Path]) -> bool {
     use std::os::unix::ffi::OsStrExt;
     ["cmdline", "environ"].iter().any(|file| {
         let text = std::fs::read(dir.join(file)).unwrap_or_default();

@@ -14,7 +14,7 @@ pub const BYTES_MAX: usize = 256 * 1024;
 #[derive(Debug, PartialEq, Default)]
 pub struct ParsedLines {
     /// The messages, in file order.
-    pub letters: Vec<MailMessage>,
+    pub messages: Vec<MailMessage>,
     /// Offset in the inbox of the end of each message, without its newline.
     pub ends: Vec<u64>,
     /// Lines that are not messages. A reader copies them to a separate file.
@@ -30,7 +30,7 @@ pub struct ParsedLines {
 pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
     let mut out = ParsedLines::default();
     let mut taken = 0;
-    while out.used < bytes.len() && out.letters.len() < MESSAGES_MAX && taken < BYTES_MAX {
+    while out.used < bytes.len() && out.messages.len() < MESSAGES_MAX && taken < BYTES_MAX {
         let rest = &bytes[out.used..];
         let (line, ended) = match rest.iter().position(|b| *b == b'\n') {
             Some(at) => (&rest[..at], 1),
@@ -39,23 +39,22 @@ pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
         let at = offset + out.used as u64;
         let text = String::from_utf8_lossy(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
         let text = text.trim();
-        match letter(text, at, owner) {
+        match parse_message(text, at, owner) {
             Some(letter) => {
-                out.letters.push(letter);
+                out.messages.push(letter);
                 out.ends.push(at + line.len() as u64);
             }
             None if text.is_empty() => {}
             None if ended == 0 => return out,
             None => {
                 // A killed writer left half a line, and the next writer appended its message to it.
-                let appended = text
-                    .match_indices('{')
-                    .skip(1)
-                    .find_map(|(start, _)| Some((start, letter(&text[start..], at, owner)?)));
+                let appended = text.match_indices('{').skip(1).find_map(|(start, _)| {
+                    Some((start, parse_message(&text[start..], at, owner)?))
+                });
                 match appended {
                     Some((start, letter)) => {
                         out.bad.push(text[..start].to_string());
-                        out.letters.push(letter);
+                        out.messages.push(letter);
                         out.ends.push(at + line.len() as u64);
                     }
                     None => out.bad.push(text.to_string()),
@@ -68,7 +67,7 @@ pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
     out
 }
 
-fn letter(text: &str, at: u64, owner: &Name) -> Option<MailMessage> {
+fn parse_message(text: &str, at: u64, owner: &Name) -> Option<MailMessage> {
     let value: Value = serde_json::from_str(text).ok()?;
     let mut letter: MailMessage = serde_json::from_value(value).ok()?;
     if letter.id.0.is_empty() {
@@ -99,19 +98,19 @@ mod tests {
         let torn = format!("{whole}{}", &line(2)[..20]);
         let lines = parse(torn.as_bytes(), 0, &bob());
         assert_eq!(
-            (lines.letters.len(), lines.bad.len(), lines.used),
+            (lines.messages.len(), lines.bad.len(), lines.used),
             (1, 0, whole.len())
         );
         let unended = format!("{whole}{}", line(2).trim_end());
         let lines = parse(unended.as_bytes(), 0, &bob());
-        assert_eq!((lines.letters.len(), lines.used), (2, unended.len()));
+        assert_eq!((lines.messages.len(), lines.used), (2, unended.len()));
     }
 
     #[test]
     fn bad_line_blocks_nothing_and_an_appended_message_is_kept() {
         let text = format!("{}not json\n{}{}", line(1), &line(2)[..20], line(3));
         let lines = parse(text.as_bytes(), 0, &bob());
-        let texts: Vec<&str> = lines.letters.iter().map(|l| l.content.as_str()).collect();
+        let texts: Vec<&str> = lines.messages.iter().map(|l| l.content.as_str()).collect();
         assert_eq!(texts, ["1", "3"]);
         assert_eq!(
             lines.bad,
@@ -124,19 +123,19 @@ mod tests {
     fn message_without_id_or_recipient_gets_defaults() {
         let text = format!("{}{}", line(1), line(2));
         let lines = parse(text.as_bytes(), 100, &bob());
-        assert_eq!(lines.letters[0].id.0, "bob-100");
+        assert_eq!(lines.messages[0].id.0, "bob-100");
         assert_eq!(
-            lines.letters[1].id.0,
+            lines.messages[1].id.0,
             format!("bob-{}", 100 + line(1).len())
         );
-        assert_eq!(lines.letters[1].to, "bob");
+        assert_eq!(lines.messages[1].to, "bob");
     }
 
     #[test]
     fn read_is_bounded() {
         let text: String = (0..500).map(line).collect();
         let lines = parse(text.as_bytes(), 0, &bob());
-        assert_eq!(lines.letters.len(), MESSAGES_MAX);
+        assert_eq!(lines.messages.len(), MESSAGES_MAX);
         assert!(lines.used < text.len());
     }
 
@@ -153,7 +152,7 @@ mod tests {
                 let lines = parse(&text.as_bytes()[at..end.max(at)], at as u64, &bob());
                 prop_assert!(lines.bad.is_empty());
                 at += lines.used;
-                texts.extend(lines.letters.into_iter().map(|l| l.content));
+                texts.extend(lines.messages.into_iter().map(|l| l.content));
             }
             prop_assert_eq!(texts, (0..20).map(|n| n.to_string()).collect::<Vec<_>>());
         }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::atomic::Lock;
 use super::cursor::Cursor;
 use super::mailbox::{Mailbox, UnreadMessages};
-use super::transcript::{self, Transcript};
+use super::transcript::{self, TranscriptFile};
 use super::{StoreError, regular_file};
 use crate::domain::ids::Name;
 
@@ -21,7 +21,7 @@ const NOTE_MAX: u64 = 4096;
 /// [`InboxReader::acknowledge`], so that no other reader gets the same messages.
 #[derive(Debug)]
 pub struct InboxReader {
-    post: Mailbox,
+    mailbox: Mailbox,
     name: Name,
     lock: Lock,
 }
@@ -60,7 +60,7 @@ impl InboxReader {
             return Err(StoreError::BeingRead { name, by });
         };
         let reader = InboxReader {
-            post: post.clone(),
+            mailbox: post.clone(),
             name: name.clone(),
             lock,
         };
@@ -76,7 +76,7 @@ impl InboxReader {
             log, upto, mark, ..
         } = read_note(self.lock.file());
         let is_read =
-            !log.is_empty() && transcript::logged_offset(&self.post.root, &log) == Some(upto);
+            !log.is_empty() && transcript::logged_offset(&self.mailbox.root, &log) == Some(upto);
         if is_read {
             self.acknowledge(&Cursor { offset: upto, mark })?;
         }
@@ -88,7 +88,7 @@ impl InboxReader {
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub fn announce(&self, log: &Transcript, cursor: &Cursor) -> Result<(), StoreError> {
+    pub fn announce(&self, log: &TranscriptFile, cursor: &Cursor) -> Result<(), StoreError> {
         self.write_note(log.file_name(), cursor)
     }
 
@@ -105,7 +105,7 @@ impl InboxReader {
             .set_len(0)
             .and_then(|()| file.seek(SeekFrom::Start(0)))
             .and_then(|_| file.write_all(&text));
-        written.map_err(StoreError::at(self.post.reader_path(&self.name)))
+        written.map_err(StoreError::at(self.mailbox.reader_path(&self.name)))
     }
 
     /// Returns the messages that were not acknowledged yet. They stay unread until [`InboxReader::acknowledge`]. Copies
@@ -114,7 +114,7 @@ impl InboxReader {
     /// # Errors
     /// When the inbox cannot be read.
     pub fn pending(&self) -> Result<UnreadMessages, StoreError> {
-        let (post, name) = (&self.post, &self.name);
+        let (post, name) = (&self.mailbox, &self.name);
         let known = post.cursor(name)?;
         if !known.matches_file(&post.path(name))? {
             // Another program has truncated the inbox.
@@ -124,7 +124,7 @@ impl InboxReader {
         if !bad.is_empty() {
             post.set_aside(name, &bad)?;
             pending.is_bad_set_aside = true;
-            if pending.letters.is_empty() {
+            if pending.messages.is_empty() {
                 self.acknowledge(&pending.upto)?;
             }
         }
@@ -137,7 +137,7 @@ impl InboxReader {
     /// # Errors
     /// When the position cannot be saved. The same messages are then returned again.
     pub fn acknowledge(&self, cursor: &Cursor) -> Result<(), StoreError> {
-        let (post, name) = (&self.post, &self.name);
+        let (post, name) = (&self.mailbox, &self.name);
         let path = post.path(name);
         let known = post.cursor(name)?;
         // Without a mark, only the offset can show that the cursor belongs to an earlier inbox.
@@ -222,7 +222,11 @@ mod tests {
     }
 
     fn texts_of(pending: &UnreadMessages) -> Vec<&str> {
-        pending.letters.iter().map(|l| l.content.as_str()).collect()
+        pending
+            .messages
+            .iter()
+            .map(|l| l.content.as_str())
+            .collect()
     }
 
     #[test]
@@ -255,7 +259,7 @@ mod tests {
     fn messages_in_the_log_of_a_killed_reader_are_not_read_again() {
         for is_logged in [false, true] {
             let (dir, post, bob) = post_with(&["one"]);
-            let log = Transcript::open(dir.path(), "session", &bob);
+            let log = TranscriptFile::open(dir.path(), "session", &bob);
             let reader = post.reader(&bob, NO_WAIT).unwrap();
             let upto = reader.pending().unwrap().upto;
             reader.announce(&log, &upto).unwrap();
@@ -281,7 +285,7 @@ mod tests {
     #[test]
     fn acknowledge_clears_the_note() {
         let (dir, post, bob) = post_with(&["one"]);
-        let log = Transcript::open(dir.path(), "session", &bob);
+        let log = TranscriptFile::open(dir.path(), "session", &bob);
         let reader = post.reader(&bob, NO_WAIT).unwrap();
         let upto = reader.pending().unwrap().upto;
         reader.announce(&log, &upto).unwrap();
@@ -331,9 +335,9 @@ mod tests {
             for text in new {
                 send(&post, text);
             }
-            let all = post.recent(9).unwrap().letters;
+            let all = post.recent(9).unwrap().messages;
             assert!(all.iter().all(|(_, step)| *step == DeliveryState::Sent));
-            assert_eq!(post.waiting().unwrap()[0].letters, 4);
+            assert_eq!(post.waiting().unwrap()[0].count, 4);
             assert_eq!(texts_of(&post.peek(&bob).unwrap()), new);
             let reader = post.reader(&bob, NO_WAIT).unwrap();
             // A position without a mark, from the log, belongs to the old inbox and is ignored.

@@ -37,7 +37,7 @@ pub struct Mailbox {
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnreadMessages {
     /// The messages, oldest first.
-    pub letters: Vec<MailMessage>,
+    pub messages: Vec<MailMessage>,
     /// The position after the last message, to pass to [`InboxReader::acknowledge`](super::InboxReader::acknowledge).
     pub upto: Cursor,
     /// Number of lines that are not messages.
@@ -56,7 +56,7 @@ pub struct UnreadCount {
     /// The owner, from the file name.
     pub name: Name,
     /// Number of messages that were not acknowledged.
-    pub letters: usize,
+    pub count: usize,
     /// When the oldest unread message was sent; zero if unknown.
     pub oldest: Timestamp,
 }
@@ -68,7 +68,7 @@ type TimedMessage = (f64, MailMessage, DeliveryState);
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecentMessages {
     /// The messages with their delivery state, oldest first.
-    pub letters: Vec<(MailMessage, DeliveryState)>,
+    pub messages: Vec<(MailMessage, DeliveryState)>,
     /// Inboxes that could not be read, one line each.
     pub notices: Vec<String>,
 }
@@ -77,7 +77,7 @@ impl UnreadMessages {
     /// Returns whether an [`InboxReader`](super::InboxReader) is needed: there are messages to take or damaged lines to
     /// copy, or the inbox was truncated and the cursor must be reset before the inbox grows past it.
     pub fn needs_reader(&self) -> bool {
-        !self.letters.is_empty() || self.bad > 0 || self.is_truncated
+        !self.messages.is_empty() || self.bad > 0 || self.is_truncated
     }
 
     /// Returns notices for the user about invalid lines.
@@ -147,7 +147,7 @@ impl Mailbox {
         loop {
             let (lines, upto) = Self::lines(&to, &path, at)?;
             let is_same = |l: &MailMessage| l.kind == letter.kind && l.request_id() == about;
-            if about.is_some() && lines.letters.iter().any(is_same) {
+            if about.is_some() && lines.messages.iter().any(is_same) {
                 return Ok(());
             }
             if lines.used == 0 {
@@ -177,7 +177,7 @@ impl Mailbox {
         let (lines, upto) = Self::lines(name, &self.path(name), known)?;
         let pending = UnreadMessages {
             upto,
-            letters: lines.letters,
+            messages: lines.messages,
             bad: lines.bad.len(),
             is_bad_set_aside: false,
             is_truncated: upto.offset < known.offset,
@@ -223,7 +223,7 @@ impl Mailbox {
         let surplus = all.len().saturating_sub(limit);
         let newest = all.into_iter().skip(surplus);
         Ok(RecentMessages {
-            letters: newest.map(|(_, letter, step)| (letter, step)).collect(),
+            messages: newest.map(|(_, letter, step)| (letter, step)).collect(),
             notices,
         })
     }
@@ -250,7 +250,7 @@ impl Mailbox {
                     DeliveryState::Sent
                 }
             };
-            let letters = lines.letters.into_iter().zip(lines.ends);
+            let letters = lines.messages.into_iter().zip(lines.ends);
             all.extend(letters.map(|(letter, end)| {
                 // Keeps the order within an inbox even if a clock was set back in between.
                 latest = latest.max(letter.timestamp.0);
@@ -276,14 +276,14 @@ impl Mailbox {
                 }
                 at = upto;
                 if letters == 0 {
-                    oldest = lines.letters.first().map_or(oldest, |l| l.timestamp);
+                    oldest = lines.messages.first().map_or(oldest, |l| l.timestamp);
                 }
-                letters += lines.letters.len();
+                letters += lines.messages.len();
             }
             if letters > 0 {
                 all.push(UnreadCount {
                     name,
-                    letters,
+                    count: letters,
                     oldest,
                 });
             }

@@ -61,7 +61,7 @@ pub use root::{find_root, git_dirs, prepare};
 pub use roster::Roster;
 pub use skills::{LoadedSkill, Skills, SkillsFingerprint};
 pub use take_task::take_task;
-pub use transcript::{LoadedTranscript, LogState, Transcript, last_subagent, sessions};
+pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
     BranchSnapshot, Debris, NewWorktree, OrphanKind, OrphanWorktree, ScanMode, WorktreeList,
     Worktrees,

@@ -20,7 +20,7 @@ const READ_MAX: u64 = 256 * 1024 * 1024;
 
 /// The log of an agent's conversation: `.transcripts/SESSION-NAME.jsonl`, one [`LogRecord`] per line.
 #[derive(Debug, Clone)]
-pub struct Transcript {
+pub struct TranscriptFile {
     path: PathBuf,
     /// Removes secrets from the written lines.
     redactor: Redactor,
@@ -28,7 +28,7 @@ pub struct Transcript {
 
 /// Whether an append created the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogState {
+pub enum AppendResult {
     /// The log existed.
     Existed,
     /// The log is new: it did not exist, or another program has deleted it.
@@ -43,10 +43,10 @@ pub struct LoadedTranscript {
     pub notices: Vec<String>,
 }
 
-impl Transcript {
+impl TranscriptFile {
     /// Opens the log of `name` in `session`. Creates no file yet.
-    pub fn open(root: &Path, session: &str, name: &Name) -> Transcript {
-        Transcript {
+    pub fn open(root: &Path, session: &str, name: &Name) -> TranscriptFile {
+        TranscriptFile {
             path: root.join(FOLDER).join(format!("{session}-{name}.jsonl")),
             redactor: Redactor::default(),
         }
@@ -55,8 +55,8 @@ impl Transcript {
     /// Returns a log that writes placeholders instead of the secrets that `redactor` knows. A loaded conversation contains
     /// the placeholders.
     #[must_use]
-    pub fn with_redactor(self, redactor: &Redactor) -> Transcript {
-        Transcript {
+    pub fn with_redactor(self, redactor: &Redactor) -> TranscriptFile {
+        TranscriptFile {
             redactor: redactor.clone(),
             ..self
         }
@@ -79,7 +79,7 @@ impl Transcript {
     ///
     /// # Errors
     /// When the line cannot be written. A part of it may be in the file then.
-    pub fn append(&self, record: &LogRecord) -> Result<LogState, StoreError> {
+    pub fn append(&self, record: &LogRecord) -> Result<AppendResult, StoreError> {
         self.make_folder()?;
         self.add(record, OpenOptions::new().create(true))
     }
@@ -99,18 +99,18 @@ impl Transcript {
         }
     }
 
-    fn add(&self, record: &LogRecord, open: &mut OpenOptions) -> Result<LogState, StoreError> {
+    fn add(&self, record: &LogRecord, open: &mut OpenOptions) -> Result<AppendResult, StoreError> {
         let at = || StoreError::at(&self.path);
         let open = open.read(true).append(true);
         let mut file = regular_file::open_with(open, &self.path).map_err(at())?;
         let mut line = Vec::new();
         let mut last = [b'\n'];
         let added = match file.seek(SeekFrom::End(0)).map_err(at())? {
-            0 => LogState::Created,
+            0 => AppendResult::Created,
             length => {
                 file.seek(SeekFrom::Start(length - 1)).map_err(at())?;
                 file.read_exact(&mut last).map_err(at())?;
-                LogState::Existed
+                AppendResult::Existed
             }
         };
         if last != [b'\n'] {
@@ -167,7 +167,7 @@ impl Transcript {
     }
 
     /// Archives the log under a second name and returns that path, relative to the root. The log itself stays in use until
-    /// [`Transcript::replace`].
+    /// [`TranscriptFile::replace`].
     ///
     /// # Errors
     /// When the archive cannot be written.

@@ -4,10 +4,10 @@ use super::*;
 use crate::domain::chat::{Block, Message};
 use pretty_assertions::assert_eq;
 
-fn fixture() -> (tempfile::TempDir, Transcript) {
+fn fixture() -> (tempfile::TempDir, TranscriptFile) {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join(FOLDER)).unwrap();
-    let transcript = Transcript::open(dir.path(), "s1", &Name::lead());
+    let transcript = TranscriptFile::open(dir.path(), "s1", &Name::lead());
     (dir, transcript)
 }
 
@@ -70,7 +70,7 @@ fn append_after_a_torn_line_starts_a_new_line() {
     let (_dir, transcript) = fixture();
     assert_eq!(
         transcript.append(&user("first")).unwrap(),
-        LogState::Created
+        AppendResult::Created
     );
     let mut file = OpenOptions::new()
         .append(true)
@@ -79,7 +79,7 @@ fn append_after_a_torn_line_starts_a_new_line() {
     file.write_all(b"{\"role\":\"us").unwrap();
     assert_eq!(
         transcript.append(&user("second")).unwrap(),
-        LogState::Existed
+        AppendResult::Existed
     );
     let words = transcript.load().unwrap().conversation.messages[0].text();
     assert_eq!(words, "first\nsecond");
@@ -93,7 +93,7 @@ fn append_recreates_a_deleted_log_but_append_beside_fails() {
     assert!(transcript.append_existing(&user("beside")).is_err());
     assert_eq!(
         transcript.append(&user("second")).unwrap(),
-        LogState::Created
+        AppendResult::Created
     );
 }
 

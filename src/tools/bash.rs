@@ -9,7 +9,7 @@ use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, parse, policy, reach, schema_of, shown,
 };
 use crate::domain::chat::Outcome;
-use crate::process::{self, HeadTailBuffer, Job, JobExit};
+use crate::process::{self, CommandSpec, HeadTailBuffer, JobExit};
 use crate::store::os_errors;
 
 /// Maximum size of the output, in bytes, as in learn-claude-code. Of longer output, the model gets the beginning and
@@ -43,12 +43,12 @@ struct Input {
 /// agents without that tool.
 const BACKGROUND: &str = " For longer commands and servers, use background_run.";
 /// The time limit as the description file writes it. [`text`] replaces it with the configured limit.
-const NAMED: &str = "120 seconds";
+const DESCRIBED_TIMEOUT: &str = "120 seconds";
 
 /// Returns the tool description for an agent whose commands may run for `timeout`.
 pub fn text(timeout: Duration, has_background: bool) -> String {
     let text = TOOL.text.trim();
-    let text = text.replace(NAMED, &format!("{} seconds", timeout.as_secs()));
+    let text = text.replace(DESCRIBED_TIMEOUT, &format!("{} seconds", timeout.as_secs()));
     if has_background {
         text
     } else {
@@ -65,7 +65,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         .timeout_s
         .map_or(context.timeout, |s| Duration::from_secs(s.max(1)));
     let only_cd = policy::only_changes_directory(&input.command);
-    let job = Job {
+    let job = CommandSpec {
         reach: reach::of(
             context.guard.as_deref(),
             &context.agent,

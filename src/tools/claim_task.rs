@@ -41,7 +41,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     };
     match context.host.enter_worktree(&context.agent, &task).await {
         Ok(place) => {
-            let mark = mark(task.id, &context.agent);
+            let mark = result_line(task.id, &context.agent);
             let (subject, description) = (&task.subject, &task.description);
             ToolOutput::ok(format!("{mark}\n{subject}\n{description}{place}"))
         }
@@ -57,10 +57,10 @@ fn claim(context: &ToolContext, input: Value) -> Result<Option<Task>, ToolOutput
         None => None,
     };
     let claimed = board.claim(id, &task_ref::claimer(context), (context.clock)());
-    claimed.map_err(|e| task_ref::refused(&e))
+    claimed.map_err(|e| task_ref::store_error(&e))
 }
 
 /// Returns the first line of the tool result of a successful claim. A restart searches the conversation for it.
-pub fn mark(id: TaskId, claimer: &Name) -> String {
+pub fn result_line(id: TaskId, claimer: &Name) -> String {
     format!("Claimed task #{} for {claimer}", id.0)
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::replace::{self, Edit, Places, Refusal};
+use super::replace::{self, Edit, Occurrences, Refusal};
 use super::workspace::Workspace;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, lenient, parse,
@@ -102,13 +102,13 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let mut ignored: Vec<&str> = Vec::new();
     for (nth, one) in edits.iter().enumerate() {
         let places = match one.replace_all {
-            Some(true) => Places::All,
-            Some(false) | None => Places::One,
+            Some(true) => Occurrences::All,
+            Some(false) | None => Occurrences::One,
         };
         let edit = Edit {
             old: &one.old_text,
             new: &one.new_text,
-            places,
+            occurrences: places,
         };
         let done = replace::replace(&after, &edit).map_err(|why| {
             let hint = redaction_guard::hint(&context.redactor, &before, &one.old_text);

@@ -25,7 +25,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let pending = Mailbox::open(&context.root).peek(&context.agent);
     let waiting = pending
         .map_err(|e| ToolOutput::error(format!("Error: {e}")))?
-        .letters
+        .messages
         .len();
     // The driver delivers messages and acknowledges them once the conversation is on disk: taking them here would
     // lose them in a crash.

@@ -54,6 +54,6 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     };
     let task = board
         .create(new, (context.clock)())
-        .map_err(|e| task_ref::refused(&e))?;
-    task_ref::whole(&task)
+        .map_err(|e| task_ref::store_error(&e))?;
+    task_ref::to_output(&task)
 }

@@ -43,6 +43,9 @@ pub fn show_id(input: &Value) -> String {
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
     let id = task_ref::resolve(&context.board, &input.task_id)?;
-    let task = context.board.get(id).map_err(|e| task_ref::refused(&e))?;
-    task_ref::whole(&task)
+    let task = context
+        .board
+        .get(id)
+        .map_err(|e| task_ref::store_error(&e))?;
+    task_ref::to_output(&task)
 }

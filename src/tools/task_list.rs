@@ -55,7 +55,10 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let after = after
         .map(|reference| task_ref::resolve(&context.board, reference))
         .transpose()?;
-    let reading = context.board.read().map_err(|e| task_ref::refused(&e))?;
+    let reading = context
+        .board
+        .read()
+        .map_err(|e| task_ref::store_error(&e))?;
     Ok(ToolOutput::ok(render(&reading.graph, input.show, after)))
 }
 

@@ -10,7 +10,7 @@ use crate::store::{Board, Roster, StoreError};
 /// Returns the id of the referenced task. If the model wrote a subject instead of a number, the error names the
 /// number.
 pub fn resolve(board: &Board, reference: &LenientRef) -> Result<TaskId, ToolOutput> {
-    board.resolve(&reference.0).map_err(|e| refused(&e))
+    board.resolve(&reference.0).map_err(|e| store_error(&e))
 }
 
 pub fn resolve_all(board: &Board, references: &[LenientRef]) -> Result<Vec<TaskId>, ToolOutput> {
@@ -18,12 +18,12 @@ pub fn resolve_all(board: &Board, references: &[LenientRef]) -> Result<Vec<TaskI
 }
 
 /// Converts a store error into a tool result.
-pub fn refused(error: &StoreError) -> ToolOutput {
+pub fn store_error(error: &StoreError) -> ToolOutput {
     ToolOutput::error(format!("Error: {error}"))
 }
 
 /// Returns a tool result with the task as JSON, as in its file.
-pub fn whole(task: &Task) -> Result<ToolOutput, ToolOutput> {
+pub fn to_output(task: &Task) -> Result<ToolOutput, ToolOutput> {
     let text = serde_json::to_string_pretty(task);
     text.map(ToolOutput::ok)
         .map_err(|e| ToolOutput::error(format!("Error: {e}")))

@@ -132,15 +132,15 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     if edit != TaskEdit::default() {
         let edited = board
             .edit(id, &edit, (context.clock)())
-            .map_err(|e| task_ref::refused(&e))?;
+            .map_err(|e| task_ref::store_error(&e))?;
         task = Some(edited);
     }
     if let Some(status) = input.status {
-        let moved = set_status(context, id, status).map_err(|e| task_ref::refused(&e))?;
+        let moved = set_status(context, id, status).map_err(|e| task_ref::store_error(&e))?;
         task = Some(moved);
     }
     match task {
-        Some(task) => task_ref::whole(&task),
+        Some(task) => task_ref::to_output(&task),
         None => Err(ToolOutput::error(
             "Error: nothing to change: pass status, subject, description, addBlockedBy or removeBlockedBy",
         )),

@@ -132,7 +132,7 @@ impl Workspace {
     /// # Errors
     /// Returns text for the model. The old file is then unchanged.
     pub fn write(&self, path: &str, content: &str) -> Result<(), String> {
-        let (folder, name) = self.place(path)?;
+        let (folder, name) = self.open_parent(path)?;
         let old = folder.symlink_metadata(&name).ok();
         if old.as_ref().is_some_and(cap_std::fs::Metadata::is_dir) {
             return Err(format!("Error: {path} is a directory"));
@@ -162,7 +162,7 @@ impl Workspace {
 
     /// Opens the directory that contains the file `path`, and returns it with the file name. Follows symbolic links,
     /// which must stay inside the work directory.
-    fn place(&self, path: &str) -> Result<(Dir, OsString), String> {
+    fn open_parent(&self, path: &str) -> Result<(Dir, OsString), String> {
         let mut inside = self.inside(path)?;
         for _ in 0..LINKS_MAX {
             let mut parts = inside.components().map(Component::as_os_str);

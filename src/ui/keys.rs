@@ -114,7 +114,7 @@ pub fn parse_all(text: &str) -> Result<Vec<KeyEvent>, KeyError> {
 }
 
 /// Formats a key name, or two separated by a space, for display: `Ctrl+x`, `Enter`, `G`, `PgUp`, `↑`.
-pub fn shown(name: &str) -> String {
+pub fn format_key(name: &str) -> String {
     let words: Vec<String> = name.split(' ').map(shown_one).collect();
     words.join(" ")
 }
@@ -211,7 +211,7 @@ mod tests {
             ("G", "G"),
         ];
         for (name, expected) in cases {
-            assert_eq!(shown(name), expected);
+            assert_eq!(format_key(name), expected);
         }
     }
 }

@@ -34,7 +34,7 @@ mod widgets;
 
 pub use app::effect::Effect;
 pub use app::key_guard::SETTLE;
-pub use app::onboarding::{FirstPage, Offer, Weight};
+pub use app::onboarding::{OfferedAction, OnboardingPage, PageSeverity};
 pub use app::role::SessionRole;
 pub use frame::view_cache::ViewCache;
 pub use keymap::pane::{Focus, Pane};

@@ -15,19 +15,19 @@ const WAITING_MAX: usize = 64;
 
 /// Whether the terminal window has the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Window {
+pub enum WindowFocus {
     /// The terminal has not reported whether it has the focus.
     #[default]
     Unknown,
     Focused,
     /// Another window has the focus.
-    Elsewhere,
+    Unfocused,
 }
 
 /// The pending notifications, and what is needed to decide when to show them.
 #[derive(Debug, Default)]
 pub struct Notifier {
-    window: Window,
+    window: WindowFocus,
     pressed: Option<Timestamp>,
     called: Option<Timestamp>,
     waiting: Vec<(NotifyKind, String)>,
@@ -54,15 +54,15 @@ impl Notifier {
     }
 
     /// Records that the window got or lost the focus. Focus drops all pending notifications.
-    pub fn window(&mut self, window: Window) {
+    pub fn set_focus(&mut self, window: WindowFocus) {
         self.window = window;
-        if window == Window::Focused {
+        if window == WindowFocus::Focused {
             self.waiting.clear();
         }
     }
 
     /// Records a key press, which drops all pending notifications.
-    pub fn pressed(&mut self, now: Timestamp) {
+    pub fn record_key(&mut self, now: Timestamp) {
         self.pressed = Some(now);
         self.waiting.clear();
     }
@@ -77,7 +77,7 @@ impl Notifier {
     }
 
     /// Takes all pending notifications and returns their combined text, if a notification is due now.
-    pub fn due(&mut self, now: Timestamp) -> Option<String> {
+    pub fn take_due(&mut self, now: Timestamp) -> Option<String> {
         if self.next_in(now)? > Duration::ZERO {
             return None;
         }
@@ -90,7 +90,7 @@ impl Notifier {
         })
     }
 
-    /// Returns the time until [`Notifier::due`] returns a text; `None` if nothing is pending.
+    /// Returns the time until [`Notifier::take_due`] returns a text; `None` if nothing is pending.
     pub fn next_in(&self, now: Timestamp) -> Option<Duration> {
         if self.waiting.is_empty() {
             return None;
@@ -103,9 +103,9 @@ impl Notifier {
 
     fn is_present(&self, now: Timestamp) -> bool {
         match self.window {
-            Window::Focused => true,
-            Window::Elsewhere => false,
-            Window::Unknown => self
+            WindowFocus::Focused => true,
+            WindowFocus::Unfocused => false,
+            WindowFocus::Unknown => self
                 .pressed
                 .is_some_and(|at| now.since(at) < PRESENCE_TIMEOUT),
         }
@@ -128,39 +128,42 @@ mod tests {
     #[test]
     fn focused_window_is_not_notified() {
         let mut attention = watching();
-        attention.window(Window::Focused);
+        attention.set_focus(WindowFocus::Focused);
         tell(&mut attention, "bob asks", 1.0);
-        assert_eq!(attention.due(Timestamp(1.0)), None);
-        attention.window(Window::Elsewhere);
+        assert_eq!(attention.take_due(Timestamp(1.0)), None);
+        attention.set_focus(WindowFocus::Unfocused);
         tell(&mut attention, "bob asks", 2.0);
-        assert_eq!(attention.due(Timestamp(2.0)), Some("bob asks".into()));
+        assert_eq!(attention.take_due(Timestamp(2.0)), Some("bob asks".into()));
     }
 
     #[test]
     fn recent_key_counts_as_presence_without_focus_reports() {
         let mut attention = watching();
-        attention.pressed(Timestamp(100.0));
+        attention.record_key(Timestamp(100.0));
         tell(&mut attention, "bob asks", 114.0);
-        assert_eq!(attention.due(Timestamp(114.0)), None);
+        assert_eq!(attention.take_due(Timestamp(114.0)), None);
         tell(&mut attention, "carol asks", 116.0);
-        assert_eq!(attention.due(Timestamp(116.0)), Some("carol asks".into()));
+        assert_eq!(
+            attention.take_due(Timestamp(116.0)),
+            Some("carol asks".into())
+        );
     }
 
     #[test]
     fn notifications_are_ten_seconds_apart_and_combined() {
         let mut attention = watching();
         tell(&mut attention, "first", 0.0);
-        assert_eq!(attention.due(Timestamp(0.0)), Some("first".into()));
+        assert_eq!(attention.take_due(Timestamp(0.0)), Some("first".into()));
         for at in 1..=3 {
             tell(&mut attention, &format!("number {at}"), f64::from(at));
-            assert_eq!(attention.due(Timestamp(f64::from(at))), None);
+            assert_eq!(attention.take_due(Timestamp(f64::from(at))), None);
         }
         assert_eq!(
             attention.next_in(Timestamp(4.0)),
             Some(Duration::from_secs(6))
         );
         let words = "number 1 (and 2 more)";
-        assert_eq!(attention.due(Timestamp(10.0)), Some(words.into()));
+        assert_eq!(attention.take_due(Timestamp(10.0)), Some(words.into()));
         assert_eq!(attention.next_in(Timestamp(11.0)), None);
     }
 
@@ -168,10 +171,10 @@ mod tests {
     fn key_press_drops_pending_notifications() {
         let mut attention = watching();
         tell(&mut attention, "first", 0.0);
-        attention.due(Timestamp(0.0));
+        attention.take_due(Timestamp(0.0));
         tell(&mut attention, "second", 1.0);
-        attention.pressed(Timestamp(2.0));
-        assert_eq!(attention.due(Timestamp(60.0)), None);
+        attention.record_key(Timestamp(2.0));
+        assert_eq!(attention.take_due(Timestamp(60.0)), None);
     }
 
     #[test]
@@ -179,8 +182,8 @@ mod tests {
         let mut attention = watching();
         attention.set_kinds(&[NotifyKind::Needs]);
         attention.push(NotifyKind::Done, "all done".into(), Timestamp(0.0));
-        assert_eq!(attention.due(Timestamp(0.0)), None);
+        assert_eq!(attention.take_due(Timestamp(0.0)), None);
         tell(&mut attention, "bob asks", 0.0);
-        assert_eq!(attention.due(Timestamp(0.0)), Some("bob asks".into()));
+        assert_eq!(attention.take_due(Timestamp(0.0)), Some("bob asks".into()));
     }
 }

@@ -104,7 +104,7 @@ fn send_message_ignores_forged_sender_and_type() {
     let inbox = Mailbox::open(&fixture.root())
         .peek(&Name::party("bob").unwrap())
         .unwrap();
-    let message = serde_json::to_value(&inbox.letters[0]).unwrap();
+    let message = serde_json::to_value(&inbox.messages[0]).unwrap();
     assert_eq!(
         (&message["from"], &message["type"], &message["content"]),
         (&json!("alice"), &json!("message"), &json!("hello"))

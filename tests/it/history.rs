@@ -81,7 +81,7 @@ fn expect_success(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> Jo
 /// Runs git commands as approved by the user.
 fn run_approved(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> JobReport {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let job = process::Job {
+    let job = process::CommandSpec {
         reach: process::Reach {
             history: HistoryReach::Repository,
             ..process::Reach::default()

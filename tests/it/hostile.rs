@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crewdeck::fuzzing::{CheckResult, TARGETS, Target};
+use crewdeck::fuzzing::{CheckResult, FuzzTarget, TARGETS};
 use proptest::prelude::*;
 
 /// Payloads: terminal control sequences, invisible characters, bidirectional overrides, stacked combining characters, entities.
@@ -39,7 +39,7 @@ fn corpus(target: &str) -> Vec<PathBuf> {
     files
 }
 
-fn target(name: &str) -> Target {
+fn target(name: &str) -> FuzzTarget {
     let found = TARGETS.iter().find(|(known, _)| *known == name);
     found.unwrap_or_else(|| panic!("no target {name}")).1
 }

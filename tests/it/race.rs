@@ -275,14 +275,14 @@ fn inbox_writers_without_a_lock_lose_no_message() {
         let reader = post.reader(&bob, Duration::ZERO).unwrap();
         let pending = reader.pending().unwrap();
         assert_eq!(pending.bad, 0);
-        for message in &pending.letters {
+        for message in &pending.messages {
             received
                 .entry(message.from.clone())
                 .or_default()
                 .push(message.content.parse().unwrap());
         }
         reader.acknowledge(&pending.upto).unwrap();
-        if all_exited && pending.letters.is_empty() {
+        if all_exited && pending.messages.is_empty() {
             break;
         }
     }

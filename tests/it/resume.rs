@@ -16,7 +16,7 @@ use crewdeck::domain::request::{Approver, Decision, Request, RequestKind, Reques
 use crewdeck::domain::task::{Task, TaskStatus};
 use crewdeck::domain::team::Member;
 use crewdeck::domain::timestamp::Timestamp;
-use crewdeck::store::{Board, Mailbox, Requests, Roster, Transcript, prepare};
+use crewdeck::store::{Board, Mailbox, Requests, Roster, TranscriptFile, prepare};
 use pretty_assertions::assert_eq;
 
 const SESSION: &str = "0190aaaabbbbcccc";
@@ -57,9 +57,9 @@ impl KilledCrew {
         git(self.project.path(), args)
     }
 
-    fn transcript(&self, agent: &str) -> Transcript {
+    fn transcript(&self, agent: &str) -> TranscriptFile {
         let name = Name::party(agent).unwrap();
-        Transcript::open(self.project.path(), SESSION, &name)
+        TranscriptFile::open(self.project.path(), SESSION, &name)
     }
 
     fn append_log(&self, agent: &str, records: &[LogRecord]) {
@@ -237,7 +237,7 @@ fn message_already_in_the_conversation_is_not_redelivered() {
             "{conversation_text}"
         );
     }
-    assert_eq!(post.peek(&lead).unwrap().letters, vec![]);
+    assert_eq!(post.peek(&lead).unwrap().messages, vec![]);
 }
 
 #[test]

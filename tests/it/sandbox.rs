@@ -141,7 +141,7 @@ fn with_network(
     command: &str,
 ) -> JobReport {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let job = process::Job {
+    let job = process::CommandSpec {
         reach: Reach {
             network,
             ..Reach::default()

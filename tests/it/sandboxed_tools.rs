@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crewdeck::process::sandbox::probe;
-use crewdeck::tools::policy::{self, PlanGate, PolicyContext, Rules, Ruling};
+use crewdeck::tools::policy::{self, PermissionRules, PlanGate, PolicyContext, Ruling};
 use serde_json::json;
 
 use crate::common::project::Project;
@@ -26,7 +26,7 @@ fn sandboxed_tools() -> Option<ToolFixture> {
 }
 
 fn ruling(command: &str, workdir: &Path) -> Ruling {
-    let rules = Rules::default();
+    let rules = PermissionRules::default();
     policy::judge(
         command,
         &PolicyContext {

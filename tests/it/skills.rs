@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crewdeck::domain::skill::{DESCRIPTION_MAX, SkillSource};
 use crewdeck::store::Skills;
-use crewdeck::tools::policy::{self, PlanGate, PolicyContext, Rules, Ruling};
+use crewdeck::tools::policy::{self, PermissionRules, PlanGate, PolicyContext, Ruling};
 use crewdeck::tools::table;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -325,7 +325,7 @@ fn commands_in_built_in_skills_need_no_permission() {
     let dir = tempfile::tempdir().unwrap();
     let skills = Skills::open(dir.path(), None);
     let context = PolicyContext {
-        rules: &Rules::default(),
+        rules: &PermissionRules::default(),
         gate: PlanGate::Open,
         workdir: dir.path(),
     };

@@ -31,30 +31,30 @@ const SMALL_WORTH: u64 = 25;
 
 /// The limit on the length of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
+pub struct LengthLimit {
     /// The model's context window, in tokens.
     pub window: u64,
     /// The share of the window, in percent (1 to 95), at which the conversation is shortened.
     pub compact_at: u64,
 }
 
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget {
+impl Default for LengthLimit {
+    fn default() -> LengthLimit {
+        LengthLimit {
             window: WINDOW_ASSUMED,
             compact_at: COMPACT_AT,
         }
     }
 }
 
-impl Budget {
+impl LengthLimit {
     /// Returns the number of tokens at which the conversation is shortened.
     pub fn limit(&self) -> u64 {
         share(self.window, self.compact_at.clamp(1, 95))
     }
 
     /// Returns the number of tokens that a small compaction must free.
-    pub fn worth(&self) -> u64 {
+    pub fn prune_min(&self) -> u64 {
         share(self.window, SMALL_WORTH).max(1)
     }
 }
@@ -65,25 +65,25 @@ fn share(of: u64, percent: u64) -> u64 {
 
 /// How to shorten the conversation before the next model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plan {
+pub enum CompactionPlan {
     /// Leave the conversation as it is.
     Leave,
     /// Replace old tool results with placeholders.
     Prune(Prune),
     /// Replace the whole conversation with a summary.
-    Whole,
+    Summarise,
 }
 
 /// Returns how to shorten a conversation of `context` tokens, if necessary.
-pub fn plan(messages: &[Message], context: u64, budget: &Budget) -> Plan {
+pub fn plan(messages: &[Message], context: u64, budget: &LengthLimit) -> CompactionPlan {
     if context < budget.limit() {
-        return Plan::Leave;
+        return CompactionPlan::Leave;
     }
     let small = Prune::of(messages);
     let left = context.saturating_sub(small.frees);
-    if small.frees >= budget.worth() && left < budget.limit() {
-        Plan::Prune(small)
+    if small.frees >= budget.prune_min() && left < budget.limit() {
+        CompactionPlan::Prune(small)
     } else {
-        Plan::Whole
+        CompactionPlan::Summarise
     }
 }

@@ -81,14 +81,14 @@ fn old_results_are_pruned_except_newest_and_read_file() {
 
 #[test]
 fn plan_depends_on_length_and_prunable_results() {
-    let budget = Budget {
+    let budget = LengthLimit {
         window: 1000,
         compact_at: 80,
     };
-    assert_eq!((budget.limit(), budget.worth()), (800, 250));
+    assert_eq!((budget.limit(), budget.prune_min()), (800, 250));
     let rich = worked(&["bash"; 8], 400);
     let poor = worked(&["read_file"; 8], 400);
-    let is_small = |plan: &Plan| matches!(plan, Plan::Prune(_));
+    let is_small = |plan: &CompactionPlan| matches!(plan, CompactionPlan::Prune(_));
     for (messages, context, small, whole) in [
         (&rich, 799, false, false),
         (&rich, 800, true, false),
@@ -98,7 +98,7 @@ fn plan_depends_on_length_and_prunable_results() {
         (&poor, 800, false, true),
     ] {
         let plan = plan(messages, context, &budget);
-        let found = (is_small(&plan), plan == Plan::Whole);
+        let found = (is_small(&plan), plan == CompactionPlan::Summarise);
         assert_eq!(found, (small, whole), "{context}: {plan:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::failing::{too_long, too_small};
 use super::{Phase, Turn, TurnEffect};
-use crate::agent::compact::{self, Budget, KeptState, Plan, SummaryForm};
+use crate::agent::compact::{self, CompactionPlan, KeptState, LengthLimit, SummaryForm};
 use crate::domain::chat::{self, Block, Message, Role};
 use crate::domain::usage::Usage;
 use crate::model::retry::FailedTries;
@@ -28,13 +28,13 @@ const NO_GAIN: &str = "Not compacted: the summary would not be shorter.";
 
 /// What the turn does after a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum After {
+pub(super) enum AfterSummary {
     /// Makes the model call that was due.
     Call,
     /// Makes the model call that was due. The user requested the summary, so it does not count as a sign of a loop.
-    CallForUser,
+    CallRequestedByUser,
     /// Ends the turn: the user requested the summary between turns or during the last answer.
-    Rest,
+    EndTurn,
 }
 
 /// Who requested a summary.
@@ -49,17 +49,17 @@ pub(super) enum Requester {
 pub(super) struct Summary {
     form: SummaryForm,
     focus: String,
-    after: After,
+    after: AfterSummary,
 }
 
 /// How much of the model's window the conversation uses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Length {
-    set: Budget,
+    set: LengthLimit,
     /// The window, in tokens, learned from a request that the server refused as too long; `None` if there was none.
     learned: Option<u64>,
     /// The number of tokens in system prompt and tools, which precede every conversation.
-    front: u64,
+    prefix_tokens: u64,
     /// The number of tokens that the server counted up to and including the last answer.
     counted: Option<u64>,
     /// The estimated number of tokens after the last answer.
@@ -70,12 +70,12 @@ pub(super) struct Length {
 }
 
 impl Length {
-    fn set(&mut self, budget: Budget, front: u64) {
+    fn set(&mut self, budget: LengthLimit, front: u64) {
         if self.set != budget {
             self.learned = None;
         }
         self.set = budget;
-        self.front = front;
+        self.prefix_tokens = front;
     }
 
     /// Records that the server refused a request of `refused` tokens as too long.
@@ -83,9 +83,9 @@ impl Length {
         self.learned = Some(refused.saturating_mul(9) / 10);
     }
 
-    fn budget(&self) -> Budget {
+    fn budget(&self) -> LengthLimit {
         let window = self.learned.unwrap_or(u64::MAX).min(self.set.window).max(1);
-        Budget { window, ..self.set }
+        LengthLimit { window, ..self.set }
     }
 
     pub(super) fn counted(&mut self, usage: Usage) {
@@ -101,13 +101,15 @@ impl Length {
     fn tokens(&self, messages: &[Message]) -> u64 {
         match self.counted {
             Some(counted) => counted.saturating_add(self.since),
-            None => self.front.saturating_add(chat::estimate_tokens(messages)),
+            None => self
+                .prefix_tokens
+                .saturating_add(chat::estimate_tokens(messages)),
         }
     }
 
     /// Returns the number of tokens that the limit leaves for the conversation.
     fn left(&self) -> u64 {
-        self.budget().limit().saturating_sub(self.front)
+        self.budget().limit().saturating_sub(self.prefix_tokens)
     }
 
     /// Returns the size, in tokens, of a conversation of `before` tokens after `old` is replaced by `new`; `None` if it
@@ -118,11 +120,11 @@ impl Length {
     /// none, so the count is scaled instead.
     fn shortened(&self, before: u64, old: &[Message], new: &[Message]) -> Option<u64> {
         let [old, new] = [old, new].map(chat::estimate_tokens);
-        let old = old.max(before.saturating_sub(self.front));
+        let old = old.max(before.saturating_sub(self.prefix_tokens));
         if new >= old {
             return None;
         }
-        let whole = |tokens: u64| u128::from(self.front.saturating_add(tokens));
+        let whole = |tokens: u64| u128::from(self.prefix_tokens.saturating_add(tokens));
         let scaled = u128::from(before) * whole(new) / whole(old);
         Some(u64::try_from(scaled).unwrap_or(before))
     }
@@ -133,7 +135,7 @@ impl Length {
         if std::mem::replace(&mut self.was_warned, true) {
             return vec![];
         }
-        let (front, window) = (self.front, self.budget().window);
+        let (front, window) = (self.prefix_tokens, self.budget().window);
         let text = format!(
             "System prompt and tools take about {front} of the {window} tokens of the model's window, so the conversation cannot be shortened to fit. Use a larger window, or give agents fewer tools (--tools)."
         );
@@ -147,9 +149,9 @@ impl Length {
 }
 
 impl Turn {
-    /// Sets the token budget of the conversation. `front` is the number of tokens in system prompt and tools.
-    pub fn set_budget(&mut self, budget: Budget, front: u64) {
-        self.length.set(budget, front);
+    /// Sets the token budget of the conversation. `prefix_tokens` is the number of tokens in system prompt and tools.
+    pub fn set_budget(&mut self, budget: LengthLimit, prefix_tokens: u64) {
+        self.length.set(budget, prefix_tokens);
     }
 
     /// Returns the number of tokens in the conversation, as counted by the server or estimated.
@@ -175,13 +177,13 @@ impl Turn {
             ];
         }
         self.tries = FailedTries::default();
-        self.summarise(SummaryForm::Appended, focus, After::Rest)
+        self.summarise(SummaryForm::Appended, focus, AfterSummary::EndTurn)
     }
 
     /// Ends the turn after the last answer. If a summary was requested meanwhile, makes it first.
     pub(super) fn done(&mut self) -> Vec<TurnEffect> {
         match self.requested_compaction.take() {
-            Some((focus, _)) => self.summarise(SummaryForm::Appended, focus, After::Rest),
+            Some((focus, _)) => self.summarise(SummaryForm::Appended, focus, AfterSummary::EndTurn),
             None => self.end(TurnEnd::Done),
         }
     }
@@ -191,8 +193,8 @@ impl Turn {
     pub(super) fn shorten(&mut self) -> Option<Vec<TurnEffect>> {
         if let Some((focus, asker)) = self.requested_compaction.take() {
             let after = match asker {
-                Requester::User => After::CallForUser,
-                Requester::Agent => After::Call,
+                Requester::User => AfterSummary::CallRequestedByUser,
+                Requester::Agent => AfterSummary::Call,
             };
             return Some(self.summarise(SummaryForm::Appended, focus, after));
         }
@@ -201,14 +203,16 @@ impl Turn {
         }
         let before = self.context();
         match compact::plan(&self.messages, before, &self.length.budget()) {
-            Plan::Leave => None,
-            Plan::Whole if self.length.left() < ROOM_MIN => {
+            CompactionPlan::Leave => None,
+            CompactionPlan::Summarise if self.length.left() < ROOM_MIN => {
                 let mut effects = self.length.warn();
                 effects.extend(self.call());
                 Some(effects)
             }
-            Plan::Whole => Some(self.summarise(SummaryForm::Appended, String::new(), After::Call)),
-            Plan::Prune(small) => {
+            CompactionPlan::Summarise => {
+                Some(self.summarise(SummaryForm::Appended, String::new(), AfterSummary::Call))
+            }
+            CompactionPlan::Prune(small) => {
                 let messages: &mut Vec<Message> = Arc::make_mut(&mut self.messages);
                 small.apply(messages);
                 self.length.counted = self.length.counted.map(|c| c.saturating_sub(small.frees));
@@ -225,7 +229,12 @@ impl Turn {
         }
     }
 
-    fn summarise(&mut self, form: SummaryForm, focus: String, after: After) -> Vec<TurnEffect> {
+    fn summarise(
+        &mut self,
+        form: SummaryForm,
+        focus: String,
+        after: AfterSummary,
+    ) -> Vec<TurnEffect> {
         let question = compact::question(&self.messages, form, Some(&focus), self.length.room());
         self.phase = Phase::Summarising(Summary { form, focus, after });
         vec![TurnEffect::Summarise(question)]
@@ -273,15 +282,15 @@ impl Turn {
         let (summary, after) = (summary.clone(), *after);
         let before = self.context();
         let mut first = compact::rebuild(&self.messages, &summary, keep, self.length.room());
-        if after != After::Rest {
+        if after != AfterSummary::EndTurn {
             first.blocks.push(Block::text(RESUMED_TURN));
         }
         let messages = vec![first];
         self.length.is_fresh = true;
         let stuck = match after {
-            After::Call => self.progress.compacted(keep.work),
-            After::CallForUser => self.progress.compacted(None),
-            After::Rest => None,
+            AfterSummary::Call => self.progress.compacted(keep.work),
+            AfterSummary::CallRequestedByUser => self.progress.compacted(None),
+            AfterSummary::EndTurn => None,
         };
         let mut effects = match self.length.shortened(before, &self.messages, &messages) {
             None => vec![TurnEffect::Notice(NoticeLevel::Info, NO_GAIN.into())],
@@ -303,13 +312,13 @@ impl Turn {
             }
         };
         effects.extend(match after {
-            After::Call | After::CallForUser => match stuck {
+            AfterSummary::Call | AfterSummary::CallRequestedByUser => match stuck {
                 Some(why) => self.end_stuck(why),
                 None => self.call(),
             },
-            After::Rest if self.said.is_empty() => self.end(TurnEnd::Done),
+            AfterSummary::EndTurn if self.pending_texts.is_empty() => self.end(TurnEnd::Done),
             // Text that arrived meanwhile starts a turn, as it would have without the summary.
-            After::Rest => {
+            AfterSummary::EndTurn => {
                 self.phase = Phase::Idle;
                 self.say(Vec::new())
             }
@@ -343,10 +352,10 @@ impl Turn {
             .last()
             .is_some_and(|m| m.role == Role::Assistant)
         {
-            self.said.insert(0, Block::text(CUT_OFF));
+            self.pending_texts.insert(0, Block::text(CUT_OFF));
             effects.extend(self.flush_user());
         }
-        effects.extend(self.summarise(SummaryForm::Digest, String::new(), After::Call));
+        effects.extend(self.summarise(SummaryForm::Digest, String::new(), AfterSummary::Call));
         effects
     }
 }

@@ -15,7 +15,7 @@ impl Turn {
         self.empty_answers += 1;
         if self.empty_answers < EMPTY_MAX {
             // The same request again would often get an empty answer again.
-            self.said.insert(0, Block::text(EMPTY));
+            self.pending_texts.insert(0, Block::text(EMPTY));
             return self.gather();
         }
         self.end(TurnEnd::Failed {

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::length_tests::{keep, reply};
 use super::*;
-use crate::agent::compact::Budget;
+use crate::agent::compact::LengthLimit;
 use crate::domain::chat;
 use crate::protocol::event::NoticeLevel;
 
@@ -15,8 +15,8 @@ fn asked_to_compact(
     front: u64,
     summary: &str,
 ) -> (Turn, Vec<TurnEffect>) {
-    let mut turn = Turn::new(Limits::default());
-    turn.set_budget(Budget::default(), front);
+    let mut turn = Turn::new(TurnLimits::default());
+    turn.set_budget(LengthLimit::default(), front);
     turn.step(Input::Say(vec![Block::text("hello")]));
     turn.step(Input::Mail(vec![]));
     turn.step(reply(

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::agent::compact::{Budget, KeptState, SummaryRequest};
+use crate::agent::compact::{KeptState, LengthLimit, SummaryRequest};
 use crate::domain::chat::{self, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
@@ -48,8 +48,8 @@ pub(super) fn keep() -> Input {
 
 /// Returns a turn before its second call, after an answer of `tokens` in a window of 1000 tokens.
 fn grown(tokens: u64, output: &str) -> (Turn, Vec<TurnEffect>) {
-    let mut turn = Turn::new(Limits::default());
-    let budget = Budget {
+    let mut turn = Turn::new(TurnLimits::default());
+    let budget = LengthLimit {
         window: 1000,
         compact_at: 80,
     };
@@ -135,8 +135,8 @@ fn summary_is_not_summarised_again() {
 /// System prompt and tools fill the window, so a summary frees nothing.
 #[test]
 fn too_small_window_warns_once_and_skips_summaries() {
-    let mut turn = Turn::new(Limits::default());
-    let budget = Budget {
+    let mut turn = Turn::new(TurnLimits::default());
+    let budget = LengthLimit {
         window: 4096,
         compact_at: 80,
     };
@@ -172,7 +172,7 @@ fn too_small_window_warns_once_and_skips_summaries() {
 
 #[test]
 fn too_long_first_message_suggests_a_larger_window() {
-    let mut turn = Turn::new(Limits::default());
+    let mut turn = Turn::new(TurnLimits::default());
     turn.step(Input::Say(vec![Block::text("go")]));
     turn.step(Input::Mail(vec![]));
     let effects = turn.step(failed(ErrorKind::ContextTooLong));
@@ -299,9 +299,9 @@ fn unarchived_conversation_is_not_replaced() {
 /// Checks over 300 rounds that a server could have cached the beginning of each request.
 #[test]
 fn request_prefix_is_stable_between_compactions() {
-    let mut turn = Turn::new(Limits::default());
+    let mut turn = Turn::new(TurnLimits::default());
     let window = 20_000;
-    let budget = Budget {
+    let budget = LengthLimit {
         window,
         compact_at: 80,
     };
@@ -380,16 +380,16 @@ fn requested_compaction_works_between_and_within_turns() {
     assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Done)));
     assert!(turn.is_idle());
 
-    let mut empty = Turn::new(Limits::default());
+    let mut empty = Turn::new(TurnLimits::default());
     let effects = empty.step(Input::Compact { focus: focus() });
     assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Done)));
 }
 
 #[test]
 fn message_during_a_summary_is_answered() {
-    let limits = Limits {
+    let limits = TurnLimits {
         rounds: Some(1),
-        ..Limits::default()
+        ..TurnLimits::default()
     };
     let mut turn = Turn::new(limits);
     turn.step(Input::Say(vec![Block::text("go")]));

@@ -47,7 +47,7 @@ fn repeated_calls_end_the_turn() {
 
 #[test]
 fn turn_has_a_limit_of_rounds() {
-    let mut turn = calling(Limits {
+    let mut turn = calling(TurnLimits {
         rounds: Some(2),
         ..reads()
     });

@@ -26,9 +26,9 @@ use crate::model::retry::FailedTries;
 use crate::model::{Reply, StopReason};
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use calls::{Calls, signature};
-use compacting::{After, Length, Requester, Summary};
+use compacting::{AfterSummary, Length, Requester, Summary};
 pub use inputs::{Input, TurnEffect};
-use progress::{Progress, Round};
+use progress::{LoopDetector, Round};
 
 /// The number of rounds without a `todo` call after which an agent with open todo items is reminded.
 const REMIND_AFTER: u32 = 3;
@@ -52,13 +52,13 @@ fn repeated(times: usize) -> String {
 
 /// The limits of one turn.
 #[derive(Debug, Clone, Default)]
-pub struct Limits {
+pub struct TurnLimits {
     /// Maximum number of model calls in the turn; `None` means no limit (the lead).
     pub rounds: Option<u32>,
     /// The text for the model when one model call is left; `None` for no text.
     pub last_round: Option<&'static str>,
     /// The names of tools that only read or start subagents, so that consecutive calls may run in parallel.
-    pub side_by_side: BTreeSet<String>,
+    pub parallel_tools: BTreeSet<String>,
 }
 
 /// What is retried after a wait.
@@ -81,7 +81,10 @@ enum Phase {
     /// The model writes a summary.
     Summarising(Summary),
     /// The whole conversation is being archived before the summary replaces it.
-    Archiving { summary: String, after: After },
+    Archiving {
+        summary: String,
+        after: AfterSummary,
+    },
     /// Tool calls are running.
     Running(Calls),
 }
@@ -91,11 +94,11 @@ enum Phase {
 pub struct Turn {
     messages: Arc<Vec<Message>>,
     phase: Phase,
-    limits: Limits,
+    limits: TurnLimits,
     /// Tool results that go into the next user message.
     results: Vec<Block>,
     /// Texts that go into the next user message, after the results.
-    said: Vec<Block>,
+    pending_texts: Vec<Block>,
     rounds: u32,
     /// Failed tries of the current call.
     tries: FailedTries,
@@ -106,7 +109,7 @@ pub struct Turn {
     since_todo: u32,
     /// Whether the todo list has open items, about which the agent can be reminded.
     has_open_todos: bool,
-    progress: Progress,
+    progress: LoopDetector,
     length: Length,
     /// The focus and requester of a summary that was requested during the turn.
     requested_compaction: Option<(String, Requester)>,
@@ -114,13 +117,13 @@ pub struct Turn {
 
 impl Turn {
     /// Creates an empty conversation.
-    pub fn new(limits: Limits) -> Turn {
+    pub fn new(limits: TurnLimits) -> Turn {
         Turn {
             messages: Arc::default(),
             phase: Phase::Idle,
             limits,
             results: Vec::new(),
-            said: Vec::new(),
+            pending_texts: Vec::new(),
             rounds: 0,
             tries: FailedTries::default(),
             empty_answers: 0,
@@ -128,7 +131,7 @@ impl Turn {
             was_continued: false,
             since_todo: 0,
             has_open_todos: false,
-            progress: Progress::default(),
+            progress: LoopDetector::default(),
             length: Length::default(),
             requested_compaction: None,
         }
@@ -197,7 +200,7 @@ impl Turn {
     }
 
     fn say(&mut self, blocks: Vec<Block>) -> Vec<TurnEffect> {
-        self.said.extend(blocks);
+        self.pending_texts.extend(blocks);
         if !self.is_idle() {
             self.progress.note_message();
             return vec![];
@@ -207,7 +210,7 @@ impl Turn {
         self.empty_answers = 0;
         self.pauses = 0;
         self.was_continued = false;
-        self.progress = Progress::default();
+        self.progress = LoopDetector::default();
         self.phase = Phase::Gathering;
         vec![TurnEffect::CheckMail]
     }
@@ -216,17 +219,17 @@ impl Turn {
     fn gathered(&mut self, mail: Vec<Block>) -> Vec<TurnEffect> {
         if !matches!(self.phase, Phase::Gathering) {
             // Messages that were taken must not be lost, even if the turn was interrupted meanwhile.
-            self.said.extend(mail);
+            self.pending_texts.extend(mail);
             return vec![];
         }
         if !mail.is_empty() {
             self.progress.note_message();
         }
-        self.said.extend(mail);
+        self.pending_texts.extend(mail);
         if self.limits.rounds == Some(self.rounds + 1)
             && let Some(words) = self.limits.last_round
         {
-            self.said.push(Block::text(words));
+            self.pending_texts.push(Block::text(words));
         }
         let mut effects = self.flush_user();
         if self.messages.last().is_none_or(|m| m.role != Role::User) {
@@ -267,7 +270,7 @@ impl Turn {
             effects.push(self.push(message));
         }
         if !calls.is_empty() {
-            self.phase = Phase::Running(Calls::new(calls, &self.limits.side_by_side));
+            self.phase = Phase::Running(Calls::new(calls, &self.limits.parallel_tools));
             effects.extend(self.run_next());
             return effects;
         }
@@ -278,7 +281,7 @@ impl Turn {
             }
             StopReason::MaxTokens if !is_empty && !self.was_continued => {
                 self.was_continued = true;
-                self.said.insert(
+                self.pending_texts.insert(
                     0,
                     Block::text(
                         "<crew>Your answer reached its length limit. Continue exactly where it stopped.</crew>",
@@ -299,7 +302,7 @@ impl Turn {
             | StopReason::Other(_) => {
                 if is_empty {
                     self.empty()
-                } else if self.said.is_empty() {
+                } else if self.pending_texts.is_empty() {
                     self.done()
                 } else {
                     // Text that arrived while the model answered is the next message.
@@ -332,11 +335,11 @@ impl Turn {
         }
         self.results = results;
         if self.has_open_todos && self.since_todo >= REMIND_AFTER {
-            self.said.push(Block::text(REMINDER));
+            self.pending_texts.push(Block::text(REMINDER));
         }
         match self.progress.round(mark) {
             Round::Progress => {}
-            Round::Repeated { times } => self.said.push(Block::text(repeated(times))),
+            Round::Repeated { times } => self.pending_texts.push(Block::text(repeated(times))),
             Round::Loop => {
                 let mut effects = self.flush_user();
                 effects.extend(self.end_stuck(format!(
@@ -373,7 +376,7 @@ impl Turn {
             | Phase::Archiving { .. } => {}
             Phase::Calling => {
                 if partial.trim().is_empty() {
-                    self.said.push(Block::text(UNANSWERED));
+                    self.pending_texts.push(Block::text(UNANSWERED));
                 } else {
                     effects.push(self.push(Message::assistant(vec![Block::text(partial)])));
                 }
@@ -383,13 +386,13 @@ impl Turn {
                 self.results = calls.take_results();
             }
         }
-        let unanswered = match self.said.last() {
-            Some(Block::Text { text }) if text == UNANSWERED => self.said.pop(),
+        let unanswered = match self.pending_texts.last() {
+            Some(Block::Text { text }) if text == UNANSWERED => self.pending_texts.pop(),
             Some(_) | None => None,
         };
         effects.extend(self.flush_user());
         // Sent with the next message, because alone it needs no answer.
-        self.said.extend(unanswered);
+        self.pending_texts.extend(unanswered);
         effects.extend(self.end(TurnEnd::Interrupted));
         effects
     }
@@ -403,7 +406,7 @@ impl Turn {
     /// Adds the collected tool results and texts to the conversation as a user message.
     fn flush_user(&mut self) -> Vec<TurnEffect> {
         let mut blocks = std::mem::take(&mut self.results);
-        blocks.append(&mut self.said);
+        blocks.append(&mut self.pending_texts);
         if blocks.is_empty() {
             vec![]
         } else {

@@ -26,7 +26,7 @@ pub(super) enum Round {
 
 /// The history of one turn that is needed to detect loops.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct LoopDetector {
     /// Hashes of the last rounds after the last compaction, oldest first.
     recent: VecDeque<u64>,
     /// Hashes of the last rounds before the last compaction. The model does not remember these rounds, so it may
@@ -41,7 +41,7 @@ pub(super) struct Progress {
     reads: HashSet<u64>,
 }
 
-impl Progress {
+impl LoopDetector {
     /// Records a round of tool calls. `mark` is a hash of the calls and their results.
     pub(super) fn round(&mut self, mark: u64) -> Round {
         push(&mut self.recent, mark);

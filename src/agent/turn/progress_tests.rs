@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::agent::compact::{Budget, KeptState};
+use crate::agent::compact::{KeptState, LengthLimit};
 use crate::domain::chat::{self, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
@@ -21,8 +21,8 @@ fn reply(blocks: Vec<Block>, tokens: u64) -> Input {
 }
 
 fn turn() -> Turn {
-    let mut turn = Turn::new(Limits::default());
-    let budget = Budget {
+    let mut turn = Turn::new(TurnLimits::default());
+    let budget = LengthLimit {
         window: 1000,
         compact_at: 80,
     };

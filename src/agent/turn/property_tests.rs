@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::tests::{done, error, reads, reply, text, tool};
 use super::*;
-use crate::agent::compact::{Budget, KeptState};
+use crate::agent::compact::{KeptState, LengthLimit};
 use crate::domain::chat;
 use crate::model::ErrorKind;
 
@@ -70,7 +70,7 @@ proptest! {
     fn conversation_is_always_valid(inputs in prop::collection::vec(any_input(), 0..60)) {
         let mut turn = Turn::new(reads());
         // Small enough that some conversations are shortened.
-        let budget = Budget { window: 40, compact_at: 80 };
+        let budget = LengthLimit { window: 40, compact_at: 80 };
         turn.set_budget(budget, 0);
         for input in inputs {
             let effects = turn.step(input);

@@ -13,10 +13,10 @@ pub(super) fn text(s: &str) -> Block {
     Block::text(s)
 }
 
-pub(super) fn reads() -> Limits {
-    Limits {
-        side_by_side: ["read_file".to_string(), "grep".into()].into(),
-        ..Limits::default()
+pub(super) fn reads() -> TurnLimits {
+    TurnLimits {
+        parallel_tools: ["read_file".to_string(), "grep".into()].into(),
+        ..TurnLimits::default()
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) fn error(fault: ErrorKind) -> Input {
 }
 
 /// A turn that has just called the model.
-pub(super) fn calling(limits: Limits) -> Turn {
+pub(super) fn calling(limits: TurnLimits) -> Turn {
     let mut turn = Turn::new(limits);
     assert_eq!(
         turn.step(Input::Say(vec![text("hi")])),

@@ -116,7 +116,7 @@ impl Dashboard {
                 let probe = assembly.probe.take();
                 self.crew = CrewState::Running(assembly);
                 self.start_checks(blueprint, probe);
-                if let Some(done) = self.kept.done.take() {
+                if let Some(done) = self.kept.notice.take() {
                     self.publish(NoticeLevel::Info, done);
                 }
                 self.state.set_role(match early.from {
@@ -128,7 +128,7 @@ impl Dashboard {
                 let viewing =
                     ViewerSession::start(&blueprint.root, holder, self.publisher.clone())?;
                 self.state.forget_crew();
-                self.state.set_role(viewing.seat());
+                self.state.set_role(viewing.role());
                 self.crew = CrewState::Remote(Box::new(viewing));
             }
             Err(error) => {
@@ -147,8 +147,9 @@ impl Dashboard {
                     }
                     Some(PreviousRun { session, .. }) => {
                         let root = &blueprint.root;
-                        let viewing = ViewerSession::left(root, session, self.publisher.clone())?;
-                        self.state.set_role(viewing.seat());
+                        let viewing =
+                            ViewerSession::start_abandoned(root, session, self.publisher.clone())?;
+                        self.state.set_role(viewing.role());
                         self.crew = CrewState::Remote(Box::new(viewing));
                         let text = format!("The crew cannot be taken over: {}", missing.reason);
                         self.publish(NoticeLevel::Error, &text);
@@ -168,7 +169,7 @@ impl Dashboard {
             return Ok(None);
         };
         viewing.note(&news)?;
-        self.state.set_role(viewing.seat());
+        self.state.set_role(viewing.role());
         match news {
             ViewerUpdate::LockFree(freed) => return Ok(Some(freed)),
             ViewerUpdate::LockFailed(error) => {
@@ -187,7 +188,7 @@ impl Dashboard {
                 }
                 self.state.mark_seen(now());
                 if beginning == JournalStart::Cut {
-                    viewing.tell_of_files();
+                    viewing.publish_files();
                     self.state.begins_late();
                     self.warn("The session is long: only its newest part is shown.");
                 }

@@ -13,8 +13,8 @@ use crate::ui::{Msg, ThemeChoice, update};
 
 impl Dashboard {
     /// Notifies the user by the configured method.
-    pub(super) fn call(&mut self, words: &str) -> Result<()> {
-        match self.calling {
+    pub(super) fn notify(&mut self, words: &str) -> Result<()> {
+        match self.notify_method {
             NotifyMethod::Bell => self.screen.bell()?,
             NotifyMethod::Desktop => self.screen.notify(words)?,
             NotifyMethod::Off => {}

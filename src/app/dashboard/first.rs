@@ -21,14 +21,14 @@ use crate::app::model_setup::{self, ModelProblem, ModelUnavailable, Probe};
 use crate::app::now;
 use crate::app::signals::Signals;
 use crate::app::{git_setup, local_server, trust};
-use crate::config::{Decision, ProjectPolicy};
+use crate::config::{ProjectPolicy, SettingsDecision};
 use crate::model::is_local;
 use crate::model::providers::ProviderChoice;
 use crate::protocol::event::NoticeLevel;
 use crate::store::GitError;
 use crate::ui::Effect;
 use crate::ui::terminal::Screen;
-use crate::ui::{FirstPage, Weight};
+use crate::ui::{OnboardingPage, PageSeverity};
 
 /// The interval between checks whether the cause of a page is gone.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -48,13 +48,13 @@ pub(super) struct RestartState {
     /// The text in the composer.
     pub(super) draft: String,
     /// The status message to show if the checks lead to the same page again.
-    pub(super) said: Option<String>,
+    pub(super) status_message: Option<String>,
     /// The notice to show after the restart, such as [`DONE`].
-    pub(super) done: Option<&'static str>,
+    pub(super) notice: Option<&'static str>,
     /// Whether the user turned mouse capture on or off in this window.
     pub(super) mouse: Option<bool>,
     /// The digest of the project settings that the user chose to ignore for this session.
-    pub(super) without: Option<String>,
+    pub(super) ignored_settings: Option<String>,
     /// The signal listeners, kept so that no signal between two starts is lost.
     pub(super) signals: Option<Signals>,
 }
@@ -71,15 +71,15 @@ impl Drop for FirstCommitTask {
 /// The result of a check or of the first commit.
 pub(super) enum CheckResult {
     /// A page to show, because a check found a problem.
-    Page(FirstPage),
+    Page(OnboardingPage),
     /// The model check failed: the server rejects the key or lacks the model.
     Trouble(ModelUnavailable),
     /// The cause of a page no longer exists.
-    Gone(PageCause),
+    CauseGone(PageCause),
     /// The cause of a page still exists.
-    Still(PageCause),
+    CausePersists(PageCause),
     /// Creating the first commit has ended.
-    Made(Result<(), GitError>),
+    FirstCommit(Result<(), GitError>),
     /// A check found no problem.
     Nothing,
 }
@@ -104,16 +104,16 @@ impl StartupChecks {
     }
 
     /// Starts a check whether tasks can have worktrees in `root`.
-    fn ground(&self, root: PathBuf) {
+    fn check_git(&self, root: PathBuf) {
         self.find(async move {
-            let found = spawn_blocking(move || git_setup::look(&root)).await;
+            let found = spawn_blocking(move || git_setup::check(&root)).await;
             let page = found.ok().and_then(|status| first::git_page(&status));
             page.map_or(CheckResult::Nothing, CheckResult::Page)
         });
     }
 
     /// Starts a check whether the server accepts the key and has the model.
-    fn model(&self, probe: Probe) {
+    fn check_model(&self, probe: Probe) {
         self.find(async move {
             match probe.ask().await {
                 Ok(()) => CheckResult::Nothing,
@@ -129,9 +129,9 @@ impl StartupChecks {
             let seen = cause.clone();
             let is_gone = spawn_blocking(move || seen.is_gone()).await;
             if is_gone.unwrap_or(false) {
-                CheckResult::Gone(cause)
+                CheckResult::CauseGone(cause)
             } else {
-                CheckResult::Still(cause)
+                CheckResult::CausePersists(cause)
             }
         });
     }
@@ -153,7 +153,7 @@ impl PageCause {
         match self {
             PageCause::NoServer => local_server::find().is_some(),
             PageCause::ServerDown(address) => local_server::answers(*address),
-            PageCause::NoWorktrees(root) => git_setup::is_fine(root),
+            PageCause::NoWorktrees(root) => git_setup::is_ready(root),
         }
     }
 }
@@ -163,10 +163,10 @@ impl Dashboard {
     pub(super) fn start_checks(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
         let is_demo = blueprint.choice == Some(ProviderChoice::Demo);
         if !is_demo && blueprint.settings.worktrees != Some(false) {
-            self.checks.ground(blueprint.root.clone());
+            self.checks.check_git(blueprint.root.clone());
         }
         if let Some(probe) = probe {
-            self.checks.model(probe);
+            self.checks.check_model(probe);
         }
     }
 
@@ -178,7 +178,7 @@ impl Dashboard {
             }
             return;
         };
-        if self.kept.without.as_ref() == Some(&found.digest) {
+        if self.kept.ignored_settings.as_ref() == Some(&found.digest) {
             return;
         }
         self.crew = CrewState::Absent;
@@ -192,15 +192,15 @@ impl Dashboard {
     pub(super) fn apply_decision(&mut self, effect: &Effect) -> Option<ExitReason> {
         let asked = self.asked.clone()?;
         if *effect == Effect::StartWithoutSettings {
-            self.kept.without = Some(asked.digest);
-            return Some(self.again(None));
+            self.kept.ignored_settings = Some(asked.digest);
+            return Some(self.restart_with(None));
         }
-        match asked.decide(Some(Decision::Approved)) {
+        match asked.decide(Some(SettingsDecision::Approved)) {
             Ok(notice) => {
                 if let Some(notice) = notice {
                     self.publish(NoticeLevel::Warn, &notice);
                 }
-                Some(self.again(None))
+                Some(self.restart_with(None))
             }
             Err(why) => {
                 self.publish(
@@ -251,20 +251,20 @@ impl Dashboard {
                 None
             }
             CheckResult::Page(page) => {
-                if page.weight == Weight::Advice {
+                if page.severity == PageSeverity::Advice {
                     self.checks.watch(PageCause::NoWorktrees(self.root.clone()));
                 }
                 self.show_first(page);
                 None
             }
-            CheckResult::Made(made) => self.first_commit_done(made),
+            CheckResult::FirstCommit(made) => self.first_commit_done(made),
             // A restart must not end a conversation, a working team or a running first commit.
-            CheckResult::Gone(_)
+            CheckResult::CauseGone(_)
                 if self.first_commit.is_none() && self.state.is_at_the_beginning() =>
             {
-                Some(self.again(None))
+                Some(self.restart_with(None))
             }
-            CheckResult::Gone(cause) | CheckResult::Still(cause) => {
+            CheckResult::CauseGone(cause) | CheckResult::CausePersists(cause) => {
                 if self.state.first_page().is_some() {
                     self.checks.watch(cause);
                 }
@@ -273,13 +273,13 @@ impl Dashboard {
         }
     }
 
-    fn show_first(&mut self, page: FirstPage) {
+    fn show_first(&mut self, page: OnboardingPage) {
         self.state.show_first(page);
         self.show_pending_message();
     }
 
     fn show_pending_message(&mut self) {
-        if let Some(said) = self.kept.said.take() {
+        if let Some(said) = self.kept.status_message.take() {
             self.publish(NoticeLevel::Info, &said);
         }
     }
@@ -289,16 +289,16 @@ impl Dashboard {
         RestartState {
             draft: self.state.draft(),
             mouse: self.kept.mouse,
-            without: self.kept.without.clone(),
+            ignored_settings: self.kept.ignored_settings.clone(),
             ..RestartState::default()
         }
     }
 
-    /// Returns a restart of the dashboard, which repeats all checks. `said` is shown if they lead to the same page
+    /// Returns a restart of the dashboard, which repeats all checks. `status_message` is shown if they lead to the same page
     /// again.
-    pub(super) fn again(&self, said: Option<&str>) -> ExitReason {
+    pub(super) fn restart_with(&self, status_message: Option<&str>) -> ExitReason {
         ExitReason::Restart(Box::new(RestartState {
-            said: said.map(String::from),
+            status_message: status_message.map(String::from),
             ..self.keep()
         }))
     }
@@ -311,7 +311,7 @@ impl Dashboard {
         let root = self.root.clone();
         self.checks.find(async move {
             let made = spawn_blocking(move || git_setup::make(&root, stop)).await;
-            made.map_or(CheckResult::Nothing, CheckResult::Made)
+            made.map_or(CheckResult::Nothing, CheckResult::FirstCommit)
         });
         self.show_first(first::making());
     }
@@ -326,12 +326,12 @@ impl Dashboard {
                 &format!("The first commit failed: {why}"),
             );
             // Show the previous page again.
-            self.checks.ground(self.root.clone());
+            self.checks.check_git(self.root.clone());
             return None;
         }
         if self.state.is_at_the_beginning() {
             return Some(ExitReason::Restart(Box::new(RestartState {
-                done: Some(DONE),
+                notice: Some(DONE),
                 ..self.keep()
             })));
         }
@@ -339,7 +339,7 @@ impl Dashboard {
             // The page is covered or in use: try again later.
             self.checks.find(async {
                 tokio::time::sleep(AGAIN_AFTER).await;
-                CheckResult::Made(Ok(()))
+                CheckResult::FirstCommit(Ok(()))
             });
         } else {
             self.first_commit = None;

@@ -28,7 +28,7 @@ use crate::domain::ids::Name;
 use crate::domain::notification::NotifyMethod;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::protocol::{Command, Event, EventReceiver, EventSender, SentCommand, bus};
-use crate::ui::notifier::Window;
+use crate::ui::notifier::WindowFocus;
 use crate::ui::terminal::Screen;
 use crate::ui::{
     ColorDepth, Effect, Msg, SessionRole, Theme, UiState, ViewCache, draw, next_tick, update,
@@ -64,7 +64,7 @@ struct Dashboard {
     kept: RestartState,
     root: PathBuf,
     title: String,
-    calling: NotifyMethod,
+    notify_method: NotifyMethod,
     /// Why the screen must be drawn again; `None` if it is up to date.
     stale: Option<FrameCause>,
     limiter: FrameLimiter,
@@ -93,7 +93,7 @@ impl Dashboard {
         let (width, height) = screen.size()?;
         let mut state = UiState::new(width, height, time_zone::local());
         if let Some(matters) = &blueprint.settings.notify_about {
-            state.call_for(matters);
+            state.set_notify_kinds(matters);
         }
         // Sets the clock first, so that the messages below do not expire at once.
         update(&mut state, Msg::Tick { now: now() });
@@ -133,7 +133,7 @@ impl Dashboard {
             kept,
             root: blueprint.root.clone(),
             title: String::new(),
-            calling: blueprint.settings.notify.unwrap_or_default(),
+            notify_method: blueprint.settings.notify.unwrap_or_default(),
             stale: Some(FrameCause::Key),
             limiter: FrameLimiter::default(),
             opened: Instant::now(),
@@ -194,13 +194,13 @@ impl Dashboard {
                 _ = self.signals.any() => return Ok(ExitReason::Quit),
                 input = keys.next() => {
                     let Some(input) = input else { return Ok(ExitReason::Quit) };
-                    let inputs = input.and_then(inputs::with);
+                    let inputs = input.and_then(inputs::read_batch);
                     cause = FrameCause::Key;
                     for input in inputs.context("the terminal cannot be read")? {
                         match self.handle_input(input)? {
-                            IdleAction::Stay => {}
-                            IdleAction::Leave(left) => return Ok(left),
-                            IdleAction::RunProgram(program) => {
+                            InputAction::Stay => {}
+                            InputAction::Leave(left) => return Ok(left),
+                            InputAction::RunProgram(program) => {
                                 // Otherwise this reader would take keys from the external program.
                                 drop(keys);
                                 if let Some(left) = self.run_program(program).await? {
@@ -302,7 +302,7 @@ impl Dashboard {
     fn apply_effect(&mut self, effect: Effect) {
         match effect {
             // A failed bell or notification must not end the program.
-            Effect::Notify(words) => drop(self.call(&words)),
+            Effect::Notify(words) => drop(self.notify(&words)),
             Effect::Command(command) => self.submit(command),
             Effect::Quit
             | Effect::Suspend
@@ -321,9 +321,9 @@ impl Dashboard {
         }
     }
 
-    fn handle_input(&mut self, input: Input) -> Result<IdleAction> {
+    fn handle_input(&mut self, input: Input) -> Result<InputAction> {
         let message = match input {
-            Input::Key(key) if key.kind == KeyEventKind::Release => return Ok(IdleAction::Stay),
+            Input::Key(key) if key.kind == KeyEventKind::Release => return Ok(InputAction::Stay),
             Input::Key(key) => Msg::Key(key, now()),
             Input::Paste(text) => Msg::Paste(text),
             Input::Mouse(mouse) => Msg::Mouse(mouse),
@@ -331,38 +331,38 @@ impl Dashboard {
                 self.screen.invalidate();
                 Msg::Resize(width, height)
             }
-            Input::FocusGained => Msg::Window(Window::Focused),
-            Input::FocusLost => Msg::Window(Window::Elsewhere),
+            Input::FocusGained => Msg::Window(WindowFocus::Focused),
+            Input::FocusLost => Msg::Window(WindowFocus::Unfocused),
         };
         for effect in update(&mut self.state, message) {
             match effect {
                 Effect::Command(command) => self.submit(command),
-                Effect::Quit => return Ok(IdleAction::Leave(ExitReason::Quit)),
+                Effect::Quit => return Ok(InputAction::Leave(ExitReason::Quit)),
                 Effect::StartDemo => {
-                    return Ok(IdleAction::Leave(ExitReason::StartDemo(Box::new(
+                    return Ok(InputAction::Leave(ExitReason::StartDemo(Box::new(
                         self.keep(),
                     ))));
                 }
                 Effect::Reload => {
-                    let left = self.again(Some("Checked again: nothing has changed."));
-                    return Ok(IdleAction::Leave(left));
+                    let left = self.restart_with(Some("Checked again: nothing has changed."));
+                    return Ok(InputAction::Leave(left));
                 }
                 Effect::MakeRepository => self.make_repository(),
                 Effect::ApproveSettings | Effect::StartWithoutSettings => {
                     if let Some(left) = self.apply_decision(&effect) {
-                        return Ok(IdleAction::Leave(left));
+                        return Ok(InputAction::Leave(left));
                     }
                 }
                 Effect::EditComposer => {
-                    return Ok(IdleAction::RunProgram(ExternalProgram::Edit(
+                    return Ok(InputAction::RunProgram(ExternalProgram::Edit(
                         self.state.composer_text(),
                     )));
                 }
                 Effect::Print(text) => {
-                    return Ok(IdleAction::RunProgram(ExternalProgram::Print(text)));
+                    return Ok(InputAction::RunProgram(ExternalProgram::Print(text)));
                 }
                 Effect::OpenInEditor(text) => {
-                    return Ok(IdleAction::RunProgram(ExternalProgram::View(text)));
+                    return Ok(InputAction::RunProgram(ExternalProgram::View(text)));
                 }
                 Effect::Suspend => {
                     self.screen.suspend()?;
@@ -373,7 +373,7 @@ impl Dashboard {
                     self.screen.set_mouse_capture(is_on)?;
                     self.kept.mouse = Some(is_on);
                 }
-                Effect::Notify(words) => self.call(&words)?,
+                Effect::Notify(words) => self.notify(&words)?,
                 Effect::SaveTheme(theme) => self.save_theme(&theme),
                 Effect::SaveScreen(choice) => {
                     if let Some(warning) = saved_layout::save(&self.root, choice) {
@@ -382,7 +382,7 @@ impl Dashboard {
                 }
             }
         }
-        Ok(IdleAction::Stay)
+        Ok(InputAction::Stay)
     }
 
     /// Redraws everything after another program used the terminal, because its size may have changed.
@@ -395,7 +395,7 @@ impl Dashboard {
 
     /// Gives a command its id and sends it.
     fn submit(&mut self, command: Command) {
-        self.state.settle();
+        self.state.dismiss_takeover();
         let sent = self.state.assign_id(command);
         self.send(sent);
     }
@@ -428,7 +428,7 @@ impl Dashboard {
 }
 
 /// What the main loop does after an input.
-enum IdleAction {
+enum InputAction {
     Stay,
     /// Hand the terminal to an external program.
     RunProgram(ExternalProgram),

@@ -38,7 +38,7 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
         match (block_on(read(options, kept.signals.as_mut()))?, restart) {
             (None, Restart::Same | Restart::Demo) => return Ok(0),
             (Some(Ok(read)), Restart::Same | Restart::Demo) => blueprint = read,
-            (Some(Err(error)), Restart::Same) => kept.said = Some(describe_error(&error)),
+            (Some(Err(error)), Restart::Same) => kept.status_message = Some(describe_error(&error)),
             (Some(Err(error)), Restart::Demo) => return Err(error),
         }
     }

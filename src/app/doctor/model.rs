@@ -9,7 +9,7 @@ use crate::app::local_server;
 use crate::app::model_setup::{self, ModelUnavailable, variable};
 use crate::cli::GlobalOptions;
 use crate::config::Settings;
-use crate::doctor::{ModelFacts, ModelListing, Offer};
+use crate::doctor::{ModelFacts, ModelListing, ModelServer};
 use crate::model::ModelError;
 use crate::model::provider::ServerConfig;
 use crate::model::providers::ProviderChoice;
@@ -80,7 +80,7 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
         },
     };
     let key = config.spec.key_var;
-    Ok(ModelFacts::Server(Offer {
+    Ok(ModelFacts::Server(ModelServer {
         provider: config.spec.name,
         why,
         url: config.base_url.clone(),

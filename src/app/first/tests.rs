@@ -34,7 +34,7 @@ fn not_listed() -> ModelUnavailable {
 }
 
 /// Returns the actions that a page offers, in order.
-fn actions(page: &FirstPage) -> Vec<Action> {
+fn actions(page: &OnboardingPage) -> Vec<Action> {
     page.offers.iter().map(|o| o.action).collect()
 }
 
@@ -66,13 +66,16 @@ fn missing_model_gives_a_page_with_its_fixes() {
     ];
     for (missing, what, offers) in cases {
         let page = with_crew(&missing);
-        assert_eq!((page.weight, page.what.as_str()), (Weight::Trouble, what));
+        assert_eq!(
+            (page.severity, page.cause.as_str()),
+            (PageSeverity::Trouble, what)
+        );
         assert_eq!(actions(&page), offers, "{what}");
         assert_eq!(page.steps, missing.steps);
-        assert!(!page.means.is_empty());
+        assert!(!page.consequence.is_empty());
         // Without a crew the server's models cannot be listed.
         let page = without_crew(&missing);
-        assert_eq!(page.weight, Weight::Missing);
+        assert_eq!(page.severity, PageSeverity::Missing);
         assert_eq!(actions(&page), usual, "{what}");
     }
 }
@@ -122,7 +125,7 @@ fn missing_git_gives_a_page_with_safe_offers_only() {
             continue;
         };
         let page = page.unwrap();
-        assert_eq!(page.weight, Weight::Advice);
+        assert_eq!(page.severity, PageSeverity::Advice);
         assert!(page.steps[0].contains(step), "{page:?}");
         match (offer, &page.offers[..]) {
             ("", []) => {}
@@ -136,7 +139,7 @@ fn missing_git_gives_a_page_with_safe_offers_only() {
 }
 
 /// Returns every page with its snapshot name.
-fn pages() -> Vec<(&'static str, FirstPage)> {
+fn pages() -> Vec<(&'static str, OnboardingPage)> {
     let ground = |facts| super::git_page(&facts).unwrap();
     vec![
         ("no_model", without_crew(&no_model())),
@@ -155,10 +158,10 @@ fn pages() -> Vec<(&'static str, FirstPage)> {
     ]
 }
 
-fn shown(page: FirstPage, width: u16, height: u16) -> UiState {
-    let mut state = match page.weight {
-        Weight::Missing => blank(width, height),
-        Weight::Trouble | Weight::Advice => started(width, height),
+fn shown(page: OnboardingPage, width: u16, height: u16) -> UiState {
+    let mut state = match page.severity {
+        PageSeverity::Missing => blank(width, height),
+        PageSeverity::Trouble | PageSeverity::Advice => started(width, height),
     };
     state.show_first(page);
     state
@@ -184,7 +187,7 @@ fn smallest_screen_keeps_the_heading_and_the_offers() {
         press(&mut state, "esc");
         let picture = picture(&state);
         let page = state.first_page().unwrap();
-        let head: String = page.what.split(' ').take(5).collect::<Vec<_>>().join(" ");
+        let head: String = page.cause.split(' ').take(5).collect::<Vec<_>>().join(" ");
         assert!(picture.contains(&head), "{name}\n{picture}");
         for offer in &page.offers {
             let words: String = offer.words.split(' ').take(4).collect::<Vec<_>>().join(" ");

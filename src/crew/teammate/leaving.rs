@@ -1,7 +1,7 @@
 //! Handles a teammate that is stuck or shuts down: releases its task, and informs the lead and the user.
 
 use super::super::registry::AgentState;
-use super::Life;
+use super::TeammateLoop;
 use crate::agent::mailbox::ShutdownAnswer;
 use crate::domain::mail::MailKind;
 use crate::domain::team::Activity;
@@ -18,7 +18,7 @@ pub enum LeaveCause {
     Forced,
 }
 
-impl Life {
+impl TeammateLoop {
     pub(super) async fn stuck(&self, why: &str) {
         self.agent
             .driver

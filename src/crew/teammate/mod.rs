@@ -24,7 +24,7 @@ use super::worktrees::TaskWorktrees;
 use crate::agent::driver::{Control, blocking};
 use crate::agent::idle::{Idle, IdleAction, LeaveReason};
 use crate::agent::prompt;
-use crate::agent::turn::{Input, Limits};
+use crate::agent::turn::{Input, TurnLimits};
 use crate::domain::chat::Block;
 use crate::domain::conversation::{PlanState, TurnState};
 use crate::domain::ids::TaskId;
@@ -80,7 +80,7 @@ impl Teammates {
         let team = added.map_err(|e| e.to_string())?;
         // Shutdown requests for an earlier member with this name do not apply.
         self.shutdowns.finish_all(&member.name).await;
-        let life = Life::new(&self, member, &team, host);
+        let life = TeammateLoop::new(&self, member, &team, host);
         self.team.read().await;
         let first = Input::Say(vec![Block::text(first)]);
         self.context.spawn(life.live(Some(first)));
@@ -94,7 +94,7 @@ impl Teammates {
         team: &Team,
         host: Arc<dyn Host>,
     ) -> Result<RestoredTeammate, StoreError> {
-        let mut life = Life::new(self, member, team, host);
+        let mut life = TeammateLoop::new(self, member, team, host);
         let transcript = life.agent.driver.transcript.clone();
         let recalled = blocking(move || transcript.load()).await?;
         for notice in recalled.notices {
@@ -141,7 +141,7 @@ impl Teammates {
 
 /// A restored member that is not running yet.
 pub struct RestoredTeammate {
-    life: Life,
+    life: TeammateLoop,
     first: Option<Input>,
     /// Whether the member has a turn, task or message to continue with.
     pub turn: TurnState,
@@ -164,7 +164,7 @@ fn is_paused_after(was_paused: bool, is_compaction: bool, end: &TurnEnd) -> bool
     }
 }
 
-struct Life {
+struct TeammateLoop {
     crew: Arc<Teammates>,
     agent: Agent,
     member: Member,
@@ -179,9 +179,14 @@ struct Life {
     stuck_with: Option<TaskId>,
 }
 
-impl Life {
+impl TeammateLoop {
     /// Builds a member and registers it with the crew.
-    fn new(crew: &Arc<Teammates>, member: Member, team: &Team, host: Arc<dyn Host>) -> Life {
+    fn new(
+        crew: &Arc<Teammates>,
+        member: Member,
+        team: &Team,
+        host: Arc<dyn Host>,
+    ) -> TeammateLoop {
         let others: Vec<String> = team
             .present()
             .filter(|m| !m.name.same(&member.name))
@@ -193,9 +198,9 @@ impl Life {
         let spec = AgentSpec {
             name: member.name.clone(),
             caller: Caller::Teammate,
-            limits: Limits {
+            limits: TurnLimits {
                 rounds: Some(ROUNDS_MAX),
-                ..Limits::default()
+                ..TurnLimits::default()
             },
             identity: prompt::identity(&member.name, &member.role, &team.team_name),
             model: member.model.clone(),
@@ -210,7 +215,7 @@ impl Life {
         crew.registry.add(member.name.clone(), agent.handle.clone());
         // Counts as working until its first check for work, so that the crew is not idle before that.
         crew.registry.set_state(&agent.handle, AgentState::Working);
-        Life {
+        TeammateLoop {
             crew: Arc::clone(crew),
             idle: Idle::new(crew.limits.idle_timeout),
             agent,
@@ -222,7 +227,7 @@ impl Life {
     }
 
     async fn live(mut self, first: Option<Input>) {
-        let force = self.agent.handle.force.clone();
+        let force = self.agent.handle.kill.clone();
         let cause = tokio::select! {
             biased;
             () = force.cancelled() => Some(LeaveCause::Forced),
@@ -280,7 +285,7 @@ impl Life {
         self.stuck_with = None;
         self.set_state(AgentState::Working);
         self.set_status(MemberStatus::Working).await;
-        self.settle().await;
+        self.enter_workspace().await;
         let is_compaction = matches!(start, Input::Compact { .. });
         let end = self.agent.run_turn(start, &self.crew.context.stop).await?;
         self.forget_first_prompt().await;

@@ -1,7 +1,7 @@
 //! The tasks of a teammate: checks whether there is work, claims tasks and sets up their worktrees.
 
 use super::super::registry::AgentState;
-use super::Life;
+use super::TeammateLoop;
 use crate::agent::driver::blocking;
 use crate::agent::idle::Situation;
 use crate::agent::prompt;
@@ -24,7 +24,7 @@ pub(super) enum Claim {
     Wait,
 }
 
-impl Life {
+impl TeammateLoop {
     pub(super) async fn check_situation(&mut self) -> Situation {
         let name = self.member.name.clone();
         let heard = self.agent.handle.mailbox.has_job_results();
@@ -54,7 +54,7 @@ impl Life {
             has_mail,
             own: own.filter(|_| !self.is_paused && !awaits),
             claimable: claimable.filter(|_| !self.is_paused),
-            awaits_user: awaits || self.crew.broker.has_pending(),
+            pauses_idle_timeout: awaits || self.crew.broker.has_pending(),
             now: self.crew.context.uptime(),
         }
     }
@@ -114,7 +114,7 @@ impl Life {
             })
         };
         let is_told = knows(&prompt::claimed_prefix(task.id.0));
-        let is_its_own = knows(&claim_task::mark(task.id, &self.member.name));
+        let is_its_own = knows(&claim_task::result_line(task.id, &self.member.name));
         if (is_its_own || is_told) && self.crew.worktrees.dir_of(&task).is_some() {
             return None;
         }
@@ -137,7 +137,7 @@ impl Life {
 
     /// Sets the agent's work directory to the worktree of its open task, or to the project directory if there is
     /// none.
-    pub(super) async fn settle(&mut self) {
+    pub(super) async fn enter_workspace(&mut self) {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own = blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
         let dir = own

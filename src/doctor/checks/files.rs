@@ -1,7 +1,7 @@
 //! Finds damaged files that were renamed to `NAME.damaged-N`, and temporary files of killed processes.
 
 use crate::doctor::units::{count, size};
-use crate::doctor::{Crew, DoctorContext, Finding, Fix};
+use crate::doctor::{CrewPresence, DoctorContext, Finding, Fix};
 use crate::store::{self, Leftovers};
 
 const CHECK: &str = "files";
@@ -14,7 +14,7 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(&store::leftovers(&context.root), &context.crew)
 }
 
-fn evaluate(left: &Leftovers, crew: &Crew) -> Vec<Finding> {
+fn evaluate(left: &Leftovers, crew: &CrewPresence) -> Vec<Finding> {
     let mut found: Vec<Finding> = left
         .damaged
         .iter()
@@ -35,8 +35,8 @@ fn evaluate(left: &Leftovers, crew: &Crew) -> Vec<Finding> {
         let finding = Finding::warn(CHECK, text, "delete them: crewdeck doctor --mend");
         let files = left.temporary.clone();
         found.push(match crew {
-            Crew::None => finding.with_fix(Fix::Sweep { files }),
-            Crew::Runs(_) => finding,
+            CrewPresence::None => finding.with_fix(Fix::Sweep { files }),
+            CrewPresence::Runs(_) => finding,
         });
     }
     if found.is_empty() {
@@ -61,7 +61,7 @@ mod tests {
             }],
             temporary: vec!["/r/.tasks/.tmp-a".into()],
         };
-        let found = evaluate(&left, &Crew::None);
+        let found = evaluate(&left, &CrewPresence::None);
         assert_eq!(
             found[0].text,
             ".tasks/task_1.json.damaged-1 (2 KiB) is a damaged copy of .tasks/task_1.json"
@@ -73,7 +73,10 @@ mod tests {
                 files: left.temporary.clone()
             })
         );
-        assert_eq!(evaluate(&left, &Crew::Runs(None))[1].mend, None);
-        assert_eq!(evaluate(&Leftovers::default(), &Crew::None).len(), 1);
+        assert_eq!(evaluate(&left, &CrewPresence::Runs(None))[1].mend, None);
+        assert_eq!(
+            evaluate(&Leftovers::default(), &CrewPresence::None).len(),
+            1
+        );
     }
 }

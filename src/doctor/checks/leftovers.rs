@@ -1,6 +1,6 @@
 //! Finds what killed git processes left in the repository: lock files, incomplete worktrees, interrupted merges.
 
-use crate::doctor::{Crew, DoctorContext, Finding, Fix};
+use crate::doctor::{CrewPresence, DoctorContext, Finding, Fix};
 use crate::store::{self, Debris, StoreError, Worktrees};
 
 const CHECK: &str = "leftovers";
@@ -9,7 +9,7 @@ const NAMED_MAX: usize = 50;
 
 /// Checks for leftovers, unless a crew is running: it repairs them when it starts and before it merges.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
-    if !store::has_state(&context.root) || matches!(context.crew, Crew::Runs(_)) {
+    if !store::has_state(&context.root) || matches!(context.crew, CrewPresence::Runs(_)) {
         return Vec::new();
     }
     evaluate(Worktrees::open(&context.root).debris())

@@ -1,7 +1,7 @@
 //! Finds unread messages. They have no fix, since removing an unread message would lose it.
 
 use crate::doctor::units::{ago, count};
-use crate::doctor::{Crew, DoctorContext, Finding};
+use crate::doctor::{CrewPresence, DoctorContext, Finding};
 use crate::domain::team::{MemberStatus, Team};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{self, Mailbox, Roster, UnreadCount};
@@ -21,23 +21,28 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
     }
 }
 
-fn evaluate(waiting: &[UnreadCount], team: &Team, crew: &Crew, now: Timestamp) -> Vec<Finding> {
+fn evaluate(
+    waiting: &[UnreadCount],
+    team: &Team,
+    crew: &CrewPresence,
+    now: Timestamp,
+) -> Vec<Finding> {
     let found: Vec<Finding> = waiting
         .iter()
         .map(|inbox| {
             let name = &inbox.name;
-            let oldest = match (inbox.letters, ago(now, inbox.oldest)) {
+            let oldest = match (inbox.count, ago(now, inbox.oldest)) {
                 (_, None) => String::new(),
                 (1, Some(ago)) => format!(", sent {ago}"),
                 (_, Some(ago)) => format!(", the oldest sent {ago}"),
             };
-            let what = format!("{} for {name}{oldest}", count(inbox.letters, "message"));
+            let what = format!("{} for {name}{oldest}", count(inbox.count, "message"));
             let member = team.find(name);
             let is_here = name.is_lead() || member.is_some_and(|m| m.status != MemberStatus::Shutdown);
             if name.is_user() {
                 return Finding::warn(CHECK, what, "read them: crewdeck mail read user");
             }
-            if is_here && *crew != Crew::None {
+            if is_here && *crew != CrewPresence::None {
                 return Finding::ok(CHECK, format!("{what}: delivered by the running crew"));
             }
             if !name.is_lead() && member.is_none() {
@@ -73,7 +78,7 @@ mod tests {
         let party = |name: &str| Name::party(name).unwrap();
         let waiting = |name: &str, letters| UnreadCount {
             name: party(name),
-            letters,
+            count: letters,
             oldest: Timestamp(40.0),
         };
         let team = Team {
@@ -86,14 +91,14 @@ mod tests {
             waiting("lead", 1),
             waiting("user", 3),
         ];
-        let texts = |crew: &Crew| -> Vec<(Level, String)> {
+        let texts = |crew: &CrewPresence| -> Vec<(Level, String)> {
             let found = evaluate(&all, &team, crew, Timestamp(100.0));
             found.into_iter().map(|f| (f.level, f.text)).collect()
         };
         let warn = |text: &str| (Level::Warn, text.to_string());
         let ok = |text: &str| (Level::Ok, text.to_string());
         assert_eq!(
-            texts(&Crew::None),
+            texts(&CrewPresence::None),
             [
                 warn("2 messages for bob, the oldest sent 60 s ago, who is not running"),
                 warn("1 message for ghost, sent 60 s ago, who was never on the team"),
@@ -102,13 +107,16 @@ mod tests {
             ]
         );
         assert_eq!(
-            texts(&Crew::Runs(None))[..3],
+            texts(&CrewPresence::Runs(None))[..3],
             [
                 ok("2 messages for bob, the oldest sent 60 s ago: delivered by the running crew"),
                 warn("1 message for ghost, sent 60 s ago, who was never on the team"),
                 ok("1 message for lead, sent 60 s ago: delivered by the running crew"),
             ]
         );
-        assert_eq!(evaluate(&[], &team, &Crew::None, Timestamp(1.0)).len(), 1);
+        assert_eq!(
+            evaluate(&[], &team, &CrewPresence::None, Timestamp(1.0)).len(),
+            1
+        );
     }
 }

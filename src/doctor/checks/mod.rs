@@ -18,7 +18,7 @@ pub mod terminal;
 pub mod watches;
 pub mod worktrees;
 
-use super::{Crew, DoctorContext, Finding};
+use super::{CrewPresence, DoctorContext, Finding};
 use crate::store;
 
 /// All checks in the order of the report. `files` comes after the checks that rename damaged files.
@@ -49,8 +49,8 @@ fn skip_check(check: &'static str, context: &DoctorContext) -> Option<Vec<Findin
         return Some(Vec::new());
     }
     match context.crew {
-        Crew::Runs(_) => Some(vec![Finding::ok(check, "checked by the running crew")]),
-        Crew::None => None,
+        CrewPresence::Runs(_) => Some(vec![Finding::ok(check, "checked by the running crew")]),
+        CrewPresence::None => None,
     }
 }
 

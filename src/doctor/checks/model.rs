@@ -20,12 +20,12 @@ pub enum ModelFacts {
         /// A description of the script.
         what: String,
     },
-    Server(Offer),
+    Server(ModelServer),
 }
 
 /// The model server that a crew would use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct ModelServer {
     /// The name of the provider.
     pub provider: &'static str,
     /// Why this provider was chosen, such as `ANTHROPIC_API_KEY is set`.
@@ -71,8 +71,8 @@ fn evaluate(facts: &ModelFacts) -> Vec<Finding> {
     }
 }
 
-fn server(offer: &Offer) -> Finding {
-    let Offer {
+fn server(offer: &ModelServer) -> Finding {
+    let ModelServer {
         provider, why, url, ..
     } = offer;
     let server = format!("{provider} at {url} ({why})");
@@ -116,7 +116,7 @@ fn server(offer: &Offer) -> Finding {
     }
 }
 
-fn key(offer: &Offer) -> Finding {
+fn key(offer: &ModelServer) -> Finding {
     match offer.key {
         (name, true) => Finding::ok(KEY, format!("{name} is set")),
         (name, false) => Finding::ok(
@@ -176,7 +176,7 @@ mod tests {
             (ModelListing::NoList, None, Level::Fail, "has no model list"),
             (failed, None, Level::Fail, "http://h (why): nothing answers"),
         ] {
-            let facts = ModelFacts::Server(Offer {
+            let facts = ModelFacts::Server(ModelServer {
                 provider: "openai",
                 why: "why".into(),
                 url: "http://h".into(),

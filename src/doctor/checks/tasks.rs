@@ -1,7 +1,7 @@
 //! Finds tasks whose owner is gone, and task files that cannot be read.
 
 use crate::doctor::units::{ago, count};
-use crate::doctor::{Crew, DoctorContext, Finding, Fix};
+use crate::doctor::{CrewPresence, DoctorContext, Finding, Fix};
 use crate::domain::crash_recovery::{self, OwnedTask, OwnerState};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
@@ -25,8 +25,8 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
         Err(error) => return vec![super::unreadable(CHECK, &error)],
     };
     let claims = match context.crew {
-        Crew::Runs(_) => Vec::new(),
-        Crew::None => crash_recovery::orphaned_claims(&board.graph, &team),
+        CrewPresence::Runs(_) => Vec::new(),
+        CrewPresence::None => crash_recovery::orphaned_claims(&board.graph, &team),
     };
     evaluate(&board.graph, &claims, &board.notices, context.now)
 }
@@ -67,19 +67,19 @@ fn orphaned_task(graph: &TaskGraph, claim: &OwnedTask, now: Timestamp) -> Findin
         });
     let owner_name = Name::party(owner);
     let release = format!("crewdeck task release {} --as {owner}", id.0);
-    match (claim.holder, owner_name) {
+    match (claim.owner_state, owner_name) {
         (OwnerState::Gone, Ok(owner)) => Finding::warn(
             CHECK,
             format!("task {id} ({subject}) is owned by {owner}, who is no longer running{since}"),
             "continue it: crewdeck --resume; or release it: crewdeck doctor --mend",
         )
         .with_fix(Fix::Release { task: *id, owner }),
-        (OwnerState::Stranger, Ok(_)) => Finding::warn(
+        (OwnerState::External, Ok(_)) => Finding::warn(
             CHECK,
             format!("task {id} ({subject}) is owned by {owner}, who is not on the team{since}"),
             format!("if {owner} does not work on it, release it: {release}"),
         ),
-        (OwnerState::Gone | OwnerState::Stranger, Err(_)) => Finding::warn(
+        (OwnerState::Gone | OwnerState::External, Err(_)) => Finding::warn(
             CHECK,
             format!(
                 "task {id} ({subject}) is owned by {owner:?}, which is not a valid agent name{since}"
@@ -111,7 +111,7 @@ mod tests {
             task: TaskId(1),
             subject: "Write it".into(),
             owner: owner.into(),
-            holder,
+            owner_state: holder,
         };
         let now = Timestamp(100.0);
         let found = evaluate(&graph, &[claim("bob", OwnerState::Gone)], &[], now);
@@ -130,8 +130,8 @@ mod tests {
         let found = evaluate(
             &graph,
             &[
-                claim("eve", OwnerState::Stranger),
-                claim("a b", OwnerState::Stranger),
+                claim("eve", OwnerState::External),
+                claim("a b", OwnerState::External),
             ],
             &[],
             now,

@@ -1,6 +1,6 @@
 //! Finds worktrees that no open task needs, and orphaned folders and entries in `.worktrees`.
 
-use crate::doctor::{Crew, DoctorContext, Finding, Fix};
+use crate::doctor::{CrewPresence, DoctorContext, Finding, Fix};
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::TaskStatus;
 use crate::domain::worktree::{
@@ -99,7 +99,7 @@ fn need(tree: &Worktree, board: &TaskGraph) -> TaskNeed {
 }
 
 /// Returns a finding if the worktree needs attention.
-fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &Crew) -> Option<Finding> {
+fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &CrewPresence) -> Option<Finding> {
     let InspectedTree {
         worktree, state, ..
     } = tree;
@@ -130,8 +130,8 @@ fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &Crew) -> Option<Finding
                 format!("remove it: crewdeck doctor --mend, or crewdeck worktree remove {name}"),
             );
             match crew {
-                Crew::None => finding.with_fix(Fix::RemoveWorktree { name: name.clone() }),
-                Crew::Runs(_) => finding,
+                CrewPresence::None => finding.with_fix(Fix::RemoveWorktree { name: name.clone() }),
+                CrewPresence::Runs(_) => finding,
             }
         }
         Some(WorktreeError::Unsafe { losses, .. }) => Finding::warn(
@@ -149,11 +149,11 @@ fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &Crew) -> Option<Finding
     })
 }
 
-fn stray(stray: &OrphanWorktree, crew: &Crew) -> Finding {
+fn stray(stray: &OrphanWorktree, crew: &CrewPresence) -> Finding {
     let name = &stray.name;
     let with_fix = |finding: Finding| match (crew, WorktreeName::new(name)) {
-        (Crew::None, Ok(name)) => finding.with_fix(Fix::ClearStray { name }),
-        (Crew::None | Crew::Runs(_), _) => finding,
+        (CrewPresence::None, Ok(name)) => finding.with_fix(Fix::ClearStray { name }),
+        (CrewPresence::None | CrewPresence::Runs(_), _) => finding,
     };
     match stray.kind {
         OrphanKind::Empty => with_fix(Finding::warn(
@@ -251,7 +251,7 @@ mod tests {
             ),
         ] {
             let tree = tree(dirty, content, on_disk);
-            let found = evaluate(&tree, need, &Crew::None);
+            let found = evaluate(&tree, need, &CrewPresence::None);
             let has_fix = found.as_ref().is_some_and(|f| f.mend.is_some());
             assert_eq!(has_fix, words == Some(fix), "{found:?}");
             match words {
@@ -259,12 +259,12 @@ mod tests {
                 Some("fix") => {}
                 Some(words) => assert!(found.as_ref().unwrap().text.contains(words), "{found:?}"),
             }
-            let while_a_crew_runs = evaluate(&tree, need, &Crew::Runs(None));
+            let while_a_crew_runs = evaluate(&tree, need, &CrewPresence::Runs(None));
             assert!(while_a_crew_runs.is_none_or(|f| f.mend.is_none()));
         }
         let mut kept = tree(0, Merged, Whole);
         kept.worktree.mark_kept(Timestamp(2.0));
-        assert_eq!(evaluate(&kept, TaskNeed::Done, &Crew::None), None);
+        assert_eq!(evaluate(&kept, TaskNeed::Done, &CrewPresence::None), None);
     }
 
     #[test]
@@ -280,8 +280,12 @@ mod tests {
                 name: "x".into(),
                 kind,
             };
-            assert_eq!(stray(&one, &Crew::None).mend.is_some(), has_fix, "{kind:?}");
-            assert_eq!(stray(&one, &Crew::Runs(None)).mend, None);
+            assert_eq!(
+                stray(&one, &CrewPresence::None).mend.is_some(),
+                has_fix,
+                "{kind:?}"
+            );
+            assert_eq!(stray(&one, &CrewPresence::Runs(None)).mend, None);
         }
     }
 }

@@ -7,16 +7,16 @@ use super::super::ids::TaskId;
 use super::super::task::Task;
 use super::TaskGraph;
 
-/// Maximum number of changed tasks in one piece of a [`Delta`].
+/// Maximum number of changed tasks in one piece of a [`BoardDelta`].
 const PIECE_TASKS: usize = 500;
-/// Approximate maximum size of one piece of a [`Delta`], in bytes. A larger task is sent as its own piece.
+/// Approximate maximum size of one piece of a [`BoardDelta`], in bytes. A larger task is sent as its own piece.
 const PIECE_BYTES: usize = 256 * 1024;
 /// Estimated size of a task without its texts, in bytes.
 const TASK_BYTES: usize = 300;
 
 /// The difference between two versions of a board.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Delta {
+pub struct BoardDelta {
     /// New and changed tasks, each with all fields.
     pub changed: Vec<Arc<Task>>,
     /// Numbers of the deleted tasks.
@@ -26,9 +26,9 @@ pub struct Delta {
 impl TaskGraph {
     /// Returns the changes from `self` to `new`. Tasks that both graphs share by pointer are skipped without a
     /// comparison.
-    pub fn delta(&self, new: &TaskGraph) -> Delta {
+    pub fn delta(&self, new: &TaskGraph) -> BoardDelta {
         let is_news = |t: &&Arc<Task>| !self.has_same(t);
-        Delta {
+        BoardDelta {
             changed: new.tasks.values().filter(is_news).cloned().collect(),
             removed: self
                 .tasks
@@ -40,8 +40,8 @@ impl TaskGraph {
     }
 
     /// Like [`TaskGraph::delta`], but looks only at the tasks `ids`.
-    pub fn delta_of(&self, new: &TaskGraph, ids: &BTreeSet<TaskId>) -> Delta {
-        let mut delta = Delta::default();
+    pub fn delta_of(&self, new: &TaskGraph, ids: &BTreeSet<TaskId>) -> BoardDelta {
+        let mut delta = BoardDelta::default();
         for id in ids {
             match new.tasks.get(id) {
                 Some(task) if self.has_same(task) => {}
@@ -70,14 +70,14 @@ impl TaskGraph {
     }
 }
 
-impl Delta {
+impl BoardDelta {
     pub fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.removed.is_empty()
     }
 
     /// Splits the delta into pieces of bounded size, in order. An empty delta gives no pieces.
-    pub fn pieces(self) -> Vec<Delta> {
-        let mut pieces: Vec<Delta> = Vec::new();
+    pub fn pieces(self) -> Vec<BoardDelta> {
+        let mut pieces: Vec<BoardDelta> = Vec::new();
         let mut room = 0;
         for task in self.changed {
             let size = size_of_task(&task);
@@ -88,7 +88,7 @@ impl Delta {
                 }
                 _ => {
                     room = PIECE_BYTES.saturating_sub(size);
-                    pieces.push(Delta {
+                    pieces.push(BoardDelta {
                         changed: vec![task],
                         removed: vec![],
                     });
@@ -97,7 +97,7 @@ impl Delta {
         }
         // An id is small, so a piece can hold more of them.
         for ids in self.removed.chunks(PIECE_TASKS * 10) {
-            pieces.push(Delta {
+            pieces.push(BoardDelta {
                 changed: vec![],
                 removed: ids.to_vec(),
             });
@@ -133,7 +133,7 @@ mod tests {
         let delta = old.delta(&new);
         assert_eq!(
             delta,
-            Delta {
+            BoardDelta {
                 changed: vec![Arc::new(task(3, "other")), Arc::new(task(4, "d"))],
                 removed: vec![TaskId(1)],
             }
@@ -151,11 +151,11 @@ mod tests {
     #[test]
     fn pieces_are_bounded_by_count_and_size() {
         let sizes = |tasks: Vec<Task>, removed: u64| -> Vec<(usize, usize)> {
-            let delta = Delta {
+            let delta = BoardDelta {
                 changed: tasks.into_iter().map(Arc::new).collect(),
                 removed: (1..=removed).map(TaskId).collect(),
             };
-            let count = |d: Delta| (d.changed.len(), d.removed.len());
+            let count = |d: BoardDelta| (d.changed.len(), d.removed.len());
             delta.pieces().into_iter().map(count).collect()
         };
         assert_eq!(sizes(vec![], 0), []);

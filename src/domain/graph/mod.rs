@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::ids::{Name, TaskId};
 use super::task::{Task, TaskStatus};
 use super::text::{clip, one_line};
-pub use delta::Delta;
+pub use delta::BoardDelta;
 pub use error::GraphError;
 use index::GraphIndex;
 
@@ -28,7 +28,7 @@ pub const ATTEMPTS_MAX: u32 = 5;
 /// Maximum length of a description, in bytes.
 pub const DESCRIPTION_MAX: usize = 64 * 1024;
 /// Maximum length of invalid input that an error message repeats, in characters.
-const WORDS_MAX: usize = 200;
+const QUOTED_MAX: usize = 200;
 
 /// The fields of a new task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -239,7 +239,7 @@ impl TaskGraph {
     /// number.
     pub fn not_a_number_error(&self, words: &str) -> GraphError {
         let same = |t: &&Task| t.subject.trim().eq_ignore_ascii_case(words.trim());
-        let shown = clip(&one_line(words), WORDS_MAX);
+        let shown = clip(&one_line(words), QUOTED_MAX);
         match self.tasks().find(same) {
             Some(task) => GraphError::Subject(shown, task.id.0),
             None => GraphError::NoNumber(shown),

@@ -70,7 +70,7 @@ pub fn is_word(byte: Option<u8>) -> bool {
 
 /// Returns the result for input without a match so far: `Incomplete` if fewer than `decided_by` bytes are available and
 /// more may follow, otherwise `Nothing`.
-pub fn unless_more(bytes: usize, decided_by: usize, end: InputState) -> Match<'static> {
+pub fn no_match_yet(bytes: usize, decided_by: usize, end: InputState) -> Match<'static> {
     match end {
         InputState::Partial if bytes < decided_by => Match::Incomplete,
         InputState::Partial | InputState::Complete => Match::Nothing,

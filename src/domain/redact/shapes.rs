@@ -4,7 +4,7 @@
 //! Not done by `regex`: at the end of a chunk, it cannot tell that a match may still begin or grow.
 
 use super::rules::{
-    PENDING_MAX, Requirement, SecretBody, is_random, is_word, strip_start, unless_more,
+    PENDING_MAX, Requirement, SecretBody, is_random, is_word, no_match_yet, strip_start,
 };
 use super::tokens::{JWT_START, TOKENS, TokenFormat, jwt};
 use super::{InputState, Match};
@@ -89,7 +89,7 @@ impl TokenFormat {
                 body: self.body,
             };
         }
-        unless_more(after.len(), length + 1, end)
+        no_match_yet(after.len(), length + 1, end)
     }
 }
 
@@ -164,7 +164,7 @@ fn private_key(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     };
     let name = after.iter().take(BLOCK_NAME_MAX).position(|b| *b == b'-');
     let Some(name) = name else {
-        return unless_more(after.len(), BLOCK_NAME_MAX, end);
+        return no_match_yet(after.len(), BLOCK_NAME_MAX, end);
     };
     let is_key =
         after[..name].ends_with(b"PRIVATE KEY") || after[..name].ends_with(b"PRIVATE KEY BLOCK");
@@ -173,7 +173,7 @@ fn private_key(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     }
     let from = BLOCK_START.len() + name;
     let Ok(after) = strip_start(DASHES, &rest[from..], end) else {
-        return unless_more(rest.len(), from + DASHES.len(), end);
+        return no_match_yet(rest.len(), from + DASHES.len(), end);
     };
     let from = from + DASHES.len();
     let length = key_body_length(after);
@@ -243,7 +243,7 @@ fn url_password(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'stat
         .take(USER_MAX)
         .position(|b| *b == b':' || !is_part(*b));
     let Some(user) = user else {
-        return unless_more(after.len(), USER_MAX, end);
+        return no_match_yet(after.len(), USER_MAX, end);
     };
     if after[user] != b':' {
         return Match::Nothing;
@@ -251,7 +251,7 @@ fn url_password(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'stat
     let secret = &after[user + 1..];
     let length = secret.iter().take(PASSWORD_MAX).position(|b| !is_part(*b));
     let Some(length) = length else {
-        return unless_more(secret.len(), PASSWORD_MAX, end);
+        return no_match_yet(secret.len(), PASSWORD_MAX, end);
     };
     let password = &secret[..length];
     let is_word = EXAMPLE_PASSWORDS

@@ -1,6 +1,6 @@
 //! Secrets recognized by a fixed prefix, and JSON web tokens.
 
-use super::rules::{Requirement, SecretBody, is_word, strip_start, unless_more};
+use super::rules::{Requirement, SecretBody, is_word, no_match_yet, strip_start};
 use super::{InputState, Match};
 
 /// A token format with a fixed prefix.
@@ -102,7 +102,7 @@ pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
             body: SecretBody::Token,
         };
     }
-    unless_more(rest.len(), from + signature + 1, end)
+    no_match_yet(rest.len(), from + signature + 1, end)
 }
 
 /// Returns the length of one JSON object in base64 that is followed by a dot.
@@ -112,6 +112,6 @@ fn part(rest: &[u8], end: InputState) -> Result<usize, Match<'static>> {
     match rest.get(length) {
         Some(b'.') if length >= JWT_PART_MIN => Ok(length),
         Some(_) => Err(Match::Nothing),
-        None => Err(unless_more(rest.len(), length + 1, end)),
+        None => Err(no_match_yet(rest.len(), length + 1, end)),
     }
 }

@@ -202,7 +202,11 @@ const HARMLESS_VARIABLES: &[(&str, &str)] = &[
 #[test]
 fn secret_names_are_withheld() {
     for name in SECRET_NAMES {
-        assert_eq!(reason(name, "plain words"), Some(Reason::Name), "{name}");
+        assert_eq!(
+            reason(name, "plain words"),
+            Some(WithheldReason::Name),
+            "{name}"
+        );
     }
 }
 
@@ -210,7 +214,10 @@ fn secret_names_are_withheld() {
 fn secret_values_are_withheld() {
     for (name, value) in SECRET_VALUES {
         assert!(
-            matches!(reason(name, value), Some(Reason::Shape | Reason::Random)),
+            matches!(
+                reason(name, value),
+                Some(WithheldReason::Shape | WithheldReason::Random)
+            ),
             "{name}={value}: {:?}",
             reason(name, value)
         );
@@ -228,6 +235,6 @@ fn harmless_variables_are_passed_on() {
 fn secret_value_under_harmless_name_is_withheld() {
     let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     for name in ["PWD", "XDG_DATA_HOME", "GITHUB_SHA", "PATH"] {
-        assert_eq!(reason(name, key), Some(Reason::Shape), "{name}");
+        assert_eq!(reason(name, key), Some(WithheldReason::Shape), "{name}");
     }
 }

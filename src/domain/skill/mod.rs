@@ -22,7 +22,7 @@ pub const TAGS_MAX: usize = 16;
 pub const TAG_MAX: usize = 32;
 /// Maximum number of names per kind of change that [`SkillCatalog::changes_since`] lists. Further names are only
 /// counted.
-const NEWS_MAX: usize = 10;
+const CHANGES_LISTED_MAX: usize = 10;
 
 /// The origin of a skill. If two skills have the same name, the earlier source wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -129,8 +129,12 @@ impl SkillCatalog {
 }
 
 fn join_names(names: &BTreeSet<String>) -> String {
-    let shown: Vec<&str> = names.iter().take(NEWS_MAX).map(String::as_str).collect();
-    match names.len().saturating_sub(NEWS_MAX) {
+    let shown: Vec<&str> = names
+        .iter()
+        .take(CHANGES_LISTED_MAX)
+        .map(String::as_str)
+        .collect();
+    match names.len().saturating_sub(CHANGES_LISTED_MAX) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }

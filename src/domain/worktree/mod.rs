@@ -34,7 +34,7 @@ pub use state::{
 const SUBJECT_MAX: usize = 200;
 /// Number of names that [`WorktreeName::candidates`] returns, and so of worktrees that one task can have at the same
 /// time.
-const ATTEMPTS_MAX: u32 = 50;
+const NAMES_PER_TASK_MAX: u32 = 50;
 
 /// The name of a worktree. It is also the name of its folder and of the branch `wt/NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ impl WorktreeName {
     /// Returns the names for a task in order of preference: `task-3`, then `task-3-2` while the first is in use, and
     /// so on.
     pub fn candidates(task: TaskId) -> impl Iterator<Item = WorktreeName> {
-        (1..=ATTEMPTS_MAX).filter_map(move |n| {
+        (1..=NAMES_PER_TASK_MAX).filter_map(move |n| {
             let text = match n {
                 1 => format!("task-{}", task.0),
                 n => format!("task-{}-{n}", task.0),

@@ -12,7 +12,7 @@ use crate::model::refusal::{ERROR_TEXT_MAX, error_text, is_too_long};
 use crate::model::sse::SseEvent;
 use crate::model::surrogates::{self, Joiner, Parsed};
 use crate::model::{
-    Delta, ErrorKind, ModelError, Reply, StopReason, label, parse_input, parse_tokens,
+    Delta, ErrorKind, ModelError, Reply, StopReason, clip_label, parse_input, parse_tokens,
 };
 
 /// Maximum number of content blocks in one response. A response with more is rejected.
@@ -60,7 +60,10 @@ impl Decode for Decoder {
         if event.data.is_empty() || event.data == "[DONE]" {
             return Ok(());
         }
-        let Parsed { value, has_halves } = surrogates::parse(&event.data)
+        let Parsed {
+            value,
+            has_placeholders: has_halves,
+        } = surrogates::parse(&event.data)
             .map_err(|_| invalid_response("an event that is not JSON"))?;
         let kind = value
             .get("type")
@@ -141,14 +144,14 @@ impl Decoder {
                 signature: text("signature"),
             },
             Some("tool_use") => {
-                let name = label(&text("name"));
+                let name = clip_label(&text("name"));
                 out.push(Delta::ToolCall(name.clone()));
                 let input = block
                     .get("input")
                     .cloned()
                     .unwrap_or_else(|| Value::Object(Map::new()));
                 Part::Call {
-                    id: label(&text("id")),
+                    id: clip_label(&text("id")),
                     name,
                     input,
                     json: String::new(),
@@ -173,7 +176,9 @@ impl Decoder {
         self.blocks.iter().any(|open| {
             let is_open = open.index == index && !open.is_closed;
             match (&open.part, text("type")) {
-                (Part::Call { id, .. }, "tool_use") if !id.is_empty() => *id == label(text("id")),
+                (Part::Call { id, .. }, "tool_use") if !id.is_empty() => {
+                    *id == clip_label(text("id"))
+                }
                 (Part::Call { .. }, "tool_use") => is_open && text("id").is_empty(),
                 (Part::Text(_), "text") | (Part::Thinking { .. }, "thinking") => is_open,
                 (Part::Call { .. } | Part::Text(_) | Part::Thinking { .. } | Part::Other, _) => {
@@ -316,7 +321,7 @@ fn stop_reason(text: &str) -> StopReason {
         "pause_turn" => StopReason::PauseTurn,
         "refusal" => StopReason::Refusal,
         "model_context_window_exceeded" => StopReason::ContextExceeded,
-        other => StopReason::Other(label(other)),
+        other => StopReason::Other(clip_label(other)),
     }
 }
 

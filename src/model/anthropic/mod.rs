@@ -15,7 +15,7 @@ use secrecy::ExposeSecret;
 
 use super::http::{Http, response_deltas};
 use super::provider::{ProviderOption, ProviderSpec, RefusalHints, ServerConfig};
-use super::{Delta, Model, ModelError, ModelRequest, Window};
+use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
 
 /// The value of the `anthropic-version` header, unless the option `version` is set.
 const VERSION: &str = "2023-06-01";
@@ -125,7 +125,7 @@ impl Model for Anthropic {
         async move { http.models("/v1/models?limit=100").await }.boxed()
     }
 
-    fn listed_window(&self, name: &str) -> Option<Window> {
+    fn listed_window(&self, name: &str) -> Option<ContextWindow> {
         self.http.windows.get(name)
     }
 }

@@ -18,7 +18,7 @@ use futures::{StreamExt, stream};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{CallWait, Delta, Model, ModelError, ModelRequest, Window};
+use super::{CallWait, ContextWindow, Delta, Model, ModelError, ModelRequest};
 use call_queue::{Admission, CallNumber, CallQueue};
 
 /// Default maximum number of concurrent calls.
@@ -75,7 +75,7 @@ impl Model for Governor {
         self.model.list()
     }
 
-    fn listed_window(&self, name: &str) -> Option<Window> {
+    fn listed_window(&self, name: &str) -> Option<ContextWindow> {
         self.model.listed_window(name)
     }
 }
@@ -215,7 +215,7 @@ impl Waiting {
                 Admission::Paused { until, .. } => Some(self.ticket.shared.start + *until),
             };
             if self.reported.as_ref() != Some(&admission) {
-                let held = self.held(&admission);
+                let held = self.call_wait(&admission);
                 self.reported = Some(admission);
                 return (held, Stage::Waiting(self));
             }
@@ -233,7 +233,7 @@ impl Waiting {
         }
     }
 
-    fn held(&self, admission: &Admission) -> Option<CallWait> {
+    fn call_wait(&self, admission: &Admission) -> Option<CallWait> {
         match admission {
             Admission::Start => None,
             Admission::Queued { place } => Some(CallWait::Queued { place: *place }),

@@ -12,7 +12,7 @@ use crate::model::refusal::{ERROR_TEXT_MAX, error_text, is_out_of_credit, is_too
 use crate::model::sse::SseEvent;
 use crate::model::surrogates::{self, Joiner, Parsed};
 use crate::model::{
-    Delta, ErrorKind, ModelError, Reply, StopReason, label, parse_input, parse_tokens,
+    Delta, ErrorKind, ModelError, Reply, StopReason, clip_label, parse_input, parse_tokens,
 };
 
 /// Maximum number of tool calls in one response. A response with more is rejected.
@@ -50,8 +50,10 @@ impl Decode for Decoder {
         if data.is_empty() {
             return Ok(());
         }
-        let Parsed { value, has_halves } =
-            surrogates::parse(data).map_err(|_| invalid_response("an event that is not JSON"))?;
+        let Parsed {
+            value,
+            has_placeholders: has_halves,
+        } = surrogates::parse(data).map_err(|_| invalid_response("an event that is not JSON"))?;
         if value.get("error").is_some_and(|e| !e.is_null()) {
             return Err(stream_error(&value));
         }
@@ -150,7 +152,7 @@ impl Decoder {
                 .and_then(Value::as_str)
                 .unwrap_or_default()
         };
-        let (id, name) = (label(text("/id")), label(text("/function/name")));
+        let (id, name) = (clip_label(text("/id")), clip_label(text("/function/name")));
         let known = match index {
             Some(_) => self.calls.iter().position(|c| c.index == index),
             None if id.is_empty() && name.is_empty() => self.calls.len().checked_sub(1),
@@ -250,7 +252,7 @@ fn stop_reason(text: &str) -> StopReason {
         "tool_calls" | "function_call" => StopReason::ToolUse,
         "length" => StopReason::MaxTokens,
         "content_filter" => StopReason::Refusal,
-        other => StopReason::Other(label(other)),
+        other => StopReason::Other(clip_label(other)),
     }
 }
 

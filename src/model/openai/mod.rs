@@ -16,7 +16,7 @@ use secrecy::ExposeSecret;
 
 use super::http::{Http, response_deltas};
 use super::provider::{LocalServer, ProviderOption, ProviderSpec, RefusalHints, ServerConfig};
-use super::{Delta, Model, ModelError, ModelRequest, Window};
+use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
 
 /// The request fields with the token limit of the response. Newer `OpenAI` models accept only the second, most other
 /// servers only the first.
@@ -127,7 +127,7 @@ impl Model for OpenAi {
         async move { http.models("/models").await }.boxed()
     }
 
-    fn listed_window(&self, name: &str) -> Option<Window> {
+    fn listed_window(&self, name: &str) -> Option<ContextWindow> {
         self.http.windows.get(name)
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use super::folder::Folder;
-use super::refs::{self, Change, Reason, Verdict};
+use super::refs::{self, RefChange, RefVerdict, RefusalReason};
 use super::{PrivateHistory, git};
 use crate::domain::text::one_line;
 
@@ -20,15 +20,15 @@ const KEPT_COMMITS: &str = "refs/crewdeck/beside/";
 /// Maximum number of refs below [`KEPT_COMMITS`]. Beyond it, the oldest are deleted.
 const KEPT_COMMITS_MAX: usize = 100;
 /// Length of an abbreviated hash, in characters.
-const SHORT: usize = 12;
+const SHORT_HASH_LEN: usize = 12;
 
 /// A ref change of a command that was not applied to the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRef {
     /// The refused change.
-    pub change: Change,
+    pub change: RefChange,
     /// Why it was refused.
-    pub reason: Reason,
+    pub reason: RefusalReason,
     /// The ref below `KEPT_COMMITS` that keeps the commits. `None`: other refs reach them, or objects are damaged.
     pub kept: Option<String>,
 }
@@ -54,22 +54,22 @@ impl RefusedRef {
 
     fn why(&self) -> String {
         match &self.reason {
-            Reason::Symbolic => "Commands cannot change symbolic refs.".into(),
-            Reason::NoHash => "The new value is not the hash of an object.".into(),
-            Reason::Managed => "Only crewdeck changes this ref.".into(),
-            Reason::WrongPlace => {
+            RefusalReason::Symbolic => "Commands cannot change symbolic refs.".into(),
+            RefusalReason::NoHash => "The new value is not the hash of an object.".into(),
+            RefusalReason::Managed => "Only crewdeck changes this ref.".into(),
+            RefusalReason::WrongPlace => {
                 "Commands can create refs only below refs/heads/, refs/tags/, refs/notes/ and refs/remotes/."
                     .into()
             }
-            Reason::NotMadeHere => {
+            RefusalReason::NotMadeHere => {
                 "Commands can change or delete only refs that were created in this work directory.".into()
             }
-            Reason::LosesCommits => {
+            RefusalReason::LosesCommits => {
                 "The new value would lose commits of the branch that is checked out.".into()
             }
-            Reason::Incomplete => "Objects that the new value needs are damaged or missing.".into(),
-            Reason::Moved => "Another process changed it while the command ran.".into(),
-            Reason::Git(why) => format!("git reported: {}.", why.trim_end_matches('.')),
+            RefusalReason::Incomplete => "Objects that the new value needs are damaged or missing.".into(),
+            RefusalReason::Moved => "Another process changed it while the command ran.".into(),
+            RefusalReason::Git(why) => format!("git reported: {}.", why.trim_end_matches('.')),
         }
     }
 
@@ -78,17 +78,17 @@ impl RefusedRef {
     fn remedy(&self) -> Option<String> {
         let name = &self.change.name;
         match (&self.reason, &self.change.new) {
-            (Reason::NotMadeHere | Reason::LosesCommits, Some(new)) => {
+            (RefusalReason::NotMadeHere | RefusalReason::LosesCommits, Some(new)) => {
                 Some(format!("git update-ref {name} {}", short(new)))
             }
-            (Reason::NotMadeHere, None) => Some(format!("git update-ref -d {name}")),
+            (RefusalReason::NotMadeHere, None) => Some(format!("git update-ref -d {name}")),
             (_, _) => None,
         }
     }
 }
 
 fn short(hash: &str) -> String {
-    hash.chars().take(SHORT).collect()
+    hash.chars().take(SHORT_HASH_LEN).collect()
 }
 
 impl PrivateHistory {
@@ -96,7 +96,7 @@ impl PrivateHistory {
     pub(super) fn accept(
         &self,
         dir: &Folder,
-        changes: &[Change],
+        changes: &[RefChange],
         has_all_objects: bool,
     ) -> io::Result<Vec<RefusedRef>> {
         let packed = refs::read_packed(&self.common)?;
@@ -110,17 +110,17 @@ impl PrivateHistory {
             let is_branch = self.branch.is(&change.name);
             let mut is_forward = change.old.is_none();
             let done = match refs::verdict(&change, &self.branch, &made) {
-                Verdict::Private => continue,
-                Verdict::Refuse(reason) => Err(reason),
-                Verdict::AcceptForward => {
+                RefVerdict::Private => continue,
+                RefVerdict::Refuse(reason) => Err(reason),
+                RefVerdict::AcceptForward => {
                     is_forward = self.is_forward(&change)?;
                     if is_forward {
                         Ok(())
                     } else {
-                        Err(Reason::LosesCommits)
+                        Err(RefusalReason::LosesCommits)
                     }
                 }
-                Verdict::Accept => Ok(()),
+                RefVerdict::Accept => Ok(()),
             };
             let is_whole = match &change.new {
                 // Only an object name is passed to git.
@@ -129,7 +129,7 @@ impl PrivateHistory {
                 Some(_) | None => true,
             };
             let done = match done {
-                Ok(()) if !is_whole => Err(Reason::Incomplete),
+                Ok(()) if !is_whole => Err(RefusalReason::Incomplete),
                 Ok(()) => self.update(&change)?,
                 refused @ Err(_) => refused,
             };
@@ -160,7 +160,7 @@ impl PrivateHistory {
     }
 
     /// Returns whether the new value of the ref contains its old value, so that no commit is lost.
-    fn is_forward(&self, change: &Change) -> io::Result<bool> {
+    fn is_forward(&self, change: &RefChange) -> io::Result<bool> {
         match (&change.old, &change.new) {
             (Some(old), Some(new)) => git::is_ancestor(&self.common, old, new),
             (_, _) => Ok(true),
@@ -169,7 +169,7 @@ impl PrivateHistory {
 
     /// Updates a ref if it still has its old value. Succeeds if it already has the new one, as after an interrupted
     /// transfer.
-    fn update(&self, change: &Change) -> io::Result<Result<(), Reason>> {
+    fn update(&self, change: &RefChange) -> io::Result<Result<(), RefusalReason>> {
         try_to_update(
             change,
             || git::update_ref(&self.common, change),
@@ -183,7 +183,7 @@ impl PrivateHistory {
         let Some(new) = value.filter(|new| refs::is_object(new)) else {
             return Ok(None);
         };
-        let kept = Change {
+        let kept = RefChange {
             name: format!("{KEPT_COMMITS}{}", short(new)),
             old: None,
             new: Some(new.to_string()),
@@ -210,7 +210,7 @@ impl PrivateHistory {
         all.sort();
         let surplus = all.len().saturating_sub(KEPT_COMMITS_MAX);
         for (_, name, value) in all.into_iter().take(surplus) {
-            let change = Change {
+            let change = RefChange {
                 name,
                 old: Some(value),
                 new: None,
@@ -225,10 +225,10 @@ impl PrivateHistory {
 /// Tries to update a ref until it succeeds, the ref has neither its old nor its new value, or [`ATTEMPTS`] attempts
 /// have failed.
 fn try_to_update(
-    change: &Change,
+    change: &RefChange,
     mut update: impl FnMut() -> io::Result<Result<(), String>>,
     mut current: impl FnMut() -> io::Result<Option<String>>,
-) -> io::Result<Result<(), Reason>> {
+) -> io::Result<Result<(), RefusalReason>> {
     let mut attempt = 1;
     loop {
         let Err(why) = update()? else {
@@ -239,10 +239,10 @@ fn try_to_update(
             return Ok(Ok(()));
         }
         if now != change.old {
-            return Ok(Err(Reason::Moved));
+            return Ok(Err(RefusalReason::Moved));
         }
         if attempt == ATTEMPTS {
-            return Ok(Err(Reason::Git(why)));
+            return Ok(Err(RefusalReason::Git(why)));
         }
         attempt += 1;
         thread::sleep(PAUSE);
@@ -254,8 +254,8 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn change() -> Change {
-        Change {
+    fn change() -> RefChange {
+        RefChange {
             name: "refs/heads/main".into(),
             old: Some("a".repeat(40)),
             new: Some("b".repeat(40)),
@@ -264,7 +264,7 @@ mod tests {
 
     /// Runs a change of a ref with the value `now`, whose first `fails` attempts fail. Returns the result and the number
     /// of attempts.
-    fn run_change(fails: usize, now: Option<&String>) -> (Result<(), Reason>, usize) {
+    fn run_change(fails: usize, now: Option<&String>) -> (Result<(), RefusalReason>, usize) {
         let mut attempts = 0;
         let update = || {
             attempts += 1;
@@ -285,7 +285,7 @@ mod tests {
             run_change(ATTEMPTS - 1, change.old.as_ref()),
             (Ok(()), ATTEMPTS)
         );
-        let refused = Err(Reason::Git("locked".into()));
+        let refused = Err(RefusalReason::Git("locked".into()));
         assert_eq!(
             run_change(ATTEMPTS, change.old.as_ref()),
             (refused, ATTEMPTS)
@@ -293,16 +293,16 @@ mod tests {
         assert_eq!(run_change(1, change.new.as_ref()), (Ok(()), 1));
         assert_eq!(
             run_change(9, Some(&"c".repeat(40))),
-            (Err(Reason::Moved), 1)
+            (Err(RefusalReason::Moved), 1)
         );
-        assert_eq!(run_change(9, None), (Err(Reason::Moved), 1));
+        assert_eq!(run_change(9, None), (Err(RefusalReason::Moved), 1));
     }
 
     #[test]
     fn refusal_names_the_kept_commits_and_the_remedy() {
         let refused = RefusedRef {
             change: change(),
-            reason: Reason::LosesCommits,
+            reason: RefusalReason::LosesCommits,
             kept: Some("refs/crewdeck/beside/bbbbbbbbbbbb".into()),
         };
         assert_eq!(
@@ -313,11 +313,11 @@ mod tests {
              it: `git update-ref refs/heads/main bbbbbbbbbbbb`.]"
         );
         let deleted = RefusedRef {
-            change: Change {
+            change: RefChange {
                 new: None,
                 ..change()
             },
-            reason: Reason::NotMadeHere,
+            reason: RefusalReason::NotMadeHere,
             kept: None,
         };
         assert!(

@@ -47,7 +47,7 @@ pub(super) fn if_unused<T>(dir: &Folder, then: impl FnOnce() -> T) -> io::Result
 }
 
 /// Returns whether a command or a transfer has ever run in the work directory.
-pub(super) fn exists(dir: &Folder) -> io::Result<bool> {
+pub(super) fn was_used(dir: &Folder) -> io::Result<bool> {
     Ok(dir.kind(COMMANDS)?.is_some())
 }
 

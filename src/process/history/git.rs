@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::refs::Change;
+use super::refs::RefChange;
 use crate::process::environment;
 
 /// Timeout of one git command.
@@ -160,7 +160,7 @@ pub fn has_new_commits(common: &Path, new: &str) -> io::Result<bool> {
 }
 
 /// Creates, updates or deletes a ref if it still has its old value. The inner error is the message of git.
-pub fn update_ref(common: &Path, change: &Change) -> io::Result<Result<(), String>> {
+pub fn update_ref(common: &Path, change: &RefChange) -> io::Result<Result<(), String>> {
     let mut git = command(common);
     git.args(["update-ref", "-m", "crewdeck: from a command of an agent"]);
     // An empty old value means that the ref must not exist.

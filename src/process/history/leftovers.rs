@@ -85,7 +85,7 @@ impl PrivateHistory {
     /// nothing while a command runs.
     fn locks_in(&self, search: fn(&Folder) -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
         let dir = Folder::open(self.own())?.sub(FOLDER)?;
-        if !command_lock::exists(&dir)? {
+        if !command_lock::was_used(&dir)? {
             return Ok(Vec::new());
         }
         let lock = lock(&dir)?;

@@ -47,8 +47,8 @@ pub use command_lock::{CommandLock, CommandTransfer};
 use folder::Folder;
 pub use git::hooks_path;
 pub use leftovers::{remove_stale_locks, stale_locks};
-pub use refs::Branch;
 use refs::Refs;
+pub use refs::WritableBranch;
 
 /// The name of the folder with the private history, in the git folder of a work directory.
 pub const FOLDER: &str = "crewdeck";
@@ -81,7 +81,7 @@ pub struct PrivateHistory {
     /// The name of the work directory, unique in the repository. Part of the names of its refs below `KEPT_REFS`.
     pub name: String,
     /// The branch that commands in this work directory can update.
-    pub branch: Branch,
+    pub branch: WritableBranch,
 }
 
 /// When a transfer runs.
@@ -130,7 +130,12 @@ impl TransferReport {
 impl PrivateHistory {
     /// Returns the private history of a work directory whose git folder is `own`. `None` if the repository stores its
     /// refs in a format that cannot be copied file by file.
-    pub fn of(own: &Path, common: &Path, name: &str, branch: Branch) -> Option<PrivateHistory> {
+    pub fn of(
+        own: &Path,
+        common: &Path,
+        name: &str,
+        branch: WritableBranch,
+    ) -> Option<PrivateHistory> {
         can_be_private(common).then(|| PrivateHistory {
             common: common.to_path_buf(),
             dir: own.join(FOLDER),
@@ -220,8 +225,10 @@ impl PrivateHistory {
             return false;
         }
         let of = |folder: &Folder| match &self.branch {
-            Branch::Own(name) | Branch::ForwardOnly(name) => refs::loose(folder, name),
-            Branch::None => None,
+            WritableBranch::Own(name) | WritableBranch::ForwardOnly(name) => {
+                refs::loose(folder, name)
+            }
+            WritableBranch::None => None,
         };
         let private = of(&dir);
         let shared = || Folder::open(&self.common).ok().and_then(|all| of(&all));
@@ -324,7 +331,7 @@ impl PrivateHistory {
             .into_iter()
             .filter(|(name, _)| !name.starts_with(KEPT_REFS) && !refs::is_private(name))
             .collect();
-        let now = refs::show(dir, &private, &shown)?;
+        let now = refs::update_loose(dir, &private, &shown)?;
         if base.as_ref() != Some(&now) {
             refs::write_list(dir, "base", &now)?;
         }
@@ -397,13 +404,19 @@ pub fn recover(root_git: &Path, common: &Path) {
 
 /// Returns the private histories of all work directories of a repository.
 fn all(root_git: &Path, common: &Path) -> impl Iterator<Item = PrivateHistory> {
-    let root = PrivateHistory::of(root_git, common, "root", Branch::checked_out(root_git));
+    let root = PrivateHistory::of(
+        root_git,
+        common,
+        "root",
+        WritableBranch::checked_out(root_git),
+    );
     let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten();
     let trees = entries.flatten().filter_map(move |entry| {
         let name = entry.file_name().into_string().ok()?;
         let own = entry.path();
         let is_other = own != root_git && own.join(FOLDER).is_dir();
-        is_other.then(|| PrivateHistory::of(&own, common, &name, Branch::of_worktree(&name)))?
+        is_other
+            .then(|| PrivateHistory::of(&own, common, &name, WritableBranch::of_worktree(&name)))?
     });
     root.into_iter().chain(trees)
 }

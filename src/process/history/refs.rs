@@ -31,7 +31,7 @@ const PRIVATE: &[&str] = &[
 /// The branch that commands in a work directory can update, by full name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Branch {
+pub enum WritableBranch {
     /// The branch of a task's worktree. Commands can amend, rebase and reset it.
     Own(String),
     /// The branch that is checked out in the root. Commands can only fast-forward it.
@@ -40,35 +40,37 @@ pub enum Branch {
     None,
 }
 
-impl Branch {
+impl WritableBranch {
     /// Returns the branch of the worktree `name`.
-    pub fn of_worktree(name: &str) -> Branch {
-        Branch::Own(format!("refs/heads/wt/{name}"))
+    pub fn of_worktree(name: &str) -> WritableBranch {
+        WritableBranch::Own(format!("refs/heads/wt/{name}"))
     }
 
     /// Returns whether this is the branch with the full name `full`.
     pub fn is(&self, full: &str) -> bool {
         match self {
-            Branch::Own(name) | Branch::ForwardOnly(name) => name == full,
-            Branch::None => false,
+            WritableBranch::Own(name) | WritableBranch::ForwardOnly(name) => name == full,
+            WritableBranch::None => false,
         }
     }
 
     /// Returns the branch that `HEAD` of a git folder names, as one that can only be fast-forwarded.
-    pub fn checked_out(git_dir: &Path) -> Branch {
+    pub fn checked_out(git_dir: &Path) -> WritableBranch {
         let folder = Folder::open(git_dir).ok();
         let text = folder.and_then(|folder| value(&folder, "HEAD").ok()?);
         let text = text.unwrap_or_default();
         match text.strip_prefix("ref: ") {
-            Some(name) if name.starts_with("refs/heads/") => Branch::ForwardOnly(name.into()),
-            Some(_) | None => Branch::None,
+            Some(name) if name.starts_with("refs/heads/") => {
+                WritableBranch::ForwardOnly(name.into())
+            }
+            Some(_) | None => WritableBranch::None,
         }
     }
 }
 
 /// A change of a ref. `None` as a value means that the ref does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct RefChange {
     /// The full name of the ref.
     pub name: String,
     /// The value of the ref before the change.
@@ -77,10 +79,10 @@ pub struct Change {
     pub new: Option<String>,
 }
 
-impl Change {
+impl RefChange {
     /// Returns the change with the old value from `packed`, if it has none because the ref was not loose.
-    pub fn with_packed(self, packed: &Refs) -> Change {
-        Change {
+    pub fn with_packed(self, packed: &Refs) -> RefChange {
+        RefChange {
             old: self.old.or_else(|| packed.get(&self.name).cloned()),
             ..self
         }
@@ -89,7 +91,7 @@ impl Change {
 
 /// The decision on a ref change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RefVerdict {
     /// Apply the change.
     Accept,
     /// Apply the change if it is a fast-forward.
@@ -97,12 +99,12 @@ pub enum Verdict {
     /// Do not transfer the change, because the ref exists separately in each work directory.
     Private,
     /// Do not apply the change to the repository, for this reason.
-    Refuse(Reason),
+    Refuse(RefusalReason),
 }
 
 /// Why a ref change is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum RefusalReason {
     /// The ref is a symbolic ref, or would become one.
     Symbolic,
     /// The new value is not the hash of an object.
@@ -125,38 +127,38 @@ pub enum Reason {
 
 /// Decides whether to apply a ref change of a command that the user did not approve. `made` lists the refs that
 /// commands in the same work directory have created.
-pub fn verdict(change: &Change, branch: &Branch, made: &BTreeSet<String>) -> Verdict {
+pub fn verdict(change: &RefChange, branch: &WritableBranch, made: &BTreeSet<String>) -> RefVerdict {
     let name = change.name.as_str();
     if is_private(name) {
-        return Verdict::Private;
+        return RefVerdict::Private;
     }
     let is_named = |value: &Option<String>| value.as_deref().is_none_or(is_object);
     if !is_named(&change.old) || !is_named(&change.new) {
         let is_link =
             |value: &Option<String>| value.as_deref().is_some_and(|v| v.starts_with("ref:"));
         let is_symbolic = is_link(&change.old) || is_link(&change.new);
-        return Verdict::Refuse(if is_symbolic {
-            Reason::Symbolic
+        return RefVerdict::Refuse(if is_symbolic {
+            RefusalReason::Symbolic
         } else {
-            Reason::NoHash
+            RefusalReason::NoHash
         });
     }
     let is_it = |own: &String| own == name && change.new.is_some();
     match branch {
-        Branch::Own(own) if is_it(own) => return Verdict::Accept,
-        Branch::ForwardOnly(own) if is_it(own) => return Verdict::AcceptForward,
-        Branch::Own(_) | Branch::ForwardOnly(_) | Branch::None => {}
+        WritableBranch::Own(own) if is_it(own) => return RefVerdict::Accept,
+        WritableBranch::ForwardOnly(own) if is_it(own) => return RefVerdict::AcceptForward,
+        WritableBranch::Own(_) | WritableBranch::ForwardOnly(_) | WritableBranch::None => {}
     }
     if name.starts_with("refs/heads/wt/") || name.starts_with(super::KEPT_REFS) {
-        return Verdict::Refuse(Reason::Managed);
+        return RefVerdict::Refuse(RefusalReason::Managed);
     }
     if change.old.is_none() && !CREATABLE.iter().any(|prefix| name.starts_with(prefix)) {
-        return Verdict::Refuse(Reason::WrongPlace);
+        return RefVerdict::Refuse(RefusalReason::WrongPlace);
     }
     if change.old.is_none() || made.contains(name) {
-        return Verdict::Accept;
+        return RefVerdict::Accept;
     }
-    Verdict::Refuse(Reason::NotMadeHere)
+    RefVerdict::Refuse(RefusalReason::NotMadeHere)
 }
 
 /// Returns whether the ref exists separately in each work directory.
@@ -177,9 +179,9 @@ pub fn is_hash(text: &str) -> bool {
 }
 
 /// Returns the differences between two sets of refs, sorted by the name of the ref.
-pub fn changes(before: &Refs, now: &Refs) -> Vec<Change> {
+pub fn changes(before: &Refs, now: &Refs) -> Vec<RefChange> {
     let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
-    let change = |name: &String| Change {
+    let change = |name: &String| RefChange {
         name: name.clone(),
         old: before.get(name).cloned(),
         new: now.get(name).cloned(),
@@ -295,7 +297,7 @@ pub fn write_names(dir: &Folder, name: &str, names: &BTreeSet<String>) -> io::Re
 /// Updates the loose refs in `dir` from the values `private`, which were read before, to the values `shown`. Skips refs
 /// that are locked or no longer have the value in `private`. Returns the resulting refs, with the value in `private`
 /// for each skipped ref, so that the next transfer does not mistake it for a change of a command.
-pub fn show(dir: &Folder, private: &Refs, shown: &Refs) -> io::Result<Refs> {
+pub fn update_loose(dir: &Folder, private: &Refs, shown: &Refs) -> io::Result<Refs> {
     let mut now = shown.clone();
     for change in changes(private, shown) {
         if is_private(&change.name) || replace(dir, &change)? {
@@ -311,7 +313,7 @@ pub fn show(dir: &Folder, private: &Refs, shown: &Refs) -> io::Result<Refs> {
 
 /// Updates a loose ref as git does: under a lock, and only if it has the old value. Returns whether the ref was
 /// updated.
-fn replace(dir: &Folder, change: &Change) -> io::Result<bool> {
+fn replace(dir: &Folder, change: &RefChange) -> io::Result<bool> {
     let Some((folders, file)) = change.name.rsplit_once('/') else {
         return Ok(false);
     };

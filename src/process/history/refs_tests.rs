@@ -7,8 +7,8 @@ use std::fs;
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 
-fn change(name: &str, old: Option<&str>, new: Option<&str>) -> Change {
-    Change {
+fn change(name: &str, old: Option<&str>, new: Option<&str>) -> RefChange {
+    RefChange {
         name: name.into(),
         old: old.map(String::from),
         new: new.map(String::from),
@@ -17,21 +17,21 @@ fn change(name: &str, old: Option<&str>, new: Option<&str>) -> Change {
 
 #[test]
 fn only_own_refs_can_be_changed_or_deleted() {
-    let own = Branch::of_worktree("a");
-    let root = Branch::ForwardOnly("refs/heads/main".into());
+    let own = WritableBranch::of_worktree("a");
+    let root = WritableBranch::ForwardOnly("refs/heads/main".into());
     let made = BTreeSet::from(["refs/heads/side".to_string()]);
-    let is_refused = |change: &Change, branch: &Branch| {
-        matches!(verdict(change, branch, &made), Verdict::Refuse(_))
+    let is_refused = |change: &RefChange, branch: &WritableBranch| {
+        matches!(verdict(change, branch, &made), RefVerdict::Refuse(_))
     };
     let moved = |name| change(name, Some(A), Some(B));
     let deleted = |name| change(name, Some(A), None);
     assert_eq!(
         verdict(&moved("refs/heads/wt/a"), &own, &made),
-        Verdict::Accept
+        RefVerdict::Accept
     );
     assert_eq!(
         verdict(&moved("refs/heads/main"), &root, &made),
-        Verdict::AcceptForward
+        RefVerdict::AcceptForward
     );
     for (name, branch) in [
         ("refs/heads/main", &own),
@@ -58,7 +58,10 @@ fn only_own_refs_can_be_changed_or_deleted() {
         "main",
     ] {
         let bad = change("refs/heads/wt/a", Some(A), Some(bad));
-        assert_eq!(verdict(&bad, &own, &made), Verdict::Refuse(Reason::NoHash));
+        assert_eq!(
+            verdict(&bad, &own, &made),
+            RefVerdict::Refuse(RefusalReason::NoHash)
+        );
     }
     for good in [
         change("refs/heads/new", None, Some(A)),
@@ -66,14 +69,17 @@ fn only_own_refs_can_be_changed_or_deleted() {
         moved("refs/heads/side"),
         deleted("refs/heads/side"),
     ] {
-        assert_eq!(verdict(&good, &own, &made), Verdict::Accept, "{good:?}");
+        assert_eq!(verdict(&good, &own, &made), RefVerdict::Accept, "{good:?}");
     }
-    assert_eq!(verdict(&moved("refs/stash"), &own, &made), Verdict::Private);
+    assert_eq!(
+        verdict(&moved("refs/stash"), &own, &made),
+        RefVerdict::Private
+    );
 }
 
 #[test]
 fn new_refs_are_accepted_only_below_known_prefixes() {
-    let own = Branch::of_worktree("a");
+    let own = WritableBranch::of_worktree("a");
     let new = |name| verdict(&change(name, None, Some(A)), &own, &BTreeSet::new());
     for name in [
         "refs/heads/x",
@@ -81,10 +87,10 @@ fn new_refs_are_accepted_only_below_known_prefixes() {
         "refs/notes/commits",
         "refs/remotes/origin/x",
     ] {
-        assert_eq!(new(name), Verdict::Accept, "{name}");
+        assert_eq!(new(name), RefVerdict::Accept, "{name}");
     }
     for name in ["refs/replace/x", "refs/x"] {
-        assert!(matches!(new(name), Verdict::Refuse(_)), "{name}");
+        assert!(matches!(new(name), RefVerdict::Refuse(_)), "{name}");
     }
 }
 
@@ -98,7 +104,7 @@ fn symbolic_links_in_refs_are_not_followed() {
     let read = read_loose(&folder.sub("refs").unwrap()).unwrap();
     assert_eq!(read, Refs::new());
     let shown = Refs::from(["main", "new"].map(|n| (format!("refs/heads/{n}"), A.into())));
-    assert_eq!(show(&folder, &read, &shown).unwrap(), shown);
+    assert_eq!(update_loose(&folder, &read, &shown).unwrap(), shown);
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 1);
     assert_eq!(
         fs::read_to_string(out.path().join("main")).unwrap(),
@@ -107,7 +113,7 @@ fn symbolic_links_in_refs_are_not_followed() {
     // An unreadable ref is not replaced.
     fs::write(dir.path().join("refs/heads/odd"), [0xff]).unwrap();
     let odd = Refs::from([("refs/heads/odd".into(), A.into())]);
-    show(&folder, &Refs::new(), &odd).unwrap();
+    update_loose(&folder, &Refs::new(), &odd).unwrap();
     assert_eq!(fs::read(dir.path().join("refs/heads/odd")).unwrap(), [0xff]);
 }
 
@@ -145,7 +151,7 @@ fn changed_and_locked_refs_are_not_updated() {
         ("refs/heads/two".into(), B.into()),
         ("refs/heads/deep/new".into(), B.into()),
     ]);
-    let now = show(&folder, &read, &shown).unwrap();
+    let now = update_loose(&folder, &read, &shown).unwrap();
     assert_eq!(now.get("refs/heads/two").map(String::as_str), Some(A));
     let mut read = all();
     assert_eq!(read.remove("refs/stash").as_deref(), Some(A));
@@ -163,7 +169,7 @@ fn ref_that_cannot_be_written_is_not_recorded_as_shown() {
     let shown = Refs::from(["locked", "new"].map(|n| (format!("refs/heads/{n}"), A.into())));
     // A running command creates one of the refs.
     fs::write(heads.join("locked.lock"), "").unwrap();
-    let now = show(&folder, &Refs::new(), &shown).unwrap();
+    let now = update_loose(&folder, &Refs::new(), &shown).unwrap();
     assert_eq!(now, read_loose(&folder.sub("refs").unwrap()).unwrap());
     assert_eq!(now.keys().collect::<Vec<_>>(), ["refs/heads/new"]);
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
 use crate::domain::sandbox::SocketGroup;
-use crate::process::history::{Branch, CommandTransfer, Phase, PrivateHistory, hooks_path};
+use crate::process::history::{CommandTransfer, Phase, PrivateHistory, WritableBranch, hooks_path};
 
 /// Maximum number of task worktrees that a command in the root can write. Further worktrees are read-only.
 const TREES_MAX: usize = 256;
@@ -233,9 +233,9 @@ impl Sandbox {
         let common = &self.git.as_ref()?.common;
         let name = own.file_name()?.to_str()?;
         if workdir == self.root {
-            PrivateHistory::of(own, common, "root", Branch::checked_out(own))
+            PrivateHistory::of(own, common, "root", WritableBranch::checked_out(own))
         } else {
-            PrivateHistory::of(own, common, name, Branch::of_worktree(name))
+            PrivateHistory::of(own, common, name, WritableBranch::of_worktree(name))
         }
     }
 }

@@ -83,7 +83,7 @@ impl ReadOnlyPaths<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::history::{Branch, PrivateHistory};
+    use crate::process::history::{PrivateHistory, WritableBranch};
     use crate::process::sandbox::{PlanInputs, plan};
     use pretty_assertions::assert_eq;
 
@@ -113,7 +113,7 @@ mod tests {
                 common,
                 dir: own.join("crewdeck"),
                 name: "a".into(),
-                branch: Branch::None,
+                branch: WritableBranch::None,
             }),
             is_history_exposed: false,
             hooks: None,

@@ -253,7 +253,7 @@ fn git(plan: &mut SandboxPlan, facts: &PlanInputs, own: &Path, common: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::history::Branch;
+    use crate::process::history::WritableBranch;
     use pretty_assertions::assert_eq;
 
     fn facts(workdir: &str, own: Option<&str>, temp: &str) -> PlanInputs {
@@ -354,7 +354,7 @@ mod tests {
             common: "/r/.git".into(),
             dir: Path::new(own).join(FOLDER),
             name: "a".into(),
-            branch: Branch::of_worktree("a"),
+            branch: WritableBranch::of_worktree("a"),
         };
         let (tree, own) = ("/r/.worktrees/a", "/r/.git/worktrees/a");
         let in_tree = plan(&PlanInputs {

@@ -15,7 +15,7 @@ use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
 use super::{BY_CREWDECK, Supervisor, VERB, process_tree};
 use crate::process::history::CommandTransfer;
 use crate::process::sandbox::{HistoryProtection, SandboxPlan};
-use crate::process::{Job, JobExit, ProcessGroup, ended_from, environment};
+use crate::process::{CommandSpec, JobExit, ProcessGroup, ended_from, environment};
 
 /// Disables git hooks in `command`.
 fn disable_hooks(command: &mut Command) {
@@ -55,7 +55,10 @@ pub struct JobOutcome {
 
 impl SupervisorClient {
     /// Starts a supervisor that runs `job`. Returns the supervisor's process and its client.
-    pub async fn start(guard: &Supervisor, job: &Job) -> io::Result<(Child, SupervisorClient)> {
+    pub async fn start(
+        guard: &Supervisor,
+        job: &CommandSpec,
+    ) -> io::Result<(Child, SupervisorClient)> {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         let (plan, running) = match guard.sandbox.clone() {

@@ -10,7 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 const NETLINK: (i32, i32) = (16, 0);
 /// Fields of a netlink message as (value, length in bytes): `RTM_NEWLINK` with `NLM_F_REQUEST` and `NLM_F_ACK`, then an
 /// `ifinfomsg` that sets `IFF_UP` on interface 1, the loopback of every namespace.
-const RAISE: &[(u32, usize)] = &[
+const LINK_UP_MESSAGE: &[(u32, usize)] = &[
     (32, 4),
     (16, 2),
     (5, 2),
@@ -33,7 +33,7 @@ pub fn raise_loopback() -> std::io::Result<()> {
         Some(Protocol::from(NETLINK.1)),
     )?;
     let mut socket = File::from(OwnedFd::from(socket));
-    let message: Vec<u8> = RAISE
+    let message: Vec<u8> = LINK_UP_MESSAGE
         .iter()
         .flat_map(|(value, length)| {
             let bytes = value.to_ne_bytes();

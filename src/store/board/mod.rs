@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::StoreError;
 use super::atomic::{self, Lock};
 use super::read_stable::{self, StableRead};
-use crate::domain::graph::{Claimer, Delta, NewTask, TaskEdit, TaskGraph};
+use crate::domain::graph::{BoardDelta, Claimer, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{Name, TaskId, TaskRef};
 use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
@@ -91,7 +91,7 @@ pub struct BoardSnapshot {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BoardUpdate {
     /// The tasks that were added, changed or deleted.
-    pub delta: Delta,
+    pub delta: BoardDelta,
     /// Notices about files that were not reported before: at most `NOTICES_MAX` lines, and one with the number of further
     /// notices.
     pub notices: Vec<String>,
@@ -159,7 +159,7 @@ impl Board {
     pub fn resolve(&self, reference: &TaskRef) -> Result<TaskId, StoreError> {
         match reference {
             TaskRef::Id(id) => Ok(*id),
-            TaskRef::Words(words) => {
+            TaskRef::Subject(words) => {
                 Err(self.query(|graph| graph.not_a_number_error(words))?.into())
             }
         }
@@ -401,7 +401,7 @@ impl Board {
 }
 
 /// Returns the task to which the file name `name` belongs. `None` for other files, including renamed damaged task files.
-pub(super) fn is_task_file(name: &str) -> Option<TaskId> {
+pub(super) fn task_of_file_name(name: &str) -> Option<TaskId> {
     let (id, kind) = files::id_of(name)?;
     (kind == files::TaskFileKind::Current).then_some(id)
 }

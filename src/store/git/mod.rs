@@ -98,7 +98,7 @@ pub struct Git {
     ceiling: Option<PathBuf>,
     /// Additional environment variables, such as those that name the repository's folders and files, so that git does not
     /// search for them.
-    folders: Vec<(&'static str, PathBuf)>,
+    extra_env: Vec<(&'static str, PathBuf)>,
     hooks: Hooks,
     /// A lock that git inherits, so that the lock is held until git ends.
     lock: Option<Arc<File>>,
@@ -128,7 +128,7 @@ impl Git {
             dir: dir.to_path_buf(),
             program: "git".into(),
             ceiling: None,
-            folders: Vec::new(),
+            extra_env: Vec::new(),
             hooks: Hooks::Skip,
             lock: None,
             identity: Vec::new(),
@@ -153,7 +153,7 @@ impl Git {
         Git {
             dir: dir.to_path_buf(),
             ceiling: Some(ceiling.to_path_buf()),
-            folders: vec![
+            extra_env: vec![
                 ("GIT_DIR", own.to_path_buf()),
                 ("GIT_COMMON_DIR", common.to_path_buf()),
                 ("GIT_WORK_TREE", dir.to_path_buf()),
@@ -176,7 +176,7 @@ impl Git {
     #[must_use]
     pub fn with_index(&self, index: &Path) -> Git {
         let mut git = self.clone();
-        git.folders.push(("GIT_INDEX_FILE", index.to_path_buf()));
+        git.extra_env.push(("GIT_INDEX_FILE", index.to_path_buf()));
         git
     }
 
@@ -185,7 +185,7 @@ impl Git {
     #[must_use]
     pub fn without_fetching(&self) -> Git {
         let mut git = self.clone();
-        git.folders.push(("GIT_NO_LAZY_FETCH", "1".into()));
+        git.extra_env.push(("GIT_NO_LAZY_FETCH", "1".into()));
         git
     }
 
@@ -329,7 +329,7 @@ impl Git {
         let unset = UNSET.iter().map(|name| (*name, None));
         let ceiling = self.ceiling.clone().map(OsString::from);
         let folders = self
-            .folders
+            .extra_env
             .iter()
             .map(|(name, path)| (*name, Some(OsString::from(path))));
         BlockingCommand {

@@ -176,7 +176,7 @@ impl SkillsDir {
     }
 
     /// Returns whether the folder of the SKILL.md at `path` contains other files.
-    pub fn has_more(&self, path: &Path) -> bool {
+    pub fn has_other_files(&self, path: &Path) -> bool {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         let list = folder.and_then(|folder| self.dir.read_dir(folder).ok());
         list.into_iter().flatten().flatten().any(|entry| {

@@ -209,7 +209,7 @@ impl Scan {
             let below = file.path.parent().and_then(Path::file_name);
             let folder = below.or(location.folder.file_name()).unwrap_or_default();
             let inside = file.path.parent().unwrap_or(Path::new(""));
-            let has_extra_files = location.root.is_some() && dir.has_more(&file.path);
+            let has_extra_files = location.root.is_some() && dir.has_other_files(&file.path);
             let extra_files_folder = has_extra_files.then(|| location.folder.join(inside));
             match dir.read(&file.path) {
                 Ok(text) => self.add_skill(

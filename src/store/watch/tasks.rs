@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::super::board::{TaskSet, is_task_file};
+use super::super::board::{TaskSet, task_of_file_name};
 use super::super::file_fingerprint::FileFingerprint;
 use super::identity::{FolderId, identity};
 use crate::domain::ids::TaskId;
@@ -164,7 +164,9 @@ fn list(folder: &Path) -> Option<BTreeSet<TaskId>> {
     let entries = fs::read_dir(folder).ok()?;
     let mut ids = BTreeSet::new();
     for entry in entries {
-        ids.extend(is_task_file(&entry.ok()?.file_name().to_string_lossy()));
+        ids.extend(task_of_file_name(
+            &entry.ok()?.file_name().to_string_lossy(),
+        ));
     }
     Some(ids)
 }

@@ -83,7 +83,7 @@ struct Base {
     name: String,
     /// The worktrees' branches with commits that this base lacks.
     lacks: BTreeSet<String>,
-    line: BaseHistory,
+    history: BaseHistory,
 }
 
 impl Worktrees {
@@ -206,16 +206,16 @@ impl OpenRegistry {
         before: Option<&BranchChanges>,
         budget: &mut ScanBudget,
     ) -> BranchRecord {
-        let between = (base.line.commit.as_str(), tip);
+        let between = (base.history.commit.as_str(), tip);
         let changes = BranchChanges::of(
             &self.repo.git,
             between,
-            base.line.merge_bases(tip),
+            base.history.merge_bases(tip),
             before,
             budget,
         );
         let changes = changes.map(|mut changes| {
-            changes.update(&self.repo, &mut base.line, budget);
+            changes.update(&self.repo, &mut base.history, budget);
             changes
         });
         let into = base.name.clone();
@@ -242,7 +242,7 @@ impl OpenRegistry {
         let newest = newest(git, &commit)?;
         Ok(Base {
             name: name.unwrap_or_else(|| short(&commit)),
-            line: BaseHistory::new(git, commit, newest, &lacking)?,
+            history: BaseHistory::new(git, commit, newest, &lacking)?,
             lacks,
         })
     }
@@ -252,7 +252,7 @@ impl OpenRegistry {
 fn in_history(tree: &Worktree, base: &Base, tip: &str) -> BranchState {
     let into = base.name.clone();
     if tree.is_merged() {
-        let is_there = base.line.newest.contains(&tree.merged_commit);
+        let is_there = base.history.newest.contains(&tree.merged_commit);
         let commit = if is_there {
             short(&tree.merged_commit)
         } else {

@@ -74,7 +74,7 @@ impl Worktrees {
             // Registered before anything is merged into it, so that a later failure does not lose it.
             work.index.put(tree.clone());
             work.save()?;
-            work.bring(&name, &new.needs, now)
+            work.merge_into_worktree(&name, &new.needs, now)
         });
         match made {
             Ok(brought) => {
@@ -108,7 +108,7 @@ impl Worktrees {
     ) -> Result<BranchMerges, StoreError> {
         let work = self.begin_change()?;
         let name = work.index.find(name)?.name.clone();
-        work.bring(&name, branches, now)
+        work.merge_into_worktree(&name, branches, now)
     }
 }
 
@@ -250,7 +250,7 @@ impl OpenRegistry {
         Ok(())
     }
 
-    fn bring(
+    fn merge_into_worktree(
         &self,
         name: &WorktreeName,
         branches: &[String],

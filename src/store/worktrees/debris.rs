@@ -8,7 +8,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::log::EventLog;
+use super::log::WorktreeLog;
 use super::{INITIALIZING, Worktrees, index_path, lock_path, read_index};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{WorktreeIndex, WorktreeName};
@@ -148,7 +148,7 @@ impl RepoPaths {
 
     /// Returns the start times of the interrupted operations.
     pub(super) fn interrupted_starts(&self) -> Result<Vec<Timestamp>, StoreError> {
-        EventLog::open(&self.dir).interrupted_starts()
+        WorktreeLog::open(&self.dir).interrupted_starts()
     }
 
     /// Returns what killed git processes left behind, except lock files, in sorted order.
@@ -156,8 +156,8 @@ impl RepoPaths {
         // The next change moves a damaged registry away.
         let index = read_index(&self.dir, &mut Vec::new())?.unwrap_or_default();
         let entries = self.entries();
-        let mut found: Vec<Debris> = self.half_made(&index, &entries);
-        for (name, last) in EventLog::open(&self.dir).last_events()? {
+        let mut found: Vec<Debris> = self.find_incomplete(&index, &entries);
+        for (name, last) in WorktreeLog::open(&self.dir).last_events()? {
             let Ok(name) = WorktreeName::new(&name) else {
                 continue;
             };
@@ -187,7 +187,7 @@ impl RepoPaths {
     }
 
     /// Returns the worktrees that git did not finish creating, including folders that it left empty.
-    fn half_made(
+    fn find_incomplete(
         &self,
         index: &WorktreeIndex,
         entries: &BTreeMap<WorktreeName, bool>,

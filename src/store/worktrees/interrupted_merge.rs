@@ -49,7 +49,7 @@ pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>,
             git.ok(&["merge", "--abort"])?;
             return Ok(Vec::new());
         }
-        return Ok(names(git, &["diff", "--name-only", "-z", "HEAD"])?
+        return Ok(run_for_paths(git, &["diff", "--name-only", "-z", "HEAD"])?
             .iter()
             .map(|path| String::from_utf8_lossy(path).into_owned())
             .collect());
@@ -61,12 +61,12 @@ pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>,
     let staged = if is_index_from_merge {
         BTreeSet::new()
     } else {
-        names(
+        run_for_paths(
             git,
             &["diff-index", "--cached", "--name-only", "-z", "HEAD"],
         )?
     };
-    let raw = bytes(
+    let raw = run_for_bytes(
         git,
         &["diff-tree", "-r", "-z", "--no-renames", "HEAD", &planned],
     )?;
@@ -127,7 +127,7 @@ fn merge_tree(git: &Git, tip: &str) -> Result<Option<String>, StoreError> {
 }
 
 /// Returns the whole output of a git command as bytes.
-fn bytes(git: &Git, args: &[&str]) -> Result<Vec<u8>, StoreError> {
+fn run_for_bytes(git: &Git, args: &[&str]) -> Result<Vec<u8>, StoreError> {
     let answer = git.run_bytes(args, ANSWER_MAX)?;
     if answer.code != 0 {
         return Err(answer.failed(args).into());
@@ -140,8 +140,8 @@ fn bytes(git: &Git, args: &[&str]) -> Result<Vec<u8>, StoreError> {
 }
 
 /// Runs a git command with `-z`, which separates paths by NUL, and returns the paths in its output.
-fn names(git: &Git, args: &[&str]) -> Result<BTreeSet<Vec<u8>>, StoreError> {
-    let answer = bytes(git, args)?;
+fn run_for_paths(git: &Git, args: &[&str]) -> Result<BTreeSet<Vec<u8>>, StoreError> {
+    let answer = run_for_bytes(git, args)?;
     let all = answer.split(|b| *b == 0).filter(|name| !name.is_empty());
     Ok(all.map(<[u8]>::to_vec).collect())
 }

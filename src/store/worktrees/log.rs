@@ -16,7 +16,7 @@ const LOG_MAX: u64 = 4 * 1024 * 1024;
 
 /// The log of worktree operations. Writers hold the worktree lock.
 #[derive(Debug)]
-pub struct EventLog {
+pub struct WorktreeLog {
     path: PathBuf,
 }
 
@@ -95,10 +95,10 @@ impl LogEntry {
     }
 }
 
-impl EventLog {
+impl WorktreeLog {
     /// Returns the log in `dir`. Opens no file yet.
-    pub fn open(dir: &Path) -> EventLog {
-        EventLog {
+    pub fn open(dir: &Path) -> WorktreeLog {
+        WorktreeLog {
             path: dir.join("events.jsonl"),
         }
     }
@@ -194,7 +194,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("events.jsonl");
         fs::write(&path, "{\"event\": \"half").unwrap();
-        let log = EventLog::open(dir.path());
+        let log = WorktreeLog::open(dir.path());
         let failed = LogEntry::of("worktree.create.failed", &tree()).error("no room");
         log.record(failed, Timestamp(2.5)).unwrap();
         log.record(LogEntry::completed(&tree()), Timestamp(3.0))
@@ -225,7 +225,7 @@ mod tests {
         let path = dir.path().join("events.jsonl");
         let size = usize::try_from(LOG_MAX).unwrap() + 1;
         fs::write(&path, vec![b'\n'; size]).unwrap();
-        let log = EventLog::open(dir.path());
+        let log = WorktreeLog::open(dir.path());
         log.record(LogEntry::of("worktree.keep", &tree()), Timestamp(1.0))
             .unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);

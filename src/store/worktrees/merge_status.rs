@@ -115,7 +115,7 @@ impl BranchChanges {
             return;
         }
         // The result depends on the commits alone, so that every process computes the same.
-        if base.may_hold(&repo.git, self) {
+        if base.content_may_have_changed(&repo.git, self) {
             if !budget.take() {
                 return;
             }
@@ -181,7 +181,7 @@ impl BaseHistory {
     }
 
     /// Returns whether the base may have gained or lost the content of a branch since the last check.
-    fn may_hold(&mut self, git: &Git, branch: &BranchChanges) -> bool {
+    fn content_may_have_changed(&mut self, git: &Git, branch: &BranchChanges) -> bool {
         if branch.checked_commit.is_empty() {
             return true;
         }

@@ -28,7 +28,7 @@ use super::read_stable::{self, StableRead};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeIndex, WorktreeName};
-use log::{EventLog, LogEntry};
+use log::{LogEntry, WorktreeLog};
 
 pub use branches::{BranchSnapshot, ScanMode};
 pub use create::NewWorktree;
@@ -60,7 +60,7 @@ struct OpenRegistry {
     /// `.worktrees/`, without symbolic links.
     dir: PathBuf,
     index: WorktreeIndex,
-    log: EventLog,
+    log: WorktreeLog,
     notices: Vec<String>,
     /// The worktree lock, held during a change; `None` for reading.
     _lock: Option<Lock>,
@@ -230,7 +230,7 @@ impl OpenRegistry {
             repo.git = repo.git.with_lock(lock.share()?);
         }
         let mut work = OpenRegistry {
-            log: EventLog::open(&dir),
+            log: WorktreeLog::open(&dir),
             repo,
             dir,
             index,

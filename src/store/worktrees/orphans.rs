@@ -8,7 +8,7 @@ use crate::domain::worktree::{DiskUse, WorktreeName};
 use crate::store::StoreError;
 
 /// Maximum number of orphans that are listed.
-const STRAYS_MAX: usize = 200;
+const ORPHANS_MAX: usize = 200;
 
 /// Something in `.worktrees` that the registry does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Worktrees {
     /// # Errors
     /// When the root is not a repository, or the registry or the folder cannot be read.
     pub fn orphans(&self) -> Result<Vec<OrphanWorktree>, StoreError> {
-        self.read()?.strays()
+        self.read()?.orphans()
     }
 
     /// Removes an orphan that holds no data: an empty folder, or git's entry for a folder that is gone. Does nothing for
@@ -46,7 +46,7 @@ impl Worktrees {
     /// When it cannot be removed.
     pub fn remove_orphan(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let work = self.begin_change()?;
-        let strays = work.strays()?;
+        let strays = work.orphans()?;
         let is_safe = |s: &OrphanWorktree| {
             s.name == name.as_str()
                 && matches!(s.kind, OrphanKind::Empty | OrphanKind::FolderMissing)
@@ -59,7 +59,7 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
-    fn strays(&self) -> Result<Vec<OrphanWorktree>, StoreError> {
+    fn orphans(&self) -> Result<Vec<OrphanWorktree>, StoreError> {
         let registered = self.repo.registered()?;
         let is_registered =
             |name: &str| WorktreeName::new(name).is_ok_and(|name| self.index.get(&name).is_some());
@@ -94,7 +94,7 @@ impl OpenRegistry {
             }
         }
         found.sort_by(|a, b| a.name.cmp(&b.name));
-        found.truncate(STRAYS_MAX);
+        found.truncate(ORPHANS_MAX);
         Ok(found)
     }
 }

@@ -33,7 +33,7 @@ const INTERPRETERS: &[&str] = &[
     "gawk",
 ];
 /// Words that make inline code (`python -c …`) need approval.
-const CODE: &[&str] = &[
+const RISKY_CODE_WORDS: &[&str] = &[
     "rmtree",
     "unlink",
     "remove",
@@ -379,7 +379,7 @@ fn interpreter(name: &str, simple: &SimpleCommand, args: &[Word]) -> Option<Stri
         }
         None => return None,
     }?;
-    let risky = CODE.iter().find(|c| code.text.contains(**c));
+    let risky = RISKY_CODE_WORDS.iter().find(|c| code.text.contains(**c));
     match risky {
         Some(word) => Some(format!("its {name} code uses '{word}'")),
         None if code.expands => Some("its code is unknown until it runs".into()),

@@ -22,7 +22,7 @@ const HISTORY: &[&str] = &[
 
 /// Returns whether `simple` is a git command that needs approval, and that can neither start nor feed another
 /// program.
-pub fn is_single_approved_command(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
+pub fn is_single_flagged_command(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     let Some((program, args)) = simple.words.split_first() else {
         return false;
     };

@@ -37,7 +37,7 @@ pub enum PlanGate {
 
 /// Permissions granted in advance: by the settings, and by the user for the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Rules {
+pub struct PermissionRules {
     /// Commands that need no approval, by their first words, for example `docker compose`.
     pub allow: Vec<String>,
     /// Permissions that the user granted until crewdeck ends.
@@ -57,7 +57,7 @@ pub fn only_changes_directory(command: &str) -> bool {
 /// Everything that a ruling depends on, except the tool call itself.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyContext<'a> {
-    pub rules: &'a Rules,
+    pub rules: &'a PermissionRules,
     pub gate: PlanGate,
     pub workdir: &'a Path,
 }
@@ -113,7 +113,7 @@ pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<PermissionScop
         .map(|(simple, _)| simple)
         .collect();
     let mut offered = scopes::offered(command, &parsed, &asked);
-    offered.retain(scopes::is_possible);
+    offered.retain(scopes::is_valid);
     offered
 }
 
@@ -182,7 +182,7 @@ pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
         return HistoryReach::Private;
     };
     let dir = paths::CommandDir { workdir };
-    let is_decided = |simple: &words::SimpleCommand| git::is_single_approved_command(simple, &dir);
+    let is_decided = |simple: &words::SimpleCommand| git::is_single_flagged_command(simple, &dir);
     if !parsed.is_empty() && parsed.iter().all(is_decided) {
         HistoryReach::Repository
     } else {
@@ -193,7 +193,7 @@ pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
 /// Returns the simple commands of `parsed` that need approval, each with the reason.
 fn flagged_commands<'a>(
     parsed: &'a [words::SimpleCommand],
-    rules: &'a Rules,
+    rules: &'a PermissionRules,
     dir: &'a paths::CommandDir<'a>,
 ) -> impl Iterator<Item = (&'a words::SimpleCommand, String)> {
     parsed
@@ -204,7 +204,7 @@ fn flagged_commands<'a>(
 
 /// Returns whether `rules.allow` contains the first words of the command. A command with redirections is never
 /// allowed this way.
-fn is_allowed(simple: &words::SimpleCommand, rules: &Rules) -> bool {
+fn is_allowed(simple: &words::SimpleCommand, rules: &PermissionRules) -> bool {
     simple.redirects.is_empty()
         && rules.allow.iter().any(|rule| {
             let mut wanted = rule.split_whitespace().peekable();

@@ -11,7 +11,7 @@ pub struct CommandDir<'a> {
 }
 
 /// Devices that any command may write.
-const HARMLESS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
+const SAFE_DEVICES: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 
 impl CommandDir<'_> {
     /// Returns whether the work directory is the worktree of a task.
@@ -26,7 +26,7 @@ impl CommandDir<'_> {
         if word.expands || word.text.starts_with('~') {
             return false;
         }
-        HARMLESS.contains(&word.text.as_str())
+        SAFE_DEVICES.contains(&word.text.as_str())
             || Self::is_temporary(&word.text)
             || self.is_inside(&word.text)
     }

@@ -10,7 +10,7 @@ use super::words::{SimpleCommand, Word, parse};
 use crate::domain::permission::PermissionScope;
 
 /// Shell builtins that can change the meaning of later words in the same command.
-const SHIFTS: &[&str] = &[
+const STATE_BUILTINS: &[&str] = &[
     "export", "alias", "unalias", "set", "shopt", "source", ".", "declare", "typeset", "local",
     "readonly", "hash", "enable", "trap", "eval", "exec", "builtin", "command", "unset", "pushd",
     "popd", "read", "mapfile", "printf", "let", "function", "bind", "complete", "umask", "ulimit",
@@ -148,7 +148,7 @@ fn is_alone(all: &[SimpleCommand]) -> bool {
             && !simple.assigns
             && simple.redirects.is_empty()
             && simple.words.iter().all(Word::is_plain)
-            && !SHIFTS.contains(&name)
+            && !STATE_BUILTINS.contains(&name)
     })
 }
 
@@ -178,7 +178,7 @@ fn first_words(simple: &SimpleCommand) -> Option<String> {
         && is_name(sub)
         && !commands::runs_or_writes_its_arguments(program)
         && !WITHOUT_SUBCOMMANDS.contains(&program)
-        && !SHIFTS.contains(&program)
+        && !STATE_BUILTINS.contains(&program)
         && !RUNNERS.contains(&sub);
     let words = format!("{program} {sub}");
     (fits && words.len() <= WORDS_MAX).then_some(words)
@@ -194,7 +194,7 @@ fn has_first(simple: &SimpleCommand, words: &str) -> bool {
 }
 
 /// Returns whether a permission is valid, so that it can be granted.
-pub fn is_possible(scope: &PermissionScope) -> bool {
+pub fn is_valid(scope: &PermissionScope) -> bool {
     match scope {
         PermissionScope::Exact { command } => {
             parse(command).is_ok_and(|all| !all.is_empty() && all.iter().all(is_known))

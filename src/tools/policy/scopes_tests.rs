@@ -7,14 +7,14 @@ use pretty_assertions::assert_eq;
 use super::*;
 
 fn ruling(command: &str, session: &[PermissionScope]) -> Ruling {
-    let rules = Rules {
+    let rules = PermissionRules {
         session: session.to_vec(),
-        ..Rules::default()
+        ..PermissionRules::default()
     };
     judge(command, &standing(&rules))
 }
 
-fn standing(rules: &Rules) -> PolicyContext<'_> {
+fn standing(rules: &PermissionRules) -> PolicyContext<'_> {
     PolicyContext {
         rules,
         gate: PlanGate::Open,
@@ -93,7 +93,7 @@ fn offered_permissions_depend_on_the_command_text() {
         ("diff <(ssh a ls) b", vec![]),
         ("echo 'unclosed", vec![]),
     ];
-    let rules = Rules::default();
+    let rules = PermissionRules::default();
     for (command, expected) in cases {
         assert_eq!(scopes(command, &standing(&rules)), expected, "{command}");
     }
@@ -136,7 +136,7 @@ fn programs_that_start_others_get_no_first_words_permission() {
         "psql db",
         "cargo",
     ] {
-        let rules = Rules::default();
+        let rules = PermissionRules::default();
         let found = scopes(command, &standing(&rules));
         assert!(
             found

@@ -6,10 +6,10 @@ use super::*;
 use crate::tools::table;
 
 fn ruling(command: &str) -> Ruling {
-    ruling_with(command, &Rules::default())
+    ruling_with(command, &PermissionRules::default())
 }
 
-fn ruling_with(command: &str, rules: &Rules) -> Ruling {
+fn ruling_with(command: &str, rules: &PermissionRules) -> Ruling {
     judge(
         command,
         &PolicyContext {
@@ -172,9 +172,9 @@ fn harmless_commands_need_no_approval() {
 
 #[test]
 fn allow_rule_covers_only_commands_with_its_first_words() {
-    let rules = Rules {
+    let rules = PermissionRules {
         allow: vec!["docker compose".into(), "npm publish".into()],
-        ..Rules::default()
+        ..PermissionRules::default()
     };
     assert_eq!(ruling_with("docker compose up -d", &rules), Ruling::Allow);
     for still in [
@@ -191,7 +191,7 @@ fn allow_rule_covers_only_commands_with_its_first_words() {
 
 #[test]
 fn unapproved_plan_allows_only_reading() {
-    let rules = Rules::default();
+    let rules = PermissionRules::default();
     let standing = PolicyContext {
         rules: &rules,
         gate: PlanGate::Closed,
@@ -259,7 +259,7 @@ fn only_approved_git_commands_write_the_repository() {
 #[test]
 fn teammate_deletes_its_own_branches_without_approval() {
     let tree = Path::new("/work/.worktrees/task-1");
-    let rules = Rules::default();
+    let rules = PermissionRules::default();
     let standing = PolicyContext {
         rules: &rules,
         gate: PlanGate::Open,

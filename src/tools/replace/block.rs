@@ -5,14 +5,19 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use super::Patch;
 use super::indent::Indents;
-use super::lines::Line;
+use super::lines::FileLine;
 
 /// Returns the replacement for the block of whole lines that `pairs` selects. `old` and `new` are the lines of the
 /// edit; `pairs` gives the line of the file for each line of `old`.
 ///
 /// Blank lines that exist only in the file are kept, unless the lines around them are removed. The last line keeps
 /// its line end, or its lack of one.
-pub fn rebuild(file: &[Line<'_>], old: &[&str], new: &[&str], pairs: &[Option<usize>]) -> Patch {
+pub fn rebuild(
+    file: &[FileLine<'_>],
+    old: &[&str],
+    new: &[&str],
+    pairs: &[Option<usize>],
+) -> Patch {
     let paired = || pairs.iter().flatten().copied();
     let (Some(first), Some(last)) = (paired().min(), paired().max()) else {
         return (0..0, String::new());
@@ -59,7 +64,7 @@ fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 }
 
 struct Writer<'a> {
-    file: &'a [Line<'a>],
+    file: &'a [FileLine<'a>],
     /// Lines with their line ends. `None` means the line end that the block uses.
     out: Vec<(String, Option<&'a str>)>,
     /// The index of the next line of the file to process.

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use super::lines::{self, Line};
-use super::{Patch, Places, block};
+use super::lines::{self, FileLine};
+use super::{Occurrences, Patch, block};
 
 /// The exact matches of a text.
 pub struct Exact {
@@ -57,10 +57,10 @@ pub fn find(text: &str, old: &str, new: &str) -> Exact {
 
 /// Returns the replacement for the only place where the lines of `old` match, exactly or nearly. `None` if there is
 /// no such place or more than one.
-pub fn find_lines(text: &str, file: &[Line<'_>], old: &str, new: &str) -> Option<Patch> {
+pub fn find_lines(text: &str, file: &[FileLine<'_>], old: &str, new: &str) -> Option<Patch> {
     let old = lines::pattern(old);
     let new = lines::pattern(new);
-    let (_, matches) = lines::find(file, &old, Places::One)?;
+    let (_, matches) = lines::find(file, &old, Occurrences::One)?;
     match &matches[..] {
         [only] => {
             let patch = block::rebuild(file, &old, &new, only);

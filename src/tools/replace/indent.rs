@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::lines::Line;
+use super::lines::FileLine;
 
 /// How the indentation of a model's text differs from that of the file.
 pub struct Indents {
@@ -19,7 +19,12 @@ pub struct Indents {
 
 impl Indents {
     /// Compares the lines of `old` with the lines of the file that `pairs` assigns to them.
-    pub fn new(file: &[Line<'_>], old: &[&str], new: &[&str], pairs: &[Option<usize>]) -> Indents {
+    pub fn new(
+        file: &[FileLine<'_>],
+        old: &[&str],
+        new: &[&str],
+        pairs: &[Option<usize>],
+    ) -> Indents {
         let pairs: Vec<(usize, String, String)> = old
             .iter()
             .zip(pairs)

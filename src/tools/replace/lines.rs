@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::Places;
+use super::Occurrences;
 
 /// A line of the file.
 #[derive(Debug, Clone, Copy)]
-pub struct Line<'a> {
+pub struct FileLine<'a> {
     pub text: &'a str,
     /// The line end: `\n`, `\r\n`, or empty in the last line.
     pub end: &'a str,
@@ -15,7 +15,7 @@ pub struct Line<'a> {
     pub start: usize,
 }
 
-impl Line<'_> {
+impl FileLine<'_> {
     pub fn after(&self) -> usize {
         self.start + self.text.len() + self.end.len()
     }
@@ -30,9 +30,9 @@ impl Line<'_> {
 /// file lacks.
 pub type Pairs = Vec<Option<usize>>;
 
-/// Which differences are ignored when lines are compared. Each step also ignores those of the steps before it.
+/// Which differences are ignored when lines are compared. Each tolerance also ignores those of the tolerances before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum Tolerance {
     /// Whitespace at the end of lines.
     LineEnds,
     /// Whitespace at both ends of lines.
@@ -43,30 +43,30 @@ pub enum Step {
     Quotes,
 }
 
-impl Step {
-    const ALL: [Step; 4] = [
-        Step::LineEnds,
-        Step::Indentation,
-        Step::Spacing,
-        Step::Quotes,
+impl Tolerance {
+    const ALL: [Tolerance; 4] = [
+        Tolerance::LineEnds,
+        Tolerance::Indentation,
+        Tolerance::Spacing,
+        Tolerance::Quotes,
     ];
 
-    /// Returns what this step ignores, for the note in the tool result.
+    /// Returns what this tolerance ignores, for the note in the tool result.
     pub fn label(self) -> &'static str {
         match self {
-            Step::LineEnds => "whitespace at line ends",
-            Step::Indentation => "indentation",
-            Step::Spacing => "spacing and blank lines",
-            Step::Quotes => "quotes, commas and semicolons",
+            Tolerance::LineEnds => "whitespace at line ends",
+            Tolerance::Indentation => "indentation",
+            Tolerance::Spacing => "spacing and blank lines",
+            Tolerance::Quotes => "quotes, commas and semicolons",
         }
     }
 
     fn key(self, line: &str) -> Cow<'_, str> {
         match self {
-            Step::LineEnds => Cow::Borrowed(line.trim_end()),
-            Step::Indentation => Cow::Borrowed(line.trim()),
-            Step::Spacing => Cow::Owned(spaced(line)),
-            Step::Quotes => {
+            Tolerance::LineEnds => Cow::Borrowed(line.trim_end()),
+            Tolerance::Indentation => Cow::Borrowed(line.trim()),
+            Tolerance::Spacing => Cow::Owned(spaced(line)),
+            Tolerance::Quotes => {
                 let line = spaced(line).replace(['"', '`'], "'");
                 Cow::Owned(line.trim_end_matches([',', ';']).to_string())
             }
@@ -75,14 +75,14 @@ impl Step {
 
     fn skips_blank_lines(self) -> bool {
         match self {
-            Step::LineEnds | Step::Indentation => false,
-            Step::Spacing | Step::Quotes => true,
+            Tolerance::LineEnds | Tolerance::Indentation => false,
+            Tolerance::Spacing | Tolerance::Quotes => true,
         }
     }
 }
 
 /// Splits a file into lines.
-pub fn split(text: &str) -> Vec<Line<'_>> {
+pub fn split(text: &str) -> Vec<FileLine<'_>> {
     let mut start = 0;
     text.split_inclusive('\n')
         .map(|whole| {
@@ -90,7 +90,7 @@ pub fn split(text: &str) -> Vec<Line<'_>> {
                 Some(text) => text.strip_suffix('\r').unwrap_or(text),
                 None => whole,
             };
-            let line = Line {
+            let line = FileLine {
                 text,
                 end: &whole[text.len()..],
                 start,
@@ -106,19 +106,28 @@ pub fn pattern(text: &str) -> Vec<&str> {
     split(text).iter().map(|line| line.text).collect()
 }
 
-/// Returns the places where `old` matches lines of `file`, found by the strictest step that matches anything. For
-/// [`Places::All`] the places do not overlap.
-pub fn find(file: &[Line<'_>], old: &[&str], places: Places) -> Option<(Step, Vec<Pairs>)> {
+/// Returns the places where `old` matches lines of `file`, found by the strictest tolerance that matches anything. For
+/// [`Occurrences::All`] the places do not overlap.
+pub fn find(
+    file: &[FileLine<'_>],
+    old: &[&str],
+    places: Occurrences,
+) -> Option<(Tolerance, Vec<Pairs>)> {
     if old.iter().all(|line| line.trim().is_empty()) {
         return None;
     }
-    Step::ALL.into_iter().find_map(|step| {
+    Tolerance::ALL.into_iter().find_map(|step| {
         let found = matches(file, old, step, places);
         (!found.is_empty()).then_some((step, found))
     })
 }
 
-fn matches(file: &[Line<'_>], old: &[&str], step: Step, places: Places) -> Vec<Pairs> {
+fn matches(
+    file: &[FileLine<'_>],
+    old: &[&str],
+    step: Tolerance,
+    places: Occurrences,
+) -> Vec<Pairs> {
     let blanks = step.skips_blank_lines();
     let file_at: Vec<usize> = numbers(file.iter().map(|l| l.text), blanks);
     let old_at: Vec<usize> = numbers(old.iter().copied(), blanks);
@@ -153,7 +162,7 @@ pub fn numbers<'a>(lines: impl Iterator<Item = &'a str>, skips_blank_lines: bool
 
 /// Completes `pairs`: assigns blank lines of the pattern to the blank lines between the matched lines of the file, in
 /// order, as far as the file has any.
-pub fn pair_blanks(file: &[Line<'_>], pairs: &mut [Option<usize>]) {
+pub fn pair_blanks(file: &[FileLine<'_>], pairs: &mut [Option<usize>]) {
     let mut last: Option<usize> = None;
     for at in 0..pairs.len() {
         if let Some(found) = pairs[at] {
@@ -173,7 +182,7 @@ pub fn pair_blanks(file: &[Line<'_>], pairs: &mut [Option<usize>]) {
 
 /// Returns the indexes in `text` at which `pattern` occurs. Uses the Knuth-Morris-Pratt algorithm, which takes linear
 /// time even if lines repeat.
-fn occurrences(text: &[usize], pattern: &[usize], places: Places) -> Vec<usize> {
+fn occurrences(text: &[usize], pattern: &[usize], places: Occurrences) -> Vec<usize> {
     let mut border = vec![0; pattern.len()];
     let mut len = 0;
     for at in 1..pattern.len() {
@@ -197,8 +206,8 @@ fn occurrences(text: &[usize], pattern: &[usize], places: Places) -> Vec<usize> 
         if len == pattern.len() {
             out.push(at + 1 - len);
             len = match places {
-                Places::One => border[len - 1],
-                Places::All => 0,
+                Occurrences::One => border[len - 1],
+                Occurrences::All => 0,
             };
         }
     }

@@ -3,7 +3,7 @@
 //! The steps, strictest first; the first one that finds a match decides:
 //! 1. The exact text, with the line ends of the file.
 //! 2. Whole lines, ignoring in turn: whitespace at line ends, indentation, spacing and blank lines, quotes and trailing
-//!    commas or semicolons (`lines::Step`).
+//!    commas or semicolons (`lines::Tolerance`).
 //! 3. The same after removing what is not part of the file: a code fence, line numbers, escapes (`clean`).
 //! 4. Pieces around lines such as `...` that stand for omitted text, each found by steps 1 and 2.
 //! 5. The most similar block (`similar`), if it is similar enough and no other is.
@@ -30,7 +30,7 @@ mod tests;
 use std::ops::Range;
 
 use clean::Variant;
-use lines::Line;
+use lines::FileLine;
 
 /// A text to find in the file, and its replacement.
 #[derive(Debug, Clone, Copy)]
@@ -40,12 +40,12 @@ pub struct Edit<'a> {
     /// The replacement.
     pub new: &'a str,
     /// How many matches of `old` are allowed.
-    pub places: Places,
+    pub occurrences: Occurrences,
 }
 
 /// How many matches of the old text are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Places {
+pub enum Occurrences {
     /// Exactly one. More than one is an error.
     One,
     /// Any number. All are replaced.
@@ -109,7 +109,7 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     let variants = clean::variants(edit.old, edit.new);
     let file = lines::split(text);
     for variant in &variants {
-        if let Some(done) = exact_or_lines(text, &file, variant, edit.places)? {
+        if let Some(done) = exact_or_lines(text, &file, variant, edit.occurrences)? {
             return done;
         }
     }
@@ -146,9 +146,9 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
 #[allow(clippy::type_complexity)] // the outer error ends the search, the inner result is its end
 fn exact_or_lines(
     text: &str,
-    file: &[Line<'_>],
+    file: &[FileLine<'_>],
     variant: &Variant,
-    places: Places,
+    places: Occurrences,
 ) -> Result<Option<Result<Replaced, Refusal>>, Refusal> {
     let found = exact::find(text, &variant.old, &variant.new);
     if !variant.has_whole_lines && !found.patches.is_empty() {
@@ -188,10 +188,10 @@ fn exact_or_lines(
 fn one_or_all(
     text: &str,
     starts: impl Iterator<Item = usize>,
-    places: Places,
+    places: Occurrences,
 ) -> Result<(), Refusal> {
     let starts: Vec<usize> = starts.collect();
-    if starts.len() < 2 || places == Places::All {
+    if starts.len() < 2 || places == Occurrences::All {
         return Ok(());
     }
     let line = |at: usize| text[..at].matches('\n').count() + 1;
@@ -215,7 +215,7 @@ fn one_or_all(
 
 /// Performs step 4 of the [module documentation](self). Returns `None` if no text is omitted, or if a piece does not
 /// match exactly one place, after the previous piece.
-fn around_ellipses(text: &str, file: &[Line<'_>], variant: &Variant) -> Option<Vec<Patch>> {
+fn around_ellipses(text: &str, file: &[FileLine<'_>], variant: &Variant) -> Option<Vec<Patch>> {
     let old = clean::pieces(&variant.old);
     let new = clean::pieces(&variant.new);
     if old.len() < 2 || old.len() != new.len() {

@@ -1,7 +1,7 @@
 //! Selects the lines of the file that a refusal shows: those most similar to `old_text`, with line numbers.
 
 use super::clean::{self, Variant};
-use super::lines::{self, Line};
+use super::lines::{self, FileLine};
 use super::similar;
 use crate::domain::text::clip;
 
@@ -16,11 +16,11 @@ const COMPARED_MAX: usize = 200;
 /// Maximum number of lines of the file to compare one by one.
 const COMPARED_LINES: usize = 5000;
 /// Minimum similarity (Jaro-Winkler, 0 to 1) of a line that is shown.
-const ALIKE: f64 = 0.8;
+const SIMILARITY_MIN: f64 = 0.8;
 
 /// Returns the advice for a model whose `old_text` was not found, with the most similar lines of the file if there are
 /// any.
-pub fn help(file: &[Line<'_>], variants: &[Variant]) -> String {
+pub fn help(file: &[FileLine<'_>], variants: &[Variant]) -> String {
     let left_out = variants
         .first()
         .filter(|v| clean::pieces(&v.old).len() > 1)
@@ -50,7 +50,7 @@ pub fn help(file: &[Line<'_>], variants: &[Variant]) -> String {
 }
 
 /// Returns the indexes of the first and the last line to show. `None` if no line is similar.
-fn region(file: &[Line<'_>], old: &[&str]) -> Option<(usize, usize)> {
+fn region(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {
     let from_block = || {
         let places = similar::best(file, old);
         let paired = places.first()?.pairs.iter().flatten().copied();
@@ -75,7 +75,7 @@ fn region(file: &[Line<'_>], old: &[&str]) -> Option<(usize, usize)> {
 ///
 /// Comparing two lines costs the product of their lengths, so only the first [`COMPARED_MAX`] characters are
 /// compared.
-fn from_line(file: &[Line<'_>], old: &[&str]) -> Option<(usize, usize)> {
+fn from_line(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {
     let begin = |line: &str| line.trim().chars().take(COMPARED_MAX).collect::<String>();
     let (nth, wanted) = old
         .iter()
@@ -90,5 +90,5 @@ fn from_line(file: &[Line<'_>], old: &[&str]) -> Option<(usize, usize)> {
         .map(|(at, line)| (strsim::jaro_winkler(&begin(line.text), &wanted), at))
         .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
     let first = at.saturating_sub(nth);
-    (alike > ALIKE).then(|| (first, (first + old.len()).min(file.len()) - 1))
+    (alike > SIMILARITY_MIN).then(|| (first, (first + old.len()).min(file.len()) - 1))
 }

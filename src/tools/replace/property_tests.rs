@@ -64,8 +64,12 @@ fn any_edit() -> impl Strategy<Value = (String, String, String)> {
         })
 }
 
-fn edit<'a>(old: &'a str, new: &'a str, places: Places) -> Edit<'a> {
-    Edit { old, new, places }
+fn edit<'a>(old: &'a str, new: &'a str, places: Occurrences) -> Edit<'a> {
+    Edit {
+        old,
+        new,
+        occurrences: places,
+    }
 }
 
 proptest! {
@@ -80,9 +84,9 @@ proptest! {
             return Ok(());
         }
         let count = file.matches(&old).count();
-        for places in [Places::One, Places::All] {
+        for places in [Occurrences::One, Occurrences::All] {
             let done = replace(&file, &edit(&old, &new, places));
-            if count == 1 || (count > 1 && places == Places::All) {
+            if count == 1 || (count > 1 && places == Occurrences::All) {
                 let done = done.unwrap();
                 prop_assert_eq!(done.text, file.replace(&old, &new));
                 prop_assert_eq!(done.count, count);
@@ -97,7 +101,7 @@ proptest! {
     /// unchanged.
     #[test]
     fn inexact_match_changes_nothing_outside_the_block((file, old, new) in any_edit()) {
-        let Ok(done) = replace(&file, &edit(&old, &new, Places::One)) else { return Ok(()) };
+        let Ok(done) = replace(&file, &edit(&old, &new, Occurrences::One)) else { return Ok(()) };
         if done.ignored.is_empty() {
             return Ok(());
         }
@@ -122,7 +126,7 @@ proptest! {
             return Ok(());
         }
         let new = format!("{words} one\n{words} two");
-        let Ok(done) = replace(&file, &edit(&old, &new, Places::One)) else { return Ok(()) };
+        let Ok(done) = replace(&file, &edit(&old, &new, Occurrences::One)) else { return Ok(()) };
         let read: Vec<&str> = done.text.lines().map(str::trim).collect();
         let has = |line: &str| read.iter().filter(|l| l.contains(line)).count();
         prop_assert_eq!(has(&format!("{words} one")), 1, "{}", done.text);
@@ -138,7 +142,7 @@ proptest! {
     /// Every input gives a result, and a refusal is short.
     #[test]
     fn arbitrary_input_never_panics(file in ".{0,200}", old in ".{0,60}", new in ".{0,60}") {
-        for places in [Places::One, Places::All] {
+        for places in [Occurrences::One, Occurrences::All] {
             if let Err(refusal) = replace(&file, &edit(&old, &new, places)) {
                 prop_assert!(refusal.why.len() + refusal.help.len() < 4000);
             }

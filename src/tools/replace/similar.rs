@@ -3,19 +3,19 @@
 //! A block matches only if all of this holds:
 //! - It has at least [`LINES_MIN`] and at most [`LINES_MAX`] lines that are not blank.
 //! - At least half of them are equal apart from whitespace at both ends.
-//! - Its similarity is at least [`ALIKE`]: the share of characters that need not change (Levenshtein).
-//! - The similarity of every other place is lower by at least [`APART`].
+//! - Its similarity is at least [`SIMILARITY_MIN`]: the share of characters that need not change (Levenshtein).
+//! - The similarity of every other place is lower by at least [`LEAD_MIN`].
 //!
 //! A single line never matches: `const A = 3;` is too similar to `const B = 3;`.
 
 use std::collections::HashMap;
 
-use super::lines::{self, Line, Pairs};
+use super::lines::{self, FileLine, Pairs};
 
 /// Minimum share of characters that must be equal.
-pub const ALIKE: f64 = 0.9;
+pub const SIMILARITY_MIN: f64 = 0.9;
 /// Minimum difference between the similarity of the best and of the second best place.
-pub const APART: f64 = 0.1;
+pub const LEAD_MIN: f64 = 0.1;
 const LINES_MIN: usize = 2;
 const LINES_MAX: usize = 200;
 /// Maximum number of places to compare character by character.
@@ -27,7 +27,7 @@ const LINE_MAX: usize = 200;
 const REPEATS_MAX: usize = 500;
 
 /// Returns the most similar place, if it is similar enough and no other place is nearly as similar.
-pub fn find(file: &[Line<'_>], old: &[&str]) -> Option<Pairs> {
+pub fn find(file: &[FileLine<'_>], old: &[&str]) -> Option<Pairs> {
     let places = best(file, old);
     let wanted = lines::numbers(old.iter().copied(), true);
     if wanted.len() < LINES_MIN {
@@ -35,8 +35,8 @@ pub fn find(file: &[Line<'_>], old: &[&str]) -> Option<Pairs> {
     }
     let (first, rest) = places.split_first()?;
     let is_anchored = first.same * 2 >= wanted.len();
-    let is_alone = rest.iter().all(|p| p.alike <= first.alike - APART);
-    (is_anchored && is_alone && first.alike >= ALIKE).then(|| first.pairs.clone())
+    let is_alone = rest.iter().all(|p| p.alike <= first.alike - LEAD_MIN);
+    (is_anchored && is_alone && first.alike >= SIMILARITY_MIN).then(|| first.pairs.clone())
 }
 
 /// A place in the file that may match the old text.
@@ -51,7 +51,7 @@ pub struct Candidate {
 }
 
 /// Returns the places that share at least one line with `old`, most similar first.
-pub fn best(file: &[Line<'_>], old: &[&str]) -> Vec<Candidate> {
+pub fn best(file: &[FileLine<'_>], old: &[&str]) -> Vec<Candidate> {
     let wanted = lines::numbers(old.iter().copied(), true);
     let there = lines::numbers(file.iter().map(|l| l.text), true);
     if wanted.is_empty() || wanted.len() > LINES_MAX || wanted.len() > there.len() {

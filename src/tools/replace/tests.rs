@@ -18,7 +18,7 @@ fn known_model_mistakes_are_tolerated() {
         let edit = Edit {
             old: case.old,
             new: case.new,
-            places: Places::One,
+            occurrences: Occurrences::One,
         };
         let done = replace(case.file, &edit).unwrap_or_else(|e| panic!("{}: {e:?}", case.name));
         assert_eq!(done.text, case.file.replace(from, to), "{}", case.name);
@@ -37,7 +37,7 @@ fn refused(file: &str, old: &str, new: &str) -> String {
     let edit = Edit {
         old,
         new,
-        places: Places::One,
+        occurrences: Occurrences::One,
     };
     match replace(file, &edit) {
         Ok(done) => panic!("{old:?}: {done:?}"),
@@ -134,7 +134,7 @@ fn replace_all_replaces_every_occurrence() {
         let edit = Edit {
             old,
             new,
-            places: Places::All,
+            occurrences: Occurrences::All,
         };
         let done = replace(file, &edit).unwrap();
         assert_eq!((done.text.as_str(), done.count), (want, count), "{old:?}");

@@ -3,14 +3,14 @@
 
 use crate::domain::request::{Request, RequestKind};
 use crate::ui::app::App;
-use crate::ui::app::onboarding::Weight;
+use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::app::role::SessionRole;
 
 /// Returns the open questions of the agent whose conversation is open, oldest first.
 pub fn questions(app: &App) -> Vec<&Request> {
     let is_heard = app.replay.is_none()
-        && app.role != SessionRole::Left
-        && app.first_page().map(|p| p.weight) != Some(Weight::Missing);
+        && app.role != SessionRole::NoCrew
+        && app.first_page().map(|p| p.severity) != Some(PageSeverity::Missing);
     let is_open = |request: &&Request| {
         is_heard
             && request.kind == RequestKind::Question

@@ -22,7 +22,7 @@ pub struct Drafts {
     /// When the effect of Enter on the draft last changed: from message to answer or back, or because the text of a failed
     /// delivery was restored. Enter sends nothing until [`SETTLE`](crate::ui::SETTLE) later, so that a double press does
     /// not send it.
-    pub warned_at: Option<Timestamp>,
+    pub enter_changed_at: Option<Timestamp>,
     /// Answers and comments in delivery, oldest first.
     sent: Vec<SentText>,
     /// The request whose comment is open in `$EDITOR`, and the agent that sent the request.
@@ -32,7 +32,7 @@ pub struct Drafts {
 #[derive(Debug, Default)]
 struct Draft {
     composer: Composer,
-    meant: Option<RequestId>,
+    answers_question: Option<RequestId>,
 }
 
 /// A comment or answer sent with a decision.
@@ -106,13 +106,16 @@ impl App {
         next.composer.take_history(&mut self.input.composer);
         let before = Draft {
             composer: std::mem::replace(&mut self.input.composer, next.composer),
-            meant: std::mem::replace(&mut self.input.drafts.answers_question, next.meant),
+            answers_question: std::mem::replace(
+                &mut self.input.drafts.answers_question,
+                next.answers_question,
+            ),
         };
         let shown = std::mem::replace(&mut self.shown, agent.clone());
         if let Some(oldest) = self.input.drafts.put(shown, before) {
             self.input.composer.add_to_history(&oldest.composer.text());
         }
-        self.input.drafts.warned_at = None;
+        self.input.drafts.enter_changed_at = None;
     }
 
     /// Restores a text whose delivery to `to` failed: as the draft to that agent, or in the message history if another
@@ -124,7 +127,7 @@ impl App {
                 self.input.composer.set(text);
                 // The delivery failed once. An Enter that follows at once was not meant for it.
                 self.input.drafts.answers_question = None;
-                self.input.drafts.warned_at = Some(self.now);
+                self.input.drafts.enter_changed_at = Some(self.now);
                 return RestoredTo::Composer;
             }
         } else {

@@ -62,12 +62,12 @@ pub enum Hit {
     /// The background of a pane, which the mouse can drag.
     Ground(Pane),
     /// A row of the conversation, counted from the first one in view.
-    Talk(usize),
+    ConversationRow(usize),
     /// A part of a pane that is not one of its rows.
     Pane(Pane),
     Composer,
     /// A row of the completion list.
-    Offer(usize),
+    CompletionRow(usize),
     /// A row of a popup's list.
     PopupRow(usize),
     /// Another part of the topmost popup, by a number that the popup gave it.

@@ -213,7 +213,7 @@ impl App {
         } else {
             "crewdeck viewer"
         };
-        let waits = match self.model.requests.for_person() {
+        let waits = match self.model.requests.for_user() {
             0 => String::new(),
             1 => " (1 needs you)".into(),
             n => format!(" ({n} need you)"),

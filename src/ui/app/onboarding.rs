@@ -22,22 +22,22 @@ const PROMPT_MAX: usize = 256 * 1024;
 
 /// The content of an onboarding page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FirstPage {
+pub struct OnboardingPage {
     /// The severity. A page replaces an earlier one with the same severity.
-    pub weight: Weight,
+    pub severity: PageSeverity,
     /// The cause, in one sentence.
-    pub what: String,
+    pub cause: String,
     /// The consequence for the user; may be empty.
-    pub means: String,
+    pub consequence: String,
     /// What the user can do, easiest first.
     pub steps: Vec<String>,
     /// Actions that crewdeck offers, each with a key.
-    pub offers: Vec<Offer>,
+    pub offers: Vec<OfferedAction>,
 }
 
 /// The severity of a page's cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
+pub enum PageSeverity {
     /// No crew is running: prompts cannot be delivered.
     Missing,
     /// A crew is running, but its model will probably not answer.
@@ -48,17 +48,17 @@ pub enum Weight {
 
 /// An action that the page offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct OfferedAction {
     /// The action. The page shows its key.
     pub action: Action,
     /// The label next to the key.
     pub words: String,
 }
 
-impl Offer {
-    pub fn new(action: Action, words: impl Into<String>) -> Offer {
+impl OfferedAction {
+    pub fn new(action: Action, words: impl Into<String>) -> OfferedAction {
         let words = words.into();
-        Offer { action, words }
+        OfferedAction { action, words }
     }
 }
 
@@ -66,9 +66,9 @@ impl Offer {
 #[derive(Debug, Default)]
 pub struct Onboarding {
     /// The pages, at most one of each severity, most severe first.
-    pages: Vec<FirstPage>,
+    pages: Vec<OnboardingPage>,
     /// The last prompt to the lead; empty once the lead has answered for the first time.
-    asked: String,
+    pending_prompt: String,
     /// The address that the API key is sent to, if it is not the vendor's.
     key_address: Option<String>,
 }
@@ -76,16 +76,16 @@ pub struct Onboarding {
 impl App {
     /// Shows a page, replacing one of the same severity. If no crew is running, queued prompts return to the composer and
     /// submitted task forms become drafts again.
-    pub fn show_first(&mut self, page: FirstPage) {
+    pub fn show_first(&mut self, page: OnboardingPage) {
         let line = |text: &str| clip(&one_line(text), WORDS_MAX);
-        let page = FirstPage {
-            weight: page.weight,
-            what: line(&page.what),
-            means: line(&page.means),
+        let page = OnboardingPage {
+            severity: page.severity,
+            cause: line(&page.cause),
+            consequence: line(&page.consequence),
             steps: page.steps.iter().take(STEPS_MAX).map(|s| line(s)).collect(),
             offers: page.offers,
         };
-        if page.weight == Weight::Missing {
+        if page.severity == PageSeverity::Missing {
             let mut queued = std::mem::take(&mut self.model.queued);
             while let Some(to) = queued.first().map(|q| q.to.clone()) {
                 let own: Vec<String> = queued
@@ -103,15 +103,17 @@ impl App {
                 self.focus = Focus::Pane(Pane::Lead);
             }
         }
-        self.onboarding.pages.retain(|p| p.weight != page.weight);
+        self.onboarding
+            .pages
+            .retain(|p| p.severity != page.severity);
         self.onboarding.pages.push(page);
-        self.onboarding.pages.sort_by_key(|p| p.weight);
+        self.onboarding.pages.sort_by_key(|p| p.severity);
         self.dirty = true;
     }
 
     /// Shows a page that needs approval. Starts the key guard at `now`, so that keys typed before the page was visible do
     /// not approve it.
-    pub fn show_approval(&mut self, page: FirstPage, now: Timestamp) {
+    pub fn show_approval(&mut self, page: OnboardingPage, now: Timestamp) {
         self.show_first(page);
         if self.focus != Focus::Composer {
             self.keys.guard.moved_at = Some(now);
@@ -147,9 +149,9 @@ impl App {
 
     /// Returns the most severe page. It applies only while the lead's conversation is empty or no crew is running; else,
     /// and always in a replay, returns `None`.
-    pub fn first_page(&self) -> Option<&FirstPage> {
+    pub fn first_page(&self) -> Option<&OnboardingPage> {
         let page = self.onboarding.pages.first()?;
-        let counts = page.weight == Weight::Missing || !has_spoken(self);
+        let counts = page.severity == PageSeverity::Missing || !has_spoken(self);
         (counts && self.replay.is_none()).then_some(page)
     }
 
@@ -158,35 +160,38 @@ impl App {
         let pages = self
             .first_page()
             .map_or(&[][..], |_| &self.onboarding.pages);
-        let is_cause = |page: &&FirstPage| page.weight != Weight::Advice;
-        pages.iter().filter(is_cause).map(|page| page.what.as_str())
+        let is_cause = |page: &&OnboardingPage| page.severity != PageSeverity::Advice;
+        pages
+            .iter()
+            .filter(is_cause)
+            .map(|page| page.cause.as_str())
     }
 
     /// Removes the page about the previous model after the user has chosen another one.
-    pub(in crate::ui) fn other_model(&mut self) {
+    pub(in crate::ui) fn remove_model_page(&mut self) {
         let before = self.onboarding.pages.len();
         self.onboarding
             .pages
-            .retain(|p| p.weight != Weight::Trouble);
+            .retain(|p| p.severity != PageSeverity::Trouble);
         if self.onboarding.pages.len() < before && self.focus == Focus::Pane(Pane::Lead) {
             self.focus = Focus::Composer;
         }
     }
 
     /// Stores a prompt to the lead until the lead answers for the first time. See [`App::unanswered`].
-    pub(in crate::ui) fn asked(&mut self, agent: &Name, text: &str) {
+    pub(in crate::ui) fn remember_prompt(&mut self, agent: &Name, text: &str) {
         if agent.is_lead() && !has_answered(self) && text.len() <= PROMPT_MAX {
-            self.onboarding.asked = text.to_string();
+            self.onboarding.pending_prompt = text.to_string();
         }
     }
 
     /// Handles the end of a turn. If the turn failed and the model has never answered, the prompt returns to the composer,
     /// so that the user does not have to type it again.
-    pub(in crate::ui) fn unanswered(&mut self, agent: &Name, end: &TurnEnd) {
+    pub(in crate::ui) fn handle_turn_end(&mut self, agent: &Name, end: &TurnEnd) {
         if !agent.is_lead() {
             return;
         }
-        let asked = std::mem::take(&mut self.onboarding.asked);
+        let asked = std::mem::take(&mut self.onboarding.pending_prompt);
         let is_own = self.role.is_crew() && self.replay.is_none();
         if let TurnEnd::Failed { .. } = end
             && is_own
@@ -216,17 +221,17 @@ impl App {
 /// Whether the lead's conversation has any entry.
 fn has_spoken(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
-    lead.is_some_and(|a| a.has_spoken)
+    lead.is_some_and(|a| a.has_entries)
 }
 
 /// Whether the lead's model has ever answered in this session.
 fn has_answered(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
-    lead.is_some_and(|a| !a.last_said.is_empty() || a.usage != Usage::default())
+    lead.is_some_and(|a| !a.last_answer.is_empty() || a.usage != Usage::default())
 }
 
 /// Returns the page that is drawn in the conversation pane, if any.
-pub fn drawn(app: &App) -> Option<&FirstPage> {
+pub fn drawn(app: &App) -> Option<&OnboardingPage> {
     let page = app.first_page().filter(|_| app.shown.is_lead());
     page.filter(|_| !has_spoken(app))
 }
@@ -245,7 +250,7 @@ pub fn offers(app: &App, action: Action) -> bool {
 
 /// Returns the keys of a page's offers with their labels. If the page does not have the focus, each key is preceded by the
 /// one that moves the focus there.
-pub fn keys(app: &App, page: &FirstPage) -> Vec<(String, String)> {
+pub fn keys(app: &App, page: &OnboardingPage) -> Vec<(String, String)> {
     let before = if has_keys(app) {
         String::new()
     } else {
@@ -282,8 +287,8 @@ pub fn keys_line(app: &App) -> String {
 pub fn line(app: &App, columns: usize) -> Option<String> {
     let page = app.first_page().filter(|_| has_spoken(app))?;
     let keys = keys_line(app);
-    let whole = format!("{} {keys}", page.what);
+    let whole = format!("{} {keys}", page.cause);
     let fits = |text: &String| width(text) <= columns;
     let forms = [whole, keys].into_iter().find(fits);
-    Some(forms.unwrap_or_else(|| page.what.clone()))
+    Some(forms.unwrap_or_else(|| page.cause.clone()))
 }

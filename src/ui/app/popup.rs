@@ -18,10 +18,10 @@ use crate::ui::app::{App, Preferences};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::Place;
+use crate::ui::widgets::area::PopupListLayout;
 use crate::ui::widgets::composer::Composer;
 use crate::ui::widgets::line_input::LineInput;
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// A popup over the panes, with its state. Only the topmost popup is drawn and receives input.
@@ -237,7 +237,7 @@ pub struct Targets {
     /// The popup with its frame.
     pub area: Rect,
     /// Its buttons and rows.
-    pub inside: Vec<Target<Hit>>,
+    pub inside: Vec<PlacedPart<Hit>>,
     pub bar: Option<Scrollbar>,
     /// The target of a click outside the popup.
     pub beside: Hit,
@@ -255,12 +255,12 @@ impl Targets {
     }
 
     /// Returns the targets of a list of `len` rows. A click outside closes it.
-    pub fn list(place: Place, len: usize) -> Targets {
+    pub fn list(place: PopupListLayout, len: usize) -> Targets {
         let rows = listed(place.list, place.first, len);
         Targets {
             area: place.area,
             inside: rows
-                .map(|(at, row)| Target {
+                .map(|(at, row)| PlacedPart {
                     at,
                     what: Hit::PopupRow(row),
                 })

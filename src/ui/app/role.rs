@@ -21,12 +21,12 @@ pub enum SessionRole {
     /// The crew was taken over from that process. Reset to [`SessionRole::Crew`] by the user's first action.
     Taken(Option<u32>),
     /// The other process has ended, and its crew could not be taken over.
-    Left,
+    NoCrew,
 }
 
 impl SessionRole {
     /// Returns the status line's text in a long and a short form; `None` in the crew's own window.
-    pub fn mark(self) -> Option<(String, String)> {
+    pub fn status_label(self) -> Option<(String, String)> {
         let pair = |whole: &str, short: &str| Some((whole.to_string(), short.to_string()));
         match self {
             SessionRole::Crew | SessionRole::Starting | SessionRole::Taken(_) => None,
@@ -36,7 +36,7 @@ impl SessionRole {
             )),
             SessionRole::Viewer(None) => pair("viewer · crew runs in another process", "viewer"),
             SessionRole::Taking => pair("taking over the crew…", "taking over…"),
-            SessionRole::Left => pair("viewer · no crew runs", "viewer · no crew"),
+            SessionRole::NoCrew => pair("viewer · no crew runs", "viewer · no crew"),
         }
     }
 
@@ -56,12 +56,12 @@ impl SessionRole {
             | SessionRole::Starting
             | SessionRole::Taking
             | SessionRole::Taken(_) => None,
-            SessionRole::Viewer(_) | SessionRole::Left if !is_the_crews => None,
+            SessionRole::Viewer(_) | SessionRole::NoCrew if !is_the_crews => None,
             SessionRole::Viewer(Some(id)) => Some(format!(
                 "Only the crew's own window can do that (process {id})."
             )),
             SessionRole::Viewer(None) => Some("Only the crew's own window can do that.".into()),
-            SessionRole::Left => {
+            SessionRole::NoCrew => {
                 Some("No crew is running. Start it with crewdeck --resume.".into())
             }
         }
@@ -90,7 +90,7 @@ impl SessionRole {
             SessionRole::Taken(None) => {
                 own(&["The crew now runs in this window", "The crew now runs here"])
             }
-            SessionRole::Left => own(&[
+            SessionRole::NoCrew => own(&[
                 "You can read, write messages, change the board and merge here. To continue the crew, quit and run crewdeck --resume",
                 "To continue: quit, then run crewdeck --resume",
                 "Run crewdeck --resume",
@@ -102,14 +102,14 @@ impl SessionRole {
 
     /// Returns the text, possibly empty, that follows the quit prompt when quitting only leaves the crew; `None` if
     /// quitting ends the crew.
-    pub(in crate::ui) fn leaves(self) -> Option<&'static str> {
+    pub(in crate::ui) fn quit_suffix(self) -> Option<&'static str> {
         match self {
             SessionRole::Crew
             | SessionRole::Starting
             | SessionRole::Taking
             | SessionRole::Taken(_) => None,
             SessionRole::Viewer(_) => Some(" The crew keeps running."),
-            SessionRole::Left => Some(""),
+            SessionRole::NoCrew => Some(""),
         }
     }
 
@@ -120,7 +120,7 @@ impl SessionRole {
             | SessionRole::Starting
             | SessionRole::Taking
             | SessionRole::Taken(_) => true,
-            SessionRole::Viewer(_) | SessionRole::Left => false,
+            SessionRole::Viewer(_) | SessionRole::NoCrew => false,
         }
     }
 }
@@ -151,7 +151,7 @@ impl App {
     }
 
     /// Removes the takeover message after the user's first action.
-    pub fn settle(&mut self) {
+    pub fn dismiss_takeover(&mut self) {
         if let SessionRole::Taken(_) = self.role {
             self.set_role(SessionRole::Crew);
         }

@@ -13,10 +13,10 @@ use crate::ui::keymap::pane::Pane;
 /// Maximum length of a notice, in characters.
 pub const NOTICE_MAX: usize = 2000;
 /// How long a status message stays.
-const FLASH: Duration = Duration::from_secs(5);
+const MESSAGE_TIME: Duration = Duration::from_secs(5);
 /// How long an informational message stays at least, even if a key is pressed; three times as long for warnings and
 /// errors.
-const FLASH_LEAST: Duration = Duration::from_millis(1500);
+const MESSAGE_TIME_MIN: Duration = Duration::from_millis(1500);
 
 /// A status message in place of the key hints.
 #[derive(Debug)]
@@ -49,10 +49,10 @@ impl StatusMessage {
     /// Returns whether the message was shown long enough that the next key may remove it.
     pub fn is_read(&self, now: Timestamp) -> bool {
         let least = match self.level {
-            NoticeLevel::Info => FLASH_LEAST,
-            NoticeLevel::Warn | NoticeLevel::Error => FLASH_LEAST * 3,
+            NoticeLevel::Info => MESSAGE_TIME_MIN,
+            NoticeLevel::Warn | NoticeLevel::Error => MESSAGE_TIME_MIN * 3,
         };
-        self.until.since(now) + least <= FLASH
+        self.until.since(now) + least <= MESSAGE_TIME
     }
 }
 
@@ -62,7 +62,7 @@ impl App {
         self.status = Some(StatusMessage {
             level,
             text: one_line(&text.into()),
-            until: self.now.after(FLASH),
+            until: self.now.after(MESSAGE_TIME),
             request: None,
             nothing_in: None,
             holds: Holds(None),

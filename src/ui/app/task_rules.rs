@@ -7,7 +7,7 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::model::CrewModel;
-use crate::ui::text::called;
+use crate::ui::text::display_name;
 
 /// An action of the user on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub fn why_not(app: &App, task: &Task, action: TaskAction) -> Option<String> {
         TaskAction::Release => Ok(()),
     };
     let error = refused.err()?;
-    Some(app.prefs.keymap.expand_keys(&words(task, &error)))
+    Some(app.prefs.keymap.expand_keys(&refusal_message(task, &error)))
 }
 
 /// Returns why a dialog that asks to confirm `action` no longer applies, or `None` if it still does. `from` is the owner
@@ -87,7 +87,7 @@ pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
     };
     let task = tasks.find(at_work)?;
     let id = task.id;
-    let who_has = match called(&task.owner) {
+    let who_has = match display_name(&task.owner) {
         you if you == "you" => "you have".into(),
         owner => format!("{owner} has"),
     };
@@ -98,7 +98,7 @@ pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
 
 /// Returns the message for a refused action. The keys that help are placeholders such as `{board.release}`, which
 /// `KeyMap::expand_keys` replaces.
-fn words(task: &Task, error: &GraphError) -> String {
+fn refusal_message(task: &Task, error: &GraphError) -> String {
     let id = task.id;
     if let GraphError::Completed(_) = error {
         format!("{id} is already completed.")
@@ -125,11 +125,11 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::ui::fixture::hands;
+    use crate::ui::fixture::user_actions_board;
 
     #[test]
     fn refusal_gives_the_reason_and_the_key_that_helps() {
-        let state = hands(160, 45, Some(6));
+        let state = user_actions_board(160, 45, Some(6));
         let why = |id, action| why_not(&state, state.model.board.get(TaskId(id)).unwrap(), action);
         let no = |text: &str| Some(text.to_string());
         let busy = no("You already own #6. Select it: d completes it, u releases it.");
@@ -166,7 +166,7 @@ mod tests {
             assert_eq!(why(id, TaskAction::Release), release, "{id} release");
             assert_eq!(why(id, TaskAction::Complete), complete, "{id} complete");
         }
-        let state = hands(160, 45, None);
+        let state = user_actions_board(160, 45, None);
         let tagged = state.model.board.get(TaskId(5)).unwrap();
         assert_eq!(tagged.tags, ["rust"]);
         assert_eq!(

@@ -5,6 +5,6 @@ mod path;
 mod read;
 mod rows;
 
-pub use crate::ui::diff::page::{Changes, PageRow, Spot, file_at, page};
+pub use crate::ui::diff::page::{Changes, FileMark, PageRow, file_at, page};
 pub use crate::ui::diff::read::read;
-pub use crate::ui::diff::rows::{Look, Place, digits, rows};
+pub use crate::ui::diff::rows::{DiffParams, DiffPlacement, digits, rows};

@@ -4,8 +4,8 @@ use ratatui::text::Span;
 
 use crate::domain::text::{head_and_tail, one_line};
 use crate::domain::worktree::ChangeSize;
-use crate::ui::diff::read::{File, Line, read};
-use crate::ui::diff::rows::{Look, Place, counts, digits, rows};
+use crate::ui::diff::read::{DiffFile, DiffLine, read};
+use crate::ui::diff::rows::{DiffParams, DiffPlacement, counts, digits, rows};
 use crate::ui::text::wrap::{Break, Margin, Row, width, wrap};
 use crate::ui::theme::Theme;
 
@@ -68,12 +68,12 @@ impl Changes {
 pub struct PageRow {
     pub row: Row,
     /// The role of the row in navigation between files, if any.
-    pub spot: Option<Spot>,
+    pub file_mark: Option<FileMark>,
 }
 
 /// The role of a row in navigation between files. Each variant holds the index of the file, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spot {
+pub enum FileMark {
     /// The heading of a file's changes.
     Begins(usize),
     /// An entry of the file list.
@@ -82,13 +82,13 @@ pub enum Spot {
 
 /// Returns the index of the file that row `line` belongs to. Rows above the first file count as part of it. `None` if
 /// the diff has no files.
-pub fn file_at(spots: impl Iterator<Item = Option<Spot>>, line: usize) -> Option<usize> {
+pub fn file_at(spots: impl Iterator<Item = Option<FileMark>>, line: usize) -> Option<usize> {
     let mut found = None;
     for (at, spot) in spots.enumerate() {
         match spot {
-            Some(Spot::Begins(_)) if at > line && found.is_some() => break,
-            Some(Spot::Begins(file)) => found = Some(file),
-            Some(Spot::LeadsTo(_)) | None => {}
+            Some(FileMark::Begins(_)) if at > line && found.is_some() => break,
+            Some(FileMark::Begins(file)) => found = Some(file),
+            Some(FileMark::LeadsTo(_)) | None => {}
         }
     }
     found
@@ -97,27 +97,27 @@ pub fn file_at(spots: impl Iterator<Item = Option<Spot>>, line: usize) -> Option
 /// Renders the diff page, `columns` columns wide.
 pub fn page(changes: &Changes, columns: usize, theme: &Theme) -> Vec<PageRow> {
     let lines = read(&changes.text);
-    let look = Look {
+    let look = DiffParams {
         columns,
         theme,
-        place: Place::Page,
+        place: DiffPlacement::Page,
         digits: digits(&lines),
     };
     let mut out = Vec::new();
-    let mut put = |rows: Vec<Row>, spot: Option<Spot>| {
+    let mut put = |rows: Vec<Row>, spot: Option<FileMark>| {
         let mut spot = spot;
         out.extend(rows.into_iter().map(|row| PageRow {
             row,
-            spot: spot.take(),
+            file_mark: spot.take(),
         }));
     };
     put(summary(changes, &lines, look), None);
-    let all: Vec<&File> = files(&lines).collect();
+    let all: Vec<&DiffFile> = files(&lines).collect();
     if all.len() > 1 {
         let most = all.iter().take(FILES_MAX).map(|f| width(&count(f))).max();
         for (at, file) in all.iter().take(FILES_MAX).enumerate() {
             let row = listed(file, most.unwrap_or(0), look);
-            put(row, Some(Spot::LeadsTo(at)));
+            put(row, Some(FileMark::LeadsTo(at)));
         }
         if all.len() > FILES_MAX {
             let more = format!("… and {} more files", all.len() - FILES_MAX);
@@ -127,21 +127,21 @@ pub fn page(changes: &Changes, columns: usize, theme: &Theme) -> Vec<PageRow> {
     let mut at = 0;
     for line in &lines {
         let spot = match line {
-            Line::File(_) => {
+            DiffLine::File(_) => {
                 at += 1;
-                Some(Spot::Begins(at - 1))
+                Some(FileMark::Begins(at - 1))
             }
-            Line::Gap(_)
-            | Line::Same(..)
-            | Line::Added(..)
-            | Line::Removed(..)
-            | Line::Other(_) => None,
+            DiffLine::Gap(_)
+            | DiffLine::Same(..)
+            | DiffLine::Added(..)
+            | DiffLine::Removed(..)
+            | DiffLine::Other(_) => None,
         };
         if spot.is_some() {
             put(vec![Row::default()], None);
         }
         let drawn = match line {
-            Line::Other(text) if text.starts_with(CUT) => words(text, theme.warn, look),
+            DiffLine::Other(text) if text.starts_with(CUT) => words(text, theme.warn, look),
             line => rows(line, look, &mut 0),
         };
         put(drawn, spot);
@@ -149,17 +149,19 @@ pub fn page(changes: &Changes, columns: usize, theme: &Theme) -> Vec<PageRow> {
     out
 }
 
-fn files<'a, 'b>(lines: &'a [Line<'b>]) -> impl Iterator<Item = &'a File<'b>> {
+fn files<'a, 'b>(lines: &'a [DiffLine<'b>]) -> impl Iterator<Item = &'a DiffFile<'b>> {
     lines.iter().filter_map(|line| match line {
-        Line::File(file) => Some(file),
-        Line::Gap(_) | Line::Same(..) | Line::Added(..) | Line::Removed(..) | Line::Other(_) => {
-            None
-        }
+        DiffLine::File(file) => Some(file),
+        DiffLine::Gap(_)
+        | DiffLine::Same(..)
+        | DiffLine::Added(..)
+        | DiffLine::Removed(..)
+        | DiffLine::Other(_) => None,
     })
 }
 
 /// Renders the summary: totals as `3 files, +40 −2`, a note about truncated parts, and untracked files.
-fn summary(changes: &Changes, lines: &[Line<'_>], look: Look<'_>) -> Vec<Row> {
+fn summary(changes: &Changes, lines: &[DiffLine<'_>], look: DiffParams<'_>) -> Vec<Row> {
     let theme = look.theme;
     let mut seen = ChangeSize::default();
     for file in files(lines) {
@@ -170,7 +172,7 @@ fn summary(changes: &Changes, lines: &[Line<'_>], look: Look<'_>) -> Vec<Row> {
     // Git's totals include truncated parts.
     let is_cut = lines
         .iter()
-        .any(|l| matches!(l, Line::Other(t) if t.starts_with(CUT)));
+        .any(|l| matches!(l, DiffLine::Other(t) if t.starts_with(CUT)));
     let size = if is_cut && changes.size.files > 0 {
         changes.size
     } else {
@@ -211,14 +213,14 @@ fn summary(changes: &Changes, lines: &[Line<'_>], look: Look<'_>) -> Vec<Row> {
     out
 }
 
-fn words(text: &str, style: ratatui::style::Style, look: Look<'_>) -> Vec<Row> {
+fn words(text: &str, style: ratatui::style::Style, look: DiffParams<'_>) -> Vec<Row> {
     let margin = Margin::hanging(vec![], vec!["  ".into()]);
     let words = [Span::styled(one_line(text), style)];
     wrap(&words, look.columns, &margin, Break::Words, &mut 0)
 }
 
 /// Formats the numbers of added and removed lines as `+3 −1`; empty if both are 0.
-fn count(file: &File<'_>) -> String {
+fn count(file: &DiffFile<'_>) -> String {
     match file.added + file.removed {
         0 => String::new(),
         _ => format!("+{} −{}", file.added, file.removed),
@@ -226,7 +228,7 @@ fn count(file: &File<'_>) -> String {
 }
 
 /// Renders an entry of the file list, such as `  +3 −1  path  new`.
-fn listed(file: &File<'_>, most: usize, look: Look<'_>) -> Vec<Row> {
+fn listed(file: &DiffFile<'_>, most: usize, look: DiffParams<'_>) -> Vec<Row> {
     let theme = look.theme;
     let wide = width(&count(file));
     let mut first = vec![Span::raw(" ".repeat(2 + most - wide.min(most)))];
@@ -250,11 +252,11 @@ mod tests {
     use super::*;
 
     /// Renders a page: the text of each row and its role in navigation.
-    fn shown(changes: &Changes, columns: usize) -> Vec<(String, Option<Spot>)> {
+    fn shown(changes: &Changes, columns: usize) -> Vec<(String, Option<FileMark>)> {
         let theme = Theme::default();
         let rows = page(changes, columns, &theme).into_iter();
         let text = |row: &Row| row.spans.iter().map(|s| s.content.as_ref()).collect();
-        rows.map(|r| (text(&r.row), r.spot)).collect()
+        rows.map(|r| (text(&r.row), r.file_mark)).collect()
     }
 
     fn words(changes: &Changes) -> Vec<String> {
@@ -271,17 +273,17 @@ mod tests {
         let changes = Changes::new(" a.sh | 2 +-\n", text, &[]);
         let expected = [
             ("2 files, +1 −1", None),
-            ("  +1 −1  a.sh", Some(Spot::LeadsTo(0))),
-            ("         run  executable", Some(Spot::LeadsTo(1))),
+            ("  +1 −1  a.sh", Some(FileMark::LeadsTo(0))),
+            ("         run  executable", Some(FileMark::LeadsTo(1))),
             ("", None),
-            ("a.sh  +1 −1", Some(Spot::Begins(0))),
+            ("a.sh  +1 −1", Some(FileMark::Begins(0))),
             ("1   one", None),
             ("2   ", None),
             ("3 + two", None),
             // A removed line that begins with two dashes.
             ("3 - -- three", None),
             ("", None),
-            ("run  executable", Some(Spot::Begins(1))),
+            ("run  executable", Some(FileMark::Begins(1))),
         ];
         assert_eq!(
             shown(&changes, 40),

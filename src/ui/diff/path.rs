@@ -6,9 +6,9 @@ use std::borrow::Cow;
 /// prefix.
 pub fn path(text: &str) -> Cow<'_, str> {
     if text.starts_with('"') {
-        return short(unquoted(text));
+        return strip_side_prefix(unquoted(text));
     }
-    short(
+    strip_side_prefix(
         text.split('\t')
             .next()
             .unwrap_or_default()
@@ -17,7 +17,7 @@ pub fn path(text: &str) -> Cow<'_, str> {
     )
 }
 
-fn short(path: Cow<'_, str>) -> Cow<'_, str> {
+fn strip_side_prefix(path: Cow<'_, str>) -> Cow<'_, str> {
     let is_prefixed = path.starts_with("a/") || path.starts_with("b/");
     match path {
         path if !is_prefixed => path,
@@ -31,14 +31,14 @@ fn short(path: Cow<'_, str>) -> Cow<'_, str> {
 
 /// Returns the path in `a/PATH b/PATH`. If the two paths differ, returns the second one; a later `rename` or `copy`
 /// line names both.
-pub fn both(text: &str) -> Cow<'_, str> {
+pub fn git_header_path(text: &str) -> Cow<'_, str> {
     let half = text.len() / 2;
     let halves = (text.get(..half), text.get(half + 1..));
     if let (Some(first), Some(second)) = halves
         && first.get(2..) == second.get(2..)
         && text.as_bytes().get(half) == Some(&b' ')
     {
-        return short(unquoted(first));
+        return strip_side_prefix(unquoted(first));
     }
     let second = text.rsplit_once(" \"b/").or(text.rsplit_once(" b/"));
     second.map_or(text.into(), |(_, path)| path.trim_end_matches('"').into())

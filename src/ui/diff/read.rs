@@ -1,17 +1,17 @@
 //! Parser for unified diffs, plain or with git's extended headers. Pure.
 //!
-//! Lines that are not part of a diff are kept unchanged. Header lines of a diff are dropped; [`File`] holds their
+//! Lines that are not part of a diff are kept unchanged. Header lines of a diff are dropped; [`DiffFile`] holds their
 //! content.
 
 use std::borrow::Cow;
 
-use crate::ui::diff::path::{both, path, unquoted};
+use crate::ui::diff::path::{git_header_path, path, unquoted};
 
 /// A line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum DiffLine<'a> {
     /// The heading of a file's changes.
-    File(File<'a>),
+    File(DiffFile<'a>),
     /// The place of unchanged lines that the diff omits, with the section heading of the next hunk.
     Gap(&'a str),
     /// A context line and its number in the new file.
@@ -26,11 +26,11 @@ pub enum Line<'a> {
 
 /// A file of a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct File<'a> {
+pub struct DiffFile<'a> {
     /// The path after the change, or before it if the file was deleted.
     pub path: Cow<'a, str>,
-    pub change: Change<'a>,
-    pub content: Content,
+    pub change: FileChange<'a>,
+    pub content: ContentKind,
     /// The file modes before and after the change; empty if unknown.
     pub modes: (&'a str, &'a str),
     /// The number of added lines in the diff.
@@ -41,7 +41,7 @@ pub struct File<'a> {
 
 /// The kind of change of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Change<'a> {
+pub enum FileChange<'a> {
     /// The content or the mode was changed.
     #[default]
     Edited,
@@ -57,7 +57,7 @@ pub enum Change<'a> {
 
 /// Whether a file is text or binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Content {
+pub enum ContentKind {
     /// Text, shown line by line.
     #[default]
     Text,
@@ -65,19 +65,19 @@ pub enum Content {
     Binary,
 }
 
-impl File<'_> {
+impl DiffFile<'_> {
     /// Returns a description of the change, such as `new, executable`; empty for a normal edit. The screen shows it
     /// beside the path.
     pub fn words(&self) -> String {
         let mut words = Vec::new();
         match &self.change {
-            Change::Edited => {}
-            Change::New => words.push("new".to_string()),
-            Change::Deleted => words.push("deleted".to_string()),
-            Change::Renamed(from) => words.push(format!("renamed from {from}")),
-            Change::Copied(from) => words.push(format!("copied from {from}")),
+            FileChange::Edited => {}
+            FileChange::New => words.push("new".to_string()),
+            FileChange::Deleted => words.push("deleted".to_string()),
+            FileChange::Renamed(from) => words.push(format!("renamed from {from}")),
+            FileChange::Copied(from) => words.push(format!("copied from {from}")),
         }
-        if self.content == Content::Binary {
+        if self.content == ContentKind::Binary {
             words.push("binary".into());
         }
         match self.modes {
@@ -93,8 +93,8 @@ impl File<'_> {
     }
 }
 
-/// Parses a unified diff. Other lines are returned as [`Line::Other`].
-pub fn read(text: &str) -> Vec<Line<'_>> {
+/// Parses a unified diff. Other lines are returned as [`DiffLine::Other`].
+pub fn read(text: &str) -> Vec<DiffLine<'_>> {
     let mut reader = Reader::default();
     for line in text.split_terminator('\n') {
         reader.take(line);
@@ -104,7 +104,7 @@ pub fn read(text: &str) -> Vec<Line<'_>> {
 
 #[derive(Default)]
 struct Reader<'a> {
-    out: Vec<Line<'a>>,
+    out: Vec<DiffLine<'a>>,
     /// The index in `out` of the current file.
     file: Option<usize>,
     part: Part,
@@ -157,10 +157,10 @@ impl<'a> Reader<'a> {
             // Some programs drop the leading space of an empty line.
             Some(b' ') | None if old.1 > 0 && new.1 > 0 => {
                 self.part = Part::Hunk(next(old), next(new));
-                self.out.push(Line::Same(new.0, text_of(rest)));
+                self.out.push(DiffLine::Same(new.0, text_of(rest)));
             }
             // "\ No newline at end of file" does not end the hunk.
-            Some(b'\\') => self.out.push(Line::Other(line)),
+            Some(b'\\') => self.out.push(DiffLine::Other(line)),
             Some(_) | None => return false,
         }
         true
@@ -183,23 +183,23 @@ impl<'a> Reader<'a> {
         if marks.contains('+') {
             self.added(new, rest);
         } else {
-            self.out.push(Line::Same(new, text_of(rest)));
+            self.out.push(DiffLine::Same(new, text_of(rest)));
         }
         true
     }
 
     fn added(&mut self, number: usize, text: &'a str) {
-        self.out.push(Line::Added(number, text));
+        self.out.push(DiffLine::Added(number, text));
         self.change_file(|file| file.added += 1);
     }
 
     fn removed(&mut self, number: usize, text: &'a str) {
-        self.out.push(Line::Removed(number, text));
+        self.out.push(DiffLine::Removed(number, text));
         self.change_file(|file| file.removed += 1);
     }
 
-    fn change_file(&mut self, change: impl FnOnce(&mut File<'a>)) {
-        if let Some(Line::File(file)) = self.file.and_then(|at| self.out.get_mut(at)) {
+    fn change_file(&mut self, change: impl FnOnce(&mut DiffFile<'a>)) {
+        if let Some(DiffLine::File(file)) = self.file.and_then(|at| self.out.get_mut(at)) {
             change(file);
         }
     }
@@ -213,20 +213,20 @@ impl<'a> Reader<'a> {
             self.change_file(|file| file.modes.1 = mode);
         } else if let Some(mode) = after("new file mode ") {
             self.change_file(|file| {
-                file.change = Change::New;
+                file.change = FileChange::New;
                 // The usual mode of a new file is not mentioned.
                 file.modes.1 = if mode == "100644" { "" } else { mode };
             });
         } else if after("deleted file mode ").is_some() {
-            self.change_file(|file| file.change = Change::Deleted);
+            self.change_file(|file| file.change = FileChange::Deleted);
         } else if let Some(from) = after("rename from ") {
-            self.change_file(|file| file.change = Change::Renamed(unquoted(from)));
+            self.change_file(|file| file.change = FileChange::Renamed(unquoted(from)));
         } else if let Some(from) = after("copy from ") {
-            self.change_file(|file| file.change = Change::Copied(unquoted(from)));
+            self.change_file(|file| file.change = FileChange::Copied(unquoted(from)));
         } else if let Some(to) = after("rename to ").or(after("copy to ")) {
             self.change_file(|file| file.path = unquoted(to));
         } else if after("Binary files ").is_some() || after("GIT binary patch").is_some() {
-            self.change_file(|file| file.content = Content::Binary);
+            self.change_file(|file| file.content = ContentKind::Binary);
         } else {
             const NOISE: [&str; 4] = [
                 "index ",
@@ -243,7 +243,7 @@ impl<'a> Reader<'a> {
     fn outside(&mut self, line: &'a str) {
         let is_head = matches!(self.part, Part::Head);
         if let Some(paths) = line.strip_prefix("diff --git ") {
-            self.begin(both(paths), Part::Head);
+            self.begin(git_header_path(paths), Part::Head);
         } else if let Some(path) = line
             .strip_prefix("diff --cc ")
             .or(line.strip_prefix("diff --combined "))
@@ -265,23 +265,23 @@ impl<'a> Reader<'a> {
                 self.begin(path, Part::Outside);
             }
             self.change_file(|file| match file.change {
-                Change::Edited if after == "/dev/null" => file.change = Change::Deleted,
-                Change::Edited if before.is_none() => file.change = Change::New,
-                Change::Edited
-                | Change::New
-                | Change::Deleted
-                | Change::Renamed(_)
-                | Change::Copied(_) => {}
+                FileChange::Edited if after == "/dev/null" => file.change = FileChange::Deleted,
+                FileChange::Edited if before.is_none() => file.change = FileChange::New,
+                FileChange::Edited
+                | FileChange::New
+                | FileChange::Deleted
+                | FileChange::Renamed(_)
+                | FileChange::Copied(_) => {}
             });
         } else if let Some((part, about)) = hunk(line) {
             self.part = part;
             if self.has_hunk || !about.is_empty() {
-                self.out.push(Line::Gap(about));
+                self.out.push(DiffLine::Gap(about));
             }
             self.has_hunk = true;
         } else {
             self.part = if is_head { Part::Head } else { Part::Outside };
-            self.out.push(Line::Other(line));
+            self.out.push(DiffLine::Other(line));
         }
     }
 
@@ -290,9 +290,9 @@ impl<'a> Reader<'a> {
         self.has_hunk = false;
         self.before = None;
         self.part = part;
-        self.out.push(Line::File(File {
+        self.out.push(DiffLine::File(DiffFile {
             path,
-            ..File::default()
+            ..DiffFile::default()
         }));
     }
 }

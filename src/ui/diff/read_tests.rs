@@ -2,15 +2,15 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::ui::diff::read::Line::{Added, Gap, Other, Removed, Same};
+use crate::ui::diff::read::DiffLine::{Added, Gap, Other, Removed, Same};
 use crate::ui::diff::read::*;
 
-fn edited(path: &str, added: usize, removed: usize) -> Line<'_> {
-    Line::File(File {
+fn edited(path: &str, added: usize, removed: usize) -> DiffLine<'_> {
+    DiffLine::File(DiffFile {
         path: path.into(),
         added,
         removed,
-        ..File::default()
+        ..DiffFile::default()
     })
 }
 
@@ -18,11 +18,11 @@ fn edited(path: &str, added: usize, removed: usize) -> Line<'_> {
 fn lines_have_their_line_numbers() {
     let text = "diff --git a/x.rs b/x.rs\nindex 1..2\n--- a/x.rs\n+++ b/x.rs\n@@ -9,3 +9,3 @@\n same\n--- odd\n+++ odd\n\n\
                 @@ -30 +30,2 @@ fn main()\n-a\n+b\r\n+c\n\\ No newline at end of file\n--- a/gone\t2026\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n";
-    let gone = Line::File(File {
+    let gone = DiffLine::File(DiffFile {
         path: "gone".into(),
-        change: Change::Deleted,
+        change: FileChange::Deleted,
         removed: 1,
-        ..File::default()
+        ..DiffFile::default()
     });
     let expected = [
         edited("x.rs", 3, 2),
@@ -47,7 +47,7 @@ fn heads(text: &str) -> Vec<(String, String)> {
     let lines = read(text).into_iter();
     lines
         .map(|line| match line {
-            Line::File(file) => (file.path.to_string(), file.words()),
+            DiffLine::File(file) => (file.path.to_string(), file.words()),
             other => panic!("{other:?}"),
         })
         .collect()

@@ -4,7 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use crate::domain::text::{escape_control_chars, one_line};
-use crate::ui::diff::read::{File, Line};
+use crate::ui::diff::read::{DiffFile, DiffLine};
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 
@@ -13,7 +13,7 @@ const DIGITS_MAX: usize = 7;
 
 /// Where a diff is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum DiffPlacement {
     /// Below a tool call, whose own line shows the size of the change.
     Conversation,
     /// On a page of its own.
@@ -22,21 +22,21 @@ pub enum Place {
 
 /// How to render a diff.
 #[derive(Debug, Clone, Copy)]
-pub struct Look<'a> {
+pub struct DiffParams<'a> {
     /// The available width, in columns.
     pub columns: usize,
     pub theme: &'a Theme,
-    pub place: Place,
+    pub place: DiffPlacement,
     /// The width of line numbers: see [`digits`].
     pub digits: usize,
 }
 
-impl Look<'_> {
+impl DiffParams<'_> {
     /// Returns the indentation of all rows.
     fn indent(&self) -> &'static str {
         match self.place {
-            Place::Conversation => "  ",
-            Place::Page => "",
+            DiffPlacement::Conversation => "  ",
+            DiffPlacement::Page => "",
         }
     }
 
@@ -47,10 +47,10 @@ impl Look<'_> {
 }
 
 /// Returns the number of digits of the largest line number in `lines`, at most [`DIGITS_MAX`].
-pub fn digits(lines: &[Line<'_>]) -> usize {
-    let number = |line: &Line| match line {
-        Line::Same(n, _) | Line::Added(n, _) | Line::Removed(n, _) => *n,
-        Line::File(_) | Line::Gap(_) | Line::Other(_) => 0,
+pub fn digits(lines: &[DiffLine<'_>]) -> usize {
+    let number = |line: &DiffLine| match line {
+        DiffLine::Same(n, _) | DiffLine::Added(n, _) | DiffLine::Removed(n, _) => *n,
+        DiffLine::File(_) | DiffLine::Gap(_) | DiffLine::Other(_) => 0,
     };
     let most = lines.iter().map(number).max().unwrap_or(0);
     most.to_string().len().min(DIGITS_MAX)
@@ -58,21 +58,21 @@ pub fn digits(lines: &[Line<'_>]) -> usize {
 
 /// Renders a line, wrapped into one or more rows. `ink` is the number of characters in all lines before it; the
 /// function adds those of this line.
-pub fn rows(line: &Line<'_>, look: Look<'_>, ink: &mut usize) -> Vec<Row> {
+pub fn rows(line: &DiffLine<'_>, look: DiffParams<'_>, ink: &mut usize) -> Vec<Row> {
     let theme = look.theme;
     let (first, text, style) = match line {
-        Line::File(file) => return heading(file, look, ink),
-        Line::Gap(about) => {
+        DiffLine::File(file) => return heading(file, look, ink),
+        DiffLine::Gap(about) => {
             let dots = Span::styled(format!("{}⋯ ", look.blank()), theme.dim);
             (vec![dots], *about, theme.dim)
         }
-        Line::Other(text) => (vec![look.indent().into()], *text, theme.dim),
-        Line::Same(number, text) => (gutter(*number, " ", theme.dim, look), *text, theme.dim),
-        Line::Added(number, text) => {
+        DiffLine::Other(text) => (vec![look.indent().into()], *text, theme.dim),
+        DiffLine::Same(number, text) => (gutter(*number, " ", theme.dim, look), *text, theme.dim),
+        DiffLine::Added(number, text) => {
             let first = gutter(*number, "+", theme.added, look);
             (first, *text, theme.added)
         }
-        Line::Removed(number, text) => {
+        DiffLine::Removed(number, text) => {
             let first = gutter(*number, "-", theme.removed, look);
             (first, *text, theme.removed)
         }
@@ -86,7 +86,12 @@ pub fn rows(line: &Line<'_>, look: Look<'_>, ink: &mut usize) -> Vec<Row> {
     wrap(&words, look.columns, &margin, Break::Anywhere, ink)
 }
 
-fn gutter(number: usize, sign: &'static str, style: Style, look: Look<'_>) -> Vec<Span<'static>> {
+fn gutter(
+    number: usize,
+    sign: &'static str,
+    style: Style,
+    look: DiffParams<'_>,
+) -> Vec<Span<'static>> {
     let digits = look.digits;
     let number = format!("{}{number:>digits$} ", look.indent());
     vec![
@@ -97,14 +102,14 @@ fn gutter(number: usize, sign: &'static str, style: Style, look: Look<'_>) -> Ve
 }
 
 /// Renders the heading of a file, such as `path  new  +3 −1`.
-fn heading(file: &File<'_>, look: Look<'_>, ink: &mut usize) -> Vec<Row> {
+fn heading(file: &DiffFile<'_>, look: DiffParams<'_>, ink: &mut usize) -> Vec<Row> {
     let theme = look.theme;
     let mut spans = vec![Span::styled(one_line(&file.path), theme.heading)];
     let words = file.words();
     if !words.is_empty() {
         spans.push(Span::styled(format!("  {}", one_line(&words)), theme.dim));
     }
-    if look.place == Place::Page && file.added + file.removed > 0 {
+    if look.place == DiffPlacement::Page && file.added + file.removed > 0 {
         spans.push("  ".into());
         spans.extend(counts(file.added, file.removed, theme));
     }

@@ -6,16 +6,16 @@ use crate::ui::keymap::{Action, Context};
 
 /// Returns the pane of `context`, its key and the first part of the action's description `words`, such as
 /// `Board (3): show the task.` Returns `None` if `context` is not that of a pane.
-pub fn instead(prefs: &Preferences, context: Context, words: &str) -> Option<String> {
+pub fn pane_hint(prefs: &Preferences, context: Context, words: &str) -> Option<String> {
     let Context::In(pane) = context else {
         return None;
     };
     let what = words.split([';', ':']).next().unwrap_or_default();
-    Some(format!("{}: {what}.", place(prefs, pane)))
+    Some(format!("{}: {what}.", pane_with_key(prefs, pane)))
 }
 
 /// Returns the pane's title and the key that focuses it, such as `Board (3)`.
-pub fn place(prefs: &Preferences, pane: Pane) -> String {
+pub fn pane_with_key(prefs: &Preferences, pane: Pane) -> String {
     let key = prefs.keymap.key(Context::Panes, Action::Focus(pane));
     format!("{} ({key})", pane.title())
 }

@@ -116,13 +116,13 @@ pub fn viewport(talk: Rect) -> Viewport {
 
 /// Returns whether the screen shows only one pane at a time.
 pub fn shows_one(app: &App) -> bool {
-    is_one(
+    is_one_pane(
         class(app.size),
         app.size.height,
         app.arrangement.screen.layout,
     )
 }
 
-pub fn is_one(class: SizeClass, height: u16, arrangement: PaneLayout) -> bool {
+pub fn is_one_pane(class: SizeClass, height: u16, arrangement: PaneLayout) -> bool {
     arrangement == PaneLayout::Focus || class == SizeClass::Narrow && height < TALL
 }

@@ -147,7 +147,7 @@ pub fn filtered(pane: Pane, filter: &ListFilter, rows: usize, all: usize) -> Str
 }
 
 /// Returns the placeholder of a list in which nothing matches the filter.
-pub fn none_fits(prefs: &Preferences, what: &str) -> String {
+pub fn no_match(prefs: &Preferences, what: &str) -> String {
     let key = prefs.keymap.key(Context::Panes, Action::Back);
     format!("No {what} matches. {key} clears the filter.")
 }
@@ -268,7 +268,7 @@ pub fn text_beyond(beyond: Overflow, theme: &Theme, area: Rect, buffer: &mut Buf
 
 /// How a row is highlighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Row {
+pub enum RowHighlight {
     /// Selected in the focused pane.
     Selected,
     /// Selected, but a popup has the focus.
@@ -277,29 +277,35 @@ pub enum Row {
     Plain,
 }
 
-impl Row {
+impl RowHighlight {
     /// Returns how to highlight row `at` of a pane, given the selected row.
-    pub fn of(app: &App, pane: Pane, at: usize, selected: Option<usize>) -> Row {
+    pub fn of(app: &App, pane: Pane, at: usize, selected: Option<usize>) -> RowHighlight {
         if selected != Some(at) || app.focus != Focus::Pane(pane) {
-            Row::Plain
+            RowHighlight::Plain
         } else if app.is_in_panes() {
-            Row::Selected
+            RowHighlight::Selected
         } else {
-            Row::Covered
+            RowHighlight::Covered
         }
     }
 }
 
 /// Draws a row of a list. A selected row has a bar and a mark on its left, a covered one only the mark.
-pub fn row(row: Row, spans: Vec<Span<'static>>, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub fn row(
+    row: RowHighlight,
+    spans: Vec<Span<'static>>,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     let mark = match row {
-        Row::Selected | Row::Covered => Span::styled("›", theme.accent),
-        Row::Plain => Span::raw(" "),
+        RowHighlight::Selected | RowHighlight::Covered => Span::styled("›", theme.accent),
+        RowHighlight::Plain => Span::raw(" "),
     };
     let mut line = vec![mark];
     line.extend(spans);
     Line::from(line).render(area, buffer);
-    if row == Row::Selected {
+    if row == RowHighlight::Selected {
         buffer.set_style(area, theme.selection);
     }
 }

@@ -52,7 +52,7 @@ pub fn show(app: &mut App, agent: &Name) {
 
 /// Shows the conversation of the subagent that the selected tool call started. If no such call is selected, says how to
 /// select one.
-pub fn subagent(app: &mut App) {
+pub fn show_subagent(app: &mut App) {
     let agent = app.model.agents.get(&app.shown);
     let sent = agent.and_then(|a| a.transcript.selected_subagent().cloned());
     match sent {

@@ -43,7 +43,7 @@ const GAPS: [Gap; 3] = [
 ];
 
 /// A wider gap is chosen only if it leaves this many columns for each node that needs them.
-const NODE_FAIR: usize = 24;
+const WIDE_GAP_NODE_WIDTH: usize = 24;
 
 impl Gap {
     fn columns(self, tracks: usize) -> usize {
@@ -68,14 +68,14 @@ impl Columns {
                 .sum::<usize>()
         };
         let total = |most: usize| natural.iter().map(|w| (*w).min(most)).sum::<usize>();
-        let is_fair = |gap: &&Gap| total(NODE_FAIR) + between(**gap) <= wanted.columns;
+        let is_fair = |gap: &&Gap| total(WIDE_GAP_NODE_WIDTH) + between(**gap) <= wanted.columns;
         let gap = *GAPS.iter().find(is_fair).unwrap_or(&GAPS[2]);
         let room = wanted.columns.saturating_sub(between(gap));
         let widest = natural.iter().copied().max().unwrap_or(1);
         let keeps = |layer: &Vec<usize>| {
             let nodes = layer.iter().filter_map(|p| web.points[*p].node);
             nodes
-                .filter_map(|n| wanted.least.get(n))
+                .filter_map(|n| wanted.min_widths.get(n))
                 .copied()
                 .max()
                 .unwrap_or(0)
@@ -111,7 +111,7 @@ impl Columns {
     }
 
     /// Returns the width of `node` in the drawing, in columns.
-    fn of_node(&self, wanted: &GraphInput, node: usize, layer: usize) -> usize {
+    fn node_width(&self, wanted: &GraphInput, node: usize, layer: usize) -> usize {
         wanted.widths[node].max(1).min(self.width[layer])
     }
 }
@@ -213,8 +213,8 @@ pub fn add(
     let mut used = BTreeSet::new();
     for (at, point) in web.points.iter().enumerate() {
         let Some(node) = point.node else { continue };
-        let width = columns.of_node(wanted, node, point.layer);
-        heights[at] = match wanted.short {
+        let width = columns.node_width(wanted, node, point.layer);
+        heights[at] = match wanted.overflow {
             NodeOverflow::Wrapped(rows) => rows_for(wanted.widths[node], width, rows),
             NodeOverflow::Cut => 1,
         };
@@ -233,14 +233,14 @@ pub fn add(
 
     for (at, point) in web.points.iter().enumerate() {
         let Some(node) = point.node else { continue };
-        let width = columns.of_node(wanted, node, point.layer);
+        let width = columns.node_width(wanted, node, point.layer);
         out.nodes[node] = Node {
             x: columns.start[point.layer],
             y: row(spread(routed.rows[at])),
             width,
             height: heights[at],
             layer: point.layer,
-            part,
+            component: part,
         };
         out.width = out.width.max(columns.start[point.layer] + width);
     }
@@ -272,7 +272,7 @@ pub fn add(
                     glyph: ARROW,
                     sources: sources.clone(),
                 },
-                None => ink(*x, strokes),
+                None => line_cell(*x, strokes),
             });
         out.lines[row(*y)] = line.collect();
     }
@@ -295,7 +295,7 @@ fn corners(
     let point = &web.points[from];
     let layer = point.layer;
     let (start, end) = (spread(routed.rows[from]), spread(routed.rows[to]));
-    let node = |node| columns.of_node(wanted, node, layer) + 1;
+    let node = |node| columns.node_width(wanted, node, layer) + 1;
     let first = columns.start[layer] + point.node.map_or(0, node);
     let last = match web.points[to].node {
         Some(_) => columns.start[layer + 1] - 2,
@@ -320,7 +320,7 @@ fn corners(
 
 /// Combines the lines in a cell into one [`LineCell`]. A line with a vertical arm is drawn over lines that pass
 /// horizontally.
-fn ink(x: usize, strokes: &[Stroke]) -> LineCell {
+fn line_cell(x: usize, strokes: &[Stroke]) -> LineCell {
     let upright = strokes.iter().find(|s| s.arms & (NORTH | SOUTH) != 0);
     match upright {
         Some(stroke) => LineCell {

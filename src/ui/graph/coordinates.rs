@@ -8,7 +8,7 @@ const ROUNDS: usize = 3;
 
 /// Returns the row of each point, from 0.
 pub fn rows(web: &LayeredGraph) -> Vec<usize> {
-    let mut rows: Vec<isize> = crate::ui::graph::crossing::places(web)
+    let mut rows: Vec<isize> = crate::ui::graph::crossing::positions(web)
         .into_iter()
         .map(usize::cast_signed)
         .collect();

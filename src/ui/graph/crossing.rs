@@ -33,7 +33,7 @@ pub fn reduce_crossings(web: &mut LayeredGraph) {
 }
 
 /// Returns the position of each point within its layer, from 0 at the top.
-pub fn places(web: &LayeredGraph) -> Vec<usize> {
+pub fn positions(web: &LayeredGraph) -> Vec<usize> {
     let mut out = vec![0; web.points.len()];
     for layer in &web.layers {
         for (at, point) in layer.iter().enumerate() {
@@ -44,7 +44,7 @@ pub fn places(web: &LayeredGraph) -> Vec<usize> {
 }
 
 fn sort(web: &mut LayeredGraph, layer: usize, beside: usize) {
-    let place = places(web);
+    let place = positions(web);
     let links = if beside < layer { &web.prev } else { &web.next };
     let middle = |point: &usize| {
         let near = &links[*point];
@@ -61,7 +61,7 @@ fn sort(web: &mut LayeredGraph, layer: usize, beside: usize) {
 
 /// Swaps adjacent points of each layer if that reduces the number of crossings.
 fn swap(web: &mut LayeredGraph) {
-    let mut place = places(web);
+    let mut place = positions(web);
     for layer in 0..web.layers.len() {
         for at in 1..web.layers[layer].len() {
             let (above, below) = (web.layers[layer][at - 1], web.layers[layer][at]);
@@ -83,7 +83,7 @@ fn swap(web: &mut LayeredGraph) {
 
 /// Returns the number of line crossings between adjacent layers.
 pub fn crossings(web: &LayeredGraph) -> usize {
-    let place = places(web);
+    let place = positions(web);
     let mut all = 0;
     for layer in &web.layers {
         // Links are visited from top to bottom: each crosses the earlier ones that end below it.

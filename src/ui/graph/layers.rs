@@ -10,12 +10,12 @@ pub struct Layering {
     /// The distinct edges, without those that close a cycle.
     pub edges: Vec<(usize, usize)>,
     /// Number of edges that were removed because they close a cycle.
-    pub circular: usize,
+    pub removed_edges: usize,
 }
 
 /// Assigns a layer to each node, in topological order. If all remaining nodes depend on a cycle, the one with the
 /// lowest index is taken next, and its remaining incoming edges are removed.
-pub fn rank(count: usize, edges: &[(usize, usize)]) -> Layering {
+pub fn assign_layers(count: usize, edges: &[(usize, usize)]) -> Layering {
     let all: BTreeSet<(usize, usize)> = edges
         .iter()
         .copied()
@@ -49,14 +49,14 @@ pub fn rank(count: usize, edges: &[(usize, usize)]) -> Layering {
     kept.sort_unstable();
     Layering {
         layer,
-        circular: all.len() - kept.len(),
+        removed_edges: all.len() - kept.len(),
         edges: kept,
     }
 }
 
 /// Returns the nodes of each connected component: first the components with edges, then single nodes. Within each of
 /// the two groups, components are in the order of their first node.
-pub fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
+pub fn components(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut root: Vec<usize> = (0..count).collect();
     for (from, to) in edges {
         let (one, two) = (find(&mut root, *from), find(&mut root, *to));

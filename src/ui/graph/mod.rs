@@ -18,7 +18,7 @@ pub(in crate::ui) mod viewport;
 
 pub use crate::ui::graph::junctions::heavy;
 use crate::ui::graph::layers::LayeredGraph;
-pub use crate::ui::graph::layers::rank;
+pub use crate::ui::graph::layers::assign_layers;
 use crate::ui::graph::route::Spacing;
 
 /// Maximum number of nodes and bends in a drawing. A larger graph is not drawn, because it would be unreadable.
@@ -40,10 +40,10 @@ pub struct GraphInput {
     /// Maximum width of the drawing, in columns. The drawing is wider if nodes of [`NODE_MIN`] columns do not fit.
     pub columns: usize,
     /// How to show a node that gets fewer columns than preferred.
-    pub short: NodeOverflow,
+    pub overflow: NodeOverflow,
     /// The minimum width of each wrapped node, in columns, if there is room for all. Empty means [`NODE_MIN`] for all
     /// nodes.
-    pub least: Vec<usize>,
+    pub min_widths: Vec<usize>,
 }
 
 /// How to show a node that gets fewer columns than preferred.
@@ -78,7 +78,7 @@ pub struct Node {
     /// Number of the layer, from 0 at the left.
     pub layer: usize,
     /// Number of the connected component, from 0 at the top.
-    pub part: usize,
+    pub component: usize,
 }
 
 /// A cell that one or more lines pass through.
@@ -129,15 +129,15 @@ pub struct Drawing {
 /// Draws a graph; `None` if it has more than [`POINTS_MAX`] nodes and bends.
 pub fn draw(wanted: &GraphInput) -> Option<Drawing> {
     let count = wanted.widths.len();
-    let ranked = layers::rank(count, &wanted.edges);
+    let ranked = layers::assign_layers(count, &wanted.edges);
     let mut out = Drawing {
         nodes: vec![Node::default(); count],
-        omitted_edges: ranked.circular,
+        omitted_edges: ranked.removed_edges,
         ..Drawing::default()
     };
     let mut points = count;
     let mut above_has_lines = false;
-    for (part, members) in layers::parts(count, &ranked.edges).iter().enumerate() {
+    for (part, members) in layers::components(count, &ranked.edges).iter().enumerate() {
         let mut web = LayeredGraph::new(members, &ranked, POINTS_MAX.saturating_sub(points))?;
         points += web.points.len() - members.len();
         crossing::reduce_crossings(&mut web);

@@ -4,7 +4,7 @@ use crate::ui::graph::{Drawing, Node};
 
 /// A move of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum GraphMove {
     /// To a blocker of the selected task, or to the nearest node on the left if it has none.
     Left,
     /// To a task that the selected one blocks, or to the nearest node on the right if it blocks none.
@@ -20,7 +20,7 @@ pub enum Step {
 }
 
 /// Returns the node that a move from node `at` leads to, or `at` if there is none in that direction.
-pub fn step(drawing: &Drawing, at: usize, step: Step) -> usize {
+pub fn step(drawing: &Drawing, at: usize, step: GraphMove) -> usize {
     let Some(here) = drawing.nodes.get(at) else {
         return 0;
     };
@@ -28,7 +28,7 @@ pub fn step(drawing: &Drawing, at: usize, step: Step) -> usize {
     let all = || 0..drawing.nodes.len();
     let nearest = |n: &usize| (place(*n).y.abs_diff(here.y), place(*n).y);
     match step {
-        Step::Left => {
+        GraphMove::Left => {
             let before = drawing.paths.iter().filter(|p| p.to == at).map(|p| p.from);
             let along = before.min_by_key(|n| (usize::MAX - place(*n).layer, nearest(n)));
             let beside = || {
@@ -38,7 +38,7 @@ pub fn step(drawing: &Drawing, at: usize, step: Step) -> usize {
             };
             along.or_else(beside).unwrap_or(at)
         }
-        Step::Right => {
+        GraphMove::Right => {
             let after = drawing.paths.iter().filter(|p| p.from == at).map(|p| p.to);
             let along = after.min_by_key(|n| (place(*n).layer, nearest(n)));
             let beside = || {
@@ -48,13 +48,15 @@ pub fn step(drawing: &Drawing, at: usize, step: Step) -> usize {
             };
             along.or_else(beside).unwrap_or(at)
         }
-        Step::Up(count) => (0..count).fold(at, |at, _| above_or_below(drawing, at, Way::Up)),
-        Step::Down(count) => (0..count).fold(at, |at, _| above_or_below(drawing, at, Way::Down)),
-        Step::First => all()
-            .min_by_key(|n| (place(*n).part, place(*n).layer, place(*n).y))
+        GraphMove::Up(count) => (0..count).fold(at, |at, _| above_or_below(drawing, at, Way::Up)),
+        GraphMove::Down(count) => {
+            (0..count).fold(at, |at, _| above_or_below(drawing, at, Way::Down))
+        }
+        GraphMove::First => all()
+            .min_by_key(|n| (place(*n).component, place(*n).layer, place(*n).y))
             .unwrap_or(at),
-        Step::Last => all()
-            .max_by_key(|n| (place(*n).part, place(*n).layer, place(*n).y))
+        GraphMove::Last => all()
+            .max_by_key(|n| (place(*n).component, place(*n).layer, place(*n).y))
             .unwrap_or(at),
     }
 }
@@ -79,12 +81,16 @@ fn above_or_below(drawing: &Drawing, at: usize, way: Way) -> usize {
         .enumerate()
         .filter(|(_, n)| is_beyond(n));
     let key = |n: &Node| {
-        let same = n.part == here.part && n.layer == here.layer;
+        let same = n.component == here.component && n.layer == here.layer;
         // Within a part, only nodes of the same layer count.
-        let rank = match (same, n.part == here.part) {
+        let rank = match (same, n.component == here.component) {
             (true, _) => Some((0, 0, 0)),
             (false, true) => None,
-            (false, false) => Some((1, n.part.abs_diff(here.part), n.x.abs_diff(here.x))),
+            (false, false) => Some((
+                1,
+                n.component.abs_diff(here.component),
+                n.x.abs_diff(here.x),
+            )),
         };
         rank.map(|rank| (rank, n.y.abs_diff(here.y)))
     };

@@ -82,7 +82,7 @@ fn any_graph() -> impl Strategy<Value = GraphInput> {
                 let turned = |(a, b): (usize, usize)| (a.min(b), a.max(b));
                 let edges = edges.into_iter();
                 GraphInput {
-                    least: widths.iter().map(|w| w / 2).collect(),
+                    min_widths: widths.iter().map(|w| w / 2).collect(),
                     widths,
                     edges: if ordered {
                         edges.map(turned).collect()
@@ -90,7 +90,7 @@ fn any_graph() -> impl Strategy<Value = GraphInput> {
                         edges.collect()
                     },
                     columns,
-                    short,
+                    overflow: short,
                 }
             })
     })

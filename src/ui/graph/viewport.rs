@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::ui::graph;
 use crate::ui::graph::{Drawing, NODE_MIN};
-use crate::ui::keymap::direction::Toward;
+use crate::ui::keymap::direction::PanDirection;
 
 /// How much of each task the graph shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,7 +58,7 @@ impl Zoom {
 pub struct Camera {
     pub zoom: Zoom,
     /// Columns and rows by which the user scrolled away from the default position, which shows the selected task.
-    pub moved: (isize, isize),
+    pub offset: (isize, isize),
 }
 
 impl Camera {
@@ -68,15 +68,21 @@ impl Camera {
         let most = |whole: usize, room: u16, at: usize| at.max(whole.saturating_sub(room.into()));
         let shift = |at: usize, by: isize, most: usize| at.saturating_add_signed(by).min(most);
         (
-            shift(left, self.moved.0, most(drawing.width, room.width, left)),
-            shift(top, self.moved.1, most(drawing.height, room.height, top)),
+            shift(left, self.offset.0, most(drawing.width, room.width, left)),
+            shift(top, self.offset.1, most(drawing.height, room.height, top)),
         )
     }
 
     /// Returns this position scrolled by a quarter of the visible area `room`. Scrolling stops at the edge of the
     /// drawing.
     #[must_use]
-    pub fn panned(self, toward: Toward, drawing: &Drawing, selected: usize, room: Rect) -> Camera {
+    pub fn panned(
+        self,
+        toward: PanDirection,
+        drawing: &Drawing,
+        selected: usize,
+        room: Rect,
+    ) -> Camera {
         let columns = usize::from(room.width / 4).max(1);
         let rows = usize::from(room.height / 4).max(1);
         self.shifted(toward.by(columns, rows), drawing, selected, room)
@@ -92,7 +98,7 @@ impl Camera {
         room: Rect,
     ) -> Camera {
         let wished = Camera {
-            moved: (self.moved.0 + x, self.moved.1 + y),
+            offset: (self.offset.0 + x, self.offset.1 + y),
             ..self
         };
         // The offset is clamped, so that scrolling back takes effect at once.
@@ -100,7 +106,7 @@ impl Camera {
         let own = window(drawing, selected, room);
         let from = |at: usize, own: usize| at.cast_signed() - own.cast_signed();
         Camera {
-            moved: (from(left, own.0), from(top, own.1)),
+            offset: (from(left, own.0), from(top, own.1)),
             ..self
         }
     }
@@ -149,13 +155,13 @@ mod tests {
         let room = Rect::new(0, 0, 60, 5);
         let mut camera = Camera::default();
         for _ in 0..100 {
-            camera = camera.panned(Toward::Right, &drawing, 0, room);
+            camera = camera.panned(PanDirection::Right, &drawing, 0, room);
         }
         let last = drawing.width - 60;
         assert_eq!(camera.window(&drawing, 0, room), (last, 0));
-        camera = camera.panned(Toward::Left, &drawing, 0, room);
+        camera = camera.panned(PanDirection::Left, &drawing, 0, room);
         assert_eq!(camera.window(&drawing, 0, room), (last - 15, 0));
-        for toward in [Toward::Up, Toward::Down] {
+        for toward in [PanDirection::Up, PanDirection::Down] {
             let camera = camera.panned(toward, &drawing, 0, room);
             assert_eq!(
                 camera.window(&drawing, 0, room),

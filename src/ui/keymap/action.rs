@@ -1,6 +1,6 @@
 //! The actions that keys, palette, slash commands and mouse can trigger.
 
-use crate::ui::keymap::direction::{Scroll, Toward};
+use crate::ui::keymap::direction::{PanDirection, Scroll};
 use crate::ui::keymap::pane::Pane;
 
 /// A user action. The settings name it in `snake_case`.
@@ -63,7 +63,7 @@ pub enum Action {
     /// Switch to the next layout.
     Layout,
     /// Pan the graph.
-    Pan(Toward),
+    Pan(PanDirection),
     /// Show more of each task in the graph.
     ZoomIn,
     /// Show less of each task in the graph.
@@ -179,7 +179,7 @@ pub enum Action {
 
 impl Action {
     /// Returns whether this is a basic editing or navigation action, which the palette does not list.
-    pub fn is_typed(self) -> bool {
+    pub fn is_hidden_in_palette(self) -> bool {
         matches!(
             self,
             Action::Send

@@ -23,22 +23,22 @@ pub enum Scroll {
 
 /// A direction in which to pan the task graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Toward {
+pub enum PanDirection {
     Left,
     Down,
     Up,
     Right,
 }
 
-impl Toward {
+impl PanDirection {
     /// Returns the offset for a move by `columns` or `rows` in this direction, as (columns, rows).
     pub fn by(self, columns: usize, rows: usize) -> (isize, isize) {
         let (x, y) = (columns.cast_signed(), rows.cast_signed());
         match self {
-            Toward::Left => (-x, 0),
-            Toward::Right => (x, 0),
-            Toward::Up => (0, -y),
-            Toward::Down => (0, y),
+            PanDirection::Left => (-x, 0),
+            PanDirection::Right => (x, 0),
+            PanDirection::Up => (0, -y),
+            PanDirection::Down => (0, y),
         }
     }
 }

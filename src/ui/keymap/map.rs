@@ -25,7 +25,7 @@ impl KeyBinding {
     pub fn display_key(&self) -> String {
         self.keys
             .first()
-            .map(|k| keys::shown(k))
+            .map(|k| keys::format_key(k))
             .unwrap_or_default()
     }
 }

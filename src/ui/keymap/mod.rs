@@ -10,7 +10,7 @@ pub(in crate::ui) mod pane;
 mod reference;
 
 pub use crate::ui::keymap::action::Action;
-use crate::ui::keymap::direction::{Scroll, Toward};
+use crate::ui::keymap::direction::{PanDirection, Scroll};
 pub use crate::ui::keymap::map::{KeyBinding, KeyLookup, KeyMap};
 pub use crate::ui::keymap::overrides::{KeyOverrideError, KeyOverrides};
 use crate::ui::keymap::pane::Pane;
@@ -208,10 +208,10 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["Y"], Action::CopyPlace, "copy the path of the task's worktree", ""),
     bind(Context::In(Pane::Board), &["-"], Action::ZoomOut, "zoom out: one line per task, then only numbers", "zoom"),
     bind(Context::In(Pane::Board), &["+"], Action::ZoomIn, "zoom in", ""),
-    bind(Context::In(Pane::Board), &["H", "shift+left"], Action::Pan(Toward::Left), "move the view to the left", ""),
-    bind(Context::In(Pane::Board), &["J", "shift+down"], Action::Pan(Toward::Down), "move the view down", ""),
-    bind(Context::In(Pane::Board), &["K", "shift+up"], Action::Pan(Toward::Up), "move the view up", ""),
-    bind(Context::In(Pane::Board), &["L", "shift+right"], Action::Pan(Toward::Right), "move the view to the right", ""),
+    bind(Context::In(Pane::Board), &["H", "shift+left"], Action::Pan(PanDirection::Left), "move the view to the left", ""),
+    bind(Context::In(Pane::Board), &["J", "shift+down"], Action::Pan(PanDirection::Down), "move the view down", ""),
+    bind(Context::In(Pane::Board), &["K", "shift+up"], Action::Pan(PanDirection::Up), "move the view up", ""),
+    bind(Context::In(Pane::Board), &["L", "shift+right"], Action::Pan(PanDirection::Right), "move the view to the right", ""),
     bind(Context::In(Pane::Board), &["l", "right"], Action::Next, "go to a task that this one blocks", ""),
     bind(Context::In(Pane::Board), &["h", "left"], Action::Prev, "go to a task that blocks this one", ""),
     bind(Context::In(Pane::Team), &["enter"], Action::Open, "show the teammate's transcript", "open"),

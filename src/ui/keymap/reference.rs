@@ -27,7 +27,7 @@ fn row(binding: &Binding) -> String {
     let keys: Vec<String> = binding
         .keys
         .iter()
-        .map(|key| format!("`{}`", keys::shown(key)))
+        .map(|key| format!("`{}`", keys::format_key(key)))
         .collect();
     format!(
         "| {} | {} | `{}.{}` |\n",

@@ -28,10 +28,10 @@ pub const AGENTS_MAX: usize = 1024;
 const OTHERS_MAX: usize = 12 * 1024 * 1024;
 
 /// Maximum length of a subagent's prompt in memory, in characters. A longer prompt is cut.
-const ERRAND_MAX: usize = 200;
+const SUBAGENT_PROMPT_MAX: usize = 200;
 
 /// Maximum size of the last answer in memory, in bytes, which the key `y` copies. A longer answer is cut in the middle.
-const SAID_MAX: usize = 256 * 1024;
+const LAST_ANSWER_MAX: usize = 256 * 1024;
 
 /// The view model of one agent.
 #[derive(Debug, Default)]
@@ -59,13 +59,13 @@ pub struct AgentView {
     /// The usage of this agent's subagents that were dropped from memory.
     pub past_subagents: Used,
     /// The last complete answer.
-    pub last_said: String,
+    pub last_answer: String,
     /// The prompt of a subagent, in one line; empty for other agents.
-    pub errand: String,
+    pub subagent_prompt: String,
     /// The recent activity, for the activity bars.
     pub pulse: Pulse,
     /// Whether the conversation has any entry.
-    pub has_spoken: bool,
+    pub has_entries: bool,
     /// Whether a turn is running.
     pub in_turn: bool,
     /// The number of turns and compactions of the agent that have ended.
@@ -94,7 +94,7 @@ impl AgentView {
                 self.context = *context;
                 self.window = *window;
                 self.window_is_assumed = *assumed;
-                self.counted(Used {
+                self.update_usage(Used {
                     usage: *total,
                     calls: *calls,
                     cost: *cost,
@@ -103,21 +103,21 @@ impl AgentView {
             AgentEvent::TodoChanged { list } => self.todo = list.clone(),
             AgentEvent::AnswerFinished { text, .. } => {
                 self.pulse.beat(at);
-                self.has_spoken = true;
+                self.has_entries = true;
                 if !text.trim().is_empty() {
-                    self.last_said = head_and_tail(text, SAID_MAX);
+                    self.last_answer = head_and_tail(text, LAST_ANSWER_MAX);
                 }
             }
             AgentEvent::ToolStarted { .. } => {
                 self.pulse.beat(at);
-                self.has_spoken = true;
+                self.has_entries = true;
             }
             AgentEvent::SubagentStarted { prompt, .. } => {
-                self.has_spoken = true;
-                self.errand = clip(&one_line(prompt), ERRAND_MAX);
+                self.has_entries = true;
+                self.subagent_prompt = clip(&one_line(prompt), SUBAGENT_PROMPT_MAX);
             }
             AgentEvent::Compacted { compaction } => {
-                self.has_spoken = true;
+                self.has_entries = true;
                 self.context = compaction.after;
                 self.ended += 1;
             }
@@ -129,7 +129,7 @@ impl AgentView {
             AgentEvent::Prompted { .. }
             | AgentEvent::ContextAdded { .. }
             | AgentEvent::TextDelta { .. }
-            | AgentEvent::ThinkingDelta { .. } => self.has_spoken = true,
+            | AgentEvent::ThinkingDelta { .. } => self.has_entries = true,
             _ => {}
         }
     }
@@ -137,7 +137,7 @@ impl AgentView {
     /// Updates the usage from `so_far`, the total that the agent reports. A total that is lower than before, or that
     /// changed without an additional call, comes from a new agent with the same name. It is then added to the usage of
     /// the earlier agent.
-    fn counted(&mut self, so_far: Used) {
+    fn update_usage(&mut self, so_far: Used) {
         let own = self.used().since(self.earlier);
         let (before, tokens) = (own.usage.total(), so_far.usage.total());
         let begins_anew = so_far.calls > 0 && so_far.calls <= own.calls && tokens != before;
@@ -202,7 +202,7 @@ impl Agents {
                 .or_else(|| self.known.iter().find(|(n, _)| !n.is_lead()))
                 .map(|(n, _)| n.clone());
             if let Some(victim) = victim {
-                self.let_go(&victim);
+                self.forget(&victim);
             }
         }
         let zone = &self.zone;
@@ -214,7 +214,7 @@ impl Agents {
 
     /// Drops an agent from memory but keeps its usage. The usage of a subagent is added to its parent, that of another
     /// agent to the total of dropped agents.
-    fn let_go(&mut self, name: &Name) {
+    fn forget(&mut self, name: &Name) {
         let Some(agent) = self.known.remove(name) else {
             return;
         };

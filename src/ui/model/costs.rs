@@ -27,7 +27,7 @@ impl TaskBook {
     }
 
     /// Returns the usage of each task, most expensive first.
-    pub fn dearest(&self) -> Vec<(TaskId, Used)> {
+    pub fn by_cost(&self) -> Vec<(TaskId, Used)> {
         let mut all: Vec<(TaskId, Used)> =
             self.tasks.iter().map(|(id, used)| (*id, *used)).collect();
         all.sort_by(|(_, a), (_, b)| {
@@ -45,7 +45,7 @@ impl TaskBook {
 
 /// Records additional usage of `agent`. A subagent's usage counts for its parent's task. An increase by more than one
 /// call is ignored: it happened before this screen was attached, so its task is unknown.
-pub fn spent(model: &mut CrewModel, agent: &Name, more: Used) {
+pub fn record_usage(model: &mut CrewModel, agent: &Name, more: Used) {
     if more.usage.total() == 0 || more.calls > 1 {
         return;
     }

@@ -7,111 +7,114 @@ use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::team::{MemberStatus, Team};
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::DeliveryState;
-use crate::ui::model::board::memo::Slot;
+use crate::ui::model::board::memo::Memo;
 use crate::ui::model::sentence;
 use crate::ui::text::terms::FilterTerms;
 
 /// Maximum number of messages in memory. Beyond it, the oldest is dropped.
-pub const LETTERS_MAX: usize = 500;
+pub const MESSAGES_MAX: usize = 500;
 
 /// Maximum size of a message's text in memory, in bytes. A longer text is cut in the middle.
-pub const LETTER_SHOWN_MAX: usize = 16 * 1024;
+pub const MESSAGE_TEXT_MAX: usize = 16 * 1024;
 
 /// A message and its delivery status.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Traced {
+pub struct TrackedMessage {
     /// A sequential number that identifies the message, for the selection.
     pub number: u64,
-    /// The message, with its text cut to [`LETTER_SHOWN_MAX`].
-    pub letter: MailMessage,
+    /// The message, with its text cut to [`MESSAGE_TEXT_MAX`].
+    pub message: MailMessage,
     /// The last delivery step that was reported for the message.
     pub step: DeliveryState,
 }
 
 /// The delivery status of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum MessageStatus {
     /// The message reached this step.
     At(DeliveryState),
     /// The recipient left without reading the message.
     Unread,
 }
 
-impl Traced {
+impl TrackedMessage {
     /// Returns the delivery status. If the recipient has left, a sent message counts as unread, and a delivered
     /// shutdown request counts as acted on.
-    pub fn progress(&self, team: &Team) -> Progress {
+    pub fn status(&self, team: &Team) -> MessageStatus {
         let has_left = team.members.iter().any(|member| {
-            let is_it = member.name.as_str().eq_ignore_ascii_case(&self.letter.to);
+            let is_it = member.name.as_str().eq_ignore_ascii_case(&self.message.to);
             is_it && member.status == MemberStatus::Shutdown
         });
         match self.step {
-            DeliveryState::Sent if has_left => Progress::Unread,
+            DeliveryState::Sent if has_left => MessageStatus::Unread,
             DeliveryState::Delivered
-                if has_left && self.letter.kind == MailKind::ShutdownRequest =>
+                if has_left && self.message.kind == MailKind::ShutdownRequest =>
             {
-                Progress::At(DeliveryState::ActedOn)
+                MessageStatus::At(DeliveryState::ActedOn)
             }
-            step => Progress::At(step),
+            step => MessageStatus::At(step),
         }
     }
 }
 
-impl Progress {
+impl MessageStatus {
     /// Returns the status as text for the screen.
     pub fn word(self) -> &'static str {
         match self {
-            Progress::Unread => "not read",
-            Progress::At(DeliveryState::Sent) => "sent",
-            Progress::At(DeliveryState::Delivered) => "delivered",
-            Progress::At(DeliveryState::ActedOn) => "acted on",
+            MessageStatus::Unread => "not read",
+            MessageStatus::At(DeliveryState::Sent) => "sent",
+            MessageStatus::At(DeliveryState::Delivered) => "delivered",
+            MessageStatus::At(DeliveryState::ActedOn) => "acted on",
         }
     }
 }
 
-/// The log of the latest [`LETTERS_MAX`] messages, oldest first.
+/// The log of the latest [`MESSAGES_MAX`] messages, oldest first.
 #[derive(Debug, Default)]
-pub struct LetterLog {
-    letters: VecDeque<Traced>,
+pub struct MessageLog {
+    messages: VecDeque<TrackedMessage>,
     next: u64,
-    /// The cached result of [`LetterLog::fitting`]. The cache key is the number of the next message and the filter
+    /// The cached result of [`MessageLog::fitting`]. The cache key is the number of the next message and the filter
     /// text.
-    fitting: Slot<(u64, String), Arc<Vec<u64>>>,
+    fitting: Memo<(u64, String), Arc<Vec<u64>>>,
 }
 
-impl LetterLog {
+impl MessageLog {
     /// Adds a message or advances its step. A message never goes back to an earlier step.
-    pub fn moved(&mut self, letter: &MailMessage, step: DeliveryState) {
-        let mut all = self.letters.iter_mut().rev();
-        if let Some(there) = all.find(|t| same(&t.letter, letter)) {
+    pub fn update(&mut self, letter: &MailMessage, step: DeliveryState) {
+        let mut all = self.messages.iter_mut().rev();
+        if let Some(there) = all.find(|t| same(&t.message, letter)) {
             if rank(step) > rank(there.step) {
                 there.step = step;
             }
             return;
         }
         let mut letter = letter.clone();
-        letter.content = head_and_tail(&letter.content, LETTER_SHOWN_MAX);
-        self.letters.push_back(Traced {
+        letter.content = head_and_tail(&letter.content, MESSAGE_TEXT_MAX);
+        self.messages.push_back(TrackedMessage {
             number: self.next,
-            letter,
+            message: letter,
             step,
         });
         self.next += 1;
-        if self.letters.len() > LETTERS_MAX {
-            self.letters.pop_front();
+        if self.messages.len() > MESSAGES_MAX {
+            self.messages.pop_front();
         }
     }
 
     /// Returns all messages in the log, oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Traced> {
-        self.letters.iter()
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &TrackedMessage> {
+        self.messages.iter()
     }
 
     /// Returns all messages between the sender and the recipient of `traced`, in both directions, oldest first.
-    pub fn thread<'a>(&'a self, traced: &'a Traced) -> impl DoubleEndedIterator<Item = &'a Traced> {
-        let (from, to) = (&traced.letter.from, &traced.letter.to);
-        self.letters.iter().filter(move |t| {
-            let other = (&t.letter.from, &t.letter.to);
+    pub fn thread<'a>(
+        &'a self,
+        traced: &'a TrackedMessage,
+    ) -> impl DoubleEndedIterator<Item = &'a TrackedMessage> {
+        let (from, to) = (&traced.message.from, &traced.message.to);
+        self.messages.iter().filter(move |t| {
+            let other = (&t.message.from, &t.message.to);
             other == (from, to) || other == (to, from)
         })
     }
@@ -121,10 +124,10 @@ impl LetterLog {
     pub fn fitting(&self, words: &str) -> Arc<Vec<u64>> {
         self.fitting.get((self.next, words.to_string()), || {
             let words = FilterTerms::new(words);
-            let fits = |traced: &&Traced| {
-                let letter = &traced.letter;
+            let fits = |traced: &&TrackedMessage| {
+                let letter = &traced.message;
                 let (from, to) = (letter.from.to_lowercase(), letter.to.to_lowercase());
-                let said = sentence::letter(letter).to_lowercase();
+                let said = sentence::message(letter).to_lowercase();
                 let text = letter.content.to_lowercase();
                 words.matches(&format!("{from} {to} {said} {text}"), |key| match key {
                     "from" => Some(from.as_str()),
@@ -132,40 +135,46 @@ impl LetterLog {
                     _ => None,
                 })
             };
-            Arc::new(self.letters.iter().filter(fits).map(|t| t.number).collect())
+            Arc::new(
+                self.messages
+                    .iter()
+                    .filter(fits)
+                    .map(|t| t.number)
+                    .collect(),
+            )
         })
     }
 
     pub fn len(&self) -> usize {
-        self.letters.len()
+        self.messages.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.letters.is_empty()
+        self.messages.is_empty()
     }
 
     /// Returns the message with that number; `None` if it was dropped.
-    pub fn get(&self, number: u64) -> Option<&Traced> {
-        self.place(number).and_then(|at| self.letters.get(at))
+    pub fn get(&self, number: u64) -> Option<&TrackedMessage> {
+        self.place(number).and_then(|at| self.messages.get(at))
     }
 
     /// Returns the entry of `letter` in the log. A message without an id is never found.
-    pub fn find(&self, letter: &MailMessage) -> Option<&Traced> {
-        let mut all = self.letters.iter().rev();
-        all.find(|t| same(&t.letter, letter))
+    pub fn find(&self, letter: &MailMessage) -> Option<&TrackedMessage> {
+        let mut all = self.messages.iter().rev();
+        all.find(|t| same(&t.message, letter))
     }
 
     /// Returns the index of the message with that number; index 0 is the oldest message in the log.
     pub fn place(&self, number: u64) -> Option<usize> {
-        let first = self.letters.front()?.number;
+        let first = self.messages.front()?.number;
         let at = usize::try_from(number.checked_sub(first)?).ok()?;
-        (at < self.letters.len()).then_some(at)
+        (at < self.messages.len()).then_some(at)
     }
 
     /// Returns the number of unread messages. Messages whose recipient has left do not count.
     pub fn unread(&self, team: &Team) -> usize {
-        let waits = |t: &&Traced| t.progress(team) == Progress::At(DeliveryState::Sent);
-        self.letters.iter().filter(waits).count()
+        let waits = |t: &&TrackedMessage| t.status(team) == MessageStatus::At(DeliveryState::Sent);
+        self.messages.iter().filter(waits).count()
     }
 }
 
@@ -202,14 +211,14 @@ mod tests {
 
     #[test]
     fn message_steps_only_advance_and_are_kept_once() {
-        let mut log = LetterLog::default();
+        let mut log = MessageLog::default();
         for step in [
             DeliveryState::Sent,
             DeliveryState::ActedOn,
             DeliveryState::Delivered,
             DeliveryState::Sent,
         ] {
-            log.moved(&letter("a"), step);
+            log.update(&letter("a"), step);
         }
         let steps: Vec<DeliveryState> = log.iter().map(|t| t.step).collect();
         assert_eq!(steps, [DeliveryState::ActedOn]);
@@ -217,12 +226,12 @@ mod tests {
 
     #[test]
     fn thread_has_the_messages_between_two_parties() {
-        let mut log = LetterLog::default();
+        let mut log = MessageLog::default();
         let ways = [("a", "b"), ("b", "a"), ("a", "c"), ("c", "b"), ("a", "b")];
         for (i, (from, to)) in ways.into_iter().enumerate() {
             let mut letter = letter(&i.to_string());
             (letter.from, letter.to) = (from.into(), to.into());
-            log.moved(&letter, DeliveryState::Sent);
+            log.update(&letter, DeliveryState::Sent);
         }
         let thread = |number| -> Vec<u64> {
             let traced = log.get(number).unwrap();
@@ -234,13 +243,13 @@ mod tests {
 
     #[test]
     fn newest_messages_are_kept_with_their_numbers() {
-        let mut log = LetterLog::default();
-        for i in 0..LETTERS_MAX + 10 {
-            log.moved(&letter(&i.to_string()), DeliveryState::Sent);
+        let mut log = MessageLog::default();
+        for i in 0..MESSAGES_MAX + 10 {
+            log.update(&letter(&i.to_string()), DeliveryState::Sent);
         }
-        assert_eq!(log.len(), LETTERS_MAX);
+        assert_eq!(log.len(), MESSAGES_MAX);
         assert_eq!(log.get(9), None);
-        assert_eq!(log.get(10).unwrap().letter.id.0, "10");
+        assert_eq!(log.get(10).unwrap().message.id.0, "10");
         assert_eq!(log.place(10), Some(0));
     }
 }

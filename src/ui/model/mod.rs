@@ -25,18 +25,18 @@ use crate::domain::team::Team;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::SessionInfo;
 use crate::ui::model::agents::Agents;
-use crate::ui::model::board::Kept;
+use crate::ui::model::board::BoardMemos;
 use crate::ui::model::board::branches::Branches;
 use crate::ui::model::board::history::History;
 use crate::ui::model::costs::TaskBook;
 use crate::ui::model::event_log::EventLog;
 use crate::ui::model::jobs::JobBook;
-use crate::ui::model::messages::LetterLog;
+use crate::ui::model::messages::MessageLog;
 use crate::ui::model::requests::RequestBook;
 
 /// The list of the provider's models, which is requested when the user first opens the model picker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Models {
+pub enum ModelList {
     /// The list was not requested.
     #[default]
     Unknown,
@@ -66,7 +66,7 @@ pub struct CrewModel {
     pub(in crate::ui) agents: Agents,
     pub(in crate::ui) board: Arc<TaskGraph>,
     /// Cached values derived from the board.
-    pub(in crate::ui) memo: Kept,
+    pub(in crate::ui) memo: BoardMemos,
     /// The history of each task.
     pub(in crate::ui) history: History,
     /// The usage of each task.
@@ -78,12 +78,12 @@ pub struct CrewModel {
     /// What is checked out in the project's root directory; `None` until the crew has reported it.
     pub(in crate::ui) head: Option<CheckedOut>,
     pub(in crate::ui) team: Arc<Team>,
-    pub(in crate::ui) letters: LetterLog,
+    pub(in crate::ui) messages: MessageLog,
     pub(in crate::ui) requests: RequestBook,
     /// The session permissions, oldest first.
     pub(in crate::ui) rules: Vec<SessionPermission>,
     pub(in crate::ui) event_log: EventLog,
-    pub(in crate::ui) models: Models,
+    pub(in crate::ui) models: ModelList,
     pub(in crate::ui) jobs: JobBook,
     pub(in crate::ui) skills: SkillCatalog,
     pub(in crate::ui) queued: Vec<Queued>,
@@ -96,18 +96,18 @@ impl CrewModel {
             setup: None,
             agents: Agents::in_zone(zone),
             board: Arc::default(),
-            memo: Kept::default(),
+            memo: BoardMemos::default(),
             history: History::default(),
             costs: TaskBook::default(),
             limits: Limits::default(),
             branches: Branches::default(),
             head: None,
             team: Arc::default(),
-            letters: LetterLog::default(),
+            messages: MessageLog::default(),
             requests: RequestBook::default(),
             rules: Vec::new(),
             event_log: EventLog::default(),
-            models: Models::Unknown,
+            models: ModelList::Unknown,
             jobs: JobBook::default(),
             skills: SkillCatalog::default(),
             queued: Vec::new(),

@@ -35,12 +35,12 @@ impl RequestBook {
     /// Adds or updates a request. A decided request is removed.
     pub fn changed(&mut self, request: &Request) {
         let place = self.waiting.iter().position(|r| r.id == request.id);
-        if !request.is_pending() || is_no_concern(request) {
+        if !request.is_pending() || needs_no_user(request) {
             if let Some(at) = place {
                 self.waiting.remove(at);
             }
             self.answered.remove(&request.id);
-            self.deal();
+            self.rebuild_cards();
             return;
         }
         let mut request = request.clone();
@@ -53,15 +53,15 @@ impl RequestBook {
         if let Some(there) = place.and_then(|at| self.waiting.get_mut(at)) {
             *there = request;
         } else {
-            let rank = |r: &Request| (is_the_leads(r), r.created_at);
+            let rank = |r: &Request| (is_for_lead(r), r.created_at);
             let at = self.waiting.partition_point(|r| rank(r) <= rank(&request));
             self.waiting.insert(at, request);
             self.waiting.truncate(WAITING_MAX);
         }
-        self.deal();
+        self.rebuild_cards();
     }
 
-    fn deal(&mut self) {
+    fn rebuild_cards(&mut self) {
         let all = &self.waiting;
         let is_first = |at: &usize| {
             let request = &all[*at];
@@ -81,8 +81,8 @@ impl RequestBook {
     }
 
     /// Returns the number of cards that only the user can decide.
-    pub fn for_person(&self) -> usize {
-        self.cards().filter(|r| !is_the_leads(r)).count()
+    pub fn for_user(&self) -> usize {
+        self.cards().filter(|r| !is_for_lead(r)).count()
     }
 
     /// Returns whether no request is pending.
@@ -151,12 +151,12 @@ impl RequestBook {
 }
 
 /// Returns whether the lead may decide the request.
-pub fn is_the_leads(request: &Request) -> bool {
+pub fn is_for_lead(request: &Request) -> bool {
     request.decider == Approver::Lead
 }
 
 /// Returns whether the user has nothing to decide: a policy decides the request, or the user requested the shutdown.
-fn is_no_concern(request: &Request) -> bool {
+fn needs_no_user(request: &Request) -> bool {
     let is_ruled = matches!(request.decider, Approver::Auto | Approver::Deny);
     is_ruled
         || match request.kind {

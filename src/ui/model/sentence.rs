@@ -9,19 +9,19 @@ use crate::domain::text::one_line;
 use crate::ui::text::longest_fitting;
 
 /// Returns a description of a message in one line, without sender and recipient.
-pub fn letter(letter: &MailMessage) -> String {
-    let words = words(&letter.content);
-    match &letter.kind {
+pub fn message(message: &MailMessage) -> String {
+    let words = words(&message.content);
+    match &message.kind {
         MailKind::Message => words,
         MailKind::Broadcast => with("to all", &words),
         MailKind::ShutdownRequest => with("please shut down", &words),
-        MailKind::ShutdownResponse => match approved(letter) {
+        MailKind::ShutdownResponse => match approved(message) {
             Some(true) => with("agrees to shut down", &words),
             Some(false) => with("does not shut down", &words),
             None => with("answers the shutdown request", &words),
         },
         MailKind::PlanRequest => with("asks for approval of a plan", &words),
-        MailKind::PlanApprovalResponse | MailKind::PlanResponse => match approved(letter) {
+        MailKind::PlanApprovalResponse | MailKind::PlanResponse => match approved(message) {
             Some(true) => with("plan approved", &words),
             Some(false) => with("plan rejected", &words),
             None => with("answers the plan", &words),
@@ -29,7 +29,7 @@ pub fn letter(letter: &MailMessage) -> String {
         MailKind::TaskAssignment => with("assigns this task", &words),
         MailKind::IdleNotification => with("has nothing to do", &words),
         MailKind::PermissionRequest => with("asks for permission", &words),
-        MailKind::PermissionResponse => match approved(letter) {
+        MailKind::PermissionResponse => match approved(message) {
             Some(true) => with("permission granted", &words),
             Some(false) => with("permission denied", &words),
             None => with("answers the permission request", &words),
@@ -121,10 +121,10 @@ fn with(sentence: &str, words: &str) -> String {
     }
 }
 
-fn approved(letter: &MailMessage) -> Option<bool> {
+fn approved(message: &MailMessage) -> Option<bool> {
     ["approve", "approved"]
         .iter()
-        .find_map(|field| letter.extra.get(*field))
+        .find_map(|field| message.extra.get(*field))
         .and_then(Value::as_bool)
 }
 
@@ -181,7 +181,7 @@ mod tests {
     }
 
     fn read(json: &str) -> String {
-        letter(&serde_json::from_str(json).unwrap())
+        message(&serde_json::from_str(json).unwrap())
     }
 
     #[test]

@@ -15,12 +15,12 @@ use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::index;
 use crate::ui::model::board::index::BoardStatus;
-use crate::ui::model::messages::Progress;
-use crate::ui::text::{called, fit};
+use crate::ui::model::messages::MessageStatus;
+use crate::ui::text::{display_name, fit};
 use crate::ui::theme::Theme;
 
 /// The symbol, label and style of a status.
-pub type Look = (&'static str, String, Style);
+pub type StatusDisplay = (&'static str, String, Style);
 
 /// Returns the symbol and style of a task status.
 pub fn standing(standing: BoardStatus, theme: &Theme) -> (&'static str, Style) {
@@ -33,8 +33,8 @@ pub fn standing(standing: BoardStatus, theme: &Theme) -> (&'static str, Style) {
 }
 
 /// Returns the symbol, label and style of a task's status.
-pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
-    let owner = called(&task.owner);
+pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> StatusDisplay {
+    let owner = display_name(&task.owner);
     let here = index::standing(graph, task);
     let words = match here {
         BoardStatus::InProgress if owner.is_empty() => "in progress".into(),
@@ -55,7 +55,7 @@ pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
 }
 
 /// Returns the symbol, label and style of an agent's activity.
-pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> Look {
+pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> StatusDisplay {
     match activity {
         Activity::Idle => ("○", "idle".into(), theme.dim),
         Activity::Thinking => ("●", "thinking".into(), theme.working),
@@ -88,12 +88,12 @@ pub fn todo(status: TodoStatus, theme: &Theme) -> (&'static str, Style) {
 }
 
 /// Returns the symbol and style of a message's delivery status.
-pub fn progress(progress: Progress, theme: &Theme) -> (&'static str, Style) {
+pub fn progress(progress: MessageStatus, theme: &Theme) -> (&'static str, Style) {
     match progress {
-        Progress::At(DeliveryState::Sent) => ("·", theme.warn),
-        Progress::At(DeliveryState::Delivered) => ("✓", theme.dim),
-        Progress::At(DeliveryState::ActedOn) => ("✓✓", theme.ok),
-        Progress::Unread => ("✗", theme.warn),
+        MessageStatus::At(DeliveryState::Sent) => ("·", theme.warn),
+        MessageStatus::At(DeliveryState::Delivered) => ("✓", theme.dim),
+        MessageStatus::At(DeliveryState::ActedOn) => ("✓✓", theme.ok),
+        MessageStatus::Unread => ("✗", theme.warn),
     }
 }
 
@@ -107,12 +107,12 @@ pub fn level(level: NoticeLevel, theme: &Theme) -> (&'static str, Style) {
 }
 
 /// How long the spinner shows one picture: 8 pictures per second.
-pub const SPIN: Duration = Duration::from_millis(125);
+pub const SPINNER_INTERVAL: Duration = Duration::from_millis(125);
 
 /// Returns the picture of the spinner at the time `now`.
 pub fn spinner(now: Timestamp) -> &'static str {
     const TURN: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"];
-    let steps = now.since(Timestamp(0.0)).as_millis() / SPIN.as_millis() % 8;
+    let steps = now.since(Timestamp(0.0)).as_millis() / SPINNER_INTERVAL.as_millis() % 8;
     let picture = usize::try_from(steps).ok().and_then(|at| TURN.get(at));
     picture.copied().unwrap_or("⠋")
 }

@@ -13,12 +13,12 @@ use crate::ui::frame::hit::{Hit, listed};
 use crate::ui::frame::layout;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::view_cache::ViewCache;
-use crate::ui::keymap::direction::{Scroll, Toward, Way};
+use crate::ui::keymap::direction::{PanDirection, Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Number of lines that one notch of the mouse wheel scrolls.
@@ -37,10 +37,10 @@ pub trait PaneFeature {
     ) -> Option<Position>;
 
     /// Adds the mouse targets inside the pane.
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>);
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>);
 
     /// Adds the mouse targets on the frame, besides the title and the scrollbar.
-    fn frame_targets(&self, _app: &App, _area: Rect, _out: &mut Vec<Target<Hit>>) {}
+    fn frame_targets(&self, _app: &App, _area: Rect, _out: &mut Vec<PlacedPart<Hit>>) {}
 
     /// Returns the scrollbar; `None` if all content is visible.
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar>;
@@ -66,11 +66,11 @@ pub trait PaneFeature {
     }
 
     /// Handles one notch of the mouse wheel. `zooms` is true if the control key is pressed.
-    fn wheel(&mut self, app: &mut App, area: Option<Rect>, toward: Toward, _zooms: bool) {
+    fn wheel(&mut self, app: &mut App, area: Option<Rect>, toward: PanDirection, _zooms: bool) {
         let by = match toward {
-            Toward::Up => Scroll::LineUp,
-            Toward::Down => Scroll::LineDown,
-            Toward::Left | Toward::Right => return,
+            PanDirection::Up => Scroll::LineUp,
+            PanDirection::Down => Scroll::LineDown,
+            PanDirection::Left | PanDirection::Right => return,
         };
         for _ in 0..NOTCH {
             self.scroll(app, area, by);
@@ -216,7 +216,7 @@ pub trait PaneFeature {
     }
 
     /// Returns whether the pane's tab is highlighted while the pane is not visible.
-    fn tab_calls(&self) -> bool {
+    fn highlights_tab(&self) -> bool {
         false
     }
 
@@ -241,7 +241,7 @@ pub trait PaneFeature {
 pub enum SelectedItem {
     Task(TaskId),
     /// A message, by its number in the log of messages.
-    Letter(u64),
+    Message(u64),
     Request(RequestId),
     Agent(Name),
 }
@@ -260,9 +260,9 @@ pub struct Preview {
 
 /// Returns the visible rows of a list in the area `list` as mouse targets of `pane`. The list has `len` rows in total,
 /// and `first` is the index of the first visible one.
-pub fn rows(pane: Pane, list: Rect, (len, first): (usize, usize)) -> Vec<Target<Hit>> {
+pub fn rows(pane: Pane, list: Rect, (len, first): (usize, usize)) -> Vec<PlacedPart<Hit>> {
     let rows = listed(list, first, len);
-    rows.map(|(at, row)| Target {
+    rows.map(|(at, row)| PlacedPart {
         at,
         what: Hit::Row(pane, row),
     })

@@ -13,7 +13,7 @@ use crate::ui::keymap::Action;
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::inside;
-use crate::ui::widgets::placed::{Target, place};
+use crate::ui::widgets::placed::{PlacedPart, place};
 
 /// Returns the row of the buttons: the last row inside a dialog with the frame `area`.
 fn row(area: Rect) -> Rect {
@@ -26,7 +26,7 @@ fn row(area: Rect) -> Rect {
 }
 
 /// Returns the buttons of a dialog in `area`.
-fn buttons(app: &App, popup: &dyn Popup, area: Rect) -> Vec<Target<Button>> {
+fn buttons(app: &App, popup: &dyn Popup, area: Rect) -> Vec<PlacedPart<Button>> {
     let parts = popup.buttons(app).iter().map(|(action, words)| {
         let button = Button {
             key: app.prefs.keymap.key(popup.context(), *action),
@@ -60,7 +60,7 @@ pub fn targets(app: &App, popup: &dyn Popup, area: Rect) -> Targets {
     let buttons = buttons(app, popup, area).into_iter();
     let buttons = buttons.filter_map(|button| {
         let what = Hit::Button(button.what.action?);
-        Some(Target {
+        Some(PlacedPart {
             at: button.at,
             what,
         })

@@ -7,7 +7,7 @@ use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::model::{CrewModel, Models};
+use crate::ui::model::{CrewModel, ModelList};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 
 /// The content of the model picker: the provider's models.
@@ -16,8 +16,8 @@ pub struct ModelChoices;
 
 /// Opens the picker and requests the list of models from the server.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
-    if app.model.models == Models::Unknown {
-        app.model.models = Models::Asked;
+    if app.model.models == ModelList::Unknown {
+        app.model.models = ModelList::Asked;
     }
     let row = in_use(app);
     open_popup(app, Picker::new(ModelChoices, row));
@@ -26,7 +26,7 @@ pub fn open(app: &mut App, out: &mut Vec<Effect>) {
 
 /// Returns the row of the current model, or 0 if the list does not contain it.
 fn in_use(model: &CrewModel) -> usize {
-    let Models::Listed(names) = &model.models else {
+    let ModelList::Listed(names) = &model.models else {
         return 0;
     };
     let current = model.setup.as_ref().map_or("", |s| s.model.as_str());
@@ -44,7 +44,7 @@ impl Choices for ModelChoices {
     }
 
     fn rows(&self, app: &App) -> Vec<PickerRow<String>> {
-        let Models::Listed(names) = &app.model.models else {
+        let ModelList::Listed(names) = &app.model.models else {
             return Vec::new();
         };
         let current = app.model.setup.as_ref().map_or("", |s| s.model.as_str());
@@ -86,8 +86,8 @@ impl Choices for ModelChoices {
             _ if !typed.is_empty() => {
                 format!("No listed model matches. {key} uses the name as typed: {typed}")
             }
-            Models::Unknown | Models::Asked => "Loading models…".into(),
-            Models::Listed(_) => {
+            ModelList::Unknown | ModelList::Asked => "Loading models…".into(),
+            ModelList::Listed(_) => {
                 format!("The server lists no models. Type a name and press {key}.")
             }
         }

@@ -54,7 +54,7 @@ impl Choices for PaletteChoices {
         let mut rows: Vec<PickerRow<PaletteAction>> = Vec::new();
         let mut seen: Vec<Action> = Vec::new();
         let mut add = |binding: &KeyBinding, pane: Option<Pane>| {
-            if binding.action.is_typed() || seen.contains(&binding.action) {
+            if binding.action.is_hidden_in_palette() || seen.contains(&binding.action) {
                 return;
             }
             seen.push(binding.action);
@@ -73,7 +73,7 @@ impl Choices for PaletteChoices {
                 add(binding, Some(pane));
             }
         }
-        if app.model.requests.for_person() > 0 {
+        if app.model.requests.for_user() > 0 {
             let waits = PaletteAction(Action::Waiting, None);
             rows.sort_by_key(|row| row.item != waits);
         }

@@ -13,7 +13,7 @@ use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup::Next;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow, height, width};
-use crate::ui::widgets::area::low;
+use crate::ui::widgets::area::bottom_centered;
 
 /// The content of the picker: the scopes that a permission request offers.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Choices for ScopeChoices {
 
     fn area(&self, _app: &App, screen: Rect) -> Rect {
         // Low enough to leave the card above readable.
-        low(screen, width(screen), height(screen, 6))
+        bottom_centered(screen, width(screen), height(screen, 6))
     }
 
     fn dims(&self) -> bool {

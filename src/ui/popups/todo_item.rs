@@ -6,7 +6,7 @@ use crate::domain::text::escape_control_chars;
 use crate::domain::todo::TodoStatus;
 use crate::ui::app::App;
 use crate::ui::model::style;
-use crate::ui::popups::pager::{Page, Pager, Row, text_rows};
+use crate::ui::popups::pager::{Page, Pager, PagerRow, text_rows};
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 
@@ -33,7 +33,7 @@ impl Page for TodoPage {
         format!("Todo {}", self.at + 1)
     }
 
-    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row> {
+    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
         let Some(item) = app.shown_todo().get(self.at) else {
             let words = "This item is no longer on the list.";
             return text_rows(vec![Line::styled(words, theme.dim)]);

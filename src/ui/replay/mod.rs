@@ -25,13 +25,13 @@ pub struct Player {
     /// The time of each event since the start of the recording.
     times: Vec<Duration>,
     /// Number of events up to the position.
-    happened: usize,
+    next_event: usize,
     /// The position in the recording.
     time: Duration,
     speed: f64,
     is_playing: bool,
     /// The wall-clock time of the last call of [`Player::advance`].
-    looked: Option<Timestamp>,
+    last_advance: Option<Timestamp>,
 }
 
 impl Player {
@@ -50,11 +50,11 @@ impl Player {
         Player {
             events,
             times,
-            happened: 0,
+            next_event: 0,
             time: Duration::ZERO,
             speed: bounded(speed),
             is_playing: true,
-            looked: None,
+            last_advance: None,
         }
     }
 
@@ -68,7 +68,7 @@ impl Player {
 
     /// Returns the number of events up to the position.
     pub fn happened(&self) -> usize {
-        self.happened
+        self.next_event
     }
 
     /// Returns the position in the recording.
@@ -88,17 +88,17 @@ impl Player {
 
     /// Returns whether the replay runs. At the end of the recording it never runs.
     pub fn is_playing(&self) -> bool {
-        self.is_playing && self.happened < self.events.len()
+        self.is_playing && self.next_event < self.events.len()
     }
 
     /// Returns the events up to the position, oldest first.
     pub fn past(&self) -> &[Event] {
-        self.events.get(..self.happened).unwrap_or_default()
+        self.events.get(..self.next_event).unwrap_or_default()
     }
 
     /// Returns the recorded wall-clock time at the position.
     pub fn clock(&self) -> Timestamp {
-        let at = self.happened.saturating_sub(1);
+        let at = self.next_event.saturating_sub(1);
         match (self.events.get(at), self.times.get(at)) {
             (Some(event), Some(time)) => event.at.after(self.time.saturating_sub(*time)),
             _ => Timestamp::default(),
@@ -107,26 +107,26 @@ impl Player {
 
     /// Returns the time until the next event; `None` if there is none or the replay is paused.
     pub fn next_in(&self) -> Option<Duration> {
-        let next = self.times.get(self.happened)?;
+        let next = self.times.get(self.next_event)?;
         self.is_playing
             .then(|| next.saturating_sub(self.time).div_f64(self.speed))
     }
 
     /// Advances the position to the wall-clock time `now`. Returns the events passed.
     pub fn advance(&mut self, now: Timestamp) -> &[Event] {
-        let before = self.happened;
-        let passed = self.looked.map_or(Duration::ZERO, |at| now.since(at));
-        self.looked = Some(now);
+        let before = self.next_event;
+        let passed = self.last_advance.map_or(Duration::ZERO, |at| now.since(at));
+        self.last_advance = Some(now);
         if self.is_playing() {
             let to = self.time + passed.mul_f64(self.speed);
             self.stand_at(to);
         }
-        self.events.get(before..self.happened).unwrap_or_default()
+        self.events.get(before..self.next_event).unwrap_or_default()
     }
 
     /// Switches between play and pause. At the end of the recording, plays it again from the start.
     pub fn pause_or_play(&mut self) -> Seek {
-        if self.happened == self.events.len() && !self.is_empty() {
+        if self.next_event == self.events.len() && !self.is_empty() {
             self.is_playing = true;
             return self.seek(Duration::ZERO);
         }
@@ -137,13 +137,13 @@ impl Player {
     /// Goes one event forward and pauses.
     pub fn step(&mut self) -> Seek {
         self.is_playing = false;
-        self.happen(self.happened + 1)
+        self.happen(self.next_event + 1)
     }
 
     /// Goes one event back and pauses.
     pub fn step_back(&mut self) -> Seek {
         self.is_playing = false;
-        self.happen(self.happened.saturating_sub(1))
+        self.happen(self.next_event.saturating_sub(1))
     }
 
     /// Goes [`JUMP`] forward.
@@ -172,23 +172,23 @@ impl Player {
     }
 
     fn seek(&mut self, time: Duration) -> Seek {
-        let before = self.happened;
+        let before = self.next_event;
         self.stand_at(time);
-        Seek::between(before, self.happened)
+        Seek::between(before, self.next_event)
     }
 
     fn stand_at(&mut self, time: Duration) {
         self.time = time.min(self.length());
-        self.happened = self.times.partition_point(|t| *t <= self.time);
+        self.next_event = self.times.partition_point(|t| *t <= self.time);
     }
 
     fn happen(&mut self, count: usize) -> Seek {
-        let before = self.happened;
-        self.happened = count.min(self.events.len());
-        let last = self.happened.checked_sub(1);
+        let before = self.next_event;
+        self.next_event = count.min(self.events.len());
+        let last = self.next_event.checked_sub(1);
         let time = last.and_then(|at| self.times.get(at)).copied();
         self.time = time.unwrap_or_default();
-        Seek::between(before, self.happened)
+        Seek::between(before, self.next_event)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::ui::text::aging::ShownAge;
 
 /// Returns the ages that the screen may show now.
 fn shown(state: &UiState) -> Vec<ShownAge> {
-    let under_way = model_board::under_way(state);
+    let under_way = model_board::start_times(state);
     let mut all: Vec<ShownAge> = under_way.iter().copied().map(ShownAge::at_once).collect();
     if let Some(popup) = state.popups.last() {
         all.extend(popup.ages(state));
@@ -27,14 +27,14 @@ fn shown(state: &UiState) -> Vec<ShownAge> {
 }
 
 /// Returns the time until the text of the next age changes; `None` if the screen shows no ages.
-pub(in crate::ui) fn last_for(state: &UiState) -> Option<Duration> {
-    let left = |age: &ShownAge| age.lasts(state.now);
+pub(in crate::ui) fn next_change_in(state: &UiState) -> Option<Duration> {
+    let left = |age: &ShownAge| age.valid_for(state.now);
     shown(state).iter().map(left).min()
 }
 
 /// Returns whether the text of any age has changed since `before`.
-pub(in crate::ui) fn read_otherwise(state: &UiState, before: Timestamp) -> bool {
-    let is_other = |age: &ShownAge| age.reads(before) != age.reads(state.now);
+pub(in crate::ui) fn changed_since(state: &UiState, before: Timestamp) -> bool {
+    let is_other = |age: &ShownAge| age.text(before) != age.text(state.now);
     shown(state).iter().any(is_other)
 }
 

@@ -24,7 +24,7 @@ pub struct UiState {
     pub(in crate::ui) pointer: Pointer,
     /// Whether the user has hidden the tour line.
     pub(in crate::ui) is_tour_dismissed: bool,
-    pub(in crate::ui) attention: Notifier,
+    pub(in crate::ui) notifier: Notifier,
 }
 
 impl UiState {
@@ -35,7 +35,7 @@ impl UiState {
             panes: Panes::default(),
             pointer: Pointer::default(),
             is_tour_dismissed: false,
-            attention: Notifier::with_kinds(&NotifyKind::ALL),
+            notifier: Notifier::with_kinds(&NotifyKind::ALL),
         }
     }
 }
@@ -80,7 +80,7 @@ impl UiState {
         self.model.queued.clear();
         self.keys.interrupted = None;
         self.status = None;
-        self.attention.clear();
+        self.notifier.clear();
         self.keys.guard = KeyGuard {
             moved_at: (self.focus != Focus::Composer).then_some(now),
             hold: None,
@@ -90,8 +90,8 @@ impl UiState {
     }
 
     /// Sets the kinds of events that notify the user.
-    pub fn call_for(&mut self, kinds: &[NotifyKind]) {
-        self.attention.set_kinds(kinds);
+    pub fn set_notify_kinds(&mut self, kinds: &[NotifyKind]) {
+        self.notifier.set_kinds(kinds);
     }
 }
 
@@ -100,7 +100,7 @@ impl UiState {
     pub fn mark_seen(&mut self, now: Timestamp) {
         self.now = now;
         self.status = None;
-        self.attention.clear();
+        self.notifier.clear();
         self.dirty = true;
     }
 

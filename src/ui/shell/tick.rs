@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::team::Activity;
-use crate::ui::model::style::SPIN;
+use crate::ui::model::style::SPINNER_INTERVAL;
 use crate::ui::shell::ages;
 use crate::ui::shell::state::UiState;
 
@@ -26,12 +26,12 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
         any(Activity::is_busy) || state.popups.iter().any(|popup| popup.counts_seconds(state));
     let spinning = any(Activity::is_running);
     let busy = if spinning {
-        Some(SPIN)
+        Some(SPINNER_INTERVAL)
     } else {
         counting.then_some(Duration::from_secs(1))
     };
-    let call = state.attention.next_in(state.now);
-    let ages = ages::last_for(state);
+    let call = state.notifier.next_in(state.now);
+    let ages = ages::next_change_in(state);
     let hold = state.keys.guard.hold.as_ref();
     let hold = hold.map(|hold| hold.until.since(state.now));
     [busy, flash, coming, call, ages, hold]

@@ -172,7 +172,7 @@ fn stage(app: &App) -> String {
     if done < SOME_DONE && app.model.team.present().next().is_some() {
         return format!("{}, then {open}: watch a teammate, live", go(Pane::Team));
     }
-    if app.model.letters.len() > 1 && done > SOME_DONE * 2 {
+    if app.model.messages.len() > 1 && done > SOME_DONE * 2 {
         return format!("{}: the messages between agents", go(Pane::Inbox));
     }
     format!(

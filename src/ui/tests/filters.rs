@@ -21,8 +21,8 @@ fn team(state: &UiState) -> Vec<String> {
 /// Returns sender and recipient of the visible messages.
 fn letters(state: &UiState) -> Vec<String> {
     let numbers = state.panes.inbox.letters(state);
-    let all = numbers.iter().filter_map(|n| state.model.letters.get(*n));
-    all.map(|t| format!("{} {}", t.letter.from, t.letter.to))
+    let all = numbers.iter().filter_map(|n| state.model.messages.get(*n));
+    all.map(|t| format!("{} {}", t.message.from, t.message.to))
         .collect()
 }
 
@@ -73,7 +73,7 @@ fn inbox_is_filtered_by_sender_recipient_and_text() {
         press(&mut state, "esc");
     }
     let all = letters(&state).len();
-    assert_eq!(all, state.model.letters.len());
+    assert_eq!(all, state.model.messages.len());
 }
 
 #[test]
@@ -102,13 +102,13 @@ fn keys_act_on_filtered_rows_and_selection_is_kept() {
     apply_events(&mut state, cast::many_letters());
     press(&mut state, "5 / \"from:bob\" enter k");
     let (at, found) = state.panes.inbox.selected_letter(&state).unwrap();
-    let (number, from) = (found.number, found.letter.from.clone());
+    let (number, from) = (found.number, found.message.from.clone());
     assert_eq!((at, from.as_str()), (letters(&state).len() - 2, "bob"));
     press(&mut state, "enter");
     let thread = state.popups.top::<Pager<ThreadPage>>();
     assert_eq!(thread.unwrap().page.number, number);
     press(&mut state, "esc esc");
-    assert_eq!(letters(&state).len(), state.model.letters.len());
+    assert_eq!(letters(&state).len(), state.model.messages.len());
     assert_eq!(
         state.panes.inbox.selected_letter(&state).unwrap().1.number,
         number

@@ -8,7 +8,7 @@ use crate::protocol::Command;
 use crate::ui::fixture::{busy, name, picture, press, top_popup};
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::popups::task_form::form::{Field, TaskForm};
+use crate::ui::popups::task_form::form::{FormField, TaskForm};
 use crate::ui::shell::hit_test;
 use crate::ui::{Effect, Msg, UiState, update};
 
@@ -207,7 +207,7 @@ fn click_in_text_places_cursor() {
     click(&mut state, "Tags");
     press(&mut state, "\"rust\"");
     let form = state.popups.top::<TaskForm>().unwrap();
-    let texts: Vec<String> = Field::ALL.map(|field| form.input(field).text()).into();
+    let texts: Vec<String> = FormField::ALL.map(|field| form.input(field).text()).into();
     assert_eq!(
         texts,
         ["Draw all of the plan", "once and more", "3", "rust"]

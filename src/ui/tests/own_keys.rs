@@ -2,7 +2,7 @@
 
 use crate::protocol::AgentEvent;
 use crate::protocol::event::TurnEnd;
-use crate::ui::app::onboarding::Weight;
+use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::fixture::{apply_events, blank, first_page, name, picture, press, started};
 use crate::ui::keymap::{KeyMap, KeyOverrides, TABLE};
 use crate::ui::tests::pressed::{LOOKS, SIZES, crew};
@@ -106,7 +106,7 @@ fn no_screen_shows_rebound_key() {
     }
     let mut first = blank(100, 30);
     first.set_keymap(own);
-    first.show_first(first_page(Weight::Missing));
+    first.show_first(first_page(PageSeverity::Missing));
     check(&first, "first run");
 }
 
@@ -137,7 +137,7 @@ fn no_message_shows_rebound_key() {
             if let Some(flash) = &state.status {
                 said += 1;
                 // The pressed key itself may be named.
-                let pressed = format!("{} ", keys::shown(key));
+                let pressed = format!("{} ", keys::format_key(key));
                 let words = flash.text.strip_prefix(&pressed).unwrap_or(&flash.text);
                 assert_eq!(
                     old_keys(words),

@@ -24,7 +24,7 @@ use crate::ui::popups::help::{EntryEffect, HelpPopup};
 use crate::ui::popups::pager::Pager;
 use crate::ui::replay::Player;
 use crate::ui::shell::hit_test;
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::{Effect, Msg, UiState, begin_replay, update};
 
 pub const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
@@ -134,7 +134,7 @@ const TYPED: &[&str] = &["\"/\"", "\"@\""];
 fn cells(state: &UiState) -> Vec<((u16, u16), Hit)> {
     let all = hit_test::targets(state);
     let mut out = Vec::new();
-    for (i, Target { at, what }) in all.iter().enumerate() {
+    for (i, PlacedPart { at, what }) in all.iter().enumerate() {
         assert_eq!(at.intersection(state.size), *at, "{what:?} is outside");
         let is_free = |here| !all[..i].iter().any(|above| above.at.contains(here));
         if let Some(here) = at.positions().find(|here| is_free(*here)) {
@@ -243,7 +243,7 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
                     "esc"
                 };
                 let entry = help.entry(&state, entry).unwrap();
-                let EntryEffect::Here(action) = entry.means else {
+                let EntryEffect::Here(action) = entry.effect else {
                     panic!("{words}");
                 };
                 let mut below = make();
@@ -279,7 +279,9 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
                     assert!(popup.contains(&selected), "{words}: {popup}");
                 }
             }
-            Hit::Offer(at) => same(make, here, &format!("{}enter", "down ".repeat(at)), &words),
+            Hit::CompletionRow(at) => {
+                same(make, here, &format!("{}enter", "down ".repeat(at)), &words)
+            }
             Hit::BesidePopup => same(make, here, "ctrl+c", &words),
             Hit::Composer => {
                 let mut state = make();
@@ -292,7 +294,7 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
             | Hit::Scrollbar(..)
             | Hit::Border
             | Hit::Ground(_)
-            | Hit::Talk(_)
+            | Hit::ConversationRow(_)
             | Hit::Popup => {}
         }
     }

@@ -8,7 +8,7 @@ use crate::domain::team::Activity;
 use crate::protocol::{AgentEvent, Command, CommandId, EventKind, TeamEvent};
 use crate::ui::Effect;
 use crate::ui::fixture::{apply_events, busy, name, permission, picture, plan, press, started};
-use crate::ui::model::Models;
+use crate::ui::model::ModelList;
 
 fn refused(command: u64) -> EventKind {
     EventKind::rejected(CommandId(command), "no")
@@ -104,7 +104,7 @@ fn other_rejections_do_not_end_model_loading() {
     apply_events(&mut state, vec![refused(2)]);
     assert!(picture(&state).contains("Loading models…"));
     apply_events(&mut state, vec![refused(1)]);
-    assert_eq!(state.model.models, Models::Listed(Vec::new()));
+    assert_eq!(state.model.models, ModelList::Listed(Vec::new()));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::ui::fixture::{
 };
 use crate::ui::model::QUEUED_MAX;
 use crate::ui::model::event_log::LINES_MAX;
-use crate::ui::model::messages::LETTERS_MAX;
+use crate::ui::model::messages::MESSAGES_MAX;
 use crate::ui::shell::hit_test;
 use crate::ui::tests::pressed::{LOOKS, crew};
 use crate::ui::widgets::composer::COMPOSER_MAX;
@@ -44,7 +44,7 @@ fn every_size_is_drawn() {
     }
     let mut first = blank(1, 1);
     first.show_first(crate::ui::fixture::first_page(
-        crate::ui::app::onboarding::Weight::Missing,
+        crate::ui::app::onboarding::PageSeverity::Missing,
     ));
     for width in 1..100 {
         update(&mut first, Msg::Resize(width, width / 3 + 1));
@@ -179,7 +179,7 @@ fn any_msg() -> impl Strategy<Value = Msg> {
 }
 
 fn assert_bounded(state: &UiState) {
-    assert!(state.model.letters.len() <= LETTERS_MAX);
+    assert!(state.model.messages.len() <= MESSAGES_MAX);
     assert!(state.model.event_log.len() <= LINES_MAX);
     assert!(state.model.queued.len() <= QUEUED_MAX);
     assert!(state.popups.len() <= POPUPS_MAX);

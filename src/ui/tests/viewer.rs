@@ -24,7 +24,7 @@ fn status_line_shows_session_role() {
             "viewer · crew runs in another process",
         ),
         (SessionRole::Taking, "taking over the crew…"),
-        (SessionRole::Left, "viewer · no crew runs"),
+        (SessionRole::NoCrew, "viewer · no crew runs"),
     ] {
         let mut state = viewer(160, 45);
         state.set_role(seat);
@@ -40,7 +40,7 @@ fn status_line_shows_session_role() {
     let news = "Process 7 ended. The crew now runs in this window";
     assert!(picture(&state).contains(news));
     assert!(!picture(&state).contains("viewer · "));
-    state.settle();
+    state.dismiss_takeover();
     assert!(!picture(&state).contains(news));
 }
 

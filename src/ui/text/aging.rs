@@ -24,13 +24,13 @@ impl ShownAge {
     }
 
     /// Returns the text of the age at the time `now`, or `None` if the age is not shown yet.
-    pub fn reads(&self, now: Timestamp) -> Option<String> {
+    pub fn text(&self, now: Timestamp) -> Option<String> {
         let passed = now.since(self.since);
         (passed >= self.from).then(|| age(passed))
     }
 
-    /// Returns how long after `now` the result of [`ShownAge::reads`] stays the same.
-    pub fn lasts(&self, now: Timestamp) -> Duration {
+    /// Returns how long after `now` the result of [`ShownAge::text`] stays the same.
+    pub fn valid_for(&self, now: Timestamp) -> Duration {
         let passed = now.since(self.since);
         if passed < self.from {
             self.from.saturating_sub(passed)

@@ -169,7 +169,7 @@ pub fn format_time_with_seconds(at: Timestamp, zone: &TimeZone) -> String {
 
 /// Returns the display name of an agent or approver. The name of the user is `you`, and that of a policy is `a standing
 /// rule`.
-pub fn called(name: &str) -> String {
+pub fn display_name(name: &str) -> String {
     match name {
         "user" => "you".into(),
         "policy" => "a standing rule".into(),

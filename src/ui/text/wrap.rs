@@ -125,7 +125,7 @@ pub fn wrap(
         }
     }
     let rows = writer.finish();
-    *text_offset = writer.ink;
+    *text_offset = writer.offset;
     rows
 }
 
@@ -211,11 +211,11 @@ struct RowWriter<'a> {
     blank: StyledRun,
     word: StyledRun,
     /// Number of visible characters consumed so far, counted as in [`Row::text_offset`].
-    ink: usize,
+    offset: usize,
     /// Number of visible characters before the current row.
-    row_ink: usize,
+    row_offset: usize,
     /// Number of visible characters before the pending word.
-    word_ink: usize,
+    word_offset: usize,
     /// Class of the last cluster, which decides whether a line may break after it.
     last: BreakClass,
 }
@@ -249,9 +249,9 @@ impl<'a> RowWriter<'a> {
             row: StyledRun::default(),
             blank: StyledRun::default(),
             word: StyledRun::default(),
-            ink,
-            row_ink: ink,
-            word_ink: ink,
+            offset: ink,
+            row_offset: ink,
+            word_offset: ink,
             last: BreakClass::Word,
         }
     }
@@ -289,10 +289,10 @@ impl<'a> RowWriter<'a> {
                 self.split_word();
             }
             if self.word.columns == 0 {
-                self.word_ink = self.ink;
+                self.word_offset = self.offset;
             }
             self.word.put(cluster, wide, style);
-            self.ink += 1;
+            self.offset += 1;
         }
     }
 
@@ -301,7 +301,7 @@ impl<'a> RowWriter<'a> {
             self.end_row(RowKind::Rest);
         }
         self.row.put(cluster, wide, style);
-        self.ink += usize::from(cluster != " ");
+        self.offset += usize::from(cluster != " ");
     }
 
     /// Appends the pending word to the row, or starts a new row if it does not fit.
@@ -312,9 +312,9 @@ impl<'a> RowWriter<'a> {
         if self.row.columns + self.blank.columns + self.word.columns > self.room {
             self.blank.clear();
             if self.row.columns > 0 {
-                let next = self.word_ink;
+                let next = self.word_offset;
                 self.end_row(RowKind::Rest);
-                self.row_ink = next;
+                self.row_offset = next;
             }
         }
         self.row.append(&mut self.blank);
@@ -348,10 +348,10 @@ impl<'a> RowWriter<'a> {
         self.row.columns = 0;
         self.rows.push(Row {
             spans,
-            text_offset: self.row_ink,
+            text_offset: self.row_offset,
             margin,
         });
-        self.row_ink = self.ink;
+        self.row_offset = self.offset;
         self.row_kind = next;
     }
 

@@ -5,12 +5,12 @@ use ratatui::style::{Color, Modifier};
 use crate::ui::theme::{ColorDepth, Theme, ThemeName, color_math};
 
 /// Minimum contrast of text (WCAG 1.4.3).
-const WORDS: f64 = 4.5;
+const TEXT_CONTRAST_MIN: f64 = 4.5;
 /// Minimum contrast of frames (WCAG 1.4.11).
-const FRAMES: f64 = 3.0;
+const FRAME_CONTRAST_MIN: f64 = 3.0;
 /// Minimum contrast of a theme in sixteen colours. It is limited by the console's dark grey on black and green on
 /// white.
-const SIXTEEN_LEAST: f64 = 2.8;
+const SIXTEEN_CONTRAST_MIN: f64 = 2.8;
 
 fn contrast(one: Color, other: Color) -> f64 {
     color_math::contrast(one, other)
@@ -40,9 +40,9 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
             let least = match (style, under) {
                 // No frame is drawn on the selected row.
                 ("border", "selection") => continue,
-                _ if depth == ColorDepth::Sixteen => SIXTEEN_LEAST,
-                ("border", _) => FRAMES,
-                _ => WORDS,
+                _ if depth == ColorDepth::Sixteen => SIXTEEN_CONTRAST_MIN,
+                ("border", _) => FRAME_CONTRAST_MIN,
+                _ => TEXT_CONTRAST_MIN,
             };
             let found = contrast(color, ground);
             if found < least {

@@ -10,7 +10,7 @@ use crate::ui::theme::color_math::contrast;
 use crate::ui::theme::{ColorDepth, Theme, color_math};
 
 /// Contrast ratio below which text counts as unreadable. More contrast is up to the theme's author.
-const LEAST: f64 = 1.5;
+const CONTRAST_MIN: f64 = 1.5;
 
 /// Builds the theme for a colour depth. Also returns the roles whose colours were replaced because they were
 /// unreadable.
@@ -20,7 +20,7 @@ pub fn theme(own: &CustomTheme, depth: ColorDepth) -> (Theme, Vec<ColorRole>) {
         return (theme, Vec::new());
     }
     for (meaning, ink) in &own.colors {
-        paint(&mut theme, *meaning, color(*ink, depth));
+        set_color(&mut theme, *meaning, color(*ink, depth));
     }
     let mut hidden = Vec::new();
     fix_grounds(&mut theme, own, &mut hidden);
@@ -44,7 +44,7 @@ fn color(ink: ThemeColor, depth: ColorDepth) -> Color {
     }
 }
 
-fn paint(theme: &mut Theme, meaning: ColorRole, color: Color) {
+fn set_color(theme: &mut Theme, meaning: ColorRole, color: Color) {
     match meaning {
         ColorRole::Ground => {
             theme.ground.bg = Some(color);
@@ -70,7 +70,7 @@ fn paint(theme: &mut Theme, meaning: ColorRole, color: Color) {
         | ColorRole::Waiting
         | ColorRole::Code
         | ColorRole::Tool => {
-            for style in words(theme, meaning) {
+            for style in text_styles(theme, meaning) {
                 style.fg = Some(color);
                 // The user's colour alone decides how dim the text is.
                 style.add_modifier.remove(Modifier::DIM);
@@ -80,7 +80,7 @@ fn paint(theme: &mut Theme, meaning: ColorRole, color: Color) {
 }
 
 /// Returns the styles whose text colour the role sets. Empty for roles that set a background.
-fn words(theme: &mut Theme, meaning: ColorRole) -> Vec<&mut Style> {
+fn text_styles(theme: &mut Theme, meaning: ColorRole) -> Vec<&mut Style> {
     match meaning {
         ColorRole::Ground | ColorRole::Panel | ColorRole::Selection => vec![],
         ColorRole::Text => vec![
@@ -112,7 +112,7 @@ fn words(theme: &mut Theme, meaning: ColorRole) -> Vec<&mut Style> {
 fn is_hidden(words: Option<Color>, ground: Option<Color>) -> bool {
     let both = words.zip(ground);
     both.and_then(|(words, ground)| contrast(words, ground))
-        .is_some_and(|contrast| contrast < LEAST)
+        .is_some_and(|contrast| contrast < CONTRAST_MIN)
 }
 
 fn is_known(color: Option<Color>) -> bool {
@@ -136,9 +136,9 @@ fn fix_grounds(theme: &mut Theme, own: &CustomTheme, hidden: &mut Vec<ColorRole>
     if is_known(ground) {
         // The terminal's default text colour is only readable on its default background.
         if !is_known(theme.text.fg) {
-            paint(theme, ColorRole::Text, readable_on(ground));
+            set_color(theme, ColorRole::Text, readable_on(ground));
         } else if is_hidden(theme.text.fg, ground) {
-            paint(theme, ColorRole::Text, readable_on(ground));
+            set_color(theme, ColorRole::Text, readable_on(ground));
             hidden.push(ColorRole::Text);
         }
         if !is_known(theme.panel.bg) {
@@ -182,7 +182,7 @@ fn fix_words(theme: &mut Theme, hidden: &mut Vec<ColorRole>) {
             continue;
         }
         let mut is_replaced = false;
-        for style in words(theme, meaning) {
+        for style in text_styles(theme, meaning) {
             if grounds.iter().any(|ground| is_hidden(style.fg, *ground)) {
                 style.fg = text;
                 is_replaced = true;

@@ -8,8 +8,8 @@ use crate::ui::text::count;
 use crate::ui::transcript::Transcript;
 use crate::ui::transcript::answer::Answer;
 use crate::ui::transcript::cell::CellKind;
-use crate::ui::transcript::entry::Entry;
-use crate::ui::transcript::run::{Progress, ToolRun};
+use crate::ui::transcript::entry::InsertedEntry;
+use crate::ui::transcript::run::{ToolCallState, ToolRun};
 
 /// Maximum length of a prompt, in bytes. A longer prompt is cut in the middle.
 const PROMPT_MAX: usize = 256 * 1024;
@@ -24,7 +24,7 @@ impl Transcript {
                 self.push(CellKind::Prompt(head_and_tail(text, PROMPT_MAX)));
             }
             AgentEvent::ContextAdded { what, text } => {
-                self.push(CellKind::Injected(Box::new(Entry::new(what, text))));
+                self.push(CellKind::Injected(Box::new(InsertedEntry::new(what, text))));
             }
             AgentEvent::TurnStarted => self.close_answer(),
             AgentEvent::TextDelta { text } => self.stream(|answer| answer.push_text(text)),
@@ -79,7 +79,7 @@ impl Transcript {
                 }
             }
             AgentEvent::Compacted { compaction } => {
-                let entry = Entry::new(&self::compaction(compaction), "");
+                let entry = InsertedEntry::new(&self::compaction(compaction), "");
                 self.push(CellKind::Injected(Box::new(entry)));
             }
             _ => {}
@@ -185,7 +185,7 @@ impl Transcript {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {
                 if let CellKind::Tool(run) = kind {
-                    run.progress = Progress::Abandoned;
+                    run.state = ToolCallState::Abandoned;
                 }
             });
         }

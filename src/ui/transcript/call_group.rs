@@ -4,7 +4,7 @@
 //! updated as calls start and end, so that drawing it does not visit the calls.
 
 use crate::ui::transcript::cell::Fold;
-use crate::ui::transcript::run::{Progress, ToolRun};
+use crate::ui::transcript::run::{ToolCallState, ToolRun};
 
 /// Minimum number of calls for which the group has a visible header.
 pub const GROUP_MIN: usize = 3;
@@ -55,45 +55,45 @@ impl CallGroup {
     /// Counts a new call of the group.
     pub fn add(&mut self, run: &ToolRun) {
         self.len += 1;
-        self.count(run.progress, |n| n + 1);
+        self.count(run.state, |n| n + 1);
         if self.len == 1 {
-            self.first.clone_from(&run.on);
+            self.first.clone_from(&run.subject);
             self.is_same = true;
         }
-        self.is_same &= self.first == run.on;
-        self.last.clone_from(&run.on);
+        self.is_same &= self.first == run.subject;
+        self.last.clone_from(&run.subject);
     }
 
     /// Updates the counts after the progress of a call changed from `before`.
-    pub fn update(&mut self, before: Progress, run: &ToolRun) {
+    pub fn update(&mut self, before: ToolCallState, run: &ToolRun) {
         self.count(before, |n| n.saturating_sub(1));
-        self.count(run.progress, |n| n + 1);
-        if run.progress == Progress::Failed && self.first_error.is_empty() {
+        self.count(run.state, |n| n + 1);
+        if run.state == ToolCallState::Failed && self.first_error.is_empty() {
             self.first_error = run.error_line();
         }
     }
 
-    fn count(&mut self, progress: Progress, change: impl FnOnce(usize) -> usize) {
+    fn count(&mut self, progress: ToolCallState, change: impl FnOnce(usize) -> usize) {
         let count = match progress {
-            Progress::Running => &mut self.running,
-            Progress::Failed => &mut self.failed,
-            Progress::Abandoned => &mut self.abandoned,
-            Progress::Done => return,
+            ToolCallState::Running => &mut self.running,
+            ToolCallState::Failed => &mut self.failed,
+            ToolCallState::Abandoned => &mut self.abandoned,
+            ToolCallState::Done => return,
         };
         *count = change(*count);
     }
 
     /// Returns the progress of the group: running if any call runs, else failed if any call failed, else abandoned if
     /// any call was abandoned, else done.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> ToolCallState {
         if self.running > 0 {
-            Progress::Running
+            ToolCallState::Running
         } else if self.failed > 0 {
-            Progress::Failed
+            ToolCallState::Failed
         } else if self.abandoned > 0 {
-            Progress::Abandoned
+            ToolCallState::Abandoned
         } else {
-            Progress::Done
+            ToolCallState::Done
         }
     }
 

@@ -4,11 +4,11 @@ use crate::domain::text::one_line;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::ui::transcript::answer::Answer;
 use crate::ui::transcript::call_group::CallGroup;
-use crate::ui::transcript::entry::Entry;
+use crate::ui::transcript::entry::InsertedEntry;
 use crate::ui::transcript::fields::Field;
 use crate::ui::transcript::find::Needle;
 use crate::ui::transcript::fold;
-use crate::ui::transcript::run::{Progress, ToolRun};
+use crate::ui::transcript::run::{ToolCallState, ToolRun};
 
 #[derive(Debug)]
 pub struct TranscriptCell {
@@ -19,7 +19,7 @@ pub struct TranscriptCell {
     /// Number of search matches in the cell.
     pub found: usize,
     /// The number of the group header's cell if the cell is a call in a group.
-    pub calls: Option<u64>,
+    pub group_header: Option<u64>,
     /// Number of entries before the cell, including dropped ones. Group headers are not entries.
     pub entries: u64,
 }
@@ -34,7 +34,7 @@ pub enum CellKind {
     /// The header of a group of calls of the same tool.
     CallGroup(Box<CallGroup>),
     /// Text that crewdeck added to the conversation, such as a message from a teammate or a claimed task.
-    Injected(Box<Entry>),
+    Injected(Box<InsertedEntry>),
     /// A notice of crewdeck: its severity, text and hint. The hint may be empty.
     Notice(NoticeLevel, String, String),
 }
@@ -148,7 +148,8 @@ impl CellKind {
                 } else {
                     0
                 };
-                let short = count(&run.tool) + count(&run.on) + input + values(&run.output_fields);
+                let short =
+                    count(&run.tool) + count(&run.subject) + input + values(&run.output_fields);
                 let long = [&run.diff, &run.output]
                     .map(|t| fold::shown_lines(t).map(count).sum::<usize>());
                 short + long.iter().sum::<usize>()
@@ -185,9 +186,9 @@ impl CellKind {
     }
 
     /// Returns the progress if the cell is a tool call.
-    pub fn progress(&self) -> Option<Progress> {
+    pub fn progress(&self) -> Option<ToolCallState> {
         match self {
-            CellKind::Tool(run) => Some(run.progress),
+            CellKind::Tool(run) => Some(run.state),
             CellKind::Prompt(_)
             | CellKind::Answer(_)
             | CellKind::CallGroup(_)

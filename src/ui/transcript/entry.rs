@@ -14,10 +14,10 @@ const TEXT_MAX: usize = 256 * 1024;
 /// Maximum number of rows of an open entry. Of more rows, the first and the last are shown.
 const ROWS_MAX: usize = 1000;
 /// Minimum free width, in columns, at which a folded entry shows a preview of its text.
-const LEAST_GIST: usize = 12;
+const PREVIEW_WIDTH_MIN: usize = 12;
 
 #[derive(Debug, Default)]
-pub struct Entry {
+pub struct InsertedEntry {
     /// A one-line description of the entry, such as `message from alice`.
     pub what: String,
     /// The full text; empty if the description says everything.
@@ -25,16 +25,16 @@ pub struct Entry {
     pub fold: Fold,
 }
 
-impl Entry {
+impl InsertedEntry {
     /// Creates an entry from the texts of an event.
-    pub fn new(what: &str, text: &str) -> Entry {
+    pub fn new(what: &str, text: &str) -> InsertedEntry {
         let what = one_line(what);
         // Journals of older versions have another word for a message.
         let what = match what.strip_prefix("letter from ") {
             Some(from) => format!("message from {from}"),
             None => what,
         };
-        Entry {
+        InsertedEntry {
             what,
             text: head_and_tail(text.trim(), TEXT_MAX),
             fold: Fold::Folded,
@@ -96,7 +96,7 @@ impl Entry {
             Span::styled(what, style),
         ];
         if self.fold == Fold::Folded {
-            if room >= LEAST_GIST {
+            if room >= PREVIEW_WIDTH_MIN {
                 let some: String = self.text.chars().take(room * 4).collect();
                 let words: Vec<&str> = some.split_whitespace().collect();
                 let gist = fit(&one_line(&escape_control_chars(&words.join(" "))), room);

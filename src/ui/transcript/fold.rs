@@ -11,7 +11,7 @@ use crate::ui::transcript::call_group::CallGroup;
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::fields::Field;
 use crate::ui::transcript::layout::LayoutParams;
-use crate::ui::transcript::run::{Progress, ToolRun};
+use crate::ui::transcript::run::{ToolCallState, ToolRun};
 use crate::ui::transcript::tool_display::{OutputKind, tool_display};
 
 /// Maximum number of lines of output or diff of an open call. Of more lines, the first and the last are shown.
@@ -27,13 +27,13 @@ const ANSWER_ROWS: usize = 8;
 /// Maximum number of output lines shown of a running call: the last ones.
 const LIVE_LINES: usize = 5;
 /// Minimum width, in columns, for the subject of a call. If the result leaves less, the result is not shown.
-const ON_LEAST: usize = 16;
+const SUBJECT_WIDTH_MIN: usize = 16;
 
 /// Returns the rows of a tool call. `ink` is the number of visible characters before the call; the number of those in
 /// the call is added to it.
 pub fn rows(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
     let mut out = vec![call_row(run, is_selected, page)];
-    match (run.fold, run.progress) {
+    match (run.fold, run.state) {
         (Fold::Open, _) => {
             let fields = run.input.iter().chain(&run.output_fields);
             let names = fields.map(|f| width(&f.name)).max().unwrap_or(0);
@@ -42,10 +42,10 @@ pub fn rows(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>, ink: &mut 
                 out.extend(field_rows(&run.input, names, page.theme.code, page, ink));
             }
             let diff = diff::read(run.diff.trim_end());
-            let look = diff::Look {
+            let look = diff::DiffParams {
                 columns: page.columns,
                 theme: page.theme,
-                place: diff::Place::Conversation,
+                place: diff::DiffPlacement::Conversation,
                 digits: diff::digits(&diff),
             };
             out.extend(elide_lines(&diff, page, ink, |line, ink| {
@@ -64,10 +64,12 @@ pub fn rows(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>, ink: &mut 
                 out.extend(output_rows(&run.output, page, ink));
             }
         }
-        (Fold::Folded, Progress::Done) if tool_display(&run.tool).output == OutputKind::User => {
+        (Fold::Folded, ToolCallState::Done)
+            if tool_display(&run.tool).output == OutputKind::User =>
+        {
             out.extend(answer_rows(&run.output, ANSWER_ROWS, page, ink));
         }
-        (Fold::Folded, Progress::Running) => {
+        (Fold::Folded, ToolCallState::Running) => {
             let all: Vec<&str> = run.output.lines().collect();
             let last = &all[all.len().saturating_sub(LIVE_LINES)..];
             out.extend(
@@ -75,13 +77,13 @@ pub fn rows(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>, ink: &mut 
                     .map(|l| cut_line(visible_part(l), page.theme.dim, page)),
             );
         }
-        (Fold::Folded, Progress::Failed) => {
+        (Fold::Folded, ToolCallState::Failed) => {
             let why = run.error_line();
             if !why.is_empty() {
                 out.push(cut_line(&why, page.theme.error, page));
             }
         }
-        (Fold::Folded, Progress::Done | Progress::Abandoned) => {}
+        (Fold::Folded, ToolCallState::Done | ToolCallState::Abandoned) => {}
     }
     out
 }
@@ -157,7 +159,7 @@ fn shorten_pair(calls: &CallGroup, room: usize) -> (&str, &str) {
 
 /// The content of the first line of a call or group.
 struct CallLine<'a> {
-    progress: Progress,
+    progress: ToolCallState,
     name: &'a str,
     on: &'a str,
     result: String,
@@ -165,9 +167,9 @@ struct CallLine<'a> {
 
 fn call_row(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>) -> Row {
     let head = CallLine {
-        progress: run.progress,
+        progress: run.state,
         name: &run.tool,
-        on: &run.on,
+        on: &run.subject,
         result: run.result(),
     };
     call_line_row(&head, is_selected, page)
@@ -177,10 +179,10 @@ fn call_row(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>) -> Row {
 fn call_line_row(run: &CallLine<'_>, is_selected: bool, page: LayoutParams<'_>) -> Row {
     let theme = page.theme;
     let (shape, style) = match run.progress {
-        Progress::Running => ("◐", theme.working),
-        Progress::Done => ("✓", theme.ok),
-        Progress::Failed => ("✗", theme.error),
-        Progress::Abandoned => ("◌", theme.dim),
+        ToolCallState::Running => ("◐", theme.working),
+        ToolCallState::Done => ("✓", theme.ok),
+        ToolCallState::Failed => ("✗", theme.error),
+        ToolCallState::Abandoned => ("◌", theme.dim),
     };
     let name_style = if is_selected {
         theme.selection
@@ -194,8 +196,10 @@ fn call_line_row(run: &CallLine<'_>, is_selected: bool, page: LayoutParams<'_>) 
     // The result is shown in full or not at all. The subject is cut to make room for it, but not below `least`. For a
     // failed call the result has priority.
     let least = match run.progress {
-        Progress::Failed => 1,
-        Progress::Running | Progress::Done | Progress::Abandoned => ON_LEAST,
+        ToolCallState::Failed => 1,
+        ToolCallState::Running | ToolCallState::Done | ToolCallState::Abandoned => {
+            SUBJECT_WIDTH_MIN
+        }
     };
     let least = least.min(width(run.on));
     let result = match &run.result {

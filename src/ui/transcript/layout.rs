@@ -10,7 +10,7 @@ use crate::ui::theme::Theme;
 use crate::ui::transcript::answer::{Answer, StreamState};
 use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::markdown::{
-    Continuation, Joint, RenderedPiece, Rules, TableLayout, TableMeasure,
+    Continuation, Joint, RenderedPiece, RowRules, TableLayout, TableMeasure,
 };
 use crate::ui::transcript::thinking::thinking_rows;
 use crate::ui::transcript::{fold, markdown};
@@ -55,7 +55,7 @@ struct LayoutPart {
     piece: Option<PieceKey>,
     rows: Vec<Row>,
     /// Number of visible characters in the part.
-    ink: usize,
+    visible_chars: usize,
     /// The state that the next part continues from, such as an open list.
     continuation: Continuation,
     /// Column measurements of the first table in the part.
@@ -76,7 +76,7 @@ impl LayoutPart {
     fn rows(rows: Vec<Row>, ink: usize) -> LayoutPart {
         LayoutPart {
             rows,
-            ink,
+            visible_chars: ink,
             ..LayoutPart::default()
         }
     }
@@ -115,14 +115,14 @@ impl CellLayout {
     }
 
     /// Returns the number of visible characters before the row with index `line`.
-    pub fn ink_of(&self, mut line: usize) -> usize {
+    pub fn text_offset_of(&self, mut line: usize) -> usize {
         let mut before = 0;
         for part in &self.parts {
             if let Some(row) = part.rows.get(line) {
                 return before + row.text_offset;
             }
             line -= part.rows.len();
-            before += part.ink;
+            before += part.visible_chars;
         }
         before
     }
@@ -140,7 +140,7 @@ impl CellLayout {
                 break;
             }
             line += part.rows.len();
-            before += part.ink;
+            before += part.visible_chars;
         }
         found
     }
@@ -292,7 +292,7 @@ fn align_table_pieces(
     let mut fresh = 0;
     // First pass: column widths. Second pass: rules, once it is known whether rows wrap.
     for _ in 0..2 {
-        let plain = TableLayout::new(&natural_widths, page.columns, Rules::None);
+        let plain = TableLayout::new(&natural_widths, page.columns, RowRules::None);
         let fits = |part: &&LayoutPart| {
             part.shared
                 .as_ref()
@@ -301,12 +301,12 @@ fn align_table_pieces(
         let is_tall = |part: &LayoutPart| {
             part.measured
                 .as_ref()
-                .is_some_and(|m| m.rules == Rules::Drawn)
+                .is_some_and(|m| m.rules == RowRules::Drawn)
         };
         let rules = if parts.iter().filter(fits).any(is_tall) {
-            Rules::Drawn
+            RowRules::Drawn
         } else {
-            Rules::None
+            RowRules::None
         };
         let common = TableLayout { rules, ..plain };
         let mut has_text_above = has_text_above;
@@ -341,7 +341,7 @@ fn lay_out_piece(
     let text = answer.text.as_str();
     let RenderedPiece {
         mut rows,
-        ink,
+        end_offset: ink,
         continuation,
         measured,
     } = markdown::piece(
@@ -358,7 +358,7 @@ fn lay_out_piece(
     LayoutPart {
         piece: Some(piece),
         rows,
-        ink,
+        visible_chars: ink,
         continuation,
         measured,
         shared,

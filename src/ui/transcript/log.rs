@@ -48,7 +48,7 @@ impl CellLog {
         self.found += found;
         let is_entry = !matches!(kind, CellKind::CallGroup(_));
         self.cells.push_back(TranscriptCell {
-            calls: None,
+            group_header: None,
             entries: self.entries,
             kind,
             version,
@@ -73,7 +73,7 @@ impl CellLog {
             | CellKind::Injected(_)
             | CellKind::Notice(..) => false,
         });
-        let line = like.and_then(|last| last.calls);
+        let line = like.and_then(|last| last.group_header);
         let line = match line.filter(|n| self.index(*n).is_some()) {
             Some(line) => line,
             None => self.push(CellKind::CallGroup(Box::new(CallGroup::of(&run.tool)))),
@@ -90,7 +90,7 @@ impl CellLog {
         });
         let number = self.push(CellKind::Tool(Box::new(run)));
         if let Some(last) = self.cells.back_mut() {
-            last.calls = Some(line);
+            last.group_header = Some(line);
         }
         number
     }
@@ -110,7 +110,7 @@ impl CellLog {
 
     /// Returns the index of the group header that hides the cell at index `at`; `None` if the cell is visible.
     pub fn hidden_by(&self, at: usize) -> Option<usize> {
-        let line = self.index(self.cells.get(at)?.calls?)?;
+        let line = self.index(self.cells.get(at)?.group_header?)?;
         match &self.cells[line].kind {
             CellKind::CallGroup(calls) => calls.hides().then_some(line),
             CellKind::Prompt(_)
@@ -188,10 +188,10 @@ impl CellLog {
         let before = self.cells[at].kind.progress();
         self.change_one(at, change);
         let cell = &self.cells[at];
-        let line = cell.calls.and_then(|n| self.index(n));
+        let line = cell.group_header.and_then(|n| self.index(n));
         // The group header counts the states of its calls.
         if let (Some(line), Some(before), CellKind::Tool(run)) = (line, before, &cell.kind)
-            && before != run.progress
+            && before != run.state
             && let CellKind::CallGroup(calls) = &self.cells[line].kind
         {
             let mut calls = (**calls).clone();

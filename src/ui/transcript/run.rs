@@ -32,7 +32,7 @@ const SUMMARY_WIDTH_MAX: usize = 40;
 
 /// The state of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum ToolCallState {
     Running,
     /// The call succeeded.
     Done,
@@ -47,10 +47,10 @@ pub enum Progress {
 pub struct ToolRun {
     pub tool: String,
     /// What the call acts on, such as a path or a command, in one line; may be empty.
-    pub on: String,
+    pub subject: String,
     /// The input as fields; may be empty.
     pub input: Vec<Field>,
-    pub progress: Progress,
+    pub state: ToolCallState,
     /// While the call runs, the end of its output. Afterward the whole output, shortened if too long, or empty if
     /// `output_fields` has it.
     pub output: String,
@@ -72,9 +72,9 @@ impl ToolRun {
     pub fn started(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
         ToolRun {
             tool: one_line(tool),
-            on: one_line(on),
+            subject: one_line(on),
             input: transcript_fields::of_input(input, zone, INPUT_MAX),
-            progress: Progress::Running,
+            state: ToolCallState::Running,
             output: String::new(),
             output_fields: Vec::new(),
             summary: String::new(),
@@ -103,9 +103,9 @@ impl ToolRun {
         took_ms: u64,
         zone: &TimeZone,
     ) {
-        self.progress = match outcome {
-            Outcome::Ok => Progress::Done,
-            Outcome::Error => Progress::Failed,
+        self.state = match outcome {
+            Outcome::Ok => ToolCallState::Done,
+            Outcome::Error => ToolCallState::Failed,
         };
         self.output.clear();
         let rendered = match tool_display(&self.tool).output {
@@ -137,7 +137,7 @@ impl ToolRun {
 
     /// Returns the call as text for copying: its tool and subject, input, diff and output.
     pub fn text(&self) -> String {
-        let head = format!("{} {}", self.tool, self.on);
+        let head = format!("{} {}", self.tool, self.subject);
         let fields = [&self.input, &self.output_fields].map(|f| transcript_fields::text(f));
         let [input, output_fields] = &fields;
         let parts = [
@@ -160,15 +160,17 @@ impl ToolRun {
     pub fn result(&self) -> String {
         // For a subagent, Enter opens its answer and `o` its conversation.
         let mut words: Vec<String> = self.subagent.iter().map(ToString::to_string).collect();
-        match self.progress {
-            Progress::Running => {}
-            Progress::Abandoned => words.push("not finished".to_string()),
-            Progress::Failed => words.extend(ended_by(&self.output)),
-            Progress::Done if self.subagent.is_some() => {}
-            Progress::Done if tool_display(&self.tool).output == OutputKind::User => {}
-            Progress::Done if !self.summary.is_empty() => words.push(self.summary.clone()),
-            Progress::Done if self.diff.is_empty() => words.extend(output_summary(&self.output)),
-            Progress::Done => {
+        match self.state {
+            ToolCallState::Running => {}
+            ToolCallState::Abandoned => words.push("not finished".to_string()),
+            ToolCallState::Failed => words.extend(ended_by(&self.output)),
+            ToolCallState::Done if self.subagent.is_some() => {}
+            ToolCallState::Done if tool_display(&self.tool).output == OutputKind::User => {}
+            ToolCallState::Done if !self.summary.is_empty() => words.push(self.summary.clone()),
+            ToolCallState::Done if self.diff.is_empty() => {
+                words.extend(output_summary(&self.output))
+            }
+            ToolCallState::Done => {
                 let (added, removed) = diff_counts(&self.diff);
                 words.push(format!("+{added} −{removed}"));
             }

@@ -52,7 +52,7 @@ pub struct AnchoredRow {
     /// The width in columns for which `line` is valid.
     columns: usize,
     /// Number of visible characters of the cell before the row. It identifies the row at other widths.
-    ink: usize,
+    text_offset: usize,
     /// Number of the first cell that was never visible.
     unseen: u64,
 }
@@ -102,7 +102,7 @@ impl ScrollAnchor {
         } else if columns == anchor.columns {
             anchor.line.min(laid.len().saturating_sub(1))
         } else {
-            laid.line_of(anchor.ink)
+            laid.line_of(anchor.text_offset)
         };
         // If too little follows, the view is filled from above.
         Some(RowPosition { at, line }.min(end))
@@ -225,7 +225,7 @@ impl ScrollAnchor {
         Some(ScrollPosition {
             len: log.len() * PARTS,
             first,
-            seen: end - first,
+            visible: end - first,
         })
     }
 
@@ -316,7 +316,7 @@ impl ScrollAnchor {
             cell: log.number(position.at),
             line: position.line,
             columns: layouts.columns(),
-            ink: layouts.get(log, position.at).ink_of(position.line),
+            text_offset: layouts.get(log, position.at).text_offset_of(position.line),
             unseen,
         });
     }

@@ -238,7 +238,7 @@ impl Transcript {
         if let Some(number) = opened {
             self.set_fold(number, Fold::Folded);
         }
-        let line = but.and_then(|n| self.log.cell(self.log.index(n)?).calls);
+        let line = but.and_then(|n| self.log.cell(self.log.index(n)?).group_header);
         let unfolded = self.search.as_mut().and_then(|s| {
             let other = s.unfolded.filter(|n| Some(*n) != line);
             other.inspect(|_| s.unfolded = None)

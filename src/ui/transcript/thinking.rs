@@ -11,9 +11,9 @@ use crate::ui::transcript::layout::LayoutParams;
 use crate::ui::transcript::run::duration;
 
 /// Minimum free width, in columns, at which folded thinking shows a preview of its text.
-const LEAST_THOUGHT: usize = 12;
+const PREVIEW_WIDTH_MIN: usize = 12;
 /// Maximum number of rows of open thinking. Of more rows, the first and the last are shown.
-const THOUGHTS_MAX: usize = 400;
+const ROWS_MAX: usize = 400;
 
 /// Returns the rows of an answer's thinking: one row if folded, the whole text if open.
 pub fn thinking_rows(
@@ -49,7 +49,7 @@ pub fn thinking_rows(
             let margin = spans.len();
             let room = room.saturating_sub(width(&label) + 3);
             // A shorter preview would say too little.
-            if room >= LEAST_THOUGHT {
+            if room >= PREVIEW_WIDTH_MIN {
                 spans.push(Span::styled(" · ", dim));
                 spans.push(Span::styled(
                     fit(&escape_control_chars(line.unwrap_or_default()), room),
@@ -66,7 +66,7 @@ pub fn thinking_rows(
         Fold::Open => {
             let words = [Span::styled(escape_control_chars(text), dim)];
             let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
-            fold::elide_rows(rows, THOUGHTS_MAX, page)
+            fold::elide_rows(rows, ROWS_MAX, page)
         }
     }
 }

@@ -17,14 +17,14 @@ pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
 
 /// Returns the height of a popup with a border around `lines` rows of text, or around [`ROWS_MIN`] rows if these are
 /// more.
-pub fn framed(lines: usize) -> u16 {
+pub fn height_with_border(lines: usize) -> u16 {
     let wanted = u16::try_from(lines).unwrap_or(u16::MAX);
     wanted.max(ROWS_MIN).saturating_add(2)
 }
 
 /// Returns a rectangle at the bottom of the screen, horizontally centered and above the hint lines, so that the content
 /// at the top of the screen stays readable.
-pub fn low(screen: Rect, width: u16, height: u16) -> Rect {
+pub fn bottom_centered(screen: Rect, width: u16, height: u16) -> Rect {
     let area = centered(screen, whole_or(screen, width), height);
     Rect {
         y: screen
@@ -52,7 +52,7 @@ pub const ROWS_MIN: u16 = 5;
 
 /// The layout of a popup with a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct PopupListLayout {
     /// The area of the popup, including its border.
     pub area: Rect,
     /// The area of the list's rows.

@@ -6,16 +6,16 @@ use crate::ui::text::width;
 
 /// A part of a line and its area.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target<T> {
+pub struct PlacedPart<T> {
     /// The area on the screen.
     pub at: Rect,
     pub what: T,
 }
 
-impl<T> Target<T> {
+impl<T> PlacedPart<T> {
     /// Converts the content and keeps the area.
-    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Target<U> {
-        Target {
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> PlacedPart<U> {
+        PlacedPart {
             at: self.at,
             what: make(self.what),
         }
@@ -24,14 +24,14 @@ impl<T> Target<T> {
 
 /// Places parts side by side in `row`. Each part has a width in columns and a content. Parts that do not fit get a
 /// smaller or empty area.
-pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Target<T>> {
+pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<PlacedPart<T>> {
     let mut x = row.x;
     let mut out = Vec::new();
     for (columns, what) in parts {
         let width = u16::try_from(columns).unwrap_or(u16::MAX);
         let at = Rect { x, width, ..row };
         x = x.saturating_add(width).min(row.right());
-        out.push(Target {
+        out.push(PlacedPart {
             at: at.intersection(row),
             what,
         });
@@ -39,7 +39,7 @@ pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<T
     out
 }
 
-pub fn at_the_end(row: Rect, words: String) -> Target<String> {
+pub fn at_the_end(row: Rect, words: String) -> PlacedPart<String> {
     let columns = u16::try_from(width(&words)).unwrap_or(u16::MAX);
     let wide = columns.min(row.width);
     let at = Rect {
@@ -47,5 +47,5 @@ pub fn at_the_end(row: Rect, words: String) -> Target<String> {
         width: wide,
         ..row
     };
-    Target { at, what: words }
+    PlacedPart { at, what: words }
 }

@@ -11,13 +11,13 @@ pub struct ScrollPosition {
     /// Length of the content above the visible part.
     pub first: usize,
     /// Length of the visible part.
-    pub seen: usize,
+    pub visible: usize,
 }
 
 impl ScrollPosition {
     /// Returns the value of `first` at which the end of the content is visible.
     fn most(self) -> usize {
-        self.len.saturating_sub(self.seen)
+        self.len.saturating_sub(self.visible)
     }
 }
 
@@ -45,13 +45,25 @@ impl Scrollbar {
     /// Creates the scrollbar of a list with `len` rows, of which `first` are above the visible ones.
     pub fn of_list(frame: Rect, list: Rect, first: usize, len: usize) -> Option<Scrollbar> {
         let seen = usize::from(list.height);
-        Scrollbar::new(frame, list, ScrollPosition { len, first, seen })
+        Scrollbar::new(
+            frame,
+            list,
+            ScrollPosition {
+                len,
+                first,
+                visible: seen,
+            },
+        )
     }
 
     /// Returns the cells of the thumb. Its share of the scrollbar is the visible share of the content. It touches an
     /// end only if the content is scrolled to that end.
     pub fn thumb(self) -> Rect {
-        let ScrollPosition { len, first, seen } = self.scrolled;
+        let ScrollPosition {
+            len,
+            first,
+            visible: seen,
+        } = self.scrolled;
         let (rows, most) = (usize::from(self.at.height), self.scrolled.most());
         let long = (rows * seen / len.max(1)).clamp(1, rows - 1);
         let free = rows - long;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crewdeck::domain::sandbox::{CommandLimits, NetworkRules};
 use crewdeck::process::sandbox::{GitDirs, Sandbox};
 use crewdeck::process::supervisor::Supervisor;
-use crewdeck::process::{self, Job, JobReport, Reach};
+use crewdeck::process::{self, CommandSpec, JobReport, Reach};
 use tokio_util::sync::CancellationToken;
 
 /// The crewdeck program, which also runs as the supervisor.
@@ -52,8 +52,8 @@ pub fn sandboxed_supervisor(root: &Path, temp: &[PathBuf], write: &[PathBuf]) ->
 }
 
 /// Returns a job for a shell command with the defaults of an agent.
-pub fn job(guard: &Arc<Supervisor>, dir: &Path, command: &str) -> Job {
-    Job {
+pub fn job(guard: &Arc<Supervisor>, dir: &Path, command: &str) -> CommandSpec {
+    CommandSpec {
         argv: process::shell(command.into()),
         dir: dir.to_path_buf(),
         timeout: Duration::from_secs(60),

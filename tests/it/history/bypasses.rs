@@ -28,7 +28,7 @@ fn start_error(
     command: &str,
 ) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let job = process::Job {
+    let job = process::CommandSpec {
         reach,
         ..job(supervisor, dir, command)
     };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crewdeck::agent::driver::ModelConfig;
 use crewdeck::app::new_id;
-use crewdeck::crew::{Crew, Deciders, ModelParts, Parts, Start, TeamLimits};
+use crewdeck::crew::{Approvers, Crew, ModelParts, Parts, Start, TeamLimits};
 use crewdeck::domain::ids::{MessageId, Name};
 use crewdeck::domain::mail::{MailKind, MailMessage};
 use crewdeck::domain::request::Approver;
@@ -18,7 +18,7 @@ use crewdeck::model::script::Script;
 use crewdeck::protocol::event::{CrewEvent, EventKind, SessionInfo};
 use crewdeck::protocol::{Command, CommandIds, Event, EventSender, bus};
 use crewdeck::store::{Mailbox, Skills, prepare};
-use crewdeck::tools::policy::Rules;
+use crewdeck::tools::policy::PermissionRules;
 use crewdeck::ui::{Msg, Theme, UiState, ViewCache, draw, next_tick, update};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -71,7 +71,7 @@ fn crew_parts(root: &Path, publisher: EventSender) -> Parts {
             earlier: false,
         },
         models: ModelParts {
-            engine: ModelConfig {
+            model_config: ModelConfig {
                 model,
                 name: "script".into(),
                 window: None,
@@ -81,22 +81,22 @@ fn crew_parts(root: &Path, publisher: EventSender) -> Parts {
             prices: std::collections::BTreeMap::new(),
             calls_max: 4,
         },
-        deciders: Deciders {
+        approvers: Approvers {
             plan: Approver::Auto,
             shutdown: Approver::Auto,
             tool: Approver::Auto,
-            ceiling: Approver::Deny,
+            budget: Approver::Deny,
             question: Approver::Deny,
         },
         limits: TeamLimits {
             agents_max: 16,
             idle_timeout: Some(Duration::from_secs(1)),
         },
-        ceilings: crewdeck::domain::budget::UsageBudgets::default(),
-        rules: Rules::default(),
+        budgets: crewdeck::domain::budget::UsageBudgets::default(),
+        rules: PermissionRules::default(),
         tools: None,
         tool_timeout: Duration::from_secs(20),
-        guard: None,
+        supervisor: None,
         compact_at: 80,
         start: Start::Fresh,
         memory: None,
@@ -160,7 +160,7 @@ fn crew_works_and_idles_correctly_while_the_clock_jumps() {
             );
         }
     }
-    let messages = Mailbox::open(dir.path()).recent(10).unwrap().letters;
+    let messages = Mailbox::open(dir.path()).recent(10).unwrap().messages;
     let contents: Vec<&str> = messages.iter().map(|(m, _)| m.content.as_str()).collect();
     assert_eq!(contents, ["about 1", "about 2"]);
 
@@ -216,10 +216,10 @@ fn messages_keep_their_order_despite_clock_jumps() {
         post.send(&message).unwrap();
     }
     let order = ["first", "second", "third", "fourth"];
-    let pending = post.peek(&bob).unwrap().letters;
+    let pending = post.peek(&bob).unwrap().messages;
     let read: Vec<&str> = pending.iter().map(|l| l.content.as_str()).collect();
     assert_eq!(read, order);
-    let recent = post.recent(10).unwrap().letters;
+    let recent = post.recent(10).unwrap().messages;
     let shown: Vec<&str> = recent.iter().map(|(l, _)| l.content.as_str()).collect();
     assert_eq!(shown, order);
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crewdeck::process::history::{Branch, Phase, PrivateHistory};
+use crewdeck::process::history::{Phase, PrivateHistory, WritableBranch};
 use crewdeck::store::Debris;
 use pretty_assertions::assert_eq;
 
@@ -32,8 +32,20 @@ fn histories(r: &Repository) -> [PrivateHistory; 2] {
     let common = fs::canonicalize(r.root().join(".git")).unwrap();
     let tree = common.join("worktrees/task-1");
     [
-        PrivateHistory::of(&common, &common, "root", Branch::checked_out(&common)).unwrap(),
-        PrivateHistory::of(&tree, &common, "task-1", Branch::of_worktree("task-1")).unwrap(),
+        PrivateHistory::of(
+            &common,
+            &common,
+            "root",
+            WritableBranch::checked_out(&common),
+        )
+        .unwrap(),
+        PrivateHistory::of(
+            &tree,
+            &common,
+            "task-1",
+            WritableBranch::of_worktree("task-1"),
+        )
+        .unwrap(),
     ]
 }
 

@@ -9,7 +9,7 @@ use crate::domain::text::one_line;
 use crate::domain::worktree;
 use crate::domain::worktree::{Branch, BranchState};
 use crate::ui::model::board::index::{BoardStatus, standing};
-use crate::ui::model::style::Look;
+use crate::ui::model::style::StatusDisplay;
 use crate::ui::model::{CrewModel, style};
 use crate::ui::theme::Theme;
 
@@ -54,13 +54,13 @@ pub fn branch<'a>(model: &'a CrewModel, task: &Task) -> Option<&'a BranchState> 
 }
 
 /// Returns whether the events so far say that the worktree of `task` exists.
-pub fn has_tree(model: &CrewModel, task: &Task) -> bool {
+pub fn has_worktree(model: &CrewModel, task: &Task) -> bool {
     branch(model, task).is_some_and(|branch| *branch != BranchState::Gone)
 }
 
 /// Returns why the worktree of `task` cannot be opened, or `None` if it may exist. A worktree without a report counts
 /// as existing, because the crew checks it again.
-pub fn why_no_tree(model: &CrewModel, task: &Task) -> Option<String> {
+pub fn why_no_worktree(model: &CrewModel, task: &Task) -> Option<String> {
     let id = task.id;
     if task.worktree.is_empty() {
         return Some(format!("{id} has no worktree."));
@@ -82,7 +82,7 @@ pub fn is_mergeable(model: &CrewModel, task: &Task) -> bool {
 }
 
 /// Returns the symbol, label and style of a task's status. A completed task with an unmerged branch has its own symbol.
-pub fn look(model: &CrewModel, task: &Task, theme: &Theme) -> Look {
+pub fn look(model: &CrewModel, task: &Task, theme: &Theme) -> StatusDisplay {
     if is_unmerged(model, task) {
         return (UNMERGED, "done, not merged".into(), theme.accent);
     }
@@ -114,7 +114,7 @@ pub fn words(model: &CrewModel, task: &Task) -> String {
 /// Returns why the branch of a task cannot be merged now, or `None` if it can, according to the events so far.
 pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
     let id = task.id;
-    if let Some(why) = why_no_tree(model, task) {
+    if let Some(why) = why_no_worktree(model, task) {
         return Some(why);
     }
     match standing(&model.board, task) {
@@ -176,7 +176,7 @@ fn found(model: &CrewModel) -> Vec<TaskId> {
     let free = all.iter().filter(|(_, open)| open.is_none());
     let mut ids: Vec<TaskId> = free.map(|(id, _)| *id).collect();
     let index = crate::ui::model::board::index(model);
-    let steps = |id| index.place(id).map_or(0, |at| index.steps(at));
+    let steps = |id| index.place(id).map_or(0, |at| index.layer(at));
     ids.sort_by_key(|id| (steps(*id), *id));
     ids
 }

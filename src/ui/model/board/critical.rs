@@ -11,12 +11,12 @@ pub fn critical(index: &Index) -> Vec<usize> {
     let is_open = |task: usize| index.standing(task) != BoardStatus::Done;
     // Sorted by layer, each task comes after its blockers. Edges that would close a cycle are ignored.
     let mut order: Vec<usize> = (0..count).filter(|task| is_open(*task)).collect();
-    order.sort_by_key(|task| index.steps(*task));
+    order.sort_by_key(|task| index.layer(*task));
     let mut length = vec![0_usize; count];
     let mut before = vec![None; count];
     for task in order {
-        let waits = index.waits(task).iter().copied();
-        let waits = waits.filter(|w| is_open(*w) && index.steps(*w) < index.steps(task));
+        let waits = index.blockers(task).iter().copied();
+        let waits = waits.filter(|w| is_open(*w) && index.layer(*w) < index.layer(task));
         let longest = waits.max_by_key(|w| (length[*w], usize::MAX - *w));
         length[task] = 1 + longest.map_or(0, |w| length[w]);
         before[task] = longest;
@@ -93,7 +93,7 @@ mod tests {
             let index = Index::new(&board(20, &edges, done));
             let path = index.critical();
             for pair in path.windows(2) {
-                prop_assert!(index.waits(pair[1]).contains(&pair[0]));
+                prop_assert!(index.blockers(pair[1]).contains(&pair[0]));
             }
             // The depth of each open task, computed independently.
             let mut depth = [1_usize; 20];

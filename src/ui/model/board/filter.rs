@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::domain::task::Task;
 use crate::ui::model::board::index::BoardStatus;
-use crate::ui::text::called;
+use crate::ui::text::display_name;
 use crate::ui::text::terms::{Polarity, Term as Word, terms};
 
 /// The supported keys, for the error about an unknown key.
@@ -41,19 +41,19 @@ const STATUS: [(&str, &[BoardStatus]); 10] = [
 
 /// A parsed filter. A task matches the filter if it matches all terms.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Query {
+pub struct BoardQuery {
     terms: Vec<Term>,
-    problems: Vec<Problem>,
+    problems: Vec<BoardQueryError>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Term {
     sign: Polarity,
-    looks: Looks,
+    looks: BoardCondition,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Looks {
+enum BoardCondition {
     Word(String),
     Owner(String),
     Tag(String),
@@ -62,18 +62,18 @@ enum Looks {
 
 /// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Problem {
+pub enum BoardQueryError {
     /// The key of this term is unknown.
     Key(String),
     /// This value of `status:` is unknown.
     Status(String),
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for BoardQueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Key(key) => write!(f, "{key} not one of {KEYS}"),
-            Problem::Status(word) => write!(
+            BoardQueryError::Key(key) => write!(f, "{key} not one of {KEYS}"),
+            BoardQueryError::Status(word) => write!(
                 f,
                 "{word} not one of ready blocked in_progress assigned done open pending"
             ),
@@ -81,10 +81,10 @@ impl fmt::Display for Problem {
     }
 }
 
-impl Query {
+impl BoardQuery {
     /// Parses `text`. A key without a value matches every task, because the user is still typing.
-    pub fn new(text: &str) -> Query {
-        let mut out = Query::default();
+    pub fn new(text: &str) -> BoardQuery {
+        let mut out = BoardQuery::default();
         for Word { sign, key, value } in terms(text) {
             match read(key.as_deref(), value) {
                 Ok(Some(looks)) => out.terms.push(Term { sign, looks }),
@@ -96,7 +96,7 @@ impl Query {
     }
 
     /// Returns the invalid terms.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn errors(&self) -> &[BoardQueryError] {
         &self.problems
     }
 
@@ -105,13 +105,15 @@ impl Query {
         let mut hay = None;
         self.terms.iter().all(|term| {
             let found = match &term.looks {
-                Looks::Status(all) => all.contains(&standing),
-                Looks::Owner(name) => {
-                    let owners = [task.owner.to_lowercase(), called(&task.owner)];
+                BoardCondition::Status(all) => all.contains(&standing),
+                BoardCondition::Owner(name) => {
+                    let owners = [task.owner.to_lowercase(), display_name(&task.owner)];
                     owners.iter().any(|owner| owner.contains(name))
                 }
-                Looks::Tag(tag) => task.tags.iter().any(|t| t.to_lowercase().contains(tag)),
-                Looks::Word(word) => hay
+                BoardCondition::Tag(tag) => {
+                    task.tags.iter().any(|t| t.to_lowercase().contains(tag))
+                }
+                BoardCondition::Word(word) => hay
                     .get_or_insert_with(|| words(task, standing))
                     .contains(word),
             };
@@ -123,23 +125,23 @@ impl Query {
     }
 }
 
-fn read(key: Option<&str>, value: String) -> Result<Option<Looks>, Problem> {
+fn read(key: Option<&str>, value: String) -> Result<Option<BoardCondition>, BoardQueryError> {
     let Some(key) = key else {
-        return Ok((!value.is_empty()).then_some(Looks::Word(value)));
+        return Ok((!value.is_empty()).then_some(BoardCondition::Word(value)));
     };
     let value = value.trim_start_matches('@');
     let looks = match key {
-        "owner" => Looks::Owner(value.into()),
-        "tag" => Looks::Tag(value.trim_start_matches('#').into()),
+        "owner" => BoardCondition::Owner(value.into()),
+        "tag" => BoardCondition::Tag(value.trim_start_matches('#').into()),
         "status" => {
             let value = value.replace('-', "_");
             let found = STATUS.iter().find(|(name, _)| name.starts_with(&value));
             match found {
-                Some((_, all)) => Looks::Status(all),
-                None => return Err(Problem::Status(value)),
+                Some((_, all)) => BoardCondition::Status(all),
+                None => return Err(BoardQueryError::Status(value)),
             }
         }
-        _ => return Err(Problem::Key(format!("{key}:"))),
+        _ => return Err(BoardQueryError::Key(format!("{key}:"))),
     };
     Ok((!value.is_empty()).then_some(looks))
 }
@@ -149,7 +151,7 @@ fn words(task: &Task, standing: BoardStatus) -> String {
         "{} {} @{} {} {}",
         task.id,
         task.subject,
-        called(&task.owner),
+        display_name(&task.owner),
         task.tags.join(" "),
         standing.word(),
     )
@@ -169,8 +171,8 @@ mod tests {
         let mut tagged = board.get(TaskId(5)).cloned().unwrap();
         tagged.tags = vec!["Docs".into()];
         let find = |text: &str| -> Vec<u64> {
-            let query = Query::new(text);
-            assert_eq!(query.problems(), [], "{text}");
+            let query = BoardQuery::new(text);
+            assert_eq!(query.errors(), [], "{text}");
             let tasks = board
                 .tasks()
                 .map(|t| if t.id == tagged.id { &tagged } else { t });
@@ -211,20 +213,23 @@ mod tests {
     #[test]
     fn invalid_terms_are_reported() {
         let cases = [
-            ("colour:red", vec![Problem::Key("colour:".into())]),
-            ("status:lazy", vec![Problem::Status("lazy".into())]),
+            ("colour:red", vec![BoardQueryError::Key("colour:".into())]),
+            ("status:lazy", vec![BoardQueryError::Status("lazy".into())]),
             ("std::fs http://x 12:30", vec![]),
             ("owner: status: tag:", vec![]),
             (
                 "a:b !c:d",
-                vec![Problem::Key("a:".into()), Problem::Key("c:".into())],
+                vec![
+                    BoardQueryError::Key("a:".into()),
+                    BoardQueryError::Key("c:".into()),
+                ],
             ),
         ];
         for (text, expected) in cases {
-            assert_eq!(Query::new(text).problems(), expected, "{text}");
+            assert_eq!(BoardQuery::new(text).errors(), expected, "{text}");
         }
         assert_eq!(
-            Problem::Key("colour:".into()).to_string(),
+            BoardQueryError::Key("colour:".into()).to_string(),
             "colour: not one of owner: status: tag:"
         );
     }

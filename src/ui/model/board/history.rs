@@ -10,7 +10,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::{clip, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::ui::text::called;
+use crate::ui::text::display_name;
 
 /// Maximum number of steps in memory, for all tasks together. Beyond it, the oldest are dropped.
 pub const STEPS_MAX: usize = 20_000;
@@ -19,7 +19,7 @@ const WORDS_MAX: usize = 200;
 
 /// What happened to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum HistoryStep {
     Claimed {
         /// The new owner.
         by: String,
@@ -36,7 +36,7 @@ pub enum Step {
         by: String,
     },
     /// The last blocker of the task was completed or removed.
-    Freed,
+    Unblocked,
     /// The task had no blockers and now has some.
     Blocked,
     /// The subject, description or tags of the task changed.
@@ -45,19 +45,19 @@ pub enum Step {
     Branch(String),
 }
 
-impl Step {
+impl HistoryStep {
     /// Returns a description of the step for the task page.
     pub fn words(&self) -> String {
         match self {
-            Step::Claimed { by, attempt: 0..=1 } => format!("claimed by {by}"),
-            Step::Claimed { by, attempt } => format!("claimed by {by}, attempt {attempt}"),
-            Step::Released { by } => format!("released by {by}"),
-            Step::Completed { by } if by.is_empty() => "completed".into(),
-            Step::Completed { by } => format!("completed by {by}"),
-            Step::Freed => "unblocked".into(),
-            Step::Blocked => "blocked by other tasks".into(),
-            Step::Edited => "edited".into(),
-            Step::Branch(words) => words.clone(),
+            HistoryStep::Claimed { by, attempt: 0..=1 } => format!("claimed by {by}"),
+            HistoryStep::Claimed { by, attempt } => format!("claimed by {by}, attempt {attempt}"),
+            HistoryStep::Released { by } => format!("released by {by}"),
+            HistoryStep::Completed { by } if by.is_empty() => "completed".into(),
+            HistoryStep::Completed { by } => format!("completed by {by}"),
+            HistoryStep::Unblocked => "unblocked".into(),
+            HistoryStep::Blocked => "blocked by other tasks".into(),
+            HistoryStep::Edited => "edited".into(),
+            HistoryStep::Branch(words) => words.clone(),
         }
     }
 }
@@ -65,7 +65,7 @@ impl Step {
 /// The latest steps of all tasks, at most [`STEPS_MAX`].
 #[derive(Debug, Default)]
 pub struct History {
-    steps: VecDeque<(TaskId, Timestamp, Step)>,
+    steps: VecDeque<(TaskId, Timestamp, HistoryStep)>,
     /// The time of the last observed status change, by task. Holds only tasks of the board.
     since: HashMap<TaskId, Timestamp>,
     /// Whether steps were dropped because there were more than [`STEPS_MAX`].
@@ -75,7 +75,7 @@ pub struct History {
 impl History {
     /// Records how the `changed` tasks differ from `board`, the state before the change. A task that is not on `board`
     /// yet gets no step.
-    pub fn changed(
+    pub fn record_changes(
         &mut self,
         board: &TaskGraph,
         changed: &[Arc<Task>],
@@ -91,10 +91,10 @@ impl History {
             let at = if known { task.updated_at } else { at };
             match step(before, task) {
                 None => {}
-                Some(Step::Edited) => {
+                Some(HistoryStep::Edited) => {
                     // An edit does not change the status.
                     self.since.entry(task.id).or_insert(before.updated_at);
-                    self.push(task.id, at, Step::Edited);
+                    self.push(task.id, at, HistoryStep::Edited);
                 }
                 Some(step) => {
                     self.since.insert(task.id, at);
@@ -109,7 +109,7 @@ impl History {
 
     /// Adds a notice to the history of a task if its text begins with `wt/NAME`, where `NAME` is the task's worktree.
     /// Ignores other notices.
-    pub fn said(&mut self, board: &TaskGraph, text: &str, at: Timestamp) {
+    pub fn record_notice(&mut self, board: &TaskGraph, text: &str, at: Timestamp) {
         let Some(name) = text.strip_prefix("wt/") else {
             return;
         };
@@ -117,11 +117,11 @@ impl History {
         let of = |t: &&Task| t.worktree == name[..end];
         if let Some(task) = board.tasks().find(of) {
             let words = clip(&one_line(text), WORDS_MAX);
-            self.push(task.id, at, Step::Branch(words));
+            self.push(task.id, at, HistoryStep::Branch(words));
         }
     }
 
-    fn push(&mut self, id: TaskId, at: Timestamp, step: Step) {
+    fn push(&mut self, id: TaskId, at: Timestamp, step: HistoryStep) {
         self.steps.push_back((id, at, step));
         if self.steps.len() > STEPS_MAX {
             self.steps.pop_front();
@@ -130,7 +130,7 @@ impl History {
     }
 
     /// Returns the steps of a task, newest first.
-    pub fn of(&self, id: TaskId) -> impl Iterator<Item = (Timestamp, &Step)> {
+    pub fn of(&self, id: TaskId) -> impl Iterator<Item = (Timestamp, &HistoryStep)> {
         let steps = self.steps.iter().rev();
         steps.filter(move |s| s.0 == id).map(|s| (s.1, &s.2))
     }
@@ -148,34 +148,34 @@ impl History {
 }
 
 /// Returns the step that leads from one version of a task to the next, or `None` if nothing relevant changed.
-fn step(before: &Task, after: &Task) -> Option<Step> {
-    let by = |task: &Task| clip(&called(&task.owner), WORDS_MAX);
+fn step(before: &Task, after: &Task) -> Option<HistoryStep> {
+    let by = |task: &Task| clip(&display_name(&task.owner), WORDS_MAX);
     let is_owned = |task: &Task| !task.owner.is_empty();
     if before.status != after.status && after.status == TaskStatus::Completed {
-        return Some(Step::Completed { by: by(after) });
+        return Some(HistoryStep::Completed { by: by(after) });
     }
     if is_owned(after) && before.owner != after.owner {
-        return Some(Step::Claimed {
+        return Some(HistoryStep::Claimed {
             by: by(after),
             attempt: after.attempts,
         });
     }
     if is_owned(before) && !is_owned(after) {
-        return Some(Step::Released { by: by(before) });
+        return Some(HistoryStep::Released { by: by(before) });
     }
     if before.status != after.status && after.status == TaskStatus::InProgress {
-        return Some(Step::Claimed {
+        return Some(HistoryStep::Claimed {
             by: by(after),
             attempt: after.attempts,
         });
     }
     match (before.blocked_by.is_empty(), after.blocked_by.is_empty()) {
-        (false, true) => return Some(Step::Freed),
-        (true, false) => return Some(Step::Blocked),
+        (false, true) => return Some(HistoryStep::Unblocked),
+        (true, false) => return Some(HistoryStep::Blocked),
         (true, true) | (false, false) => {}
     }
     let words = |t: &Task| (t.subject.clone(), t.description.clone(), t.tags.clone());
-    (words(before) != words(after)).then_some(Step::Edited)
+    (words(before) != words(after)).then_some(HistoryStep::Edited)
 }
 
 #[cfg(test)]
@@ -202,7 +202,7 @@ mod tests {
             let delta = self.board.delta(&next);
             let (changed, removed) = (&delta.changed, &delta.removed);
             self.history
-                .changed(&self.board, changed, removed, Timestamp(self.now + 0.5));
+                .record_changes(&self.board, changed, removed, Timestamp(self.now + 0.5));
             self.board = next;
         }
 
@@ -227,7 +227,7 @@ mod tests {
         let whole: Vec<_> = story.board.tasks().cloned().map(Arc::new).collect();
         story
             .history
-            .changed(&TaskGraph::default(), &whole, &[], Timestamp(NOON));
+            .record_changes(&TaskGraph::default(), &whole, &[], Timestamp(NOON));
         assert_eq!(story.told(1), Vec::<String>::new());
         story.goes_on(|b, now| {
             b.claim(TaskId(2), &claimer("bob"), now).unwrap();
@@ -279,7 +279,7 @@ mod tests {
             "wt/task-22 is merged",
             "else",
         ] {
-            history.said(&board, text, Timestamp(NOON));
+            history.record_notice(&board, text, Timestamp(NOON));
         }
         let told: Vec<String> = history.of(TaskId(2)).map(|(_, s)| s.words()).collect();
         assert_eq!(told, ["wt/task-2 is merged into main."]);
@@ -289,7 +289,7 @@ mod tests {
     fn only_the_newest_steps_are_kept() {
         let mut history = History::default();
         for at in 0..STEPS_MAX + 5 {
-            history.push(TaskId(at as u64), Timestamp(NOON), Step::Edited);
+            history.push(TaskId(at as u64), Timestamp(NOON), HistoryStep::Edited);
         }
         assert_eq!((history.steps.len(), history.is_cut()), (STEPS_MAX, true));
         assert_eq!(history.of(TaskId(4)).count(), 0);

@@ -8,7 +8,7 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::ui::graph;
 use crate::ui::model::board::critical::critical;
-use crate::ui::text::{called, width};
+use crate::ui::text::{display_name, width};
 
 /// The status of a task as the board shows it, in the sort order of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,7 +96,7 @@ impl Index {
             }
         }
         let edges: Vec<(usize, usize)> = out.edges().collect();
-        out.steps = graph::rank(out.ids.len(), &edges).layer;
+        out.steps = graph::assign_layers(out.ids.len(), &edges).layer;
         let columns = out.steps.iter().max().map_or(0, |most| most + 1);
         let mut rows = vec![0_usize; columns];
         for step in &out.steps {
@@ -111,7 +111,7 @@ impl Index {
             let owner = task.owner.to_ascii_lowercase();
             out.open_of.entry(owner).or_insert(task.id);
         }
-        let names = board.tasks().map(|t| width(&called(&t.owner)));
+        let names = board.tasks().map(|t| width(&display_name(&t.owner)));
         out.longest_owner = names.max().unwrap_or(0);
         out.critical = critical(&out);
         out
@@ -140,17 +140,17 @@ impl Index {
     }
 
     /// Returns the positions of the blockers of the task at `place`, open and completed.
-    pub fn waits(&self, place: usize) -> &[usize] {
+    pub fn blockers(&self, place: usize) -> &[usize] {
         self.waits.get(place).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the positions of the tasks that the task at `place` blocks or has blocked.
-    pub fn frees(&self, place: usize) -> &[usize] {
+    pub fn blocked_tasks(&self, place: usize) -> &[usize] {
         self.frees.get(place).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the layer of the task at a position: the number of edges on the longest path to it.
-    pub fn steps(&self, place: usize) -> usize {
+    pub fn layer(&self, place: usize) -> usize {
         self.steps.get(place).copied().unwrap_or(0)
     }
 
@@ -168,8 +168,8 @@ impl Index {
     /// Returns the index on the critical path, from 0, of the task at `place`, or `None` if the task is not on the
     /// path.
     pub fn critical_step(&self, place: usize) -> Option<usize> {
-        let key = self.steps(place);
-        let at = self.critical.binary_search_by_key(&key, |p| self.steps(*p));
+        let key = self.layer(place);
+        let at = self.critical.binary_search_by_key(&key, |p| self.layer(*p));
         at.ok().filter(|at| self.critical[*at] == place)
     }
 

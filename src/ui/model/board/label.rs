@@ -4,12 +4,12 @@ use crate::domain::graph::SUBJECT_MAX;
 use crate::domain::task::Task;
 use crate::domain::text::{clip, one_line};
 use crate::ui::graph::{NODE_MIN, rows_for};
-use crate::ui::text::{called, width};
+use crate::ui::text::{display_name, width};
 
 /// Indentation of all rows of a node except the first, in columns.
 pub const INDENT: usize = 2;
 
-/// Maximum value of [`Label::least`], in columns. Longer words may be truncated.
+/// Maximum value of [`Label::min_width`], in columns. Longer words may be truncated.
 const LEAST_MAX: usize = 30;
 
 /// Minimum and maximum width that nodes reserve for the owner's name, in columns, without the space and the `@` before
@@ -42,18 +42,19 @@ impl Label {
 
     /// Returns the smallest width, in columns, at which the label fits into `rows` rows without truncating a word. At
     /// most [`LEAST_MAX`].
-    pub fn least(&self, rows: usize, owners: usize) -> usize {
+    pub fn min_width(&self, rows: usize, owners: usize) -> usize {
         let natural = self.width(owners);
         let most = natural.min(LEAST_MAX);
         let fits = |columns: &usize| {
             let rows = rows_for(natural, *columns, rows);
-            self.needs(*columns, owners).is_some_and(|n| n <= rows)
+            self.rows_needed(*columns, owners)
+                .is_some_and(|n| n <= rows)
         };
         (NODE_MIN..most).find(fits).unwrap_or(most)
     }
 
     /// Returns the number of rows that the label needs at a width of `columns`, or `None` if a word does not fit.
-    fn needs(&self, columns: usize, owners: usize) -> Option<usize> {
+    fn rows_needed(&self, columns: usize, owners: usize) -> Option<usize> {
         let mut rows = 1;
         let mut x = self.head();
         let mut is_fresh = true;
@@ -92,7 +93,7 @@ pub fn label(task: &Task) -> Label {
         number: task.id.to_string(),
         // Task files written by other programs may have longer subjects.
         subject: clip(&one_line(&task.subject), SUBJECT_MAX),
-        owner: called(&task.owner),
+        owner: display_name(&task.owner),
     }
 }
 
@@ -119,7 +120,7 @@ mod tests {
             ("Supercalifragilisticexpialidocious", 0, 3, 30),
         ];
         for (subject, owners, rows, expected) in cases {
-            let found = label(subject).least(rows, owners);
+            let found = label(subject).min_width(rows, owners);
             assert_eq!(found, expected, "{subject} {owners} {rows}");
         }
     }

@@ -1,7 +1,7 @@
 //! The rows of the board's list: tasks sorted by status, blocked tasks indented below a blocker, completed tasks last.
 
 use crate::domain::graph::TaskGraph;
-use crate::ui::model::board::filter::Query;
+use crate::ui::model::board::filter::BoardQuery;
 use crate::ui::model::board::index::{BoardStatus, Index};
 
 /// Maximum indentation depth. Deeper tasks are shown at this depth.
@@ -9,7 +9,7 @@ const DEPTH_MAX: usize = 8;
 
 /// A row of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
+pub struct ListRow {
     /// The position of the row's task in the [`Index`].
     pub task: usize,
     /// The indentation depth, at most [`DEPTH_MAX`].
@@ -18,7 +18,7 @@ pub struct Row {
     pub rails: u16,
 }
 
-impl Row {
+impl ListRow {
     /// Returns the guide lines before the row, two columns for each depth.
     pub fn guide(self) -> String {
         let goes_on = |step: usize| self.rails & (1 << step) != 0;
@@ -35,30 +35,30 @@ impl Row {
 
 /// The rows of the list, with the row of each task.
 #[derive(Debug, Clone, Default)]
-pub struct Rows {
-    rows: Vec<Row>,
+pub struct ListRows {
+    rows: Vec<ListRow>,
     of_task: Vec<Option<usize>>,
 }
 
-impl Rows {
-    fn new(rows: Vec<Row>, tasks: usize) -> Rows {
+impl ListRows {
+    fn new(rows: Vec<ListRow>, tasks: usize) -> ListRows {
         let mut of_task = vec![None; tasks];
         for (at, row) in rows.iter().enumerate() {
             of_task[row.task] = Some(at);
         }
-        Rows { rows, of_task }
+        ListRows { rows, of_task }
     }
 
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    pub fn get(&self, at: usize) -> Option<Row> {
+    pub fn get(&self, at: usize) -> Option<ListRow> {
         self.rows.get(at).copied()
     }
 
     /// Returns the rows from index `first` on.
-    pub fn from(&self, first: usize) -> &[Row] {
+    pub fn from(&self, first: usize) -> &[ListRow] {
         self.rows.get(first..).unwrap_or(&[])
     }
 
@@ -70,28 +70,32 @@ impl Rows {
 }
 
 /// Returns a row for each task. Each blocked task is below the open blocker in the highest layer, indented.
-pub fn tree(index: &Index) -> Rows {
+pub fn tree(index: &Index) -> ListRows {
     let count = index.len();
     let mut below = vec![Vec::new(); count];
     let mut top = Vec::new();
     for task in 0..count {
         let is_open = |w: &&usize| index.standing(**w) != BoardStatus::Done;
         // Only blockers of an earlier layer, so that no cycle can arise.
-        let is_before = |w: &&usize| index.steps(**w) < index.steps(task);
-        let waits = index.waits(task).iter().filter(is_open).filter(is_before);
-        match waits.max_by_key(|w| (index.steps(**w), **w)) {
+        let is_before = |w: &&usize| index.layer(**w) < index.layer(task);
+        let waits = index
+            .blockers(task)
+            .iter()
+            .filter(is_open)
+            .filter(is_before);
+        match waits.max_by_key(|w| (index.layer(**w), **w)) {
             Some(last) if index.standing(task) == BoardStatus::Blocked => below[*last].push(task),
             Some(_) | None => top.push(task),
         }
     }
     top.sort_by_key(|task| (index.standing(*task), *task));
     let mut rows = Vec::with_capacity(count);
-    let row = |task| Row {
+    let row = |task| ListRow {
         task,
         depth: 0,
         rails: 0,
     };
-    let mut todo: Vec<Row> = top.into_iter().rev().map(row).collect();
+    let mut todo: Vec<ListRow> = top.into_iter().rev().map(row).collect();
     while let Some(row) = todo.pop() {
         rows.push(row);
         let depth = (row.depth + 1).min(DEPTH_MAX);
@@ -102,18 +106,18 @@ pub fn tree(index: &Index) -> Rows {
             } else {
                 row.rails | step
             };
-            todo.push(Row {
+            todo.push(ListRow {
                 task: *task,
                 depth,
                 rails,
             });
         }
     }
-    Rows::new(rows, count)
+    ListRows::new(rows, count)
 }
 
 /// Returns a row for each task that matches `query`. The rows are not indented, because blockers may be filtered out.
-pub fn flat(index: &Index, board: &TaskGraph, query: &Query) -> Rows {
+pub fn flat(index: &Index, board: &TaskGraph, query: &BoardQuery) -> ListRows {
     let mut found: Vec<usize> = board
         .tasks()
         .enumerate()
@@ -121,10 +125,10 @@ pub fn flat(index: &Index, board: &TaskGraph, query: &Query) -> Rows {
         .map(|(at, _)| at)
         .collect();
     found.sort_by_key(|task| (index.standing(*task), *task));
-    let row = |task| Row {
+    let row = |task| ListRow {
         task,
         depth: 0,
         rails: 0,
     };
-    Rows::new(found.into_iter().map(row).collect(), index.len())
+    ListRows::new(found.into_iter().map(row).collect(), index.len())
 }

@@ -4,15 +4,15 @@ use std::cell::RefCell;
 
 /// Caches one value and the key that it was computed for.
 #[derive(Debug)]
-pub struct Slot<K, V>(RefCell<Option<(K, V)>>);
+pub struct Memo<K, V>(RefCell<Option<(K, V)>>);
 
-impl<K, V> Default for Slot<K, V> {
-    fn default() -> Slot<K, V> {
-        Slot(RefCell::new(None))
+impl<K, V> Default for Memo<K, V> {
+    fn default() -> Memo<K, V> {
+        Memo(RefCell::new(None))
     }
 }
 
-impl<K: PartialEq, V: Clone> Slot<K, V> {
+impl<K: PartialEq, V: Clone> Memo<K, V> {
     /// Returns the value for `key`. Calls `make` if the cache is empty or holds another key.
     pub fn get(&self, key: K, make: impl FnOnce() -> V) -> V {
         if let Some((of, value)) = &*self.0.borrow()
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn value_is_recomputed_only_when_the_key_changes() {
-        let slot = Slot::default();
+        let slot = Memo::default();
         let mut made = Vec::new();
         for key in [1, 1, 2, 2, 1] {
             let value = slot.get(key, || {

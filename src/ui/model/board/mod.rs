@@ -20,27 +20,27 @@ use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::index::Index;
-use crate::ui::model::board::memo::Slot;
+use crate::ui::model::board::memo::Memo;
 
 /// Cached values derived from the board. Dropping them does not change the screen.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct BoardMemos {
     /// Increases with each board change; a part of all cache keys.
     version: u64,
-    index: Slot<u64, Arc<Index>>,
+    index: Memo<u64, Arc<Index>>,
     /// The result of [`unlocks()`], for one board version and task.
-    unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
-    /// The result of [`under_way`], for one board version.
-    under_way: Slot<u64, Arc<[Timestamp]>>,
+    unlocks: Memo<(u64, TaskId), Arc<Vec<TaskId>>>,
+    /// The result of [`start_times`], for one board version.
+    start_times: Memo<u64, Arc<[Timestamp]>>,
     /// The result of [`branches::to_merge`], for one version of the board and of the branches.
-    to_merge: Slot<(u64, u64), Arc<Vec<TaskId>>>,
+    to_merge: Memo<(u64, u64), Arc<Vec<TaskId>>>,
     /// The result of [`branches::unmerged`], for one version of the board and of the branches.
-    unmerged: Slot<(u64, u64), Arc<UnmergedTasks>>,
+    unmerged: Memo<(u64, u64), Arc<UnmergedTasks>>,
 }
 
-impl Kept {
+impl BoardMemos {
     /// Marks all cached values as outdated. Must be called after each board change.
-    pub fn outdated(&mut self) {
+    pub fn invalidate(&mut self) {
         self.version += 1;
     }
 
@@ -68,10 +68,11 @@ pub fn unlocks(model: &CrewModel, id: TaskId) -> Arc<Vec<TaskId>> {
     kept.unlocks.get((kept.version, id), make)
 }
 
-/// Returns the result of [`of_tasks`], which is computed again only after a board change.
-pub fn under_way(model: &CrewModel) -> Arc<[Timestamp]> {
+/// Returns the result of [`compute_start_times`], which is computed again only after a board change.
+pub fn start_times(model: &CrewModel) -> Arc<[Timestamp]> {
     let kept = &model.memo;
-    kept.under_way.get(kept.version, || of_tasks(model).into())
+    kept.start_times
+        .get(kept.version, || compute_start_times(model).into())
 }
 
 /// Returns the task with the lowest number that `owner` holds and has not completed.
@@ -85,11 +86,11 @@ pub fn tags(task: &Task) -> String {
     one_line(&tags.join(" "))
 }
 
-/// Maximum number of start times that [`of_tasks`] returns, which is more than a screen has rows.
+/// Maximum number of start times that [`compute_start_times`] returns, which is more than a screen has rows.
 pub const AGES_MAX: usize = 256;
 
 /// Returns the time at which each task in progress got that status, for at most [`AGES_MAX`] tasks.
-pub fn of_tasks(model: &CrewModel) -> Vec<Timestamp> {
+pub fn compute_start_times(model: &CrewModel) -> Vec<Timestamp> {
     let tasks = model.board.tasks();
     let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);
     let since = in_progress.filter_map(|task| model.history.since(task));

@@ -5,28 +5,31 @@ use crate::domain::ids::Name;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::TurnEnd;
-use crate::ui::model::event_log::attribution::Deed;
-use crate::ui::model::event_log::{Told, Tone, Topic};
+use crate::ui::model::event_log::attribution::ActionEffect;
+use crate::ui::model::event_log::{LogSeverity, NewLogLine, Topic};
 use crate::ui::model::{CrewModel, style};
 
 /// Returns the log line for the end of a turn, or `None` if the turn ended normally and the agent is not a subagent.
-pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
+pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<NewLogLine> {
     let told = match end {
         TurnEnd::Done if agent.parent().is_some() => {
-            Told::new(Topic::Team, format!("{agent} returned its answer")).tone(Tone::Good)
+            NewLogLine::new(Topic::Team, format!("{agent} returned its answer"))
+                .tone(LogSeverity::Good)
         }
         TurnEnd::Done => return None,
-        TurnEnd::Interrupted => Told::new(Topic::Team, format!("{agent} was stopped")),
+        TurnEnd::Interrupted => NewLogLine::new(Topic::Team, format!("{agent} was stopped")),
         TurnEnd::Failed { error, hint } if hint.is_empty() => {
-            Told::new(Topic::Model, format!("{agent}'s call failed: {error}")).tone(Tone::Error)
+            NewLogLine::new(Topic::Model, format!("{agent}'s call failed: {error}"))
+                .tone(LogSeverity::Error)
         }
-        TurnEnd::Failed { error, hint } => Told::new(
+        TurnEnd::Failed { error, hint } => NewLogLine::new(
             Topic::Model,
             format!("{agent}'s call failed: {error}. {hint}"),
         )
-        .tone(Tone::Error),
+        .tone(LogSeverity::Error),
         TurnEnd::Stopped { why } => {
-            Told::new(Topic::Model, format!("{agent}'s turn was stopped: {why}")).tone(Tone::Warn)
+            NewLogLine::new(Topic::Model, format!("{agent}'s turn was stopped: {why}"))
+                .tone(LogSeverity::Warn)
         }
     };
     Some(told.of(agent))
@@ -38,7 +41,7 @@ pub(in crate::ui) fn activity_changed(
     agent: &Name,
     activity: &Activity,
     at: Timestamp,
-) -> Option<Told> {
+) -> Option<NewLogLine> {
     let before = model.activity(agent);
     if before == *activity {
         return None;
@@ -59,17 +62,17 @@ pub(in crate::ui) fn activity_changed(
                 "{agent}'s call failed: {cause}; attempt {}{of} in {wait} s",
                 attempt.saturating_add(1)
             );
-            Told::new(Topic::Model, words).tone(Tone::Warn)
+            NewLogLine::new(Topic::Model, words).tone(LogSeverity::Warn)
         }
         Activity::Queued { .. } if matches!(before, Activity::Queued { .. }) => return None,
-        Activity::Queued { place } => Told::new(
+        Activity::Queued { place } => NewLogLine::new(
             Topic::Model,
             format!("{agent}'s call is queued at position {place}"),
         ),
         Activity::Idle if agent.is_lead() || agent.parent().is_some() => return None,
         Activity::Idle => {
             let words = format!("{agent} is idle: {}", why_idle(model, agent)?);
-            Told::new(Topic::Team, words)
+            NewLogLine::new(Topic::Team, words)
         }
         // The turn end, notice or request that comes with these has more details.
         Activity::Failed { .. }
@@ -107,7 +110,11 @@ pub(in crate::ui) fn gone(name: &str) -> String {
 }
 
 /// Returns the log lines for members that joined or left, comparing `model` with the new `team`.
-pub(in crate::ui) fn team_changed(model: &CrewModel, team: &Team, at: Timestamp) -> Vec<Told> {
+pub(in crate::ui) fn team_changed(
+    model: &CrewModel,
+    team: &Team,
+    at: Timestamp,
+) -> Vec<NewLogLine> {
     let here = |m: &&Member| m.status != MemberStatus::Shutdown;
     let was_here = |m: &Member| model.team.find(&m.name).is_some_and(|m| here(&m));
     let came = team.members.iter().filter(here).filter(|m| !was_here(m));
@@ -119,17 +126,17 @@ pub(in crate::ui) fn team_changed(model: &CrewModel, team: &Team, at: Timestamp)
         };
         let by = model
             .event_log
-            .actors
-            .who(&Deed::Spawn(name.to_string()), at);
+            .attribution
+            .who(&ActionEffect::Spawn(name.to_string()), at);
         match by {
-            Some(by) => Told::new(Topic::Team, format!("{by} spawned {name}{role}"))
+            Some(by) => NewLogLine::new(Topic::Team, format!("{by} spawned {name}{role}"))
                 .of(name)
                 .by(by.as_str()),
-            None => Told::new(Topic::Team, format!("{name} joined the team{role}")).of(name),
+            None => NewLogLine::new(Topic::Team, format!("{name} joined the team{role}")).of(name),
         }
     });
     let left = model.team.members.iter().filter(here);
     let left = left.filter(|m| team.find(&m.name).is_none_or(|m| !here(&m)));
-    let left = left.map(|m| Told::new(Topic::Team, gone(m.name.as_str())).of(&m.name));
+    let left = left.map(|m| NewLogLine::new(Topic::Team, gone(m.name.as_str())).of(&m.name));
     came.chain(left).collect()
 }

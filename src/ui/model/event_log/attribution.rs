@@ -18,11 +18,11 @@ const CALLS_MAX: usize = 128;
 const REQUESTS_MAX: usize = 1000;
 /// How long after its end a tool call may still be the cause of a file change. The delay covers file systems that are
 /// polled because they do not report every change.
-const EXPLAINS: Duration = Duration::from_secs(5);
+const ATTRIBUTION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a tool call or user action does to the board or the team.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deed {
+pub enum ActionEffect {
     /// Creates a task with this subject.
     Create(String),
     /// Creates the task with this number.
@@ -37,13 +37,13 @@ pub enum Deed {
 struct Call {
     id: CallId,
     agent: Name,
-    deed: Deed,
+    effect: ActionEffect,
     ended: Option<Timestamp>,
 }
 
 /// Recent tool calls, user actions, requests and shutdowns, to which later changes are attributed.
 #[derive(Debug, Default)]
-pub struct Actors {
+pub struct Attribution {
     calls: VecDeque<Call>,
     requests: BTreeMap<RequestId, RequestStatus>,
     /// The agents whose shutdown was approved, with the time of the approval. An agent is removed when it leaves or
@@ -53,23 +53,23 @@ pub struct Actors {
     began: Option<Timestamp>,
 }
 
-impl Actors {
+impl Attribution {
     /// Records an event, so that later board changes can be attributed.
     pub fn record(&mut self, event: &Event) {
         match &event.kind {
             EventKind::Agent { agent, event: what } => self.agent_event(agent, what, event.at),
             EventKind::Board(BoardEvent::UserActed { task, act }) => {
                 let deed = match act {
-                    UserAction::Added => Deed::Write(*task),
+                    UserAction::Added => ActionEffect::Write(*task),
                     UserAction::Claimed
                     | UserAction::Released { .. }
                     | UserAction::Completed
-                    | UserAction::Edited => Deed::Change(Some(*task)),
+                    | UserAction::Edited => ActionEffect::Change(Some(*task)),
                 };
                 self.record_call(Call {
                     id: CallId(String::new()),
                     agent: Name::user(),
-                    deed,
+                    effect: deed,
                     ended: Some(event.at),
                 });
             }
@@ -111,11 +111,11 @@ impl Actors {
             AgentEvent::ToolStarted {
                 call, tool, input, ..
             } => {
-                if let Some(deed) = deed(tool, input) {
+                if let Some(deed) = action_effect(tool, input) {
                     self.record_call(Call {
                         id: call.clone(),
                         agent: agent.clone(),
-                        deed,
+                        effect: deed,
                         ended: None,
                     });
                 }
@@ -137,17 +137,25 @@ impl Actors {
         }
     }
 
-    /// Returns the agent or user whose recent action explains `deed` at the time `at`; `None` if no action does.
-    pub fn who(&self, deed: &Deed, at: Timestamp) -> Option<&Name> {
+    /// Returns the agent or user whose recent action explains `effect` at the time `at`; `None` if no action does.
+    pub fn who(&self, effect: &ActionEffect, at: Timestamp) -> Option<&Name> {
         let explains = |call: &&Call| {
-            let fits = match (&call.deed, deed) {
-                (Deed::Create(a), Deed::Create(b)) => a.trim() == b.trim(),
-                (Deed::Write(a), Deed::Write(b)) => a == b,
-                (Deed::Change(a), Deed::Change(b)) => a.is_none() || a == b,
-                (Deed::Spawn(a), Deed::Spawn(b)) => a.eq_ignore_ascii_case(b),
-                (Deed::Create(_) | Deed::Write(_) | Deed::Change(_) | Deed::Spawn(_), _) => false,
+            let fits = match (&call.effect, effect) {
+                (ActionEffect::Create(a), ActionEffect::Create(b)) => a.trim() == b.trim(),
+                (ActionEffect::Write(a), ActionEffect::Write(b)) => a == b,
+                (ActionEffect::Change(a), ActionEffect::Change(b)) => a.is_none() || a == b,
+                (ActionEffect::Spawn(a), ActionEffect::Spawn(b)) => a.eq_ignore_ascii_case(b),
+                (
+                    ActionEffect::Create(_)
+                    | ActionEffect::Write(_)
+                    | ActionEffect::Change(_)
+                    | ActionEffect::Spawn(_),
+                    _,
+                ) => false,
             };
-            fits && call.ended.is_none_or(|end| at.since(end) <= EXPLAINS)
+            fits && call
+                .ended
+                .is_none_or(|end| at.since(end) <= ATTRIBUTION_TIMEOUT)
         };
         let mut calls = self.calls.iter().rev();
         calls.find(explains).map(|call| &call.agent)
@@ -159,7 +167,7 @@ impl Actors {
     }
 
     /// Returns when the shutdown of an agent was approved, or `None` if no shutdown is pending.
-    pub fn asked_to_go(&self, name: &Name) -> Option<Timestamp> {
+    pub fn shutdown_approved_at(&self, name: &Name) -> Option<Timestamp> {
         self.approved_shutdowns.get(name).copied()
     }
 
@@ -169,7 +177,7 @@ impl Actors {
     }
 }
 
-fn deed(tool: &str, input: &Value) -> Option<Deed> {
+fn action_effect(tool: &str, input: &Value) -> Option<ActionEffect> {
     let text = |key: &str| {
         input
             .get(key)
@@ -177,9 +185,13 @@ fn deed(tool: &str, input: &Value) -> Option<Deed> {
             .map(ToString::to_string)
     };
     match tool {
-        "task_create" => text("subject").or_else(|| text("title")).map(Deed::Create),
-        "task_update" | "claim_task" => Some(Deed::Change(input.get("task_id").and_then(number))),
-        "spawn_teammate" => text("name").map(Deed::Spawn),
+        "task_create" => text("subject")
+            .or_else(|| text("title"))
+            .map(ActionEffect::Create),
+        "task_update" | "claim_task" => {
+            Some(ActionEffect::Change(input.get("task_id").and_then(number)))
+        }
+        "spawn_teammate" => text("name").map(ActionEffect::Spawn),
         _ => None,
     }
 }

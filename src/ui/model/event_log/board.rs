@@ -8,10 +8,10 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::timestamp::Timestamp;
 use crate::ui::model::CrewModel;
-use crate::ui::model::event_log::attribution::Deed;
+use crate::ui::model::event_log::attribution::ActionEffect;
 use crate::ui::model::event_log::format::task as titled;
-use crate::ui::model::event_log::{About, Told, Tone, Topic};
-use crate::ui::text::called;
+use crate::ui::model::event_log::{About, LogSeverity, NewLogLine, Topic};
+use crate::ui::text::display_name;
 
 /// Returns the log lines for one board change.
 pub(in crate::ui) fn changed(
@@ -19,20 +19,20 @@ pub(in crate::ui) fn changed(
     changed: &[Arc<Task>],
     removed: &[TaskId],
     at: Timestamp,
-) -> Vec<Told> {
+) -> Vec<NewLogLine> {
     let board = &model.board;
     let mut out = Vec::new();
     let mut freed = BTreeSet::new();
     for after in changed {
         let frees = frees(board, changed, after);
         freed.extend(frees.iter().copied());
-        let news = News {
+        let news = TaskChange {
             model,
             before: board.get(after.id),
             after,
             at,
         };
-        news.tell(&frees, &mut out);
+        news.lines(&frees, &mut out);
     }
     for after in changed.iter().filter(|t| !freed.contains(&t.id)) {
         if let Some(before) = board.get(after.id) {
@@ -40,7 +40,7 @@ pub(in crate::ui) fn changed(
             if !was && is && after.status == TaskStatus::Pending {
                 let task = titled(after.id, &after.subject);
                 let words = format!("{task} is unblocked");
-                out.push(told(after, words));
+                out.push(task_line(after, words));
             }
         }
     }
@@ -50,14 +50,14 @@ pub(in crate::ui) fn changed(
                 "{} was removed from the board (external change)",
                 titled(*id, &before.subject)
             );
-            out.push(told(before, words).tone(Tone::Warn));
+            out.push(task_line(before, words).tone(LogSeverity::Warn));
         }
     }
     out
 }
 
-fn told(task: &Task, words: String) -> Told {
-    Told::new(Topic::Task, words)
+fn task_line(task: &Task, words: String) -> NewLogLine {
+    NewLogLine::new(Topic::Task, words)
         .by(&task.owner)
         .about(About::Task(task.id))
 }
@@ -90,23 +90,23 @@ fn ids(ids: &[TaskId]) -> String {
 }
 
 /// One task before and after a change. The methods return log lines about the difference.
-struct News<'a> {
+struct TaskChange<'a> {
     model: &'a CrewModel,
     before: Option<&'a Task>,
     after: &'a Task,
     at: Timestamp,
 }
 
-impl News<'_> {
-    fn tell(&self, frees: &[TaskId], out: &mut Vec<Told>) {
+impl TaskChange<'_> {
+    fn lines(&self, frees: &[TaskId], out: &mut Vec<NewLogLine>) {
         let (after, task) = (self.after, titled(self.after.id, &self.after.subject));
         let Some(before) = self.before else {
-            if !self.model.event_log.actors.is_before(after.created_at) {
+            if !self.model.event_log.attribution.is_before(after.created_at) {
                 out.push(self.created(&task));
             }
             return;
         };
-        let owner = called(&after.owner);
+        let owner = display_name(&after.owner);
         if before.status != after.status && after.status == TaskStatus::Completed {
             out.push(self.completed(&task, frees));
         } else if !after.owner.is_empty()
@@ -117,9 +117,9 @@ impl News<'_> {
                 0 | 1 => String::new(),
                 n => format!(", attempt {n}"),
             };
-            out.push(told(after, format!("{owner} claimed {task}{again}")));
+            out.push(task_line(after, format!("{owner} claimed {task}{again}")));
         } else if !before.owner.is_empty() && after.owner.is_empty() {
-            let was = called(&before.owner);
+            let was = display_name(&before.owner);
             let is_taken =
                 after.was_taken_from(&before.owner) && !before.was_taken_from(&before.owner);
             let words = if is_taken {
@@ -130,10 +130,10 @@ impl News<'_> {
                     self.why_released(before)
                 )
             };
-            out.push(told(before, words).tone(Tone::Warn));
+            out.push(task_line(before, words).tone(LogSeverity::Warn));
         } else if before.status != after.status {
             let words = format!("{task} is now {}{}", after.status, self.outside_mark());
-            out.push(told(after, words));
+            out.push(task_line(after, words));
         }
         self.edited(before, &task, out);
         self.placed(before, &task, out);
@@ -141,8 +141,8 @@ impl News<'_> {
 
     /// Returns who changed the task, or `None` if no recent call or user action explains the change.
     fn by(&self) -> Option<&Name> {
-        let actors = &self.model.event_log.actors;
-        actors.who(&Deed::Change(Some(self.after.id)), self.at)
+        let actors = &self.model.event_log.attribution;
+        actors.who(&ActionEffect::Change(Some(self.after.id)), self.at)
     }
 
     /// Returns ` (external change)` if no recent call or user action explains the change; otherwise an empty text.
@@ -153,29 +153,31 @@ impl News<'_> {
         }
     }
 
-    fn created(&self, task: &str) -> Told {
+    fn created(&self, task: &str) -> NewLogLine {
         let after = self.after;
-        let deed = Deed::Create(after.subject.clone());
+        let deed = ActionEffect::Create(after.subject.clone());
         let waits = match after.blocked_by.as_slice() {
             [] => String::new(),
             blockers => format!(", blocked by {}", ids(blockers)),
         };
-        let told = |words| told(after, words);
-        let actors = &self.model.event_log.actors;
-        let by = actors.who(&Deed::Write(after.id), self.at);
+        let told = |words| task_line(after, words);
+        let actors = &self.model.event_log.attribution;
+        let by = actors.who(&ActionEffect::Write(after.id), self.at);
         match by.or_else(|| actors.who(&deed, self.at)) {
-            Some(by) => {
-                told(format!("{} created {task}{waits}", called(by.as_str()))).by(by.as_str())
-            }
+            Some(by) => told(format!(
+                "{} created {task}{waits}",
+                display_name(by.as_str())
+            ))
+            .by(by.as_str()),
             // Only a task that crewdeck creates for a merge conflict has a worktree from the beginning.
             None if !after.worktree.is_empty() => {
-                told(format!("crewdeck created {task}{waits}")).tone(Tone::Warn)
+                told(format!("crewdeck created {task}{waits}")).tone(LogSeverity::Warn)
             }
             None => told(format!("{task} was created externally{waits}")),
         }
     }
 
-    fn completed(&self, task: &str, frees: &[TaskId]) -> Told {
+    fn completed(&self, task: &str, frees: &[TaskId]) -> NewLogLine {
         let after = self.after;
         let frees = match frees {
             [] => String::new(),
@@ -184,11 +186,11 @@ impl News<'_> {
         let words = match after.owner.as_str() {
             "" => format!("{task} is completed{}{frees}", self.outside_mark()),
             owner => {
-                let owner = called(owner);
+                let owner = display_name(owner);
                 format!("{owner} completed {task}{}{frees}", self.outside_mark())
             }
         };
-        told(after, words).tone(Tone::Good)
+        task_line(after, words).tone(LogSeverity::Good)
     }
 
     /// Returns why the owner no longer holds the task, as a predicate that follows the owner's name.
@@ -206,14 +208,14 @@ impl News<'_> {
         }
     }
 
-    fn edited(&self, before: &Task, task: &str, out: &mut Vec<Told>) {
+    fn edited(&self, before: &Task, task: &str, out: &mut Vec<NewLogLine>) {
         let after = self.after;
         let by = self.by();
         let who = by.map_or("external change".to_string(), |by| {
-            format!("by {}", called(by.as_str()))
+            format!("by {}", display_name(by.as_str()))
         });
-        let push = |words: String, out: &mut Vec<Told>| {
-            let told = told(after, words);
+        let push = |words: String, out: &mut Vec<NewLogLine>| {
+            let told = task_line(after, words);
             out.push(match by {
                 Some(by) => told.by(by.as_str()),
                 None => told,
@@ -245,7 +247,7 @@ impl News<'_> {
     }
 
     /// Adds a log line if the task got, lost or changed its worktree.
-    fn placed(&self, before: &Task, task: &str, out: &mut Vec<Told>) {
+    fn placed(&self, before: &Task, task: &str, out: &mut Vec<NewLogLine>) {
         let (was, is) = (before.worktree.as_str(), self.after.worktree.as_str());
         let words = match (was, is) {
             (was, is) if was == is => return,
@@ -253,7 +255,7 @@ impl News<'_> {
             (was, "") => format!("wt/{was} is no longer the worktree of {task}"),
             (was, is) => format!("{task} moved from wt/{was} to wt/{is}"),
         };
-        let told = Told::new(Topic::Worktree, words).by(&self.after.owner);
+        let told = NewLogLine::new(Topic::Worktree, words).by(&self.after.owner);
         out.push(told.about(About::Task(self.after.id)));
     }
 }

@@ -15,13 +15,13 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{DeliveryState, NoticeLevel, SessionInfo};
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 use crate::ui::model::event_log::agents::{activity_changed, gone, team_changed, turn_ended};
-use crate::ui::model::event_log::{About, Told, Tone, Topic, board};
+use crate::ui::model::event_log::{About, LogSeverity, NewLogLine, Topic, board};
 use crate::ui::model::{CrewModel, sentence};
-use crate::ui::text::called;
+use crate::ui::text::display_name;
 use crate::ui::transcript::apply;
 
 /// Returns the log lines for an event, usually none or one. `model` is the state before the event.
-pub(in crate::ui) fn tell(model: &CrewModel, event: &Event) -> Vec<Told> {
+pub(in crate::ui) fn log_lines(model: &CrewModel, event: &Event) -> Vec<NewLogLine> {
     match &event.kind {
         EventKind::Agent { agent, event: what } => agent_event(model, agent, what, event.at)
             .into_iter()
@@ -46,8 +46,13 @@ pub(in crate::ui) fn tell(model: &CrewModel, event: &Event) -> Vec<Told> {
 
 /// Returns the log line for an event about an agent, or `None` if it is not logged. Text, tool calls, usage and todo
 /// lists are shown in the conversation and the panes instead.
-fn agent_event(model: &CrewModel, agent: &Name, event: &AgentEvent, at: Timestamp) -> Option<Told> {
-    let told = |topic, words: String| Told::new(topic, words).of(agent);
+fn agent_event(
+    model: &CrewModel,
+    agent: &Name,
+    event: &AgentEvent,
+    at: Timestamp,
+) -> Option<NewLogLine> {
+    let told = |topic, words: String| NewLogLine::new(topic, words).of(agent);
     Some(match event {
         AgentEvent::Prompted { text } => {
             told(Topic::Mail, format!("you → {agent}: {text}")).by("user")
@@ -56,7 +61,7 @@ fn agent_event(model: &CrewModel, agent: &Name, event: &AgentEvent, at: Timestam
             Topic::Model,
             format!("{agent}'s response was cut off, retrying"),
         )
-        .tone(Tone::Warn),
+        .tone(LogSeverity::Warn),
         AgentEvent::ToolFinished {
             tool,
             outcome: Outcome::Ok,
@@ -69,7 +74,7 @@ fn agent_event(model: &CrewModel, agent: &Name, event: &AgentEvent, at: Timestam
             if recent.any(|l| l.words == text) {
                 return None;
             }
-            let told = Told::new(Topic::Worktree, text).by(agent.as_str());
+            let told = NewLogLine::new(Topic::Worktree, text).by(agent.as_str());
             told.about(about_words(model, text))
         }
         AgentEvent::TurnEnded { end } => return turn_ended(agent, end),
@@ -94,7 +99,7 @@ fn agent_event(model: &CrewModel, agent: &Name, event: &AgentEvent, at: Timestam
     })
 }
 
-fn crew_event(model: &CrewModel, event: &CrewEvent) -> Option<Told> {
+fn crew_event(model: &CrewModel, event: &CrewEvent) -> Option<NewLogLine> {
     match event {
         CrewEvent::Ready(setup) => Some(ready(model.setup.as_ref(), setup)),
         CrewEvent::JobChanged { job } => job_changed(model, job),
@@ -103,17 +108,17 @@ fn crew_event(model: &CrewModel, event: &CrewEvent) -> Option<Told> {
             Some(notice(model, *level, agent.as_ref(), text))
         }
         CrewEvent::CommandRejected { why, .. } => Some(
-            Told::new(Topic::Notice, format!("refused: {why}"))
+            NewLogLine::new(Topic::Notice, format!("refused: {why}"))
                 .by("user")
                 .about(about_words(model, why))
-                .tone(Tone::Warn),
+                .tone(LogSeverity::Warn),
         ),
         CrewEvent::AllIdle => {
             let words = match (model.board.done(), model.board.len()) {
                 (_, 0) => "all idle".into(),
                 (done, all) => format!("all idle, {done}/{all} done"),
             };
-            Some(Told::new(Topic::Team, words))
+            Some(NewLogLine::new(Topic::Team, words))
         }
         CrewEvent::ModelsListed { .. }
         | CrewEvent::LimitsChanged(_)
@@ -121,72 +126,72 @@ fn crew_event(model: &CrewModel, event: &CrewEvent) -> Option<Told> {
     }
 }
 
-fn ready(before: Option<&SessionInfo>, setup: &SessionInfo) -> Told {
+fn ready(before: Option<&SessionInfo>, setup: &SessionInfo) -> NewLogLine {
     let (model, provider) = (&setup.model, &setup.provider);
     match before {
-        None => Told::new(
+        None => NewLogLine::new(
             Topic::Team,
             format!(
                 "session {} started with {model} ({provider})",
                 setup.session
             ),
         ),
-        Some(before) if before.model != setup.model => Told::new(
+        Some(before) if before.model != setup.model => NewLogLine::new(
             Topic::Model,
             format!("model changed from {} to {model}", before.model),
         ),
-        Some(_) => Told::new(Topic::Team, format!("session {} resumed", setup.session)),
+        Some(_) => NewLogLine::new(Topic::Team, format!("session {} resumed", setup.session)),
     }
 }
 
-fn job_changed(model: &CrewModel, job: &Job) -> Option<Told> {
+fn job_changed(model: &CrewModel, job: &Job) -> Option<NewLogLine> {
     let known = model.jobs.get(&job.id);
     let (agent, title) = (&job.agent, job.title());
     let told = match (&job.ended, known.map(Job::is_running)) {
         (None, None) => {
             let words = format!("{agent} started a background job: {title}");
-            Told::new(Topic::Job, words)
+            NewLogLine::new(Topic::Job, words)
         }
         (None, Some(_)) | (Some(_), Some(false)) => return None,
         (Some((_, end)), Some(true) | None) => {
             let tone = match end {
-                JobEnd::Exited { code: 0 } => Tone::Good,
-                JobEnd::Killed { .. } => Tone::Plain,
+                JobEnd::Exited { code: 0 } => LogSeverity::Good,
+                JobEnd::Killed { .. } => LogSeverity::Plain,
                 JobEnd::Exited { .. }
                 | JobEnd::Signalled { .. }
                 | JobEnd::TimedOut { .. }
-                | JobEnd::NotStarted { .. } => Tone::Error,
+                | JobEnd::NotStarted { .. } => LogSeverity::Error,
             };
             let words = format!("{agent}'s background job ended: {end}: {title}");
-            Told::new(Topic::Job, words).tone(tone)
+            NewLogLine::new(Topic::Job, words).tone(tone)
         }
     };
     Some(told.by(agent.as_str()).about(About::Job(job.id.clone())))
 }
 
-fn letter_moved(model: &CrewModel, letter: &MailMessage, step: DeliveryState) -> Vec<Told> {
-    let known = model.letters.find(letter).map(|t| t.step);
+fn letter_moved(model: &CrewModel, letter: &MailMessage, step: DeliveryState) -> Vec<NewLogLine> {
+    let known = model.messages.find(letter).map(|t| t.step);
     if known.is_some_and(|known| known >= step) {
         return Vec::new();
     }
     // Messages sent before this crew started are not logged, but their later steps are.
-    if known.is_none() && model.event_log.actors.is_before(letter.timestamp) {
+    if known.is_none() && model.event_log.attribution.is_before(letter.timestamp) {
         return Vec::new();
     }
-    let (from, to) = (called(&letter.from), called(&letter.to));
+    let (from, to) = (display_name(&letter.from), display_name(&letter.to));
     let about = match letter.id.0.as_str() {
         "" => About::Nothing,
         _ => About::Letter(letter.id.clone()),
     };
     let told = |words: String| {
-        Told::new(Topic::Mail, words)
+        NewLogLine::new(Topic::Mail, words)
             .by(&letter.to)
             .by(&letter.from)
             .about(about.clone())
     };
     let mut out = Vec::new();
     if known.is_none() {
-        let words = format!("{from} → {to}: {}", sentence::letter(letter));
+        let words = format!("{from} → {to}: {}", sentence::message(letter));
         out.push(told(words));
     }
     let whose = match from.as_str() {
@@ -201,8 +206,8 @@ fn letter_moved(model: &CrewModel, letter: &MailMessage, step: DeliveryState) ->
     out
 }
 
-fn request_changed(model: &CrewModel, request: &Request) -> Option<Told> {
-    let actors = &model.event_log.actors;
+fn request_changed(model: &CrewModel, request: &Request) -> Option<NewLogLine> {
+    let actors = &model.event_log.attribution;
     let known = actors.request(&request.id);
     if known == Some(request.status) {
         return None;
@@ -219,7 +224,7 @@ fn request_changed(model: &CrewModel, request: &Request) -> Option<Told> {
         "" => String::new(),
         comment => format!(": {comment}"),
     };
-    let by = called(&request.decided_by);
+    let by = display_name(&request.decided_by);
     let asked = match request.kind {
         RequestKind::Plan => format!("{from}'s plan{task}"),
         RequestKind::Shutdown => format!("the shutdown of {target}"),
@@ -235,38 +240,45 @@ fn request_changed(model: &CrewModel, request: &Request) -> Option<Told> {
             if known.is_some() {
                 return None;
             }
-            (format!("you asked {target} to shut down"), Tone::Plain)
+            (
+                format!("you asked {target} to shut down"),
+                LogSeverity::Plain,
+            )
         }
         RequestStatus::Pending => {
             let what = request.call.as_ref().map_or(&request.body, |c| &c.input);
             let words = format!("{}{task}: {what}", sentence::request(request));
-            (words, Tone::Plain)
+            (words, LogSeverity::Plain)
         }
         RequestStatus::Approved if request.kind == RequestKind::Question => {
-            (format!("{by} answered {asked}{comment}"), Tone::Good)
+            (format!("{by} answered {asked}{comment}"), LogSeverity::Good)
         }
-        RequestStatus::Approved => (format!("{by} approved {asked}{comment}"), Tone::Good),
-        RequestStatus::Rejected if request.kind == RequestKind::Question => {
-            (format!("{by} declined {asked}{comment}"), Tone::Plain)
-        }
-        RequestStatus::Rejected => (format!("{by} rejected {asked}{comment}"), Tone::Plain),
+        RequestStatus::Approved => (format!("{by} approved {asked}{comment}"), LogSeverity::Good),
+        RequestStatus::Rejected if request.kind == RequestKind::Question => (
+            format!("{by} declined {asked}{comment}"),
+            LogSeverity::Plain,
+        ),
+        RequestStatus::Rejected => (
+            format!("{by} rejected {asked}{comment}"),
+            LogSeverity::Plain,
+        ),
         RequestStatus::Withdrawn => {
             let words = format!("withdrawn: {asked}{comment}");
-            (words, Tone::Warn)
+            (words, LogSeverity::Warn)
         }
     };
-    let told = Told::new(Topic::Request, words).by(from.as_str());
+    let told = NewLogLine::new(Topic::Request, words).by(from.as_str());
     let told = told.by(target.as_str()).by(&request.decided_by).tone(tone);
     Some(told.about(About::Request(request.id.clone(), target.clone())))
 }
 
-fn rules_changed(before: &[SessionPermission], after: &[SessionPermission]) -> Vec<Told> {
+fn rules_changed(before: &[SessionPermission], after: &[SessionPermission]) -> Vec<NewLogLine> {
     let has = |rules: &[SessionPermission], rule: &SessionPermission| {
         rules.iter().any(|r| r.number == rule.number)
     };
     let made = after.iter().filter(|r| !has(before, r)).map(|rule| {
-        let (by, scope) = (called(rule.by.as_str()), &rule.scope);
-        Told::new(
+        let (by, scope) = (display_name(rule.by.as_str()), &rule.scope);
+        NewLogLine::new(
             Topic::Request,
             format!("{by} allowed for the whole team: {scope}"),
         )
@@ -274,7 +286,7 @@ fn rules_changed(before: &[SessionPermission], after: &[SessionPermission]) -> V
         .by(rule.asked_by.as_str())
     });
     let taken = before.iter().filter(|r| !has(after, r)).map(|rule| {
-        Told::new(
+        NewLogLine::new(
             Topic::Request,
             format!("no longer allowed for the whole team: {}", rule.scope),
         )
@@ -282,16 +294,16 @@ fn rules_changed(before: &[SessionPermission], after: &[SessionPermission]) -> V
     made.chain(taken).collect()
 }
 
-fn skills_changed(before: &SkillCatalog, after: &SkillCatalog) -> Option<Told> {
+fn skills_changed(before: &SkillCatalog, after: &SkillCatalog) -> Option<NewLogLine> {
     // The first list is the initial state, not a change.
     if before == after || *before == SkillCatalog::default() {
         return None;
     }
     let words = format!("skills changed: {} available", after.skills.len());
-    Some(Told::new(Topic::Notice, words))
+    Some(NewLogLine::new(Topic::Notice, words))
 }
 
-fn notice(model: &CrewModel, level: NoticeLevel, agent: Option<&Name>, text: &str) -> Told {
+fn notice(model: &CrewModel, level: NoticeLevel, agent: Option<&Name>, text: &str) -> NewLogLine {
     let topic = if text.starts_with("wt/") {
         Topic::Worktree
     } else if agent.is_some_and(|a| model.event_log.has_just_said(&gone(a.as_str()))) {
@@ -300,15 +312,15 @@ fn notice(model: &CrewModel, level: NoticeLevel, agent: Option<&Name>, text: &st
         Topic::Notice
     };
     let tone = match level {
-        NoticeLevel::Info => Tone::Plain,
-        NoticeLevel::Warn => Tone::Warn,
-        NoticeLevel::Error => Tone::Error,
+        NoticeLevel::Info => LogSeverity::Plain,
+        NoticeLevel::Warn => LogSeverity::Warn,
+        NoticeLevel::Error => LogSeverity::Error,
     };
     let about = match agent {
         Some(agent) => About::Agent(agent.clone()),
         None => about_words(model, text),
     };
-    let told = Told::new(topic, text).tone(tone).about(about);
+    let told = NewLogLine::new(topic, text).tone(tone).about(about);
     match agent {
         Some(agent) => told.by(agent.as_str()),
         None => told,

@@ -17,8 +17,8 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::{CrewEvent, Event, EventKind};
 use crate::ui::model::CrewModel;
-use crate::ui::model::event_log::attribution::Actors;
-use crate::ui::text::called;
+use crate::ui::model::event_log::attribution::Attribution;
+use crate::ui::text::display_name;
 
 /// Maximum number of lines in memory. Beyond it, the oldest are dropped. The journal has all events.
 pub const LINES_MAX: usize = 2000;
@@ -80,7 +80,7 @@ impl Topic {
 
 /// The severity of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
+pub enum LogSeverity {
     /// A neutral event.
     Plain,
     /// A success.
@@ -91,12 +91,12 @@ pub enum Tone {
     Error,
 }
 
-impl Tone {
+impl LogSeverity {
     /// Returns whether this is a warning or an error. The filter `!` selects such lines.
     pub fn is_trouble(self) -> bool {
         match self {
-            Tone::Plain | Tone::Good => false,
-            Tone::Warn | Tone::Error => true,
+            LogSeverity::Plain | LogSeverity::Good => false,
+            LogSeverity::Warn | LogSeverity::Error => true,
         }
     }
 }
@@ -119,38 +119,38 @@ pub enum About {
 
 /// A new log line, before it gets its number and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::ui) struct Told {
+pub(in crate::ui) struct NewLogLine {
     topic: Topic,
-    tone: Tone,
+    severity: LogSeverity,
     about: About,
     /// The names of the agents and the user involved, which the filter `who:` searches.
     who: Vec<String>,
     words: String,
 }
 
-impl Told {
-    pub(in crate::ui) fn new(topic: Topic, words: impl Into<String>) -> Told {
-        Told {
+impl NewLogLine {
+    pub(in crate::ui) fn new(topic: Topic, words: impl Into<String>) -> NewLogLine {
+        NewLogLine {
             topic,
-            tone: Tone::Plain,
+            severity: LogSeverity::Plain,
             about: About::Nothing,
             who: Vec::new(),
             words: words.into(),
         }
     }
 
-    fn tone(mut self, tone: Tone) -> Told {
-        self.tone = tone;
+    fn tone(mut self, tone: LogSeverity) -> NewLogLine {
+        self.severity = tone;
         self
     }
 
-    fn about(mut self, about: About) -> Told {
+    fn about(mut self, about: About) -> NewLogLine {
         self.about = about;
         self
     }
 
-    fn by(mut self, who: &str) -> Told {
-        let who = clip(&called(who), 80);
+    fn by(mut self, who: &str) -> NewLogLine {
+        let who = clip(&display_name(who), 80);
         if !who.is_empty() && self.who.len() < WHO_MAX && !self.who.contains(&who) {
             self.who.push(who);
         }
@@ -158,7 +158,7 @@ impl Told {
     }
 
     /// Sets `agent` as what Enter opens, and adds its name to those that the filter `who:` searches.
-    fn of(self, agent: &Name) -> Told {
+    fn of(self, agent: &Name) -> NewLogLine {
         self.by(agent.as_str()).about(About::Agent(agent.clone()))
     }
 }
@@ -171,7 +171,7 @@ pub struct LogLine {
     /// The time of the event.
     pub at: Timestamp,
     pub topic: Topic,
-    pub tone: Tone,
+    pub severity: LogSeverity,
     /// What the Enter key opens when the line is selected.
     pub about: About,
     /// The names of the agents and the user involved, which the filter `who:` searches.
@@ -185,7 +185,7 @@ pub struct EventLog {
     lines: VecDeque<LogLine>,
     next: u64,
     is_cut: bool,
-    actors: Actors,
+    attribution: Attribution,
 }
 
 impl EventLog {
@@ -212,8 +212,8 @@ impl EventLog {
     }
 
     /// Returns when the shutdown of an agent was approved, or `None` if no shutdown is pending.
-    pub(in crate::ui) fn asked_to_go(&self, name: &Name) -> Option<Timestamp> {
-        self.actors.asked_to_go(name)
+    pub(in crate::ui) fn shutdown_approved_at(&self, name: &Name) -> Option<Timestamp> {
+        self.attribution.shutdown_approved_at(name)
     }
 
     /// Clears the log, except for notices, because no later event repeats them.
@@ -227,12 +227,12 @@ impl EventLog {
         };
     }
 
-    pub(in crate::ui) fn push(&mut self, at: Timestamp, told: Told) {
+    pub(in crate::ui) fn push(&mut self, at: Timestamp, told: NewLogLine) {
         let line = LogLine {
             number: self.next,
             at,
             topic: told.topic,
-            tone: told.tone,
+            severity: told.severity,
             about: told.about,
             who: told.who,
             words: clip(&one_line(&told.words), WORDS_MAX),
@@ -255,19 +255,19 @@ impl EventLog {
     }
 
     /// Returns the index of the latest line with the text `words`, if it is among the last [`RECENT`] lines.
-    fn just_said(&self, words: &str) -> Option<usize> {
+    fn find_recent(&self, words: &str) -> Option<usize> {
         let from = self.lines.len().saturating_sub(RECENT);
         let at = self.lines.range(from..).rposition(|l| l.words == words);
         at.map(|at| from + at)
     }
 
     fn has_just_said(&self, words: &str) -> bool {
-        self.just_said(words).is_some()
+        self.find_recent(words).is_some()
     }
 
     /// Removes the recent line with the text `words`, because the next line has more details.
-    fn say_better(&mut self, words: &str) {
-        if let Some(at) = self.just_said(words) {
+    fn remove_recent(&mut self, words: &str) {
+        if let Some(at) = self.find_recent(words) {
             self.lines.remove(at);
         }
     }
@@ -280,14 +280,14 @@ impl CrewModel {
         if self.event_log.next == 0 && event.seq > 1 && !event.kind.is_delta() {
             self.event_log.begins_late();
         }
-        let told = format::tell(self, event);
+        let told = format::log_lines(self, event);
         if let EventKind::Crew(CrewEvent::Notice {
             agent: Some(agent), ..
         }) = &event.kind
         {
-            self.event_log.say_better(&agents::gone(agent.as_str()));
+            self.event_log.remove_recent(&agents::gone(agent.as_str()));
         }
-        self.event_log.actors.record(event);
+        self.event_log.attribution.record(event);
         for told in told {
             self.event_log.push(event.at, told);
         }

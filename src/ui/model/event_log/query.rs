@@ -8,13 +8,13 @@ use crate::ui::text::terms::{Polarity, Term, terms};
 
 /// A parsed filter. A line matches the filter if it matches all terms.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Query {
-    wanted: Vec<(Polarity, Looks)>,
-    problems: Vec<Problem>,
+pub struct EventLogQuery {
+    wanted: Vec<(Polarity, LogCondition)>,
+    problems: Vec<EventLogQueryError>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Looks {
+enum LogCondition {
     Word(String),
     Who(String),
     Kind(Topic),
@@ -23,18 +23,18 @@ enum Looks {
 
 /// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Problem {
+pub enum EventLogQueryError {
     /// The key of this term is unknown.
     Key(String),
     /// This value of `kind:` is unknown.
     Kind(String),
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for EventLogQueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Key(key) => write!(f, "{key}: not one of who: kind:"),
-            Problem::Kind(word) => {
+            EventLogQueryError::Key(key) => write!(f, "{key}: not one of who: kind:"),
+            EventLogQueryError::Kind(word) => {
                 let words = Topic::ALL.map(Topic::word);
                 write!(f, "{word} not one of {}", words.join(" "))
             }
@@ -42,30 +42,30 @@ impl fmt::Display for Problem {
     }
 }
 
-impl Query {
+impl EventLogQuery {
     /// Parses `text`. A key without a value matches every line, because the user is still typing.
-    pub fn new(text: &str) -> Query {
-        let mut out = Query::default();
+    pub fn new(text: &str) -> EventLogQuery {
+        let mut out = EventLogQuery::default();
         for Term { sign, key, value } in terms(text) {
             let looks = match (key.as_deref(), value) {
                 (None, value) if value.is_empty() && sign == Polarity::Unwanted => {
-                    out.wanted.push((Polarity::Wanted, Looks::Trouble));
+                    out.wanted.push((Polarity::Wanted, LogCondition::Trouble));
                     continue;
                 }
                 (_, value) if value.is_empty() => continue,
-                (None, word) => Looks::Word(word),
-                (Some("who"), name) => Looks::Who(name.trim_start_matches('@').into()),
+                (None, word) => LogCondition::Word(word),
+                (Some("who"), name) => LogCondition::Who(name.trim_start_matches('@').into()),
                 (Some("kind"), word) => {
                     match Topic::ALL.iter().find(|t| t.word().starts_with(&word)) {
-                        Some(topic) => Looks::Kind(*topic),
+                        Some(topic) => LogCondition::Kind(*topic),
                         None => {
-                            out.problems.push(Problem::Kind(word));
+                            out.problems.push(EventLogQueryError::Kind(word));
                             continue;
                         }
                     }
                 }
                 (Some(key), _) => {
-                    out.problems.push(Problem::Key(key.into()));
+                    out.problems.push(EventLogQueryError::Key(key.into()));
                     continue;
                 }
             };
@@ -75,7 +75,7 @@ impl Query {
     }
 
     /// Returns the invalid terms.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn errors(&self) -> &[EventLogQueryError] {
         &self.problems
     }
 
@@ -84,10 +84,10 @@ impl Query {
         let mut hay = None;
         self.wanted.iter().all(|(sign, looks)| {
             let found = match looks {
-                Looks::Trouble => line.tone.is_trouble(),
-                Looks::Kind(topic) => line.topic == *topic,
-                Looks::Who(name) => line.who.iter().any(|w| w.to_lowercase().contains(name)),
-                Looks::Word(word) => hay
+                LogCondition::Trouble => line.severity.is_trouble(),
+                LogCondition::Kind(topic) => line.topic == *topic,
+                LogCondition::Who(name) => line.who.iter().any(|w| w.to_lowercase().contains(name)),
+                LogCondition::Word(word) => hay
                     .get_or_insert_with(|| {
                         format!("{} {}", line.topic.word(), line.words).to_lowercase()
                     })

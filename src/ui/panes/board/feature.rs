@@ -14,7 +14,7 @@ use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::view_cache::ViewCache;
-use crate::ui::keymap::direction::{Scroll, Toward, Way};
+use crate::ui::keymap::direction::{PanDirection, Scroll, Way};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::model::board::index::BoardStatus;
@@ -26,7 +26,7 @@ use crate::ui::popups::task_page::TaskPage;
 use crate::ui::popups::{task_form, task_page};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Number of columns by which one notch of the mouse wheel pans the graph sideways.
@@ -45,9 +45,9 @@ impl PaneFeature for BoardPane {
         None
     }
 
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
-        let places = self.places(app, layout::inside(area));
-        let mut put = |at, what| out.push(Target { at, what });
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
+        let places = self.layout(app, layout::inside(area));
+        let mut put = |at, what| out.push(PlacedPart { at, what });
         if let Some(row) = places.filter {
             put(row, Hit::In(Pane::Board, Action::Filter));
         }
@@ -60,7 +60,7 @@ impl PaneFeature for BoardPane {
     }
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
-        let places = self.places(app, layout::inside(area));
+        let places = self.layout(app, layout::inside(area));
         self.bar(app, &places, area)
     }
 
@@ -76,18 +76,22 @@ impl PaneFeature for BoardPane {
         self.jump_to(app, inside(area), bar.first_at(row), bar.row_at(row));
     }
 
-    fn wheel(&mut self, app: &mut App, area: Option<Rect>, toward: Toward, zooms: bool) {
+    fn wheel(&mut self, app: &mut App, area: Option<Rect>, toward: PanDirection, zooms: bool) {
         let (area, zoom) = (inside(area), self.camera.zoom);
         match (toward, zooms) {
-            (Toward::Up, true) => self.zoom(app, area, zoom.nearer()),
-            (Toward::Down, true) => self.zoom(app, area, zoom.farther()),
-            (Toward::Up | Toward::Down, false) => self.wheel_by(app, area, toward, NOTCH),
-            (Toward::Left | Toward::Right, _) => self.wheel_by(app, area, toward, NOTCH_COLUMNS),
+            (PanDirection::Up, true) => self.zoom(app, area, zoom.nearer()),
+            (PanDirection::Down, true) => self.zoom(app, area, zoom.farther()),
+            (PanDirection::Up | PanDirection::Down, false) => {
+                self.wheel_by(app, area, toward, NOTCH)
+            }
+            (PanDirection::Left | PanDirection::Right, _) => {
+                self.wheel_by(app, area, toward, NOTCH_COLUMNS)
+            }
         }
     }
 
     fn drag(&mut self, app: &App, area: Option<Rect>, by: (isize, isize)) {
-        self.shift(app, inside(area), by);
+        self.pan_by(app, inside(area), by);
     }
 
     fn neighbour(&mut self, app: &mut App, area: Option<Rect>, way: Way) {
@@ -118,7 +122,7 @@ impl PaneFeature for BoardPane {
         let selected = self.selected_task(app);
         let zoom = self.camera.zoom;
         match action {
-            Action::TurnBoard => self.turn(app, inside(area)),
+            Action::TurnBoard => self.toggle_shape(app, inside(area)),
             Action::Pan(toward) => self.pan(app, inside(area), toward),
             Action::ZoomIn => self.zoom(app, inside(area), zoom.nearer()),
             Action::ZoomOut => self.zoom(app, inside(area), zoom.farther()),
@@ -126,7 +130,7 @@ impl PaneFeature for BoardPane {
             Action::Release => user_actions::release_selected(app, selected, out),
             Action::CompleteTask => user_actions::complete_selected(app, selected, out),
             Action::RemoveTree => user_actions::ask_removal(app, selected, out),
-            Action::CopyPlace => user_actions::copy_place(app, selected, out),
+            Action::CopyPlace => user_actions::copy_worktree_path(app, selected, out),
             Action::AddTask => task_form::add(app),
             Action::EditTask => user_actions::edit(app, selected),
             Action::TurnWait => task_form::toggle_blocker(app, selected),
@@ -148,16 +152,19 @@ impl PaneFeature for BoardPane {
             Action::Release => can(TaskAction::Release),
             // A task without owner can be completed, too, after a confirmation; that is rare and not hinted at.
             Action::CompleteTask => task().is_some_and(is_own) && can(TaskAction::Complete),
-            Action::RemoveTree => task()
-                .is_some_and(|t| branches::has_tree(app, t) && why_no_removal(app, t.id).is_none()),
+            Action::RemoveTree => task().is_some_and(|t| {
+                branches::has_worktree(app, t) && why_no_removal(app, t.id).is_none()
+            }),
             Action::EditTask => task().is_some_and(|t| why_no_edit(app, t.id).is_none()),
             Action::TurnWait => {
                 let form = app.popups.top::<TaskForm>();
                 form.is_some_and(|form| form.id != self.selected_task(app))
             }
-            Action::CopyPlace => task().is_some_and(|t| branches::why_no_tree(app, t).is_none()),
+            Action::CopyPlace => {
+                task().is_some_and(|t| branches::why_no_worktree(app, t).is_none())
+            }
             Action::Merge => task().is_some_and(|t| branches::is_mergeable(app, t)),
-            Action::Diff => task().is_some_and(|t| branches::has_tree(app, t)),
+            Action::Diff => task().is_some_and(|t| branches::has_worktree(app, t)),
             _ => return None,
         })
     }
@@ -221,7 +228,7 @@ impl PaneFeature for BoardPane {
         let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
         let task = app.model.board.get(self.selected_task(app)?)?;
         let (turn, open) = (key(Action::TurnBoard), key(Action::Open));
-        let changes = if branches::has_tree(app, task) {
+        let changes = if branches::has_worktree(app, task) {
             format!(", {}: its changes", key(Action::Diff))
         } else {
             String::new()

@@ -1,7 +1,7 @@
 //! The content of the board pane: which tasks, in which order, as graph or list, and at which position. Pure.
 //!
 //! Everything is derived from the tasks, the filter and the pane size. It is computed on demand and cached until one of
-//! these changes ([`Kept`](crate::ui::model::board::Kept), [`BoardPane`]), so that
+//! these changes ([`Kept`](crate::ui::model::board::BoardMemos), [`BoardPane`]), so that
 //! the cost of a frame does not grow with the number of tasks.
 
 mod feature;
@@ -24,10 +24,10 @@ use crate::ui::graph;
 use crate::ui::graph::viewport::{Camera, Zoom};
 use crate::ui::graph::{Drawing, GraphInput, NodeOverflow};
 use crate::ui::model::CrewModel;
-use crate::ui::model::board::filter::Query;
+use crate::ui::model::board::filter::BoardQuery;
 use crate::ui::model::board::label::label;
-use crate::ui::model::board::list::Rows;
-use crate::ui::model::board::memo::Slot;
+use crate::ui::model::board::list::ListRows;
+use crate::ui::model::board::memo::Memo;
 use crate::ui::model::board::{index, label as board_label, list};
 use crate::ui::panes::board::view_state::{DrawingKey, Shape};
 use crate::ui::text::width;
@@ -50,9 +50,9 @@ pub struct BoardPane {
     /// The zoom level and the scroll offset of the graph.
     pub camera: Camera,
     /// The cached rows of the list. Key: board version and filter text.
-    rows: Slot<(u64, String), Arc<Rows>>,
+    rows: Memo<(u64, String), Arc<ListRows>>,
     /// The cached drawing. Key: board version and drawing parameters.
-    drawing: Slot<(u64, DrawingKey), Option<Arc<Drawing>>>,
+    drawing: Memo<(u64, DrawingKey), Option<Arc<Drawing>>>,
     /// The row of the selected task before the current event. If that task leaves the list, the task that is then in
     /// this row is selected.
     row_before: Option<usize>,
@@ -65,8 +65,8 @@ impl Default for BoardPane {
             filter: ListFilter::new("words  owner:NAME  status:ready  tag:T  !word"),
             shape: Shape::default(),
             camera: Camera::default(),
-            rows: Slot::default(),
-            drawing: Slot::default(),
+            rows: Memo::default(),
+            drawing: Memo::default(),
             row_before: None,
         }
     }
@@ -100,18 +100,18 @@ impl CrewModel {
     /// Updates the task history from an event. Must be called before the event is applied to the board.
     pub(in crate::ui) fn remember(&mut self, event: &Event) {
         if let EventKind::Board(BoardEvent::BoardChanged { changed, removed }) = &event.kind {
-            self.memo.outdated();
+            self.memo.invalidate();
             self.history
-                .changed(&self.board, changed, removed, event.at);
+                .record_changes(&self.board, changed, removed, event.at);
         } else if let EventKind::Crew(CrewEvent::Notice { text, .. }) = &event.kind {
-            self.history.said(&self.board, text, event.at);
+            self.history.record_notice(&self.board, text, event.at);
         }
     }
 }
 
 impl BoardPane {
     /// Returns the rows of the list: all tasks, or those that match the filter.
-    pub fn rows(&self, model: &CrewModel) -> Arc<Rows> {
+    pub fn rows(&self, model: &CrewModel) -> Arc<ListRows> {
         let version = model.memo.version();
         let words = self.filter.words();
         let key = (version, words.to_string());
@@ -119,7 +119,7 @@ impl BoardPane {
             let index = index(model);
             Arc::new(match words {
                 "" => list::tree(&index),
-                words => list::flat(&index, &model.board, &Query::new(words)),
+                words => list::flat(&index, &model.board, &BoardQuery::new(words)),
             })
         })
     }
@@ -178,9 +178,9 @@ fn drawn(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
     }
     // If the height allows it, truncated subjects wrap into further rows.
     for rows in (2..=graph::ROWS_MAX).rev() {
-        wanted.short = NodeOverflow::Wrapped(rows);
+        wanted.overflow = NodeOverflow::Wrapped(rows);
         let tasks = model.board.tasks();
-        wanted.least = tasks.map(|t| label(t).least(rows, owners)).collect();
+        wanted.min_widths = tasks.map(|t| label(t).min_width(rows, owners)).collect();
         let high = graph::draw(&wanted);
         if let Some(high) = high.filter(|d| d.height <= height) {
             return Some(high);

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
 use crate::ui::graph;
-use crate::ui::model::board::filter::Query;
+use crate::ui::model::board::filter::BoardQuery;
 use crate::ui::model::board::index;
 use crate::ui::panes::board::view_state::Shape;
 use crate::ui::panes::board::{BoardPane, GRAPH_MAX, ListReason, PANNED_FROM, Shown};
@@ -17,7 +17,7 @@ const ABOUT_FROM: u16 = 5;
 
 /// The areas of the board pane.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Places {
+pub struct BoardPaneLayout {
     /// The filter input, if it is open.
     pub filter: Option<Rect>,
     /// The graph or the list.
@@ -30,10 +30,10 @@ pub struct Places {
 
 impl BoardPane {
     /// Computes the layout of a pane with the inner area `area`.
-    pub fn places(&self, model: &CrewModel, area: Rect) -> Places {
+    pub fn layout(&self, model: &CrewModel, area: Rect) -> BoardPaneLayout {
         let wanted_rows = if self.filter.is_set() {
-            let query = Query::new(self.filter.text());
-            1 + u16::from(!query.problems().is_empty())
+            let query = BoardQuery::new(self.filter.text());
+            1 + u16::from(!query.errors().is_empty())
         } else {
             0
         };
@@ -57,13 +57,13 @@ impl BoardPane {
         };
         let shown = self.shown(model, drawn);
         match shown {
-            Shown::List(_) => Places {
+            Shown::List(_) => BoardPaneLayout {
                 filter,
                 body,
                 about: None,
                 shown,
             },
-            Shown::Graph(_) => Places {
+            Shown::Graph(_) => BoardPaneLayout {
                 filter,
                 body: drawn,
                 about: (about_rows > 0).then_some(Rect {
@@ -120,7 +120,7 @@ impl BoardPane {
     }
 
     /// Returns the visible nodes of the graph or rows of the list: the area of each on the screen, and its task.
-    pub fn in_view(&self, model: &CrewModel, places: &Places) -> Vec<(Rect, TaskId)> {
+    pub fn in_view(&self, model: &CrewModel, places: &BoardPaneLayout) -> Vec<(Rect, TaskId)> {
         let body = places.body;
         let index = index(model);
         let Some((selected_row, selected)) = self.selected(model) else {
@@ -139,8 +139,8 @@ impl BoardPane {
         let (left, top) = self.camera.window(drawing, node, body);
         let nodes = drawing.nodes.iter().enumerate();
         let cells = |(at, node): (usize, &graph::Node)| {
-            let (x, width) = seen((node.x, node.width), left, (body.x, body.width))?;
-            let (y, height) = seen((node.y, node.height), top, (body.y, body.height))?;
+            let (x, width) = clip_span((node.x, node.width), left, (body.x, body.width))?;
+            let (y, height) = clip_span((node.y, node.height), top, (body.y, body.height))?;
             Some((Rect::new(x, y, width, height), index.id(at)?))
         };
         nodes.filter_map(cells).collect()
@@ -148,7 +148,12 @@ impl BoardPane {
 
     /// Returns the pane's vertical scrollbar, on the right edge of its frame `area`. `None` if the body shows all
     /// content.
-    pub fn bar(&self, model: &CrewModel, places: &Places, area: Rect) -> Option<Scrollbar> {
+    pub fn bar(
+        &self,
+        model: &CrewModel,
+        places: &BoardPaneLayout,
+        area: Rect,
+    ) -> Option<Scrollbar> {
         let body = places.body;
         let (at, id) = self.selected(model)?;
         match &places.shown {
@@ -167,7 +172,7 @@ impl BoardPane {
 
 /// Clips a span of `length` cells that starts at `at` to the visible part, which starts at `first`. `place` is the start
 /// and length of the view on the screen. Returns start and length on the screen, or `None` if the span is not visible.
-fn seen((at, length): (usize, usize), first: usize, place: (u16, u16)) -> Option<(u16, u16)> {
+fn clip_span((at, length): (usize, usize), first: usize, place: (u16, u16)) -> Option<(u16, u16)> {
     let from = at.max(first);
     let to = (at + length).min(first + usize::from(place.1));
     let count = to.checked_sub(from).filter(|count| *count > 0)?;

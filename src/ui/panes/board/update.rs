@@ -7,10 +7,10 @@ use crate::domain::ids::TaskId;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
-use crate::ui::graph::navigation::Step;
+use crate::ui::graph::navigation::GraphMove;
 use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, navigation, viewport};
-use crate::ui::keymap::direction::{Scroll, Toward, Way};
+use crate::ui::keymap::direction::{PanDirection, Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::board::index;
@@ -19,7 +19,7 @@ use crate::ui::panes::board::{BoardPane, GRAPH_MAX, ListReason, Shown};
 use crate::ui::widgets::list;
 
 /// Returns the status message for an action that needs the graph while the board shows the list.
-fn listed(prefs: &Preferences) -> String {
+fn graph_needed_message(prefs: &Preferences) -> String {
     let key = prefs
         .keymap
         .key(Context::In(Pane::Board), Action::TurnBoard);
@@ -29,10 +29,10 @@ fn listed(prefs: &Preferences) -> String {
 impl BoardPane {
     /// Pans the graph by a quarter of the visible area. The selection stays the same; the next move of the selection
     /// scrolls back to it.
-    pub fn pan(&mut self, app: &mut App, area: Rect, toward: Toward) {
-        let places = self.places(app, area);
+    pub fn pan(&mut self, app: &mut App, area: Rect, toward: PanDirection) {
+        let places = self.layout(app, area);
         let Shown::Graph(drawing) = places.shown else {
-            let words = listed(&app.prefs);
+            let words = graph_needed_message(&app.prefs);
             app.say(NoticeLevel::Info, words);
             return;
         };
@@ -45,18 +45,18 @@ impl BoardPane {
     pub fn zoom(&mut self, app: &mut App, area: Rect, zoom: Zoom) {
         self.camera = viewport::Camera {
             zoom,
-            moved: (0, 0),
+            offset: (0, 0),
         };
-        let words = match self.places(app, area).shown {
+        let words = match self.layout(app, area).shown {
             Shown::Graph(_) => zoom.words().into(),
-            Shown::List(_) => listed(&app.prefs),
+            Shown::List(_) => graph_needed_message(&app.prefs),
         };
         app.say(NoticeLevel::Info, words);
     }
 
     /// Selects a task and scrolls the graph back to it.
     pub fn select_task(&mut self, id: TaskId) {
-        self.camera.moved = (0, 0);
+        self.camera.offset = (0, 0);
         self.selected = Some(id);
     }
 
@@ -66,7 +66,7 @@ impl BoardPane {
         }
     }
 
-    fn walk(&mut self, model: &CrewModel, drawing: &Drawing, step: Step) {
+    fn walk(&mut self, model: &CrewModel, drawing: &Drawing, step: GraphMove) {
         let index = index(model);
         let here = self.selected(model).and_then(|(_, id)| index.place(id));
         let there = here.map(|at| navigation::step(drawing, at, step));
@@ -74,18 +74,18 @@ impl BoardPane {
     }
     pub fn scroll_by(&mut self, model: &CrewModel, area: Rect, by: Scroll) {
         let page = usize::from(area.height).max(1);
-        match self.places(model, area).shown {
+        match self.layout(model, area).shown {
             Shown::Graph(drawing) => {
                 let half = (page / 2).max(1);
                 let step = match by {
-                    Scroll::LineUp => Step::Up(1),
-                    Scroll::LineDown => Step::Down(1),
-                    Scroll::HalfUp => Step::Up(half),
-                    Scroll::HalfDown => Step::Down(half),
-                    Scroll::PageUp => Step::Up(page),
-                    Scroll::PageDown => Step::Down(page),
-                    Scroll::Top => Step::First,
-                    Scroll::Bottom => Step::Last,
+                    Scroll::LineUp => GraphMove::Up(1),
+                    Scroll::LineDown => GraphMove::Down(1),
+                    Scroll::HalfUp => GraphMove::Up(half),
+                    Scroll::HalfDown => GraphMove::Down(half),
+                    Scroll::PageUp => GraphMove::Up(page),
+                    Scroll::PageDown => GraphMove::Down(page),
+                    Scroll::Top => GraphMove::First,
+                    Scroll::Bottom => GraphMove::Last,
                 };
                 self.walk(model, &drawing, step);
             }
@@ -101,7 +101,7 @@ impl BoardPane {
 
     /// Applies a dragged scrollbar: selects row `at` of a list, or scrolls the graph so that `first` rows are above.
     pub fn jump_to(&mut self, model: &CrewModel, area: Rect, first: usize, at: usize) {
-        let places = self.places(model, area);
+        let places = self.layout(model, area);
         match &places.shown {
             Shown::List(_) => {
                 let task = self.rows(model).get(at).map(|row| row.task);
@@ -114,18 +114,18 @@ impl BoardPane {
                     .and_then(|(_, id)| index(model).place(id));
                 let selected = selected.unwrap_or_default();
                 let (_, top) = self.camera.window(drawing, selected, places.body);
-                self.shift(model, area, (0, first.cast_signed() - top.cast_signed()));
+                self.pan_by(model, area, (0, first.cast_signed() - top.cast_signed()));
             }
         }
     }
 
     /// Moves the selection along an edge: forward to a blocked task, back to a blocker.
     pub fn along(&mut self, model: &CrewModel, area: Rect, way: Way) {
-        match self.places(model, area).shown {
+        match self.layout(model, area).shown {
             Shown::Graph(drawing) => {
                 let step = match way {
-                    Way::Forward => Step::Right,
-                    Way::Back => Step::Left,
+                    Way::Forward => GraphMove::Right,
+                    Way::Back => GraphMove::Left,
                 };
                 self.walk(model, &drawing, step);
             }
@@ -136,8 +136,8 @@ impl BoardPane {
                 };
                 let here = index.place(id).unwrap_or_default();
                 let ends = match way {
-                    Way::Forward => index.frees(here),
-                    Way::Back => index.waits(here),
+                    Way::Forward => index.blocked_tasks(here),
+                    Way::Back => index.blockers(here),
                 };
                 let listed = ends.iter().filter_map(|task| rows.row_of(*task));
                 let nearest = listed.min_by_key(|row| (row.abs_diff(at), *row));
@@ -148,14 +148,14 @@ impl BoardPane {
     }
 
     /// Switches between graph and list.
-    pub fn turn(&mut self, app: &mut App, area: Rect) {
+    pub fn toggle_shape(&mut self, app: &mut App, area: Rect) {
         if self.filter.is_set() {
             let key = app.prefs.keymap.key(Context::Panes, Action::Back);
             let words = format!("Filtered tasks are shown as a list. {key} clears the filter.");
             app.say(NoticeLevel::Info, words);
             return;
         }
-        match self.places(app, area).shown {
+        match self.layout(app, area).shown {
             Shown::Graph(_) => self.shape = Shape::List,
             Shown::List(ListReason::Many(count)) if count > GRAPH_MAX => {
                 let text = format!("{count} tasks: the graph shows at most {GRAPH_MAX}.");
@@ -180,12 +180,12 @@ impl BoardPane {
 
     /// Applies the mouse wheel: pans the graph by `cells`, or moves the selection of the list up or down by as many
     /// rows.
-    pub fn wheel_by(&mut self, model: &CrewModel, area: Rect, toward: Toward, cells: usize) {
-        let by = match (self.places(model, area).shown, toward) {
-            (Shown::List(_), Toward::Left | Toward::Right) => return,
-            (Shown::List(_), Toward::Up) => Scroll::LineUp,
-            (Shown::List(_), Toward::Down) => Scroll::LineDown,
-            (Shown::Graph(_), toward) => return self.shift(model, area, toward.by(cells, cells)),
+    pub fn wheel_by(&mut self, model: &CrewModel, area: Rect, toward: PanDirection, cells: usize) {
+        let by = match (self.layout(model, area).shown, toward) {
+            (Shown::List(_), PanDirection::Left | PanDirection::Right) => return,
+            (Shown::List(_), PanDirection::Up) => Scroll::LineUp,
+            (Shown::List(_), PanDirection::Down) => Scroll::LineDown,
+            (Shown::Graph(_), toward) => return self.pan_by(model, area, toward.by(cells, cells)),
         };
         for _ in 0..cells {
             self.scroll_by(model, area, by);
@@ -193,8 +193,8 @@ impl BoardPane {
     }
 
     /// Pans the graph by columns and rows; does nothing in a list.
-    pub fn shift(&mut self, model: &CrewModel, area: Rect, by: (isize, isize)) {
-        let places = self.places(model, area);
+    pub fn pan_by(&mut self, model: &CrewModel, area: Rect, by: (isize, isize)) {
+        let places = self.layout(model, area);
         let Shown::Graph(drawing) = places.shown else {
             return;
         };

@@ -85,7 +85,7 @@ pub fn complete_selected(app: &mut App, selected: Option<TaskId>, out: &mut Vec<
 }
 
 /// Copies the path of the selected task's worktree to the clipboard.
-pub fn copy_place(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
+pub fn copy_worktree_path(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
     let Some(id) = with_worktree(app, selected) else {
         return;
     };
@@ -147,7 +147,7 @@ fn with_worktree(app: &mut App, selected: Option<TaskId>) -> Option<TaskId> {
         app.say_no_task();
         return None;
     };
-    let why = move |app: &App| branches::why_no_tree(app, app.model.board.get(id)?);
+    let why = move |app: &App| branches::why_no_worktree(app, app.model.board.get(id)?);
     if let Some(text) = why(app) {
         app.say_why(text, why);
         return None;

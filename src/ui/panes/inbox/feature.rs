@@ -19,7 +19,7 @@ use crate::ui::popups::thread;
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl PaneFeature for InboxPane {
@@ -35,9 +35,9 @@ impl PaneFeature for InboxPane {
         None
     }
 
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
         let (filter, list) = self.filter.areas(layout::inside(area));
-        out.extend(filter.map(|at| Target {
+        out.extend(filter.map(|at| PlacedPart {
             at,
             what: Hit::In(Pane::Inbox, Action::Filter),
         }));
@@ -77,18 +77,18 @@ impl PaneFeature for InboxPane {
     }
 
     fn can_open(&self, app: &App) -> bool {
-        !app.model.letters.is_empty()
+        !app.model.messages.is_empty()
     }
 
     fn can_peek(&self, app: &App) -> bool {
-        !app.model.letters.is_empty()
+        !app.model.messages.is_empty()
     }
 
     fn copied(&self, app: &App) -> Option<(String, String)> {
         let (_, traced) = self.selected_letter(app)?;
         Some((
             "the message".into(),
-            escape_control_chars(&traced.letter.content),
+            escape_control_chars(&traced.message.content),
         ))
     }
 
@@ -98,7 +98,7 @@ impl PaneFeature for InboxPane {
     }
 
     fn tab_count(&self, app: &App) -> String {
-        match app.model.letters.unread(&app.model.team) {
+        match app.model.messages.unread(&app.model.team) {
             0 => String::new(),
             unread => format!(" {unread}"),
         }
@@ -109,11 +109,11 @@ impl PaneFeature for InboxPane {
     }
 
     fn can_filter(&self, app: &App) -> bool {
-        !app.model.letters.is_empty()
+        !app.model.messages.is_empty()
     }
 
     fn content_rows(&self, app: &App) -> usize {
-        app.model.letters.len()
+        app.model.messages.len()
     }
 
     fn filter(&self) -> Option<&ListFilter> {
@@ -126,7 +126,7 @@ impl PaneFeature for InboxPane {
 
     fn selected_item(&self, app: &App) -> Option<SelectedItem> {
         let (_, traced) = self.selected_letter(app)?;
-        Some(SelectedItem::Letter(traced.number))
+        Some(SelectedItem::Message(traced.number))
     }
 
     fn preview(&self, app: &App, columns: usize, theme: &Theme) -> Option<Preview> {
@@ -147,7 +147,7 @@ impl PaneFeature for InboxPane {
 
     fn tour_tip(&self, app: &App) -> Option<String> {
         let key = |context, action| app.prefs.keymap.key(context, action);
-        (!app.model.letters.is_empty()).then(|| {
+        (!app.model.messages.is_empty()).then(|| {
             format!(
                 "{}/{}: select a message, {}: open it",
                 key(Context::Panes, Action::Move(Scroll::LineUp)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::model::CrewModel;
-use crate::ui::model::messages::Traced;
+use crate::ui::model::messages::TrackedMessage;
 
 /// The state of the inbox pane.
 #[derive(Debug)]
@@ -29,19 +29,19 @@ impl Default for InboxPane {
 impl InboxPane {
     /// Returns the numbers of the messages that match the filter, oldest first.
     pub fn letters(&self, model: &CrewModel) -> Arc<Vec<u64>> {
-        model.letters.fitting(self.filter.words())
+        model.messages.fitting(self.filter.words())
     }
 
     /// Returns the index of the selected row and its message. A selected message that is filtered out or no longer in
     /// memory is replaced by the next one.
-    pub fn selected_letter<'a>(&self, model: &'a CrewModel) -> Option<(usize, &'a Traced)> {
+    pub fn selected_letter<'a>(&self, model: &'a CrewModel) -> Option<(usize, &'a TrackedMessage)> {
         let rows = self.letters(model);
         let newest = rows.len().checked_sub(1)?;
         let at = match self.selected {
             None => newest,
             Some(number) => rows.partition_point(|n| *n < number).min(newest),
         };
-        Some((at, model.letters.get(*rows.get(at)?)?))
+        Some((at, model.messages.get(*rows.get(at)?)?))
     }
 
     /// Selects the row at index `at`. If it is the newest row, the selection follows new messages.

@@ -9,9 +9,9 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::DeliveryState;
 use crate::ui::app::App;
 use crate::ui::frame;
-use crate::ui::frame::{Row, Titles, layout as frame_layout};
+use crate::ui::frame::{RowHighlight, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
-use crate::ui::model::messages::{Progress, Traced};
+use crate::ui::model::messages::{MessageStatus, TrackedMessage};
 use crate::ui::model::{sentence, style};
 use crate::ui::panes::inbox::InboxPane;
 use crate::ui::text::{fit, format_time, pad, width, wrap_first_lines};
@@ -29,21 +29,21 @@ const SHORT: usize = 36;
 /// Draws the messages, newest last.
 pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let numbers = pane.letters(app);
-    let letters: Vec<&Traced> = numbers
+    let letters: Vec<&TrackedMessage> = numbers
         .iter()
-        .filter_map(|n| app.model.letters.get(*n))
+        .filter_map(|n| app.model.messages.get(*n))
         .collect();
     let (selected, whole) = pane.selected_letter(app).unzip();
     let (filter, list) = pane.filter.areas(frame_layout::inside(area));
     let height = list.height;
     let first = list::first_row(letters.len(), selected.unwrap_or(0), height);
-    let unread = app.model.letters.unread(&app.model.team);
+    let unread = app.model.messages.unread(&app.model.team);
     let titles = Titles {
         name: frame::filtered(
             Pane::Inbox,
             &pane.filter,
             letters.len(),
-            app.model.letters.len(),
+            app.model.messages.len(),
         ),
         aside: match unread {
             0 => Vec::new(),
@@ -58,13 +58,8 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     if let Some(row) = filter {
         pane.filter.draw(theme, row, buffer);
     }
-    if letters.is_empty() && !app.model.letters.is_empty() {
-        frame::empty(
-            &frame::none_fits(&app.prefs, "message"),
-            theme,
-            list,
-            buffer,
-        );
+    if letters.is_empty() && !app.model.messages.is_empty() {
+        frame::empty(&frame::no_match(&app.prefs, "message"), theme, list, buffer);
         return;
     }
     if letters.is_empty() {
@@ -81,13 +76,16 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         .unwrap_or(0)
         .min(usize::from(inner.width) * 2 / 5);
     for ((at, traced), area) in letters.iter().enumerate().skip(first).zip(list.rows()) {
-        let progress = traced.progress(&app.model.team);
+        let progress = traced.status(&app.model.team);
         let (shape, style) = style::progress(progress, theme);
         let step = format!("{shape} {}", progress.word());
         let columns = usize::from(area.width).saturating_sub(10 + route_width);
         let mut spans = vec![
             Span::styled(
-                format!("{} ", format_time(traced.letter.timestamp, &app.prefs.zone)),
+                format!(
+                    "{} ",
+                    format_time(traced.message.timestamp, &app.prefs.zone)
+                ),
                 theme.dim,
             ),
             Span::styled(
@@ -99,18 +97,17 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         // A narrow row shows only the symbol.
         let step = if columns < 30 { pad(shape, 2) } else { step };
         spans.extend(frame::sides(
-            &sentence::letter(&traced.letter),
+            &sentence::message(&traced.message),
             match progress {
-                Progress::At(DeliveryState::ActedOn) => theme.dim,
-                Progress::At(DeliveryState::Sent | DeliveryState::Delivered) | Progress::Unread => {
-                    theme.text
-                }
+                MessageStatus::At(DeliveryState::ActedOn) => theme.dim,
+                MessageStatus::At(DeliveryState::Sent | DeliveryState::Delivered)
+                | MessageStatus::Unread => theme.text,
             },
             &step,
             style,
             columns,
         ));
-        let row = Row::of(app, Pane::Inbox, at, selected);
+        let row = RowHighlight::of(app, Pane::Inbox, at, selected);
         frame::row(row, spans, theme, area, buffer);
     }
     if let Some(traced) = whole {
@@ -120,7 +117,7 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
 }
 
 /// Shows the selected message below the list, if there is room and its row does not show it in full.
-fn preview(traced: &Traced, used: u16, theme: &Theme, inner: Rect, buffer: &mut Buffer) {
+fn preview(traced: &TrackedMessage, used: u16, theme: &Theme, inner: Rect, buffer: &mut Buffer) {
     let area = Rect {
         y: inner.y + used.min(inner.height),
         height: inner.height.saturating_sub(used),
@@ -128,7 +125,7 @@ fn preview(traced: &Traced, used: u16, theme: &Theme, inner: Rect, buffer: &mut 
     };
     let text = area.inner(Margin::new(1, 0));
     let columns = usize::from(text.width);
-    let said = sentence::letter(&traced.letter);
+    let said = sentence::message(&traced.message);
     if area.height < PREVIEW_MIN || width(&said) + SHORT <= columns {
         return;
     }
@@ -143,10 +140,10 @@ fn preview(traced: &Traced, used: u16, theme: &Theme, inner: Rect, buffer: &mut 
         ])
         .render(row, buffer);
     }
-    let content = if traced.letter.kind.is_protocol() {
+    let content = if traced.message.kind.is_protocol() {
         said
     } else {
-        traced.letter.content.clone()
+        traced.message.content.clone()
     };
     let shown = usize::from(area.height) - 1;
     // Bounds the work on long texts written by other programs.
@@ -163,8 +160,8 @@ fn preview(traced: &Traced, used: u16, theme: &Theme, inner: Rect, buffer: &mut 
     }
 }
 
-fn route(traced: &Traced) -> String {
-    let letter = &traced.letter;
+fn route(traced: &TrackedMessage) -> String {
+    let letter = &traced.message;
     let from = fit(&one_line(&letter.from), 16);
     let to = fit(&one_line(&letter.to), 16);
     format!("{from} → {to}")

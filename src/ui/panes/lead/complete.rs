@@ -70,7 +70,7 @@ fn row(pane: &LeadPane) -> usize {
 
 /// Returns the layout of the completion list for `len` rows, directly above the composer. `None` if not even one row
 /// fits.
-pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area::Place> {
+pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area::PopupListLayout> {
     let composer = layout.composer?;
     let above = composer.y.saturating_sub(layout.status.bottom());
     let rows = u16::try_from(len)
@@ -88,7 +88,7 @@ pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area
     };
     let list = area::inside(area);
     let first = first_row(len, row(pane), list.height);
-    Some(area::Place { area, list, first })
+    Some(area::PopupListLayout { area, list, first })
 }
 
 /// Filters `all` by the typed prefix without its `/` or `@`, best match first. An empty prefix keeps the order.

@@ -43,9 +43,9 @@ pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: 
         .zip(place.list.rows())
     {
         let (mark, style) = if at == selected {
-            (frame::Row::Selected, theme.accent)
+            (frame::RowHighlight::Selected, theme.accent)
         } else {
-            (frame::Row::Plain, theme.text)
+            (frame::RowHighlight::Plain, theme.text)
         };
         let room = usize::from(row.width).saturating_sub(first + 3);
         let blanks = " ".repeat(first.saturating_sub(width(&offer.words)) + 2);

@@ -14,10 +14,10 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::feature::PaneFeature;
 use crate::ui::panes::lead::complete::Completion;
-use crate::ui::panes::lead::{LeadPane, follow, talk, view};
+use crate::ui::panes::lead::{LeadPane, conversation_area, follow, view};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Viewport;
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl PaneFeature for LeadPane {
@@ -32,24 +32,24 @@ impl PaneFeature for LeadPane {
         view::draw(app, cache, theme, area, buffer)
     }
 
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
-        let rows = talk(app, area).rows().zip(0..);
-        out.extend(rows.map(|(at, row)| Target {
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
+        let rows = conversation_area(app, area).rows().zip(0..);
+        out.extend(rows.map(|(at, row)| PlacedPart {
             at,
-            what: Hit::Talk(row),
+            what: Hit::ConversationRow(row),
         }));
     }
 
-    fn frame_targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
+    fn frame_targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
         let mark = follow::follow_mark(app, area);
         out.extend(mark.map(|mark| mark.map(|_| Hit::In(Pane::Lead, Action::Follow))));
     }
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
-        let talk = talk(app, area);
+        let conversation_area = conversation_area(app, area);
         let transcript = &app.model.agents.get(&app.shown)?.transcript;
-        let scrolled = transcript.scroll_state(layout::viewport(talk));
-        Scrollbar::new(area, talk, scrolled?)
+        let scrolled = transcript.scroll_state(layout::viewport(conversation_area));
+        Scrollbar::new(area, conversation_area, scrolled?)
     }
 
     fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
@@ -92,7 +92,7 @@ impl PaneFeature for LeadPane {
 
     fn can_open(&self, app: &App) -> bool {
         let agent = app.model.agents.get(&app.shown);
-        agent.is_some_and(|agent| agent.has_spoken)
+        agent.is_some_and(|agent| agent.has_entries)
     }
 
     fn content_rows(&self, app: &App) -> usize {
@@ -114,7 +114,7 @@ impl PaneFeature for LeadPane {
         if let Some((what, text)) = agent.transcript.selected_text() {
             return Some((what.into(), text));
         }
-        let said = &agent.last_said;
+        let said = &agent.last_answer;
         let what = format!("the last answer of {}", app.shown);
         (!said.is_empty()).then(|| (what, escape_control_chars(said)))
     }
@@ -125,12 +125,14 @@ impl PaneFeature for LeadPane {
 
     fn can_copy(&self, app: &App) -> bool {
         let agent = app.model.agents.get(&app.shown);
-        agent.is_some_and(|agent| !agent.last_said.is_empty())
+        agent.is_some_and(|agent| !agent.last_answer.is_empty())
     }
 }
 
 /// Returns the size of the conversation's visible part in a pane with the frame `area`; 0 if the pane is not visible.
 fn viewport(app: &App, area: Option<Rect>) -> Viewport {
-    let talk = area.map(|area| talk(app, area)).unwrap_or_default();
-    layout::viewport(talk)
+    let conversation_area = area
+        .map(|area| conversation_area(app, area))
+        .unwrap_or_default();
+    layout::viewport(conversation_area)
 }

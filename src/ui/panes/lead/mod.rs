@@ -40,7 +40,7 @@ pub fn queued_rows(app: &App, height: u16) -> u16 {
 }
 
 /// Returns the area of the conversation's text, above the queued messages, in a pane with the frame `area`.
-pub fn talk(app: &App, area: Rect) -> Rect {
+pub fn conversation_area(app: &App, area: Rect) -> Rect {
     let inner = layout::inside(area).inner(layout::BESIDE_TEXT);
     Rect {
         width: inner.width.min(layout::TEXT_WIDEST),

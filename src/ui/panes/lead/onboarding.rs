@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::app::onboarding::{FirstPage, Weight};
+use crate::ui::app::onboarding::{OnboardingPage, PageSeverity};
 use crate::ui::app::{App, onboarding};
 use crate::ui::frame::layout::{HEIGHT_MIN, WIDTH_MIN};
 use crate::ui::text::{width, wrap};
@@ -18,7 +18,7 @@ const COLUMNS_MAX: u16 = 76;
 
 /// Draws the page. If there is little room, omits the blank lines first, then the explanation, then the last steps. The
 /// problem and the keys are never omitted.
-pub fn draw(app: &App, page: &FirstPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub fn draw(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let lines = lines(app, page, theme, area);
     for (line, row) in lines.shown.iter().zip(area.rows()) {
         line.render(
@@ -38,14 +38,14 @@ pub(in crate::ui) struct Lines {
     pub(in crate::ui) is_whole: bool,
 }
 
-pub(in crate::ui) fn lines(app: &App, page: &FirstPage, theme: &Theme, area: Rect) -> Lines {
+pub(in crate::ui) fn lines(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect) -> Lines {
     let columns = usize::from(area.width.min(COLUMNS_MAX));
-    let tone = match page.weight {
-        Weight::Missing | Weight::Trouble => theme.warn,
-        Weight::Advice => theme.title,
+    let tone = match page.severity {
+        PageSeverity::Missing | PageSeverity::Trouble => theme.warn,
+        PageSeverity::Advice => theme.title,
     };
-    let what = paragraph(&page.what, columns, tone);
-    let means = paragraph(&page.means, columns, theme.text);
+    let what = paragraph(&page.cause, columns, tone);
+    let means = paragraph(&page.consequence, columns, theme.text);
     let steps: Vec<Vec<Line>> = page
         .steps
         .iter()

@@ -9,7 +9,7 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::app::answering;
-use crate::ui::app::onboarding::Weight;
+use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::frame;
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::frame::{Titles, layout as frame_layout};
@@ -43,9 +43,9 @@ pub fn draw(
     let inner = frame::pane(app, Pane::Lead, titles, theme, area, buffer);
     let inner = queued(app, theme, inner, buffer);
     match agent {
-        Some(agent) if agent.has_spoken => {
+        Some(agent) if agent.has_entries => {
             let cache = cache.transcript(&app.shown);
-            let talk = lead::talk(app, area);
+            let talk = lead::conversation_area(app, area);
             let scrolled = agent.transcript.view(cache, theme, talk, buffer);
             let bar = scrolled.and_then(|scrolled| Scrollbar::new(area, talk, scrolled));
             frame::scrollbar(bar, frame::thumb(app, Pane::Lead, theme), buffer);
@@ -83,7 +83,7 @@ fn name(app: &App) -> String {
 }
 
 fn doing(app: &App, theme: &Theme) -> Vec<Span<'static>> {
-    if app.first_page().map(|p| p.weight) == Some(Weight::Missing) {
+    if app.first_page().map(|p| p.severity) == Some(PageSeverity::Missing) {
         return Vec::new();
     }
     let activity = app.activity(&app.shown);
@@ -189,8 +189,8 @@ fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     } else {
         "writes a message to "
     };
-    let waits = match app.first_page().map(|p| p.weight) {
-        Some(Weight::Missing) => ", which waits for a model",
+    let waits = match app.first_page().map(|p| p.severity) {
+        Some(PageSeverity::Missing) => ", which waits for a model",
         Some(_) | None => "",
     };
     Line::from(vec![
@@ -232,7 +232,7 @@ pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         return None;
     }
     if app.input.composer.is_empty() {
-        let page = app.first_page().map(|p| p.weight);
+        let page = app.first_page().map(|p| p.severity);
         let key = |context, action| app.prefs.keymap.key(context, action);
         let writes = format!("{} to write", key(Context::Panes, Action::Compose));
         let back = key(Context::Composer, Action::Back);
@@ -240,7 +240,7 @@ pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         let question = answering::question(app);
         let answers = question.map(|question| composer_title::invitations(&app.prefs, question));
         let answers: Vec<&str> = answers.iter().flatten().map(String::as_str).collect();
-        let forms = if page == Some(Weight::Missing) {
+        let forms = if page == Some(PageSeverity::Missing) {
             &[
                 "What you write here waits until there is a model",
                 "Messages wait for a model",

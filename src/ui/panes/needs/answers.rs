@@ -46,7 +46,7 @@ fn is_meant(app: &mut App) -> bool {
     let question = answering::question(app).map(|q| q.id.clone());
     if app.input.drafts.answers_question == question {
         // Ignores a double press: the next Enter counts only after [`SETTLE`].
-        let told_at = app.input.drafts.warned_at;
+        let told_at = app.input.drafts.enter_changed_at;
         return told_at.is_none_or(|at| app.now.since(at) >= SETTLE);
     }
     let (to, key) = (app.shown.clone(), enter(&app.prefs));
@@ -59,7 +59,7 @@ fn is_meant(app: &mut App) -> bool {
     };
     app.say(NoticeLevel::Warn, text);
     app.input.drafts.answers_question = question;
-    app.input.drafts.warned_at = Some(app.now);
+    app.input.drafts.enter_changed_at = Some(app.now);
     false
 }
 
@@ -70,7 +70,7 @@ fn enter(prefs: &Preferences) -> String {
 /// Makes an empty draft answer the question that is open now, as the composer's title says.
 pub fn sync_empty_draft(app: &mut App) {
     if app.input.composer.is_empty() {
-        app.input.drafts.warned_at = None;
+        app.input.drafts.enter_changed_at = None;
         let question = answering::question(app).map(|q| q.id.clone());
         app.dirty |= app.input.drafts.answers_question != question;
         app.input.drafts.answers_question = question;
@@ -161,7 +161,7 @@ fn tell_writer(app: &mut App, request: &Request) {
 }
 
 /// Turns the text of a decision that the crew rejected into a draft again.
-pub fn refused(app: &mut App, request: &RequestId, why: &str) {
+pub fn restore_rejected(app: &mut App, request: &RequestId, why: &str) {
     if let Some(sent) = app.input.drafts.take_sent(request) {
         come_back(app, &sent, why);
     }
@@ -169,14 +169,14 @@ pub fn refused(app: &mut App, request: &RequestId, why: &str) {
 
 fn come_back(app: &mut App, sent: &SentText, why: &str) {
     let returned = app.restore_text(&sent.to, &sent.text);
-    let place = place(&app.prefs, &sent.to, returned, "Your answer");
+    let place = where_restored(&app.prefs, &sent.to, returned, "Your answer");
     app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
 }
 
 /// Turns the comment on a closed request into a draft for the agent that asked.
 pub fn return_comment(app: &mut App, to: &Name, text: &str, why: &str) {
     let returned = app.restore_text(to, text);
-    let place = place(&app.prefs, to, returned, "What you wrote");
+    let place = where_restored(&app.prefs, to, returned, "What you wrote");
     app.say(NoticeLevel::Warn, format!("{why} {place}"));
 }
 
@@ -190,7 +190,7 @@ pub fn why_closed(request: &Request) -> String {
 }
 
 /// Returns a sentence that says where an undelivered text was restored. `what` names the text.
-pub fn place(prefs: &Preferences, to: &Name, returned: RestoredTo, what: &str) -> String {
+pub fn where_restored(prefs: &Preferences, to: &Name, returned: RestoredTo, what: &str) -> String {
     match returned {
         RestoredTo::Composer => format!("{what} is back in the composer."),
         RestoredTo::Draft => format!("{what} is kept as a draft to {to}."),

@@ -9,11 +9,11 @@ use crate::ui::frame::buttons::Button;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::text::width;
-use crate::ui::widgets::placed::{Target, place};
+use crate::ui::widgets::placed::{PlacedPart, place};
 
 /// Returns the buttons of a request's card that fit into its last row, most important first. Empty if the pane does not
 /// have the focus or the request was answered.
-pub fn buttons(app: &App, request: &Request, row: Rect) -> Vec<Target<Button>> {
+pub fn buttons(app: &App, request: &Request, row: Rect) -> Vec<PlacedPart<Button>> {
     let is_open = app.focus == Focus::Pane(Pane::Needs);
     if !is_open || app.model.requests.is_answered(&request.id) {
         return Vec::new();

@@ -82,7 +82,7 @@ pub fn card(pane: &NeedsPane, model: &CrewModel, width: u16, height: u16, theme:
 
 /// The areas of the selected request's card, and the content to draw in them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Places {
+pub struct CardLayout {
     /// The headings of the requests.
     pub list: Rect,
     /// The lines that scroll.
@@ -98,7 +98,7 @@ pub struct Places {
     pub top: usize,
 }
 
-impl Places {
+impl CardLayout {
     /// Returns the scrollbar of the text, on the right edge of the pane's frame `area`.
     pub fn bar(&self, area: Rect) -> Option<Scrollbar> {
         Scrollbar::of_list(area, self.text, self.top, self.card.lines.len())
@@ -106,7 +106,7 @@ impl Places {
 }
 
 /// Computes the areas of the selected request's card inside `inside`, the area for text of the pane.
-pub fn places(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Theme) -> Places {
+pub fn card_layout(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Theme) -> CardLayout {
     let card = card(pane, model, inside.width, inside.height, theme);
     let pinned = u16::try_from(card.pinned.len()).unwrap_or(u16::MAX);
     let cut = |area: Rect, rows: u16| {
@@ -135,7 +135,7 @@ pub fn places(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Theme) 
         Part::Choice(number) => Some((row, *number)),
         Part::Detail | Part::Body => None,
     });
-    Places {
+    CardLayout {
         choices: choices.collect(),
         buttons: (buttons.height > 0).then_some(buttons),
         list,
@@ -164,8 +164,8 @@ pub fn reading(pane: &NeedsPane, model: &CrewModel, area: Option<Rect>) -> Optio
         return None;
     }
     let is_at_end = area.is_some_and(|area| {
-        let places = places(pane, model, inside(area), &Theme::default());
-        places.top + usize::from(places.text.height) >= places.card.lines.len()
+        let card_layout = card_layout(pane, model, inside(area), &Theme::default());
+        card_layout.top + usize::from(card_layout.text.height) >= card_layout.card.lines.len()
     });
     let shown = command_text::render_command(&request.body);
     Some(Reading {

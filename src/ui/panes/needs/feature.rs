@@ -22,7 +22,7 @@ use crate::ui::panes::feature::{PaneFeature, Preview, SelectedItem, rows};
 use crate::ui::panes::needs::{NeedsPane, buttons, card, view};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl PaneFeature for NeedsPane {
@@ -40,13 +40,13 @@ impl PaneFeature for NeedsPane {
 
     /// Adds the rows of the list and, only while the pane has the focus, the choices and buttons of the selected
     /// request.
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
         let inside = card::inside(area);
         let Some((at, request)) = self.selected_request(app) else {
             return;
         };
-        let places = card::places(self, app, inside, &Theme::default());
-        let mut put = |at, what| out.push(Target { at, what });
+        let places = card::card_layout(self, app, inside, &Theme::default());
+        let mut put = |at, what| out.push(PlacedPart { at, what });
         if let Some(last) = places.buttons {
             for button in buttons::buttons(app, request, last) {
                 if let Some(action) = button.what.action {
@@ -66,7 +66,7 @@ impl PaneFeature for NeedsPane {
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
         let inside = card::inside(area);
-        card::places(self, app, inside, &Theme::default()).bar(area)
+        card::card_layout(self, app, inside, &Theme::default()).bar(area)
     }
 
     fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
@@ -80,7 +80,7 @@ impl PaneFeature for NeedsPane {
         let at = self.scroll.min(most);
         self.scroll = step(at, most + 1, by, seen);
         if self.scroll >= most {
-            self.read = self.selected_id(app);
+            self.seen_to_end = self.selected_id(app);
         }
     }
 
@@ -171,7 +171,7 @@ impl PaneFeature for NeedsPane {
     }
 
     fn preview_was_read(&mut self, app: &App) {
-        self.read = self.selected_id(app);
+        self.seen_to_end = self.selected_id(app);
     }
 
     fn act(
@@ -234,7 +234,7 @@ impl PaneFeature for NeedsPane {
         self.is_stop(app)
     }
 
-    fn tab_calls(&self) -> bool {
+    fn highlights_tab(&self) -> bool {
         true
     }
 
@@ -268,7 +268,7 @@ impl PaneFeature for NeedsPane {
     }
 
     fn tab_count(&self, app: &App) -> String {
-        match app.model.requests.for_person() {
+        match app.model.requests.for_user() {
             0 => String::new(),
             waiting => format!(" ({waiting})"),
         }

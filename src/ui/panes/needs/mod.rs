@@ -25,9 +25,9 @@ pub struct NeedsPane {
     /// Number of lines of the selected request that are scrolled off the top.
     scroll: usize,
     /// The request whose end the user has seen. A permission request can only be approved after that.
-    read: Option<RequestId>,
+    seen_to_end: Option<RequestId>,
     /// The permission request that the user was warned about because parts of it are folded or truncated.
-    cut: Option<RequestId>,
+    warned_incomplete: Option<RequestId>,
     /// The selected request before the current event.
     before: Option<RequestId>,
 }

@@ -10,7 +10,7 @@ use crate::protocol::{Command, EventKind, TeamEvent};
 use crate::ui::fixture::{
     apply_events, busy, cells, permission, picture, plan, press, question, started,
 };
-use crate::ui::notifier::Window;
+use crate::ui::notifier::WindowFocus;
 use crate::ui::tests::scenes::cast::{asked, rules};
 use crate::ui::{ColorDepth, Effect, Msg, Theme, ThemeName, UiState, update};
 
@@ -342,7 +342,7 @@ fn lead_requests_are_last_and_not_counted() {
         press(&mut state, "esc 6 a"),
         [decision(&leads, Verdict::Approve, "")]
     );
-    update(&mut state, Msg::Window(Window::Elsewhere));
+    update(&mut state, Msg::Window(WindowFocus::Unfocused));
     let own = asked("r2", "alice", PUSH, 0.0);
     let told = vec![EventKind::Team(TeamEvent::RequestChanged {
         request: own.clone(),

@@ -85,7 +85,7 @@ impl NeedsPane {
             // Another card is visible: show this one before it can be approved.
             self.show(id.clone());
             self.since = app.now;
-            say_of(
+            warn_about(
                 app,
                 id,
                 "This request was not visible. Read it, then approve.".into(),
@@ -95,16 +95,16 @@ impl NeedsPane {
         let Some(reading) = card::reading(self, app, area) else {
             return true;
         };
-        if !reading.is_at_end && self.read.as_ref() != Some(id) {
+        if !reading.is_at_end && self.seen_to_end.as_ref() != Some(id) {
             let key = app
                 .prefs
                 .keymap
                 .key(Context::Panes, Action::Move(Scroll::PageDown));
             let text = format!("Not all of it was visible. {key} shows the rest; then approve.");
-            say_of(app, id, text);
+            warn_about(app, id, text);
             return false;
         }
-        if reading.folded + reading.cut > 0 && self.cut.as_ref() != Some(id) {
+        if reading.folded + reading.cut > 0 && self.warned_incomplete.as_ref() != Some(id) {
             let what = match (reading.cut, reading.folded) {
                 (0, folded) => format!("{folded} characters of comments are folded"),
                 (cut, 0) => format!("Too long to show: {cut} bytes in the middle are cut"),
@@ -114,8 +114,8 @@ impl NeedsPane {
             };
             let yes = app.prefs.keymap.key(NEEDS, Action::Approve);
             let text = format!("{what}. Press {yes} again to approve without reading them.");
-            say_of(app, id, text);
-            self.cut = Some(id.clone());
+            warn_about(app, id, text);
+            self.warned_incomplete = Some(id.clone());
             // Prevents a double press from approving.
             self.since = app.now;
             return false;
@@ -213,7 +213,7 @@ impl NeedsPane {
 }
 
 /// Shows a warning about a request as the status message until the request is answered or closed.
-fn say_of(app: &mut App, id: &RequestId, text: String) {
+fn warn_about(app: &mut App, id: &RequestId, text: String) {
     let about = id.clone();
     app.say_while(NoticeLevel::Warn, text, move |app| {
         app.model.requests.get(&about).is_some() && !app.model.requests.is_answered(&about)

@@ -12,7 +12,7 @@ use crate::ui::frame::Titles;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::model::requests::is_the_leads;
+use crate::ui::model::requests::is_for_lead;
 use crate::ui::model::sentence;
 use crate::ui::panes::needs::{NeedsPane, buttons, card};
 use crate::ui::text::{format_time, width};
@@ -24,7 +24,7 @@ pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     let selected = pane.selected_request(app);
     let mut titles = Titles {
         name: "Needs you".into(),
-        calls: app.model.requests.for_person() > 0,
+        calls: app.model.requests.for_user() > 0,
         ..Titles::default()
     };
     if let (Some((at, _)), n @ 2..) = (selected, app.model.requests.len()) {
@@ -49,7 +49,7 @@ pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         return;
     };
     let inner = card::inside(area);
-    let places = card::places(pane, app, inner, theme);
+    let places = card::card_layout(pane, app, inner, theme);
     if let Some(row) = places.buttons {
         buttons(app, request, theme, row, buffer);
     }
@@ -60,7 +60,7 @@ pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     let listed = app.model.requests.cards().enumerate().skip(first);
     for ((place, other), row) in listed.zip(places.list.rows()) {
         // Requests that the lead can decide are less prominent.
-        let (shape, style) = match (place == at, is_the_leads(other)) {
+        let (shape, style) = match (place == at, is_for_lead(other)) {
             (true, false) => ("◆", theme.waiting),
             (true, true) => ("◆", theme.text),
             (false, _) => ("◇", theme.dim),
@@ -97,7 +97,7 @@ pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     // The keys work only with focus; in a preview they select the next card.
     let has_keys = app.focus == Focus::Pane(Pane::Needs) && app.popups.is_empty();
     let is_unread =
-        request.kind == RequestKind::Permission && pane.read.as_ref() != Some(&request.id);
+        request.kind == RequestKind::Permission && pane.seen_to_end.as_ref() != Some(&request.id);
     let how = if has_keys && is_unread {
         let page = key(Scroll::PageDown);
         format!(": {page} before approving")

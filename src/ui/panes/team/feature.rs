@@ -20,7 +20,7 @@ use crate::ui::panes::feature::{PaneFeature, Preview, SelectedItem, page, rows};
 use crate::ui::panes::team::{TeamPane, preview, view};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl PaneFeature for TeamPane {
@@ -36,9 +36,9 @@ impl PaneFeature for TeamPane {
         None
     }
 
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
         let (filter, list) = self.filter.areas(layout::inside(area));
-        out.extend(filter.map(|at| Target {
+        out.extend(filter.map(|at| PlacedPart {
             at,
             what: Hit::In(Pane::Team, Action::Filter),
         }));

@@ -34,7 +34,12 @@ pub fn lines(app: &App, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<
     let task = model_board::open_task(app, name)
         .map(|t| format!("{} {}", t.id, one_line(&t.subject)))
         .or_else(|| app.model.team.find(name).map(|m| one_line(&m.role)))
-        .or_else(|| app.model.agents.get(name).map(|a| a.errand.clone()))
+        .or_else(|| {
+            app.model
+                .agents
+                .get(name)
+                .map(|a| a.subagent_prompt.clone())
+        })
         .unwrap_or_default();
     if !task.is_empty() {
         let task = fit(&task, columns);

@@ -11,7 +11,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::team::TeamPane;
 use crate::ui::popups::confirm::Confirmation;
-use crate::ui::popups::confirm::end_by_force::EndByForce;
+use crate::ui::popups::confirm::kill_teammate::KillTeammate;
 
 impl TeamPane {
     /// Asks the selected teammate to shut down.
@@ -26,7 +26,7 @@ impl TeamPane {
     /// Asks for confirmation to kill the selected teammate.
     pub fn force(&self, app: &mut App) {
         if let Some(member) = self.selected_at_work(app) {
-            popup::open(app, Confirmation(EndByForce(member)));
+            popup::open(app, Confirmation(KillTeammate(member)));
         }
     }
 

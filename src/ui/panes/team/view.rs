@@ -9,7 +9,7 @@ use crate::domain::team::{Activity, Member, MemberStatus};
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::frame;
-use crate::ui::frame::{Row, Titles, layout as frame_layout};
+use crate::ui::frame::{RowHighlight, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::{CrewModel, board as model_board, style};
@@ -65,7 +65,7 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
     }
     if members.is_empty() && !pane.filter.words().is_empty() {
         frame::empty(
-            &frame::none_fits(&app.prefs, "teammate"),
+            &frame::no_match(&app.prefs, "teammate"),
             theme,
             list,
             buffer,
@@ -84,7 +84,7 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
             TeamRow::Member(member) => row(app, member, name_width, columns, theme),
             TeamRow::Subagent(name) => subagent(app, name, name_width, columns, theme),
         };
-        let row = Row::of(app, Pane::Team, at, selected);
+        let row = RowHighlight::of(app, Pane::Team, at, selected);
         frame::row(row, spans, theme, area, buffer);
     }
 }
@@ -112,7 +112,7 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
         let (task, pulse) = match row {
             TeamRow::Member(member) => (task(app, member), pulse(app, agent, columns)),
             TeamRow::Subagent(_) => {
-                let errand = agent.map_or_else(String::new, |a| a.errand.clone());
+                let errand = agent.map_or_else(String::new, |a| a.subagent_prompt.clone());
                 (errand, String::new())
             }
         };
@@ -125,13 +125,13 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
         }
     };
     let rows: Vec<Shared> = members.iter().map(shared).collect();
-    least_cut(&rows, least)
+    least_truncating_width(&rows, least)
 }
 
 /// Returns the width of the name column that truncates the least text over all rows. A truncated column of a name
 /// counts as much as two of a task. The result is at least `least`, unless all names are shorter, and at most half of
 /// the shared columns of any row, unless the task of that row still fits.
-fn least_cut(rows: &[Shared], least: usize) -> usize {
+fn least_truncating_width(rows: &[Shared], least: usize) -> usize {
     let longest = rows.iter().map(|r| r.name).max().unwrap_or(0);
     let allowed = |r: &Shared| r.columns.saturating_sub(r.task).max(r.columns / 2);
     let most = rows.iter().map(allowed).min().unwrap_or(0);
@@ -256,7 +256,7 @@ fn subagent(
         | Activity::NeedsYou { .. }
         | Activity::Stuck { .. }
         | Activity::Failed { .. }
-        | Activity::Gone => agent.map_or_else(String::new, |a| a.errand.clone()),
+        | Activity::Gone => agent.map_or_else(String::new, |a| a.subagent_prompt.clone()),
     };
     vec![
         Span::styled(head, theme.dim),
@@ -367,7 +367,7 @@ mod tests {
             (&[(30, 3), (28, 3), (5, 40)], 20),
             (&[], 0),
         ] {
-            assert_eq!(least_cut(&rows(all), 12), expected, "{all:?}");
+            assert_eq!(least_truncating_width(&rows(all), 12), expected, "{all:?}");
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::ui::panes::todo::{TodoListPane, todo_progress, view};
 use crate::ui::popups::todo_item::TodoPage;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::step;
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl PaneFeature for TodoListPane {
@@ -34,7 +34,7 @@ impl PaneFeature for TodoListPane {
         None
     }
 
-    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Target<Hit>>) {
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
         let inside = layout::inside(area);
         out.extend(rows(Pane::Todo, inside, self.listed(app, inside)));
     }

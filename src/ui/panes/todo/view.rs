@@ -8,7 +8,7 @@ use crate::domain::text::one_line;
 use crate::domain::todo::TodoStatus;
 use crate::ui::app::App;
 use crate::ui::frame;
-use crate::ui::frame::{Row, Titles, layout as frame_layout};
+use crate::ui::frame::{RowHighlight, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
 use crate::ui::panes::todo;
@@ -57,7 +57,7 @@ pub fn draw(pane: &TodoListPane, app: &App, theme: &Theme, area: Rect, buffer: &
             Span::styled(format!("{shape} "), style),
             Span::styled(fit(&one_line(&item.text), room), words),
         ];
-        let row = Row::of(app, Pane::Todo, at, selected);
+        let row = RowHighlight::of(app, Pane::Todo, at, selected);
         frame::row(row, spans, theme, area, buffer);
     }
 }

@@ -18,10 +18,10 @@ use crate::ui::model::sentence;
 use crate::ui::popups::buttons;
 use crate::ui::text::fit;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::{inside, low};
+use crate::ui::widgets::area::{bottom_centered, inside};
 use crate::ui::widgets::composer::{Composer, TextAreaSize};
 use crate::ui::widgets::cut::cut_top;
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 
 /// Maximum width of the popup, in columns.
 const WIDTH_MAX: u16 = 72;
@@ -68,7 +68,7 @@ fn area(screen: Rect) -> Rect {
     let columns = WIDTH_MAX.min(screen.width.saturating_sub(4));
     // At the bottom and at most a sixth of the screen, so that the card stays readable.
     let rows = (screen.height / 6).clamp(1, ROWS_MAX);
-    low(screen, columns, rows + 5)
+    bottom_centered(screen, columns, rows + 5)
 }
 
 impl Popup for CommentPopup {
@@ -118,7 +118,7 @@ impl Popup for CommentPopup {
         let mut targets = buttons::targets(app, self, area(app.size));
         if let Some(at) = self.text_area(app) {
             let what = Hit::PopupPart(0);
-            targets.inside.push(Target { at, what });
+            targets.inside.push(PlacedPart { at, what });
         }
         targets
     }

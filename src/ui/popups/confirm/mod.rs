@@ -2,7 +2,7 @@
 
 pub(in crate::ui) mod approve_settings;
 pub(in crate::ui) mod complete_task;
-pub(in crate::ui) mod end_by_force;
+pub(in crate::ui) mod kill_teammate;
 pub(in crate::ui) mod merge_task;
 pub(in crate::ui) mod quit;
 pub(in crate::ui) mod release_task;

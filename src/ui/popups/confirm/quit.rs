@@ -22,7 +22,7 @@ impl Question for Quit {
             (0, _) => "Quit and kill the jobs?",
             (_, _) => "Quit and stop all agents and jobs? Their work so far is kept.",
         };
-        match still(app) {
+        match what_would_stop(app) {
             None => asks.into(),
             Some(words) => format!("{words} {asks}"),
         }
@@ -42,7 +42,7 @@ impl Question for Quit {
 }
 
 /// Returns a sentence that says what quitting would stop; `None` if it would stop nothing.
-pub fn still(app: &App) -> Option<String> {
+pub fn what_would_stop(app: &App) -> Option<String> {
     let agents = match app.at_stake() {
         0 => None,
         1 => Some("One agent is still working".to_string()),

@@ -124,7 +124,7 @@ fn remove(app: &mut App, check: &WorktreeCheck, out: &mut Vec<Effect>) {
     let text = format!("Removing the worktree of {task}…");
     app.say_while(NoticeLevel::Info, text, move |app| {
         let task = app.model.board.get(task);
-        task.is_some_and(|task| branches::has_tree(app, task))
+        task.is_some_and(|task| branches::has_worktree(app, task))
     });
     out.push(Effect::Command(Command::RemoveWorktree { task, told }));
 }

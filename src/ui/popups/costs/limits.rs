@@ -114,7 +114,7 @@ fn percent(used: f64, allowed: f64) -> u64 {
 
 /// Formats an amount without its unit, for text such as "16.1M of 2.0M tokens".
 fn bare(ceiling: UsageBudget, amount: f64) -> String {
-    let shown = ceiling.shown(amount);
+    let shown = ceiling.format_amount(amount);
     shown.trim_end_matches(" tokens").to_string()
 }
 
@@ -122,14 +122,14 @@ fn of_team(model: &CrewModel, sum: &Used, ceiling: UsageBudget) -> Option<(Strin
     let allowed = model.limits.allowed(ceiling, None)?;
     let used = amount(sum, ceiling);
     let share = percent(used, allowed);
-    let raised = match model.limits.ceilings.of(ceiling) {
-        Some(base) if base < allowed => format!(", raised from {}", ceiling.shown(base)),
+    let raised = match model.limits.ceilings.limit(ceiling) {
+        Some(base) if base < allowed => format!(", raised from {}", ceiling.format_amount(base)),
         Some(_) | None => String::new(),
     };
     let words = format!(
         "{} of {}, {share}%{raised}",
         bare(ceiling, used),
-        ceiling.shown(allowed)
+        ceiling.format_amount(allowed)
     );
     Some((words, share))
 }
@@ -141,7 +141,7 @@ fn of_agents(
     accounts: &Accounts,
     ceiling: UsageBudget,
 ) -> Option<(String, u64)> {
-    let base = model.limits.ceilings.of(ceiling)?;
+    let base = model.limits.ceilings.limit(ceiling)?;
     let shares = accounts
         .all
         .iter()
@@ -154,7 +154,7 @@ fn of_agents(
             let whose = account.name.as_ref();
             let allowed = model.limits.allowed(ceiling, whose).unwrap_or(base);
             let of = if allowed > base {
-                format!(" of {}", ceiling.shown(allowed))
+                format!(" of {}", ceiling.format_amount(allowed))
             } else {
                 String::new()
             };
@@ -165,7 +165,10 @@ fn of_agents(
         }
         None => (String::new(), 0),
     };
-    Some((format!("limit {}{words}", ceiling.shown(base)), share))
+    Some((
+        format!("limit {}{words}", ceiling.format_amount(base)),
+        share,
+    ))
 }
 
 /// Returns how much of its own budget an agent has used, in percent, or `None` if it has no such budget.

@@ -16,7 +16,7 @@ pub use crate::ui::popups::costs::popup::{CostTarget, CostsPopup, open};
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
-use crate::ui::widgets::area::{Place, centered, framed};
+use crate::ui::widgets::area::{PopupListLayout, centered, height_with_border};
 use crate::ui::widgets::list::first_row;
 
 /// Maximum width of the panel, in columns.
@@ -92,9 +92,13 @@ fn width(screen: Rect) -> u16 {
 
 /// Returns the area of the panel and the index of its first visible line. The selected line is always visible. If it is
 /// the last selectable line, the lines below it are visible too, as far as there is room.
-pub fn place(screen: Rect, view: &CostsPopup, lines: &[CostLine]) -> Place {
+pub fn place(screen: Rect, view: &CostsPopup, lines: &[CostLine]) -> PopupListLayout {
     let most = screen.height.saturating_sub(4);
-    let area = centered(screen, width(screen), framed(lines.len()).min(most));
+    let area = centered(
+        screen,
+        width(screen),
+        height_with_border(lines.len()).min(most),
+    );
     let list = area::inside(area);
     let at = view.row(lines).unwrap_or(0);
     let at = if lines.iter().skip(at + 1).any(|l| l.target.is_some()) {
@@ -106,5 +110,5 @@ pub fn place(screen: Rect, view: &CostsPopup, lines: &[CostLine]) -> Place {
     let first = first_row(lines.len(), at, list.height);
     // The selected line stays in view even if many lines follow.
     let first = first.min(view.row(lines).unwrap_or(first));
-    Place { area, list, first }
+    PopupListLayout { area, list, first }
 }

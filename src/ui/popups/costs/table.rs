@@ -120,7 +120,7 @@ fn bar(share: u64) -> String {
 fn form(model: &CrewModel, accounts: &Accounts, columns: usize) -> Vec<Column> {
     let has_ceiling = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
         .iter()
-        .any(|c| model.limits.ceilings.of(*c).is_some());
+        .any(|c| model.limits.ceilings.limit(*c).is_some());
     let mut kept = FORMS.iter().map(|form| {
         let kept = form.iter().filter(|c| match c {
             Ceil => has_ceiling,
@@ -237,7 +237,7 @@ pub fn tasks(
     columns: usize,
     theme: &Theme,
 ) -> Vec<CostLine> {
-    let dearest = model.costs.dearest();
+    let dearest = model.costs.by_cost();
     if dearest.is_empty() {
         return Vec::new();
     }
@@ -262,7 +262,7 @@ pub fn tasks(
             Some(task) => {
                 let by = Name::party(&task.owner).map_or_else(
                     |_| String::new(),
-                    |n| format!("  @{}", text::called(n.as_str())),
+                    |n| format!("  @{}", text::display_name(n.as_str())),
                 );
                 let words = format!("{id} {}{by}", one_line(&task.subject));
                 let (shape, _, style) = style::task(&model.board, task, theme);

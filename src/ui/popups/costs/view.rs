@@ -22,9 +22,9 @@ pub fn draw(app: &App, view: &CostsPopup, theme: &Theme, screen: Rect, buffer: &
     let shown = lines.into_iter().enumerate().skip(place.first);
     for ((at, line), area) in shown.zip(place.list.rows()) {
         let mark = if selected == Some(at) {
-            frame::Row::Selected
+            frame::RowHighlight::Selected
         } else {
-            frame::Row::Plain
+            frame::RowHighlight::Plain
         };
         frame::row(mark, line.spans, theme, area, buffer);
     }

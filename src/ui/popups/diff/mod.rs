@@ -5,9 +5,9 @@ use crate::domain::text::escape_control_chars;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Copied, open as open_popup};
-use crate::ui::diff::{Changes, Spot, file_at, page};
+use crate::ui::diff::{Changes, FileMark, file_at, page};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::popups::pager::{Page, Pager, Row};
+use crate::ui::popups::pager::{Page, Pager, PagerRow};
 use crate::ui::theme::Theme;
 
 /// The page with the changes on the branch of a task.
@@ -60,9 +60,9 @@ impl Page for DiffPage {
         }
     }
 
-    fn rows(&self, _app: &App, width: usize, theme: &Theme) -> Vec<Row> {
+    fn rows(&self, _app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
         let rows = page(&self.changes, width, theme);
-        rows.into_iter().map(Row::from).collect()
+        rows.into_iter().map(PagerRow::from).collect()
     }
 
     fn tip(&self) -> &'static str {
@@ -85,16 +85,16 @@ impl Page for DiffPage {
         true
     }
 
-    fn reached(&mut self, rows: &[Row], line: usize) {
-        let file = file_at(rows.iter().map(|row| row.spot), line);
+    fn reached(&mut self, rows: &[PagerRow], line: usize) {
+        let file = file_at(rows.iter().map(|row| row.file_mark), line);
         self.file = file.unwrap_or(self.file);
     }
 
-    fn is_current(&self, row: &Row) -> bool {
-        self.changes.files().len() > 1 && row.spot == Some(Spot::Begins(self.file))
+    fn is_current(&self, row: &PagerRow) -> bool {
+        self.changes.files().len() > 1 && row.file_mark == Some(FileMark::Begins(self.file))
     }
 
-    fn section(&self, app: &mut App, action: Action, rows: &[Row]) -> Option<usize> {
+    fn section(&self, app: &mut App, action: Action, rows: &[PagerRow]) -> Option<usize> {
         let line = self
             .next(action)
             .and_then(|file| self.line_of_part(file, rows));
@@ -114,14 +114,14 @@ impl Page for DiffPage {
         is_file.then(|| self.next(action).is_some())
     }
 
-    fn part(&self, row: &Row) -> Option<usize> {
-        match row.spot? {
-            Spot::LeadsTo(file) | Spot::Begins(file) => Some(file),
+    fn part(&self, row: &PagerRow) -> Option<usize> {
+        match row.file_mark? {
+            FileMark::LeadsTo(file) | FileMark::Begins(file) => Some(file),
         }
     }
 
-    fn line_of_part(&self, part: usize, rows: &[Row]) -> Option<usize> {
+    fn line_of_part(&self, part: usize, rows: &[PagerRow]) -> Option<usize> {
         rows.iter()
-            .position(|row| row.spot == Some(Spot::Begins(part)))
+            .position(|row| row.file_mark == Some(FileMark::Begins(part)))
     }
 }

@@ -12,7 +12,7 @@ use crate::ui::model::event_log::About;
 use crate::ui::popups::event_log::{EventLogPopup, place, view};
 use crate::ui::text::format_time_with_seconds;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::Place;
+use crate::ui::widgets::area::PopupListLayout;
 
 impl Popup for EventLogPopup {
     fn context(&self) -> Context {
@@ -37,7 +37,7 @@ impl Popup for EventLogPopup {
         let rows = self.rows(app);
         let row = self.row(&rows).unwrap_or(0);
         let place = place(app, self, rows.len(), row);
-        let place = Place {
+        let place = PopupListLayout {
             area: place.area,
             list: place.list,
             first: place.first,

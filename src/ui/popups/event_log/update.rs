@@ -7,7 +7,7 @@ use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::model::CrewModel;
-use crate::ui::model::event_log::query::Query;
+use crate::ui::model::event_log::query::EventLogQuery;
 use crate::ui::model::event_log::{About, LogLine};
 use crate::ui::popups::event_log::{EventLogPopup, place};
 use crate::ui::popups::jobs::JobsPopup;
@@ -39,8 +39,8 @@ impl EventLogPopup {
     }
 
     /// Parses the filter.
-    pub fn query(&self) -> Query {
-        Query::new(self.filter.text())
+    pub fn query(&self) -> EventLogQuery {
+        EventLogQuery::new(self.filter.text())
     }
 
     /// Returns the lines that match the filter, oldest first.
@@ -119,7 +119,7 @@ impl EventLogPopup {
             ),
             About::Agent(name) => return show_agent(app, &name),
             About::Letter(id) => {
-                let number = app.model.letters.iter().rev().find(|t| t.letter.id == id);
+                let number = app.model.messages.iter().rev().find(|t| t.message.id == id);
                 match number.map(|t| t.number) {
                     Some(number) => thread::open(app, number),
                     None => app.say(NoticeLevel::Info, "This message is not available."),

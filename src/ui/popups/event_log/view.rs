@@ -12,7 +12,7 @@ use crate::ui::frame;
 use crate::ui::frame::popup::{open, search};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
-use crate::ui::model::event_log::{About, LINES_MAX, LogLine, Tone, Topic};
+use crate::ui::model::event_log::{About, LINES_MAX, LogLine, LogSeverity, Topic};
 use crate::ui::popups::event_log::{EventLogPopup, place};
 use crate::ui::text::{count, fit, format_time_with_seconds, pad, width, wrap, wrap_first_lines};
 use crate::ui::theme::Theme;
@@ -63,9 +63,9 @@ pub fn draw(
     let shown = rows.iter().enumerate().skip(place.first);
     for ((at, line), area) in shown.zip(place.list.rows()) {
         let mark = if Some(at) == row {
-            frame::Row::Selected
+            frame::RowHighlight::Selected
         } else {
-            frame::Row::Plain
+            frame::RowHighlight::Plain
         };
         let columns = usize::from(area.width).saturating_sub(1);
         let spans = spans(&app.prefs, line, place.area.width, columns, theme);
@@ -124,7 +124,7 @@ fn spans(
         Span::styled(format!("{shape} "), style),
     ];
     if popup >= KIND_FROM {
-        let kind = if line.tone.is_trouble() {
+        let kind = if line.severity.is_trouble() {
             style
         } else {
             theme.dim
@@ -139,18 +139,18 @@ fn spans(
 
 /// Returns the symbol and style of a line: those of the severity for warnings and errors, otherwise those of the topic.
 fn look(line: &LogLine, theme: &Theme) -> (&'static str, Style) {
-    match (line.tone, line.topic) {
-        (Tone::Warn, _) => ("▲", theme.warn),
-        (Tone::Error, _) => ("✗", theme.error),
-        (Tone::Good, Topic::Task) => ("✓", theme.ok),
-        (Tone::Good, topic) => (shape(topic), theme.ok),
-        (Tone::Plain, Topic::Task) => (shape(Topic::Task), theme.accent),
-        (Tone::Plain, Topic::Mail) => (shape(Topic::Mail), theme.user),
-        (Tone::Plain, Topic::Request) => (shape(Topic::Request), theme.waiting),
-        (Tone::Plain, Topic::Team) => (shape(Topic::Team), theme.working),
-        (Tone::Plain, Topic::Worktree) => (shape(Topic::Worktree), theme.accent),
-        (Tone::Plain, Topic::Model | Topic::Job) => (shape(line.topic), theme.tool),
-        (Tone::Plain, Topic::Notice) => (shape(Topic::Notice), theme.dim),
+    match (line.severity, line.topic) {
+        (LogSeverity::Warn, _) => ("▲", theme.warn),
+        (LogSeverity::Error, _) => ("✗", theme.error),
+        (LogSeverity::Good, Topic::Task) => ("✓", theme.ok),
+        (LogSeverity::Good, topic) => (shape(topic), theme.ok),
+        (LogSeverity::Plain, Topic::Task) => (shape(Topic::Task), theme.accent),
+        (LogSeverity::Plain, Topic::Mail) => (shape(Topic::Mail), theme.user),
+        (LogSeverity::Plain, Topic::Request) => (shape(Topic::Request), theme.waiting),
+        (LogSeverity::Plain, Topic::Team) => (shape(Topic::Team), theme.working),
+        (LogSeverity::Plain, Topic::Worktree) => (shape(Topic::Worktree), theme.accent),
+        (LogSeverity::Plain, Topic::Model | Topic::Job) => (shape(line.topic), theme.tool),
+        (LogSeverity::Plain, Topic::Notice) => (shape(Topic::Notice), theme.dim),
     }
 }
 
@@ -196,7 +196,7 @@ fn whole(
     let columns = usize::from(rule.width);
     Line::styled("─".repeat(columns), theme.border).render(rule, buffer);
     let query = view.query();
-    let problem = query.problems().first().map(ToString::to_string);
+    let problem = query.errors().first().map(ToString::to_string);
     let (text, style) = match (problem, selected) {
         (Some(problem), _) => (problem, theme.warn),
         (None, Some(line)) => (line.words.clone(), theme.text),

@@ -18,13 +18,13 @@ use crate::ui::frame::elsewhere;
 use crate::ui::frame::popup::{open as open_frame, search};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::{Action, Context};
-pub use crate::ui::popups::help::rows::{Entry, EntryEffect};
-use crate::ui::popups::help::rows::{Row, reveal, rows, step};
+pub use crate::ui::popups::help::rows::{EntryEffect, HelpEntry};
+use crate::ui::popups::help::rows::{HelpRow, reveal, rows, step};
 use crate::ui::popups::pager;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::line_input::LineInput;
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// The popup with the help.
@@ -43,7 +43,7 @@ pub struct HelpPopup {
 
 /// The rows of the help, and which of them are visible.
 struct Visible {
-    rows: Vec<Row>,
+    rows: Vec<HelpRow>,
     first: usize,
     height: usize,
 }
@@ -61,7 +61,7 @@ pub fn open(app: &mut App, contexts: Vec<Context>) {
 }
 
 impl HelpPopup {
-    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row> {
+    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<HelpRow> {
         rows(&app.prefs, &self.contexts, &self.filter, width, theme)
     }
 
@@ -100,7 +100,7 @@ impl HelpPopup {
     }
 
     /// Returns the entry with index `at` among the shown entries.
-    pub fn entry(&self, app: &App, at: usize) -> Option<Entry> {
+    pub fn entry(&self, app: &App, at: usize) -> Option<HelpEntry> {
         let seen = self.visible(app);
         let mut entries = seen.rows.iter().filter_map(|row| row.entry);
         entries.find(|entry| entry.at == at)
@@ -112,9 +112,9 @@ impl HelpPopup {
         let Some(entry) = self.entry(app, self.selected) else {
             return Next::Stay;
         };
-        let words = match entry.means {
+        let words = match entry.effect {
             EntryEffect::Here(action) => return Next::CloseAndRun(action),
-            EntryEffect::There(context, words) => elsewhere::instead(&app.prefs, context, words)
+            EntryEffect::There(context, words) => elsewhere::pane_hint(&app.prefs, context, words)
                 .map_or_else(
                     || format!("Not available here. Works in: {}.", context.heading()),
                     |place| format!("Not available here. Works in {place}"),
@@ -172,10 +172,10 @@ impl Popup for HelpPopup {
         let (list, first) = self.list(area, seen.rows.len());
         let entries = seen.rows.iter().skip(first).zip(list.rows());
         let entries = entries.filter_map(|(row, at)| match row.entry? {
-            Entry {
+            HelpEntry {
                 at: entry,
-                means: EntryEffect::Here(_),
-            } => Some(Target {
+                effect: EntryEffect::Here(_),
+            } => Some(PlacedPart {
                 at,
                 what: Hit::PopupPart(entry),
             }),

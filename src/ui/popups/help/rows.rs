@@ -30,18 +30,18 @@ const EVERY_CONTEXT: [Context; 13] = [
 
 /// A line of the help.
 #[derive(Debug)]
-pub struct Row {
+pub struct HelpRow {
     pub line: Line<'static>,
     /// The entry that the line belongs to; `None` for headings and blank lines.
-    pub entry: Option<Entry>,
+    pub entry: Option<HelpEntry>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct HelpEntry {
     /// The index among the shown entries, from 0.
     pub at: usize,
     /// What choosing the entry does.
-    pub means: EntryEffect,
+    pub effect: EntryEffect,
 }
 
 /// What choosing an entry does in the context where the help was opened.
@@ -62,7 +62,7 @@ pub fn rows(
     search: &LineInput,
     width: usize,
     theme: &Theme,
-) -> Vec<Row> {
+) -> Vec<HelpRow> {
     let others = EVERY_CONTEXT.iter().filter(|c| !contexts.contains(c));
     let mut out = Vec::new();
     let mut at = 0;
@@ -70,7 +70,7 @@ pub fn rows(
         let mut rows = Vec::new();
         let bound = prefs.keymap.in_context(*context);
         for binding in bound.filter(|b| !b.keys.is_empty()) {
-            let keys: Vec<String> = binding.keys.iter().map(|k| keys::shown(k)).collect();
+            let keys: Vec<String> = binding.keys.iter().map(|k| keys::format_key(k)).collect();
             let keys = keys.join(", ");
             if search.matches(&format!("{keys} {}", binding.words)) {
                 let means = if contexts.contains(context) {
@@ -78,7 +78,7 @@ pub fn rows(
                 } else {
                     EntryEffect::There(*context, binding.words)
                 };
-                let entry = Entry { at, means };
+                let entry = HelpEntry { at, effect: means };
                 at += 1;
                 help_row((&keys, binding.words), entry, width, theme, &mut rows);
             }
@@ -92,37 +92,37 @@ pub fn rows(
         .map(|(word, does, words)| ((*word, *words), EntryEffect::Here(*does)));
     for ((word, words), means) in slash.chain([(mention, EntryEffect::Nothing)]) {
         if search.matches(&format!("{word} {words}")) {
-            let entry = Entry { at, means };
+            let entry = HelpEntry { at, effect: means };
             at += 1;
             help_row((word, words), entry, width, theme, &mut rows);
         }
     }
     section(&mut out, "Composer commands", rows, theme);
     if out.is_empty() {
-        out.push(still(Line::styled("No matches", theme.dim)));
+        out.push(unselectable(Line::styled("No matches", theme.dim)));
     }
     out
 }
 
 /// Creates a line that cannot be selected.
-fn still(line: Line<'static>) -> Row {
-    Row { line, entry: None }
+fn unselectable(line: Line<'static>) -> HelpRow {
+    HelpRow { line, entry: None }
 }
 
 fn help_row(
     (keys, words): (&str, &str),
-    entry: Entry,
+    entry: HelpEntry,
     width: usize,
     theme: &Theme,
-    out: &mut Vec<Row>,
+    out: &mut Vec<HelpRow>,
 ) {
     let column = if width < 70 { 16 } else { 30 };
-    let (key, text) = match entry.means {
+    let (key, text) = match entry.effect {
         EntryEffect::Here(_) => (theme.accent, theme.text),
         EntryEffect::There(..) | EntryEffect::Nothing => (theme.dim, theme.dim),
     };
     let mut push = |line| {
-        out.push(Row {
+        out.push(HelpRow {
             line,
             entry: Some(entry),
         });
@@ -142,20 +142,20 @@ fn help_row(
     }
 }
 
-fn section(out: &mut Vec<Row>, title: &str, rows: Vec<Row>, theme: &Theme) {
+fn section(out: &mut Vec<HelpRow>, title: &str, rows: Vec<HelpRow>, theme: &Theme) {
     if rows.is_empty() {
         return;
     }
     if !out.is_empty() {
-        out.push(still(Line::default()));
+        out.push(unselectable(Line::default()));
     }
-    out.push(still(Line::styled(title.to_string(), theme.heading)));
+    out.push(unselectable(Line::styled(title.to_string(), theme.heading)));
     out.extend(rows);
 }
 
 /// Returns the index of the entry to which `by` moves the selection from entry `at`, in a view of `page` rows. Line
 /// keys move by entries, page keys by rows.
-pub fn step(rows: &[Row], at: usize, by: Scroll, page: usize) -> usize {
+pub fn step(rows: &[HelpRow], at: usize, by: Scroll, page: usize) -> usize {
     let last = rows.iter().filter_map(|row| row.entry).map(|e| e.at).max();
     let last = last.unwrap_or(0);
     let at = at.min(last);
@@ -176,15 +176,15 @@ pub fn step(rows: &[Row], at: usize, by: Scroll, page: usize) -> usize {
 }
 
 /// Returns the indexes of the first and last row of entry `at`.
-fn lines(rows: &[Row], at: usize) -> Option<(usize, usize)> {
-    let is = |row: &Row| row.entry.is_some_and(|entry| entry.at == at);
+fn lines(rows: &[HelpRow], at: usize) -> Option<(usize, usize)> {
+    let is = |row: &HelpRow| row.entry.is_some_and(|entry| entry.at == at);
     let first = rows.iter().position(is)?;
     Some((first, rows.iter().rposition(is)?))
 }
 
 /// Returns the index of the first visible row at which entry `at` is visible, together with the heading above it if it
 /// is the first of its section. `first` is the current first row; `page` is the number of visible rows.
-pub fn reveal(rows: &[Row], at: usize, first: usize, page: usize) -> usize {
+pub fn reveal(rows: &[HelpRow], at: usize, first: usize, page: usize) -> usize {
     let Some((from, to)) = lines(rows, at) else {
         return 0;
     };

@@ -18,7 +18,7 @@ pub use crate::ui::popups::jobs::popup::{JobsPopup, is_any_running, open};
 use crate::ui::text::{age, fit, pad, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
-use crate::ui::widgets::area::{Place, centered, framed, inside};
+use crate::ui::widgets::area::{PopupListLayout, centered, height_with_border, inside};
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
@@ -42,7 +42,7 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
         return;
     }
     let row = row.min(jobs.len() - 1);
-    let area::Place { area, list, first } = place(screen, row, jobs.len());
+    let area::PopupListLayout { area, list, first } = place(screen, row, jobs.len());
     let shown = usize::from(list.height);
     let below = frame::position(Some(row), jobs.len(), list.height, theme);
     let inner = open_frame(app, &title, below, theme, area, buffer);
@@ -54,9 +54,9 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
     for (at, job) in jobs.iter().enumerate().skip(first).take(shown) {
         let Some(area) = rows.next() else { return };
         let mark = if at == row {
-            frame::Row::Selected
+            frame::RowHighlight::Selected
         } else {
-            frame::Row::Plain
+            frame::RowHighlight::Plain
         };
         let columns = usize::from(area.width).saturating_sub(2);
         frame::row(
@@ -183,9 +183,9 @@ pub fn no_jobs(screen: Rect) -> Vec<String> {
 
 /// Returns the layout of the popup with `len` jobs and `row` selected. Without jobs, the popup is only as high as the
 /// text of [`NO_JOBS`].
-pub fn place(screen: Rect, row: usize, len: usize) -> Place {
+pub fn place(screen: Rect, row: usize, len: usize) -> PopupListLayout {
     let height = match len {
-        0 => framed(no_jobs(screen).len()),
+        0 => height_with_border(no_jobs(screen).len()),
         _ => screen.height.saturating_sub(4).min(30),
     };
     let area = centered(screen, jobs_width(screen), height);
@@ -195,7 +195,7 @@ pub fn place(screen: Rect, row: usize, len: usize) -> Place {
         height: rows.min(inside.height),
         ..inside
     };
-    Place {
+    PopupListLayout {
         area,
         list,
         first: first_row(len, row, rows),

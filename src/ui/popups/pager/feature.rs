@@ -14,7 +14,7 @@ use crate::ui::popups::pager::{Page, Pager, area, view};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::MatchStep;
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl<P: Page> Popup for Pager<P> {
@@ -51,7 +51,7 @@ impl<P: Page> Popup for Pager<P> {
         let parts = rows.iter().skip(first).zip(list.rows());
         let parts = parts.filter_map(|(row, at)| {
             let what = Hit::PopupPart(self.page.part(row)?);
-            Some(Target { at, what })
+            Some(PlacedPart { at, what })
         });
         Targets {
             area,

@@ -15,14 +15,14 @@ use ratatui::text::Line;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::popup::{Copied, Next};
 use crate::ui::app::{App, Preferences};
-use crate::ui::diff::{PageRow, Spot};
+use crate::ui::diff::{FileMark, PageRow};
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::pager::search::{SearchResults, search_rows, tell_match};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::MatchStep;
-use crate::ui::widgets::area::{self, centered, framed};
+use crate::ui::widgets::area::{self, centered, height_with_border};
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list;
 
@@ -36,7 +36,7 @@ pub trait Page: Debug + 'static {
     fn title(&self, app: &App) -> String;
 
     /// Returns the lines, `width` columns wide.
-    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row>;
+    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow>;
 
     /// Returns the description of the popup that the tour shows.
     fn tip(&self) -> &'static str;
@@ -62,16 +62,16 @@ pub trait Page: Debug + 'static {
     }
 
     /// Called after scrolling to a line: makes the section at that line the current one.
-    fn reached(&mut self, _rows: &[Row], _line: usize) {}
+    fn reached(&mut self, _rows: &[PagerRow], _line: usize) {}
 
     /// Returns whether the line is the heading of the current section.
-    fn is_current(&self, _row: &Row) -> bool {
+    fn is_current(&self, _row: &PagerRow) -> bool {
         false
     }
 
     /// Returns the index of the first line of the section that `action` leads to, for example the next file. If there
     /// is none, tells the user and returns `None`.
-    fn section(&self, _app: &mut App, _action: Action, _rows: &[Row]) -> Option<usize> {
+    fn section(&self, _app: &mut App, _action: Action, _rows: &[PagerRow]) -> Option<usize> {
         None
     }
 
@@ -83,12 +83,12 @@ pub trait Page: Debug + 'static {
 
     /// Returns the number of the part, such as a file, to which a click on the line scrolls. `None` if the line cannot
     /// be clicked.
-    fn part(&self, _row: &Row) -> Option<usize> {
+    fn part(&self, _row: &PagerRow) -> Option<usize> {
         None
     }
 
     /// Returns the index of the first line of a part.
-    fn line_of_part(&self, _part: usize, _rows: &[Row]) -> Option<usize> {
+    fn line_of_part(&self, _part: usize, _rows: &[PagerRow]) -> Option<usize> {
         None
     }
 
@@ -106,38 +106,43 @@ pub trait Page: Debug + 'static {
 
 /// A line of a pager.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct PagerRow {
     pub line: Line<'static>,
     /// The number of spans at the start of the line that are decoration (line numbers, signs, continuation marks). The
     /// search skips them.
     pub margin: usize,
     /// The role of the line in navigation between the files of a diff, if any.
-    pub spot: Option<Spot>,
+    pub file_mark: Option<FileMark>,
 }
 
-impl From<Line<'static>> for Row {
-    fn from(line: Line<'static>) -> Row {
-        Row {
+impl From<Line<'static>> for PagerRow {
+    fn from(line: Line<'static>) -> PagerRow {
+        PagerRow {
             line,
             margin: 0,
-            spot: None,
+            file_mark: None,
         }
     }
 }
 
-impl From<PageRow> for Row {
-    fn from(PageRow { row, spot }: PageRow) -> Row {
-        Row {
+impl From<PageRow> for PagerRow {
+    fn from(
+        PageRow {
+            row,
+            file_mark: spot,
+        }: PageRow,
+    ) -> PagerRow {
+        PagerRow {
             margin: row.margin,
-            spot,
-            ..Row::from(Line::from(row.spans))
+            file_mark: spot,
+            ..PagerRow::from(Line::from(row.spans))
         }
     }
 }
 
 /// Returns lines of plain text as rows.
-pub fn text_rows(lines: Vec<Line<'static>>) -> Vec<Row> {
-    lines.into_iter().map(Row::from).collect()
+pub fn text_rows(lines: Vec<Line<'static>>) -> Vec<PagerRow> {
+    lines.into_iter().map(PagerRow::from).collect()
 }
 
 #[derive(Debug)]
@@ -156,7 +161,7 @@ pub struct Pager<P> {
 
 /// The rows of a text, and which of them are visible.
 struct Visible {
-    rows: Vec<Row>,
+    rows: Vec<PagerRow>,
     first: usize,
     height: usize,
 }
@@ -196,14 +201,18 @@ impl<P: Page> Pager<P> {
         self.is_typing || !self.search.text().is_empty()
     }
 
-    fn rows(&self, app: &App, theme: &Theme) -> Vec<Row> {
+    fn rows(&self, app: &App, theme: &Theme) -> Vec<PagerRow> {
         self.page.rows(app, text_width(app.size), theme)
     }
 
     /// Returns the area of a pager whose text has `lines` lines: a short text gets a lower popup.
     fn area(screen: Rect, lines: usize) -> Rect {
         let most = area(screen);
-        centered(screen, most.width, framed(lines).min(most.height))
+        centered(
+            screen,
+            most.width,
+            height_with_border(lines).min(most.height),
+        )
     }
 
     /// Returns the area of the lines, and the index of the first visible one.
@@ -224,7 +233,7 @@ impl<P: Page> Pager<P> {
     }
 
     /// Returns the matches in `rows`; none while no search is active.
-    fn matches(&self, rows: &[Row]) -> SearchResults {
+    fn matches(&self, rows: &[PagerRow]) -> SearchResults {
         search_rows(self.search.text(), self.current, rows)
     }
 

@@ -40,7 +40,7 @@ impl SearchResults {
 
 /// Returns the matches of `words` in `rows`; none if `words` is empty. `current` is the index of the current match; if
 /// it is too large, the last match is the current one.
-pub fn search_rows(words: &str, current: usize, rows: &[pager::Row]) -> SearchResults {
+pub fn search_rows(words: &str, current: usize, rows: &[pager::PagerRow]) -> SearchResults {
     let hits = Needle::new(words).map_or_else(Vec::new, |needle| {
         let rows: Vec<Row> = rows.iter().map(plain_row).collect();
         find_matches(&needle, rows.iter())
@@ -49,7 +49,7 @@ pub fn search_rows(words: &str, current: usize, rows: &[pager::Row]) -> SearchRe
     SearchResults { hits, current }
 }
 
-fn plain_row(row: &pager::Row) -> Row {
+fn plain_row(row: &pager::PagerRow) -> Row {
     let plain = |span: &Span<'static>| Span::raw(span.content.clone());
     Row {
         spans: row.line.spans.iter().map(plain).collect(),

@@ -17,7 +17,7 @@ pub use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::text::fuzzy;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::{Place, centered, inside, whole_or};
+use crate::ui::widgets::area::{PopupListLayout, centered, inside, whole_or};
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list::{PAGE, first_row, step};
 
@@ -140,7 +140,7 @@ impl<C: Choices> Picker<C> {
     }
 
     /// Returns the layout with `len` matching rows below the search line and a blank line.
-    fn place(&self, app: &App, screen: Rect, len: usize) -> Place {
+    fn place(&self, app: &App, screen: Rect, len: usize) -> PopupListLayout {
         let area = self.choices.area(app, screen);
         let inside = inside(area);
         let above = 2.min(inside.height);
@@ -149,7 +149,7 @@ impl<C: Choices> Picker<C> {
             height: inside.height - above,
             ..inside
         };
-        Place {
+        PopupListLayout {
             area,
             list,
             first: first_row(len, self.row, list.height),

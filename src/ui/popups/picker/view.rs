@@ -11,7 +11,7 @@ use crate::ui::frame::popup::{emphasised, open, search};
 use crate::ui::popups::picker::{Choices, Picker};
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::Place;
+use crate::ui::widgets::area::PopupListLayout;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws a picker. Returns the position of the text cursor.
@@ -23,7 +23,7 @@ pub fn draw<C: Choices>(
     buffer: &mut Buffer,
 ) -> Position {
     let rows = picker.rows(app);
-    let Place { area, list, first } = picker.place(app, screen, rows.len());
+    let PopupListLayout { area, list, first } = picker.place(app, screen, rows.len());
     let title = picker.choices.title(app);
     let below = frame::position(Some(picker.row), rows.len(), list.height, theme);
     let inner = open(app, &title, below, theme, area, buffer);
@@ -43,9 +43,9 @@ pub fn draw<C: Choices>(
     for ((at, row), place) in rows.iter().enumerate().skip(first).zip(list.rows()) {
         let columns = usize::from(place.width).saturating_sub(2);
         let (mark, style) = if at == picker.row {
-            (frame::Row::Selected, theme.accent)
+            (frame::RowHighlight::Selected, theme.accent)
         } else {
-            (frame::Row::Plain, theme.text)
+            (frame::RowHighlight::Plain, theme.text)
         };
         let spans = frame::sides(&row.words, style, &row.aside, theme.dim, columns);
         let spans = emphasised(spans, &row.marked, theme);

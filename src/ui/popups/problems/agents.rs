@@ -8,7 +8,7 @@ use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::model::{CrewModel, style};
-use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
+use crate::ui::popups::problems::{Problem, ProblemSeverity, STALLED_AFTER};
 use crate::ui::text::age;
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
@@ -30,10 +30,15 @@ pub fn problems(app: &App) -> Vec<Problem> {
 pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     let mut out = Vec::new();
     for name in model.present() {
-        out.extend(model.event_log.asked_to_go(&name).map(|since| ShownAge {
-            since,
-            from: OVERDUE_AFTER,
-        }));
+        out.extend(
+            model
+                .event_log
+                .shutdown_approved_at(&name)
+                .map(|since| ShownAge {
+                    since,
+                    from: OVERDUE_AFTER,
+                }),
+        );
         out.extend(busy_since(model, &name).map(|since| ShownAge {
             since,
             from: STALLED_AFTER,
@@ -60,10 +65,10 @@ fn busy_since(model: &CrewModel, name: &Name) -> Option<Timestamp> {
 
 /// Reports an agent that is still running after an approved shutdown.
 fn overdue(app: &App, name: &Name) -> Option<Problem> {
-    let asked = app.model.event_log.asked_to_go(name)?;
+    let asked = app.model.event_log.shutdown_approved_at(name)?;
     let passed = app.now.since(asked);
     (passed >= OVERDUE_AFTER).then(|| Problem {
-        weight: Weight::Stuck,
+        severity: ProblemSeverity::Stuck,
         cause: format!(
             "{name} is still running, shutdown approved {} ago",
             age(passed)
@@ -75,22 +80,22 @@ fn overdue(app: &App, name: &Name) -> Option<Problem> {
 fn agent(app: &App, name: &Name) -> Option<Problem> {
     let (weight, cause, help) = match app.activity(name) {
         Activity::Failed { why } => (
-            Weight::Failed,
+            ProblemSeverity::Failed,
             format!("{name} failed: {}", one_line(&why)),
             "{panes.focus_team}, then {team.open} shows what it did; {panes.compose} writes to it",
         ),
         Activity::Stuck { why } => (
-            Weight::Stuck,
+            ProblemSeverity::Stuck,
             format!("{name} is stuck: {}", one_line(&why)),
             "{panes.focus_team}, then {team.nudge} nudges it; {team.open}, then {panes.compose} writes to it",
         ),
         Activity::Backoff { cause, .. } => (
-            Weight::Waits,
+            ProblemSeverity::Waits,
             format!("{name} is waiting to retry: {}", one_line(&cause)),
             "{panes.models} chooses another model",
         ),
         Activity::Queued { place } => (
-            Weight::Waits,
+            ProblemSeverity::Waits,
             format!("{name}'s call is queued at position {place}"),
             "it continues automatically",
         ),
@@ -101,7 +106,7 @@ fn agent(app: &App, name: &Name) -> Option<Problem> {
             }
             let (_, doing, _) = style::activity(&app.activity(name), app.now, &Theme::default());
             (
-                Weight::Stuck,
+                ProblemSeverity::Stuck,
                 format!("{name} is stalled: {doing} for {}", age(passed)),
                 "{panes.focus_team}, then {team.nudge} nudges it; {everywhere.interrupt} stops the shown agent",
             )
@@ -110,7 +115,7 @@ fn agent(app: &App, name: &Name) -> Option<Problem> {
         Activity::NeedsYou { .. } | Activity::Idle | Activity::Gone => return None,
     };
     Some(Problem {
-        weight,
+        severity: weight,
         cause,
         help,
     })

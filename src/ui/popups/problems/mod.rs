@@ -1,7 +1,7 @@
 //! The problems popup: everything that blocks the work, each with its cause and the key that helps. Pure.
 
 mod agents;
-mod letters;
+mod messages;
 mod notices;
 mod tasks;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use crate::ui::app::popup::open as open_popup;
 use crate::ui::app::{App, Preferences};
 use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::model::{CrewModel, sentence};
-use crate::ui::popups::pager::{Page, Pager, Row, text_rows};
+use crate::ui::popups::pager::{Page, Pager, PagerRow, text_rows};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
@@ -47,7 +47,7 @@ impl Page for ProblemsPage {
         "Problems".into()
     }
 
-    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row> {
+    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
         text_rows(lines(app, width, theme))
     }
 
@@ -72,7 +72,7 @@ impl Page for ProblemsPage {
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    pub weight: Weight,
+    pub severity: ProblemSeverity,
     /// What is wrong and why, in one line.
     pub cause: String,
     /// What to do. Names of actions in braces, such as `{team.open}`, are replaced by their keys: see
@@ -82,9 +82,9 @@ pub struct Problem {
 
 /// The severity of a problem, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
+pub enum ProblemSeverity {
     /// The user must act.
-    Person,
+    NeedsUser,
     /// An agent failed or a file is damaged.
     Failed,
     /// The work may not continue without help.
@@ -97,21 +97,21 @@ pub enum Weight {
 pub fn problems(app: &App) -> Vec<Problem> {
     let requests = (0..app.requests.len()).filter_map(|at| app.model.requests.at(at));
     let asked = requests.map(|request| Problem {
-        weight: Weight::Person,
+        severity: ProblemSeverity::NeedsUser,
         cause: asked_for(request),
         help: "{panes.waiting} shows it",
     });
     let first = app.first_causes().map(|what| Problem {
-        weight: Weight::Person,
+        severity: ProblemSeverity::NeedsUser,
         cause: what.to_string(),
         help: "{panes.focus_lead} shows what to do",
     });
     let mut out: Vec<Problem> = first.chain(asked).collect();
     out.extend(agents::problems(app));
     out.extend(tasks::problems(app));
-    out.extend(letters::problems(app));
+    out.extend(messages::problems(app));
     out.extend(notices::problems(app));
-    out.sort_by_key(|p| p.weight);
+    out.sort_by_key(|p| p.severity);
     out.truncate(PROBLEMS_MAX);
     out
 }
@@ -130,7 +130,7 @@ fn asked_for(request: &Request) -> String {
 pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
     agents::ages(model)
         .into_iter()
-        .chain(letters::ages(model))
+        .chain(messages::ages(model))
         .collect()
 }
 
@@ -155,11 +155,11 @@ pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     };
     let count = all.len();
     for problem in all {
-        let head = match problem.weight {
-            Weight::Person => ("◆", theme.waiting),
-            Weight::Failed => ("✗", theme.error),
-            Weight::Stuck => ("▲", theme.warn),
-            Weight::Waits => ("◔", theme.dim),
+        let head = match problem.severity {
+            ProblemSeverity::NeedsUser => ("◆", theme.waiting),
+            ProblemSeverity::Failed => ("✗", theme.error),
+            ProblemSeverity::Stuck => ("▲", theme.warn),
+            ProblemSeverity::Waits => ("◔", theme.dim),
         };
         push(&problem.cause, head, theme.text);
         push(

@@ -6,7 +6,7 @@
 use crate::domain::task::TaskStatus;
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::{About, LogLine, Topic};
-use crate::ui::popups::problems::{Problem, Weight};
+use crate::ui::popups::problems::{Problem, ProblemSeverity};
 
 /// The texts by which notices are recognized: that files cannot be read, and that they can be read again.
 const UNREADABLE_TEXT: (&str, &str) = (" cannot be read", " can be read again");
@@ -18,7 +18,7 @@ const CONFLICT_TEXT: &str = " does not merge into ";
 /// Returns the problems found in the event log.
 pub fn problems(model: &CrewModel) -> Vec<Problem> {
     let mut out: Vec<Problem> = Vec::new();
-    for line in model.event_log.lines().filter(|l| l.tone.is_trouble()) {
+    for line in model.event_log.lines().filter(|l| l.severity.is_trouble()) {
         let found = match line.topic {
             Topic::Notice => file(model, line),
             Topic::Worktree => conflict(model, line),
@@ -37,7 +37,7 @@ pub fn problems(model: &CrewModel) -> Vec<Problem> {
 
 fn file(model: &CrewModel, line: &LogLine) -> Option<Problem> {
     let problem = |help| Problem {
-        weight: Weight::Failed,
+        severity: ProblemSeverity::Failed,
         cause: line.words.clone(),
         help,
     };
@@ -68,21 +68,21 @@ fn conflict(model: &CrewModel, line: &LogLine) -> Option<Problem> {
     let has_resolution_task = here.any(|t| t.status != TaskStatus::Completed);
     let (weight, help) = match (has_resolution_task, &line.about) {
         (true, _) => (
-            Weight::Waits,
+            ProblemSeverity::Waits,
             "a task to resolve it is open; {panes.focus_board}, then {board.open} shows the task",
         ),
         (false, About::Task(_)) => (
-            Weight::Stuck,
+            ProblemSeverity::Stuck,
             "{panes.focus_board}, then {board.diff} shows the branch and {board.merge} merges it",
         ),
         (false, _) => (
-            Weight::Stuck,
+            ProblemSeverity::Stuck,
             "{panes.compose} writes to the lead: it merges the branch",
         ),
     };
     let cause = line.words.clone();
     Some(Problem {
-        weight,
+        severity: weight,
         cause,
         help,
     })

@@ -5,10 +5,10 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::ui::model::CrewModel;
-use crate::ui::model::board::history::Step;
+use crate::ui::model::board::history::HistoryStep;
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::board::{branches, index};
-use crate::ui::popups::problems::{Problem, Weight};
+use crate::ui::popups::problems::{Problem, ProblemSeverity};
 
 /// Maximum number of tasks that one problem names.
 const NAMED_MAX: usize = 8;
@@ -21,7 +21,7 @@ pub fn problems(model: &CrewModel) -> Vec<Problem> {
         .tasks()
         .filter_map(|t| task(model, t, &present))
         .collect();
-    out.extend(nobody_there(model));
+    out.extend(no_teammates(model));
     out.extend(unmerged(model));
     out
 }
@@ -30,7 +30,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
     let id = task.id;
     let problem = |weight, cause, help| {
         Some(Problem {
-            weight,
+            severity: weight,
             cause,
             help,
         })
@@ -45,10 +45,10 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
             let help = "{panes.focus_board}, then {board.open} shows the task and its history";
             (task.attempts >= ATTEMPTS_MAX)
                 .then_some(())
-                .and_then(|()| problem(Weight::Waits, many, help))
+                .and_then(|()| problem(ProblemSeverity::Waits, many, help))
         }
         BoardStatus::InProgress | BoardStatus::Assigned => problem(
-            Weight::Stuck,
+            ProblemSeverity::Stuck,
             format!(
                 "{id} is owned by {}, who is not on the team{}",
                 one_line(&task.owner),
@@ -57,7 +57,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
             "{panes.compose} writes to the lead, who can reassign the task",
         ),
         BoardStatus::Ready if task.attempts >= ATTEMPTS_MAX => problem(
-            Weight::Stuck,
+            ProblemSeverity::Stuck,
             format!(
                 "{id} was released {} times and is no longer assigned automatically{}",
                 task.attempts,
@@ -68,7 +68,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
         BoardStatus::Ready => {
             if let Some(tags) = unknown_tags(model, task) {
                 return problem(
-                    Weight::Stuck,
+                    ProblemSeverity::Stuck,
                     format!(
                         "{id} requires the tags {tags}, no teammate has them{}",
                         what_waits(model, id)
@@ -78,7 +78,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
             }
             let who = released_by_departed(model, task, present)?;
             problem(
-                Weight::Waits,
+                ProblemSeverity::Waits,
                 format!("{id} is back on the board: its owner {who} left"),
                 "an idle teammate gets it automatically; {panes.focus_board}, then {board.open} shows it",
             )
@@ -89,7 +89,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 .iter()
                 .find(|b| model.board.get(**b).is_none())?;
             problem(
-                Weight::Stuck,
+                ProblemSeverity::Stuck,
                 format!("{id} is blocked by {lost}, which is not on the board"),
                 "{panes.compose} writes to the lead, who can remove the dependency",
             )
@@ -146,15 +146,15 @@ fn unknown_tags(model: &CrewModel, task: &Task) -> Option<String> {
 fn released_by_departed(model: &CrewModel, task: &Task, present: &[Name]) -> Option<String> {
     let last = model.history.of(task.id).next().map(|(_, step)| step);
     match last {
-        Some(Step::Released { by }) if !is_here(by, present) => Some(one_line(by)),
+        Some(HistoryStep::Released { by }) if !is_here(by, present) => Some(one_line(by)),
         Some(
-            Step::Released { .. }
-            | Step::Claimed { .. }
-            | Step::Completed { .. }
-            | Step::Freed
-            | Step::Blocked
-            | Step::Edited
-            | Step::Branch(_),
+            HistoryStep::Released { .. }
+            | HistoryStep::Claimed { .. }
+            | HistoryStep::Completed { .. }
+            | HistoryStep::Unblocked
+            | HistoryStep::Blocked
+            | HistoryStep::Edited
+            | HistoryStep::Branch(_),
         )
         | None => None,
     }
@@ -177,14 +177,14 @@ fn unmerged(model: &CrewModel) -> Option<Problem> {
     };
     let are = if all.len() == 1 { "is" } else { "are" };
     Some(Problem {
-        weight: Weight::Person,
+        severity: ProblemSeverity::NeedsUser,
         cause: format!("{}{more} {are} done and not merged", ids.join(" ")),
         help: "{panes.focus_board}, then {board.merge} merges; the lead can merge, too",
     })
 }
 
 /// Reports ready tasks when there are no teammates to assign them to.
-fn nobody_there(model: &CrewModel) -> Option<Problem> {
+fn no_teammates(model: &CrewModel) -> Option<Problem> {
     if model.team.present().next().is_some() || model.busy() > 0 {
         return None;
     }
@@ -195,7 +195,7 @@ fn nobody_there(model: &CrewModel) -> Option<Problem> {
         n => format!("{n} tasks are ready"),
     };
     Some(Problem {
-        weight: Weight::Waits,
+        severity: ProblemSeverity::Waits,
         cause: format!("{what} and there are no teammates"),
         help: "{panes.compose} writes to the lead, who can spawn teammates or do the work",
     })

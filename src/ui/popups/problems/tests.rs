@@ -18,9 +18,9 @@ use crate::ui::fixture::{
 use crate::ui::popups::problems::*;
 use crate::ui::{Msg, UiState, update};
 
-fn told(state: &UiState) -> Vec<(Weight, String)> {
+fn told(state: &UiState) -> Vec<(ProblemSeverity, String)> {
     let all = problems(state).into_iter();
-    all.map(|p| (p.weight, p.cause)).collect()
+    all.map(|p| (p.severity, p.cause)).collect()
 }
 
 #[test]
@@ -40,11 +40,20 @@ fn problems_are_listed_with_their_causes() {
     assert_eq!(
         told(&state),
         [
-            (Weight::Person, "bob asks you to approve its plan".into()),
-            (Weight::Failed, "carol failed: the server said no".into()),
-            (Weight::Stuck, "alice is stalled: thinking for 6m".into()),
             (
-                Weight::Stuck,
+                ProblemSeverity::NeedsUser,
+                "bob asks you to approve its plan".into()
+            ),
+            (
+                ProblemSeverity::Failed,
+                "carol failed: the server said no".into()
+            ),
+            (
+                ProblemSeverity::Stuck,
+                "alice is stalled: thinking for 6m".into()
+            ),
+            (
+                ProblemSeverity::Stuck,
                 "carol has not read 1 message, the oldest for 6m".into()
             ),
         ]
@@ -78,17 +87,20 @@ fn idle_crew_has_no_problems() {
 #[test]
 fn onboarding_causes_are_problems_but_advice_is_not() {
     for (weight, expected) in [
-        (onboarding::Weight::Missing, 1),
-        (onboarding::Weight::Trouble, 1),
-        (onboarding::Weight::Advice, 0),
+        (onboarding::PageSeverity::Missing, 1),
+        (onboarding::PageSeverity::Trouble, 1),
+        (onboarding::PageSeverity::Advice, 0),
     ] {
         let mut state = started(100, 30);
         state.show_first(first_page(weight));
-        let cause = (Weight::Person, "Something is in the way.".to_string());
+        let cause = (
+            ProblemSeverity::NeedsUser,
+            "Something is in the way.".to_string(),
+        );
         assert_eq!(told(&state), vec![cause; expected], "{weight:?}");
     }
     let mut state = started(100, 30);
-    state.show_first(first_page(onboarding::Weight::Missing));
+    state.show_first(first_page(onboarding::PageSeverity::Missing));
     press(&mut state, "p");
     assert!(
         picture(&state).contains("1 shows what to do"),
@@ -155,7 +167,7 @@ fn unclaimable_and_released_tasks_are_problems() {
         vec![here(MemberStatus::Working), board_event(&board)],
     );
     let tags = "#2 requires the tags rust and sql, no teammate has them";
-    assert_eq!(told(&state), [(Weight::Stuck, tags.into())]);
+    assert_eq!(told(&state), [(ProblemSeverity::Stuck, tags.into())]);
     // Bob leaves and its task is released.
     let mut next = board.clone();
     next.release(TaskId(3), &name("bob"), Timestamp(NOON))
@@ -165,7 +177,10 @@ fn unclaimable_and_released_tasks_are_problems() {
         vec![changed(&board, &next), here(MemberStatus::Shutdown)],
     );
     let gone = "#3 is back on the board: its owner bob left";
-    let expected = [(Weight::Stuck, tags.into()), (Weight::Waits, gone.into())];
+    let expected = [
+        (ProblemSeverity::Stuck, tags.into()),
+        (ProblemSeverity::Waits, gone.into()),
+    ];
     assert_eq!(told(&state), expected);
     // A new claim solves the problem; the fifth attempt is a problem again.
     let mut last = next.clone();
@@ -179,7 +194,10 @@ fn unclaimable_and_released_tasks_are_problems() {
     }
     apply_events(&mut state, vec![changed(&next, &last)]);
     let many = "#3 is in attempt 5, now by alice";
-    let expected = [(Weight::Stuck, tags.into()), (Weight::Waits, many.into())];
+    let expected = [
+        (ProblemSeverity::Stuck, tags.into()),
+        (ProblemSeverity::Waits, many.into()),
+    ];
     assert_eq!(told(&state), expected);
 }
 
@@ -204,14 +222,17 @@ fn unread_messages_are_problems() {
         ],
     );
     let dave = "1 message for dave, who is not on the team";
-    assert_eq!(told(&state), [(Weight::Stuck, dave.into())]);
+    assert_eq!(told(&state), [(ProblemSeverity::Stuck, dave.into())]);
     wait(&mut state, 400);
     let alice = "alice has not read 2 messages, the oldest for 6m";
-    let expected = [(Weight::Stuck, alice.into()), (Weight::Stuck, dave.into())];
+    let expected = [
+        (ProblemSeverity::Stuck, alice.into()),
+        (ProblemSeverity::Stuck, dave.into()),
+    ];
     assert_eq!(told(&state), expected);
     let read = ["1", "2"].map(|id| sent(id, "alice", DeliveryState::Delivered));
     apply_events(&mut state, read.into());
-    assert_eq!(told(&state), [(Weight::Stuck, dave.into())]);
+    assert_eq!(told(&state), [(ProblemSeverity::Stuck, dave.into())]);
 }
 
 #[test]
@@ -229,7 +250,7 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
     assert_eq!(told(&state), []);
     wait(&mut state, 130);
     let overdue = "bob is still running, shutdown approved 2m ago";
-    assert_eq!(told(&state), [(Weight::Stuck, overdue.into())]);
+    assert_eq!(told(&state), [(ProblemSeverity::Stuck, overdue.into())]);
     let refused = EventKind::Crew(CrewEvent::Notice {
         level: NoticeLevel::Warn,
         agent: Some(name("bob")),
@@ -239,7 +260,7 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
     assert_eq!(told(&state), []);
     apply_events(&mut state, vec![asked("b")]);
     wait(&mut state, 130);
-    assert_eq!(told(&state), [(Weight::Stuck, overdue.into())]);
+    assert_eq!(told(&state), [(ProblemSeverity::Stuck, overdue.into())]);
     apply_events(&mut state, vec![here(MemberStatus::Shutdown)]);
     assert_eq!(told(&state), []);
 }
@@ -250,12 +271,12 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
     let notice = |text: &str| EventKind::notice(NoticeLevel::Warn, text);
     let unreadable = "The roster cannot be read: config.json: permission denied";
     apply_events(&mut state, vec![notice(unreadable)]);
-    assert_eq!(told(&state), [(Weight::Failed, unreadable.into())]);
+    assert_eq!(told(&state), [(ProblemSeverity::Failed, unreadable.into())]);
     apply_events(&mut state, vec![notice("The roster can be read again.")]);
     assert_eq!(told(&state), []);
     let damaged = ".team/requests/r1.json was damaged (no end) and set aside";
     apply_events(&mut state, vec![notice(damaged), notice(damaged)]);
-    assert_eq!(told(&state), [(Weight::Failed, damaged.into())]);
+    assert_eq!(told(&state), [(ProblemSeverity::Failed, damaged.into())]);
     // A merge conflict, the task that resolves it, and the merge.
     let mut state = started(100, 30);
     let mut board = TaskGraph::default();
@@ -272,11 +293,11 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
         &mut state,
         vec![here, board_event(&board), notice(conflict)],
     );
-    assert_eq!(told(&state), [(Weight::Stuck, conflict.into())]);
+    assert_eq!(told(&state), [(ProblemSeverity::Stuck, conflict.into())]);
     let mut next = board.clone();
     task(&mut next, 2, &[], "task-1");
     apply_events(&mut state, vec![changed(&board, &next)]);
-    assert_eq!(told(&state), [(Weight::Waits, conflict.into())]);
+    assert_eq!(told(&state), [(ProblemSeverity::Waits, conflict.into())]);
     apply_events(&mut state, vec![notice("wt/task-1 is merged into main.")]);
     assert_eq!(told(&state), []);
 }
@@ -299,5 +320,8 @@ fn worst_problems_are_kept_at_the_limit() {
         ],
     );
     let all = problems(&state);
-    assert_eq!((all.len(), all[0].weight), (PROBLEMS_MAX, Weight::Failed));
+    assert_eq!(
+        (all.len(), all[0].severity),
+        (PROBLEMS_MAX, ProblemSeverity::Failed)
+    );
 }

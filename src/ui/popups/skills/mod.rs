@@ -4,7 +4,7 @@ mod lines;
 
 use crate::ui::app::App;
 use crate::ui::app::popup::open as open_popup;
-use crate::ui::popups::pager::{Page, Pager, Row, text_rows};
+use crate::ui::popups::pager::{Page, Pager, PagerRow, text_rows};
 use crate::ui::popups::skills::lines::lines;
 use crate::ui::theme::Theme;
 
@@ -21,7 +21,7 @@ impl Page for SkillsPage {
         "Skills".into()
     }
 
-    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row> {
+    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
         text_rows(lines(&app.model.skills, width, theme))
     }
 

@@ -12,7 +12,7 @@ use crate::ui::widgets::composer::Composer;
 
 /// The fields of the form, in display order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Field {
+pub enum FormField {
     #[default]
     Subject,
     Description,
@@ -22,30 +22,30 @@ pub enum Field {
     Tags,
 }
 
-impl Field {
-    pub const ALL: [Field; 4] = [
-        Field::Subject,
-        Field::Description,
-        Field::BlockedBy,
-        Field::Tags,
+impl FormField {
+    pub const ALL: [FormField; 4] = [
+        FormField::Subject,
+        FormField::Description,
+        FormField::BlockedBy,
+        FormField::Tags,
     ];
 
     pub fn title(self) -> &'static str {
         match self {
-            Field::Subject => "Subject",
-            Field::Description => "Description",
-            Field::BlockedBy => "Waits for",
-            Field::Tags => "Tags",
+            FormField::Subject => "Subject",
+            FormField::Description => "Description",
+            FormField::BlockedBy => "Waits for",
+            FormField::Tags => "Tags",
         }
     }
 
     /// Returns the placeholder that explains an empty field.
     pub fn example(self) -> &'static str {
         match self {
-            Field::Subject => "one line: what to do",
-            Field::Description => "details, optional",
-            Field::BlockedBy => "numbers, e.g. 3 5",
-            Field::Tags => "tags the owner must have, e.g. rust docs",
+            FormField::Subject => "one line: what to do",
+            FormField::Description => "details, optional",
+            FormField::BlockedBy => "numbers, e.g. 3 5",
+            FormField::Tags => "tags the owner must have, e.g. rust docs",
         }
     }
 }
@@ -56,7 +56,7 @@ pub struct TaskForm {
     /// The task that is edited; `None` for a new task.
     pub id: Option<TaskId>,
     /// The field with the keyboard focus.
-    pub field: Field,
+    pub field: FormField,
     /// The reason why the form was rejected; empty if it was not.
     pub error: String,
     /// The task as it was when the form was opened. Only differences from it are saved, so that changes that others
@@ -96,17 +96,17 @@ impl TaskForm {
         }
     }
 
-    pub fn input(&self, field: Field) -> &Composer {
+    pub fn input(&self, field: FormField) -> &Composer {
         match field {
-            Field::Subject => &self.subject,
-            Field::Description => &self.description,
-            Field::BlockedBy => &self.waits,
-            Field::Tags => &self.tags,
+            FormField::Subject => &self.subject,
+            FormField::Description => &self.description,
+            FormField::BlockedBy => &self.waits,
+            FormField::Tags => &self.tags,
         }
     }
 
     /// Returns the focused field for a change of its text, and clears the error.
-    pub fn writing(&mut self) -> &mut Composer {
+    pub fn input_to_edit(&mut self) -> &mut Composer {
         self.error.clear();
         self.focused_input()
     }
@@ -114,16 +114,16 @@ impl TaskForm {
     /// Returns the focused field for input that is not known to change its text. Does not clear the error.
     pub fn focused_input(&mut self) -> &mut Composer {
         match self.field {
-            Field::Subject => &mut self.subject,
-            Field::Description => &mut self.description,
-            Field::BlockedBy => &mut self.waits,
-            Field::Tags => &mut self.tags,
+            FormField::Subject => &mut self.subject,
+            FormField::Description => &mut self.description,
+            FormField::BlockedBy => &mut self.waits,
+            FormField::Tags => &mut self.tags,
         }
     }
 
     /// Moves the focus by `by` fields, wrapping around.
     pub fn cycle_focus(&mut self, by: isize) {
-        let all = Field::ALL;
+        let all = FormField::ALL;
         let count = all.len().cast_signed();
         let at = all.iter().position(|f| *f == self.field).unwrap_or(0);
         let next = (at.cast_signed() + by).rem_euclid(count);
@@ -131,7 +131,7 @@ impl TaskForm {
     }
 
     pub fn is_empty(&self) -> bool {
-        Field::ALL
+        FormField::ALL
             .iter()
             .all(|f| self.input(*f).text().trim().is_empty())
     }
@@ -214,7 +214,7 @@ fn task_numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
         match TaskRef::from_str(word) {
             Ok(TaskRef::Id(id)) if out.contains(&id) => {}
             Ok(TaskRef::Id(id)) => out.push(id),
-            Ok(TaskRef::Words(_)) | Err(_) => {
+            Ok(TaskRef::Subject(_)) | Err(_) => {
                 return Err(board.not_a_number_error(word).to_string());
             }
         }
@@ -228,7 +228,7 @@ mod tests {
 
     use super::*;
     use crate::domain::ids::Name;
-    use crate::ui::fixture::hands;
+    use crate::ui::fixture::user_actions_board;
 
     /// Creates a form with these texts in its fields.
     fn filled(id: Option<u64>, fields: [&str; 4]) -> TaskForm {
@@ -236,16 +236,16 @@ mod tests {
             id: id.map(TaskId),
             ..TaskForm::default()
         };
-        for (field, text) in Field::ALL.into_iter().zip(fields) {
+        for (field, text) in FormField::ALL.into_iter().zip(fields) {
             form.field = field;
-            form.writing().set(text);
+            form.input_to_edit().set(text);
         }
         form
     }
 
     #[test]
     fn new_task_is_built_from_fields_or_rejected() {
-        let state = hands(160, 45, None);
+        let state = user_actions_board(160, 45, None);
         let made = |fields| filled(None, fields).to_command(&state.model.board);
         let new = NewTask {
             subject: "Draw it".into(),
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn edit_contains_only_changed_fields() {
-        let state = hands(160, 45, None);
+        let state = user_actions_board(160, 45, None);
         let made = |id, fields| filled(Some(id), fields).to_command(&state.model.board);
         let form = TaskForm::for_task(state.model.board.get(TaskId(4)).unwrap());
         assert_eq!(form.to_command(&state.model.board), Ok(None));
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn edit_keeps_concurrent_changes() {
-        let mut board = (*hands(160, 45, None).board).clone();
+        let mut board = (*user_actions_board(160, 45, None).board).clone();
         let mut form = TaskForm::for_task(board.get(TaskId(4)).unwrap());
         let now = Timestamp(1.0);
         let others = TaskEdit {
@@ -355,8 +355,8 @@ mod tests {
         let alice = Name::member("alice").unwrap();
         board.complete(TaskId(2), &alice, now).unwrap();
         assert_eq!(form.to_command(&board), Ok(None));
-        form.field = Field::BlockedBy;
-        form.writing().set("5");
+        form.field = FormField::BlockedBy;
+        form.input_to_edit().set("5");
         let edit = TaskEdit {
             block_on: vec![TaskId(5)],
             ..TaskEdit::default()
@@ -382,7 +382,7 @@ mod tests {
         );
         for (id, expected) in [(3, "3"), (5, "3 5"), (3, "5"), (5, "")] {
             form.toggle_blocker(TaskId(id));
-            assert_eq!(form.input(Field::BlockedBy).text(), expected);
+            assert_eq!(form.input(FormField::BlockedBy).text(), expected);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::ui::popups::task_form::form::{Field, TaskForm};
+use crate::ui::popups::task_form::form::{FormField, TaskForm};
 use crate::ui::text::wrap;
 use crate::ui::widgets::area::{centered, inside};
 use crate::ui::widgets::composer::TextAreaSize;
@@ -33,7 +33,7 @@ pub fn area(screen: Rect) -> Rect {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FormLayout {
     /// The fields and their areas, field names included.
-    pub fields: Vec<(Field, Rect)>,
+    pub fields: Vec<(FormField, Rect)>,
     /// The error text, wrapped into rows.
     pub error_lines: Vec<String>,
     /// Area of the error text.
@@ -45,7 +45,7 @@ pub fn fields(screen: Rect, form: &TaskForm) -> FormLayout {
     let inner = inside(area(screen));
     // The last two rows hold a blank row and the buttons.
     let room = inner.height.saturating_sub(2);
-    let count = Field::ALL.len();
+    let count = FormField::ALL.len();
     let mut wrong = wrap(&form.error, usize::from(inner.width));
     wrong.truncate(ERROR_ROWS.min(usize::from(room).saturating_sub(count)));
     let to_u16 = |n: usize| u16::try_from(n).unwrap_or(0);
@@ -56,9 +56,9 @@ pub fn fields(screen: Rect, form: &TaskForm) -> FormLayout {
         width: words(inner).width,
         height: LINE_ROWS,
     };
-    let lines = Field::ALL.map(|field| match field {
-        Field::Description => 0,
-        Field::Subject | Field::BlockedBy | Field::Tags => {
+    let lines = FormField::ALL.map(|field| match field {
+        FormField::Description => 0,
+        FormField::Subject | FormField::BlockedBy | FormField::Tags => {
             let more = to_u16(form.input(field).window(room).rows.len().saturating_sub(1));
             let more = more.min(spare);
             spare -= more;
@@ -67,8 +67,8 @@ pub fn fields(screen: Rect, form: &TaskForm) -> FormLayout {
     });
     let description = rest.height.saturating_sub(lines.iter().sum());
     let mut each = Vec::new();
-    for (field, height) in Field::ALL.into_iter().zip(lines) {
-        let height = if field == Field::Description {
+    for (field, height) in FormField::ALL.into_iter().zip(lines) {
+        let height = if field == FormField::Description {
             description
         } else {
             height

@@ -95,7 +95,7 @@ pub fn toggle_blocker(app: &mut App, selected: Option<TaskId>) {
 
 /// Handles the report that the user has added or edited a task: the form that was sent for it is done, and the task is
 /// selected on the board.
-pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
+pub fn confirmed(app: &mut App, task: TaskId, act: &UserAction) {
     let (id, words) = match act {
         UserAction::Added => (None, format!("{task} added.")),
         UserAction::Edited => (Some(task), format!("{task} updated.")),

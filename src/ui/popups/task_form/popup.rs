@@ -9,15 +9,15 @@ use crate::ui::app::hit::Hit;
 use crate::ui::app::popup::{Next, Popup, Targets, TextInput};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::buttons;
-use crate::ui::popups::task_form::form::{Field, TaskForm};
+use crate::ui::popups::task_form::form::{FormField, TaskForm};
 use crate::ui::popups::task_form::{keep_draft, layout, submit, view};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::composer::Composer;
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 
 impl TaskForm {
     /// Returns the area of a field's text, if it is visible.
-    fn area_of(&self, app: &App, field: Field) -> Option<Rect> {
+    fn area_of(&self, app: &App, field: FormField) -> Option<Rect> {
         let fields = layout::fields(app.size, self).fields;
         let own = fields.iter().find(|(of, _)| *of == field);
         own.map(|(_, area)| layout::words(*area))
@@ -42,7 +42,7 @@ impl Popup for TaskForm {
     fn targets(&self, app: &App) -> Targets {
         let mut targets = buttons::targets(app, self, layout::area(app.size));
         let fields = layout::fields(app.size, self).fields.into_iter();
-        targets.inside.extend(fields.map(|(field, at)| Target {
+        targets.inside.extend(fields.map(|(field, at)| PlacedPart {
             at,
             what: Hit::PopupPart(field as usize),
         }));
@@ -64,10 +64,10 @@ impl Popup for TaskForm {
     }
 
     fn press(&mut self, app: &mut App, part: usize, at: Position) -> Next {
-        let field = Field::ALL.get(part).copied().unwrap_or_default();
+        let field = FormField::ALL.get(part).copied().unwrap_or_default();
         if let Some(area) = self.area_of(app, field) {
             self.field = field;
-            self.writing().click_at(area, at);
+            self.input_to_edit().click_at(area, at);
         }
         Next::Stay
     }
@@ -96,7 +96,7 @@ impl Popup for TaskForm {
     }
 
     fn text_input(&mut self) -> Option<TextInput<'_>> {
-        let is_multiline = self.field == Field::Description;
+        let is_multiline = self.field == FormField::Description;
         Some(TextInput::Area {
             text: self.focused_input(),
             is_multiline,

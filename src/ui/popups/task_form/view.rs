@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 use crate::ui::app::App;
 use crate::ui::frame::popup::open;
 use crate::ui::popups::buttons;
-use crate::ui::popups::task_form::form::{Field, TaskForm};
+use crate::ui::popups::task_form::form::{FormField, TaskForm};
 use crate::ui::popups::task_form::layout;
 use crate::ui::text::fit;
 use crate::ui::theme::Theme;
@@ -38,7 +38,13 @@ pub fn draw(
 }
 
 /// Draws a field. Returns the position of the text cursor in it.
-fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut Buffer) -> Position {
+fn part(
+    form: &TaskForm,
+    field: FormField,
+    area: Rect,
+    theme: &Theme,
+    buffer: &mut Buffer,
+) -> Position {
     let has_keys = field == form.field;
     let (mark, style) = if has_keys {
         ("›", theme.accent)

@@ -11,7 +11,9 @@ use crate::ui::app::App;
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::board::{branches, index, unlocks};
 use crate::ui::model::{CrewModel, board as model_board};
-use crate::ui::text::{age, called, count, dollars, format_time, pad, width as columns, wrap};
+use crate::ui::text::{
+    age, count, display_name, dollars, format_time, pad, width as columns, wrap,
+};
 use crate::ui::theme::Theme;
 
 /// Maximum number of tasks that the page lists as blockers, and as blocked tasks.
@@ -40,7 +42,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     };
     let here = index::standing(&app.model.board, task);
     let by = match (here, task.owner.is_empty()) {
-        (BoardStatus::Done, false) => format!(" by {}", called(&task.owner)),
+        (BoardStatus::Done, false) => format!(" by {}", display_name(&task.owner)),
         _ => String::new(),
     };
     out.push(Line::from(vec![
@@ -108,7 +110,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     }
     let on_board =
         |places: &[usize]| -> Vec<TaskId> { places.iter().filter_map(|p| index.id(*p)).collect() };
-    let mut before = on_board(index.waits(place));
+    let mut before = on_board(index.blockers(place));
     // A blocker that is not on the board has no index but still blocks.
     let missing = task
         .blocked_by
@@ -119,7 +121,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     edges(
         app,
         "Blocks",
-        &on_board(index.frees(place)),
+        &on_board(index.blocked_tasks(place)),
         width,
         theme,
         &mut out,

@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use crate::domain::ids::TaskId;
 use crate::ui::app::App;
 use crate::ui::model::CrewModel;
-use crate::ui::popups::pager::{Page, Pager, Row, text_rows};
+use crate::ui::popups::pager::{Page, Pager, PagerRow, text_rows};
 pub use crate::ui::popups::task_page::lines::lines;
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
@@ -38,7 +38,7 @@ impl Page for TaskPage {
         format!("Task {}", self.0)
     }
 
-    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row> {
+    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
         let lines = match app.model.board.get(self.0) {
             Some(task) => lines(app, task, width, theme),
             None => {

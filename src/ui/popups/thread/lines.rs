@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use crate::domain::text::one_line;
 use crate::protocol::event::DeliveryState;
 use crate::ui::app::App;
-use crate::ui::model::messages::{Progress, Traced};
+use crate::ui::model::messages::{MessageStatus, TrackedMessage};
 use crate::ui::model::{CrewModel, sentence, style};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{age, fit, format_time_with_seconds, width as columns, wrap};
@@ -23,9 +23,9 @@ pub struct Thread {
 }
 
 /// Returns the title of the thread: both parties and the number of messages.
-pub fn title(model: &CrewModel, traced: &Traced) -> String {
-    let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
-    match model.letters.thread(traced).count() {
+pub fn title(model: &CrewModel, traced: &TrackedMessage) -> String {
+    let (from, to) = (one_line(&traced.message.from), one_line(&traced.message.to));
+    match model.messages.thread(traced).count() {
         0 | 1 => format!("Message from {from} to {to}"),
         n => format!("Messages between {from} and {to} ({n})"),
     }
@@ -34,22 +34,25 @@ pub fn title(model: &CrewModel, traced: &Traced) -> String {
 /// Returns the times of the unread messages in the thread of message `number`, because the screen shows how long they
 /// are unread.
 pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<ShownAge> {
-    let Some(traced) = model.letters.get(number) else {
+    let Some(traced) = model.messages.get(number) else {
         return Vec::new();
     };
     let (_, shown) = around(model, traced);
     let waiting = shown
         .into_iter()
-        .filter(|t| t.progress(&model.team) == Progress::At(DeliveryState::Sent));
+        .filter(|t| t.status(&model.team) == MessageStatus::At(DeliveryState::Sent));
     waiting
-        .map(|t| ShownAge::at_once(t.letter.timestamp))
+        .map(|t| ShownAge::at_once(t.message.timestamp))
         .collect()
 }
 
 /// Returns the number of older messages that are not shown, and the messages that are shown, at most [`THREAD_MAX`]
 /// around `traced`.
-fn around<'a>(model: &'a CrewModel, traced: &'a Traced) -> (usize, Vec<&'a Traced>) {
-    let mut all: Vec<&Traced> = model.letters.thread(traced).collect();
+fn around<'a>(
+    model: &'a CrewModel,
+    traced: &'a TrackedMessage,
+) -> (usize, Vec<&'a TrackedMessage>) {
+    let mut all: Vec<&TrackedMessage> = model.messages.thread(traced).collect();
     let at = all.iter().position(|t| t.number == traced.number);
     let first = at
         .unwrap_or(0)
@@ -60,9 +63,9 @@ fn around<'a>(model: &'a CrewModel, traced: &'a Traced) -> (usize, Vec<&'a Trace
 }
 
 /// Renders the thread of a message, `width` columns wide.
-pub fn lay_out(app: &App, traced: &Traced, width: usize, theme: &Theme) -> Thread {
+pub fn lay_out(app: &App, traced: &TrackedMessage, width: usize, theme: &Theme) -> Thread {
     let (older, shown) = around(app, traced);
-    let whole = app.model.letters.thread(traced).count();
+    let whole = app.model.messages.thread(traced).count();
     let newer = whole - older - shown.len();
     let mut thread = Thread {
         lines: Vec::new(),
@@ -100,21 +103,21 @@ pub fn lay_out(app: &App, traced: &Traced, width: usize, theme: &Theme) -> Threa
 /// Renders a message. The opened message has a mark.
 fn one(
     app: &App,
-    traced: &Traced,
+    traced: &TrackedMessage,
     is_opened: bool,
     width: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let letter = &traced.letter;
-    let progress = traced.progress(&app.model.team);
+    let letter = &traced.message;
+    let progress = traced.status(&app.model.team);
     let (shape, style) = style::progress(progress, theme);
     let step = match progress {
-        Progress::At(DeliveryState::Sent) if letter.timestamp.0 > 0.0 => {
+        MessageStatus::At(DeliveryState::Sent) if letter.timestamp.0 > 0.0 => {
             let passed = app.now.since(letter.timestamp);
             format!("{shape} not read yet, for {}", age(passed))
         }
-        Progress::Unread => format!("{shape} not read: {} has left", one_line(&letter.to)),
-        Progress::At(_) => format!("{shape} {}", progress.word()),
+        MessageStatus::Unread => format!("{shape} not read: {} has left", one_line(&letter.to)),
+        MessageStatus::At(_) => format!("{shape} {}", progress.word()),
     };
     let mark = if is_opened { "› " } else { "  " };
     let time = format_time_with_seconds(letter.timestamp, &app.prefs.zone);
@@ -134,7 +137,7 @@ fn one(
         Span::styled(step, style),
     ])];
     let text = if letter.kind.is_protocol() {
-        sentence::letter(letter)
+        sentence::message(letter)
     } else {
         letter.content.clone()
     };

@@ -8,7 +8,7 @@ use ratatui::text::Line;
 
 use crate::ui::app::App;
 use crate::ui::app::popup::open as open_popup;
-use crate::ui::popups::pager::{Page, Pager, Row, text_rows, text_width};
+use crate::ui::popups::pager::{Page, Pager, PagerRow, text_rows, text_width};
 pub(in crate::ui) use crate::ui::popups::thread::lines::{ages, lay_out, title};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
@@ -22,7 +22,7 @@ pub struct ThreadPage {
 
 /// Opens a message in its thread, scrolled to the message. Earlier messages are above.
 pub fn open(app: &mut App, number: u64) {
-    let traced = app.model.letters.get(number);
+    let traced = app.model.messages.get(number);
     let width = text_width(app.size);
     let thread = traced.map(|t| lay_out(app, t, width, &Theme::default()));
     let mut pager = Pager::new(ThreadPage { number });
@@ -32,12 +32,12 @@ pub fn open(app: &mut App, number: u64) {
 
 impl Page for ThreadPage {
     fn title(&self, app: &App) -> String {
-        let traced = app.model.letters.get(self.number);
+        let traced = app.model.messages.get(self.number);
         traced.map_or_else(|| "Message".into(), |t| title(app, t))
     }
 
-    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<Row> {
-        let lines = match app.model.letters.get(self.number) {
+    fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
+        let lines = match app.model.messages.get(self.number) {
             Some(traced) => lay_out(app, traced, width, theme).lines,
             None => vec![Line::styled("This message is not available.", theme.dim)],
         };

@@ -12,7 +12,7 @@ use crate::ui::shell::hints::{Hint, Urgency, hints};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
 use crate::ui::text::{fit, width, wrap};
-use crate::ui::widgets::placed::{Target, at_the_end, place};
+use crate::ui::widgets::placed::{PlacedPart, at_the_end, place};
 
 /// Number of columns for the mark before a status message and the spaces around it.
 const MESSAGE_MARGIN: usize = 5;
@@ -27,7 +27,7 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
     };
     let kept = hints(state)
         .into_iter()
-        .filter(|h| is_kept(h) || answers(state, h));
+        .filter(|h| is_kept(h) || is_dialog_button(state, h));
     let kept: usize = kept.map(|h| wide(&h)).sum();
     let columns = usize::from(row.width).saturating_sub(MESSAGE_MARGIN);
     let room = columns.saturating_sub(kept);
@@ -61,7 +61,7 @@ fn wide(hint: &Hint) -> usize {
 }
 
 /// Whether the hint is for a button of the open dialog.
-fn answers(app: &App, hint: &Hint) -> bool {
+fn is_dialog_button(app: &App, hint: &Hint) -> bool {
     let popup = app.popups.last();
     popup.is_some_and(|p| {
         p.buttons(app)
@@ -75,7 +75,7 @@ fn is_kept(hint: &Hint) -> bool {
 }
 
 /// Returns the hints that fit into the bottom line, after the status message.
-pub fn hint_line(state: &UiState, row: Rect) -> Vec<Target<Hint>> {
+pub fn hint_line(state: &UiState, row: Rect) -> Vec<PlacedPart<Hint>> {
     let taken = message_room(state, row);
     let row = Rect {
         x: row.x + taken,
@@ -105,7 +105,7 @@ pub fn tab_line(
     layout: &Layout,
     row: Rect,
     offered: &[Pane],
-) -> Vec<Target<(Pane, String)>> {
+) -> Vec<PlacedPart<(Pane, String)>> {
     let label = |pane: Pane, has_count: bool| {
         let mark = if layout.pane(pane).is_some() {
             "▸"
@@ -136,7 +136,7 @@ pub fn tab_line(
 
 /// Returns the hint with the key that hides the tour line, placed at the end of that line. Returns `None` if there is no
 /// tour line or no room for the hint.
-pub fn tour_away(state: &UiState, row: Rect) -> Option<Target<String>> {
+pub fn tour_away(state: &UiState, row: Rect) -> Option<PlacedPart<String>> {
     let line = tour::line(state)?;
     let key = tour::dismissed_by(&state.prefs);
     // The tip itself is more important: the key that hides it is also in the help.

@@ -50,7 +50,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
         return pairs
             .filter(|(key, ..)| key.split_once(' ').is_some_and(|(a, _)| a == first))
             .map(|(key, words, action)| Hint {
-                key: keys::shown(key),
+                key: keys::format_key(key),
                 words: words.into(),
                 action,
                 urgency: Urgency::Usual,
@@ -90,13 +90,13 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             out.push(hint);
         }
     }
-    out.sort_by_key(|hint| place(state, hint));
+    out.sort_by_key(|hint| sort_key(state, hint));
     out
 }
 
 /// Returns `key` formatted for display. For scrolling the preview, returns the keys of both directions: `PgUp PgDn`.
 fn both_ways(prefs: &Preferences, binding: &KeyBinding, key: &str) -> String {
-    let shown = keys::shown(key);
+    let shown = keys::format_key(key);
     if binding.context != Context::Peek || binding.action != Action::Move(Scroll::PageDown) {
         return shown;
     }
@@ -108,7 +108,7 @@ fn both_ways(prefs: &Preferences, binding: &KeyBinding, key: &str) -> String {
 
 /// Returns the sort key of a hint: 0 for requests that wait for the user, 1 for ending a filter or search and for
 /// deciding the previewed request, 2 for all other hints, which may not fit on a narrow screen.
-fn place(app: &App, hint: &Hint) -> u8 {
+fn sort_key(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = app.popups.top::<Peek>().is_some();
     let answers = [Action::Approve, Action::Reject].contains(&hint.action);
@@ -167,7 +167,7 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
     }
     match binding.action {
         Action::Waiting => {
-            in_panes && state.model.requests.for_person() > 0 && focus != Focus::Pane(Pane::Needs)
+            in_panes && state.model.requests.for_user() > 0 && focus != Focus::Pane(Pane::Needs)
         }
         Action::Interrupt => in_panes && state.role.is_crew() && state.is_running(&state.shown),
         Action::Follow => pane.can_follow(state),
@@ -215,7 +215,7 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
             .model
             .agents
             .get(&state.shown)
-            .is_some_and(|a| a.has_spoken),
+            .is_some_and(|a| a.has_entries),
         Action::NextMatch | Action::PrevMatch => {
             let agent = state.model.agents.get(&state.shown);
             in_panes && agent.is_some_and(|a| a.transcript.found().1 > 0)

@@ -13,7 +13,7 @@ pub fn words(state: &UiState, binding: &KeyBinding) -> String {
     let action = binding.action;
     let is_closing_view = app.arrangement.zoom.is_some() || !app.shown.is_lead();
     if action == Action::Waiting {
-        return match app.model.requests.for_person() {
+        return match app.model.requests.for_user() {
             1 => "1 needs you".into(),
             n => format!("{n} need you"),
         };

@@ -12,7 +12,7 @@ use crate::ui::shell;
 use crate::ui::shell::hints::bars;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 
 /// Returns the target at a cell.
 pub fn at(state: &UiState, column: u16, row: u16) -> Hit {
@@ -22,14 +22,14 @@ pub fn at(state: &UiState, column: u16, row: u16) -> Hit {
 }
 
 /// Returns all targets, topmost first. Where targets overlap, the first one is hit.
-pub fn targets(state: &UiState) -> Vec<Target<Hit>> {
+pub fn targets(state: &UiState) -> Vec<PlacedPart<Hit>> {
     let layout = layout::layout(state, state.size);
     if layout.class == SizeClass::Small {
         // Such a screen only shows a message about its size.
         return Vec::new();
     }
     let hints = bars::hint_line(state, layout.hints).into_iter();
-    let mut out: Vec<Target<Hit>> = hints
+    let mut out: Vec<PlacedPart<Hit>> = hints
         .map(|hint| hint.map(|hint| Hit::Button(hint.action)))
         .collect();
     if let Some(popup) = state.popups.last() {
@@ -37,7 +37,7 @@ pub fn targets(state: &UiState) -> Vec<Target<Hit>> {
         return out;
     }
     over::offers(state, &layout, &mut out);
-    let mut put = |at: Rect, what: Hit| out.push(Target { at, what });
+    let mut put = |at: Rect, what: Hit| out.push(PlacedPart { at, what });
     if let (Some(line), Some(player)) = (layout.replay, &state.replay) {
         let (turn, bar) = shell::view::replay_places(player, line);
         put(turn, Hit::Button(Action::PauseOrPlay));
@@ -60,14 +60,14 @@ pub fn targets(state: &UiState) -> Vec<Target<Hit>> {
     for (pane, area) in &layout.panes {
         panes::on_the_frame(state, *pane, *area, &mut out);
     }
-    out.extend(layout.border.map(|at| Target {
+    out.extend(layout.border.map(|at| PlacedPart {
         at,
         what: Hit::Border,
     }));
     for (pane, area) in &layout.panes {
         panes::inside(state, *pane, *area, &mut out);
     }
-    out.extend(layout.composer.map(|at| Target {
+    out.extend(layout.composer.map(|at| PlacedPart {
         at,
         what: Hit::Composer,
     }));

@@ -5,22 +5,22 @@ use crate::ui::frame::hit::{Hit, ScrollTarget, has_mouse, listed};
 use crate::ui::frame::layout::Layout;
 use crate::ui::keymap::Action;
 use crate::ui::panes::lead::complete;
-use crate::ui::shell::hit_test::{Target, panes};
+use crate::ui::shell::hit_test::{PlacedPart, panes};
 use crate::ui::shell::layout;
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::area;
 
 /// Adds the rows of the completion list. Its area blocks the targets below.
-pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Target<Hit>>) {
+pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<PlacedPart<Hit>>) {
     let len = complete::candidates(&state.panes.lead, state).len();
     if let Some(place) = complete::popup_layout(&state.panes.lead, layout, len) {
         let rows = listed(place.list, place.first, len);
-        out.extend(rows.map(|(at, row)| Target {
+        out.extend(rows.map(|(at, row)| PlacedPart {
             at,
-            what: Hit::Offer(row),
+            what: Hit::CompletionRow(row),
         }));
-        out.push(Target {
+        out.push(PlacedPart {
             at: place.area,
             what: Hit::Nothing,
         });
@@ -28,8 +28,8 @@ pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Target<Hit>>) {
 }
 
 /// Adds the targets of a popup and of the screen around it.
-pub fn popup(state: &UiState, popup: &dyn Popup, out: &mut Vec<Target<Hit>>) {
-    let mut list: Vec<Target<Hit>> = Vec::new();
+pub fn popup(state: &UiState, popup: &dyn Popup, out: &mut Vec<PlacedPart<Hit>>) {
+    let mut list: Vec<PlacedPart<Hit>> = Vec::new();
     let mut targets = popup.targets(state);
     if let Some(Peek { pane, .. }) = state.popups.top() {
         let layout = layout::layout(state, state.size);
@@ -40,7 +40,7 @@ pub fn popup(state: &UiState, popup: &dyn Popup, out: &mut Vec<Target<Hit>>) {
         targets.area = layout.peek.unwrap_or_default();
         targets.bar = peek::scrollbar(state, targets.area);
     }
-    let mut put = |at, what| targets.inside.push(Target { at, what });
+    let mut put = |at, what| targets.inside.push(PlacedPart { at, what });
     if has_mouse(&state.prefs) {
         put(area::close_mark(targets.area), Hit::Button(Action::Back));
     }
@@ -50,5 +50,5 @@ pub fn popup(state: &UiState, popup: &dyn Popup, out: &mut Vec<Target<Hit>>) {
     out.append(&mut targets.inside);
     out.append(&mut list);
     let around = [(targets.area, Hit::Popup), (state.size, targets.beside)];
-    out.extend(around.map(|(at, what)| Target { at, what }));
+    out.extend(around.map(|(at, what)| PlacedPart { at, what }));
 }

@@ -11,7 +11,7 @@ use crate::ui::panes::feature::PaneFeature;
 use crate::ui::panes::needs::card;
 use crate::ui::panes::todo;
 use crate::ui::shell::layout::shares;
-use crate::ui::shell::layout::shares::Content;
+use crate::ui::shell::layout::shares::PaneContent;
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::composer::{ROWS_MAX, TextAreaSize};
 use crate::ui::widgets::cut::{cut_left, cut_top};
@@ -39,7 +39,7 @@ pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
 /// Places the conversation beside one area with tabs for the other panes.
 pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 58);
-    conversation(state, out, left, Todo::Elsewhere);
+    conversation(state, out, left, TodoPlacement::Elsewhere);
     let right = needs(state, out, right);
     let (tabs, pane) = cut_top(right, 1);
     out.tabs = Some((tabs, Pane::TABS.to_vec()));
@@ -49,10 +49,10 @@ pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
 /// Places the conversation beside a column with all other panes.
 pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 50);
-    conversation(state, out, left, Todo::AboveComposer);
+    conversation(state, out, left, TodoPlacement::AboveComposer);
     let right = needs(state, out, right);
     let last = last_in_column(state);
-    let content = |pane: Pane| Content {
+    let content = |pane: Pane| PaneContent {
         rows: state.panes.get(pane).content_rows(state),
         has_focus: state.focus == Focus::Pane(pane),
     };
@@ -80,7 +80,7 @@ fn last_in_column(app: &App) -> Pane {
 pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 62);
     let right = needs(state, out, right);
-    conversation(state, out, right, Todo::WhereRoom);
+    conversation(state, out, right, TodoPlacement::WhereRoom);
     // The strip below the board fits the team and some messages.
     let letters = if state.panes.inbox.content_rows(state) == 0 {
         shares::EMPTY
@@ -122,12 +122,12 @@ pub fn stacked(state: &UiState, out: &mut Layout, body: Rect) {
     let (upper, lower) = cut_top(body, body.height * 11 / 20);
     match state.arrangement.screen.layout {
         PaneLayout::Wall | PaneLayout::Focus => {
-            conversation(state, out, upper, Todo::Elsewhere);
+            conversation(state, out, upper, TodoPlacement::Elsewhere);
             shared(out, lower);
         }
         PaneLayout::Board => {
             shared(out, upper);
-            conversation(state, out, lower, Todo::Elsewhere);
+            conversation(state, out, lower, TodoPlacement::Elsewhere);
         }
     }
 }
@@ -159,7 +159,7 @@ fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect
 /// Gives one pane the whole body.
 pub fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
     if pane == Pane::Lead {
-        conversation(state, out, body, Todo::Elsewhere);
+        conversation(state, out, body, TodoPlacement::Elsewhere);
     } else {
         out.panes.push((pane, body));
     }
@@ -167,7 +167,7 @@ pub fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
 
 /// Where the todo list is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Todo {
+enum TodoPlacement {
     AboveComposer,
     /// Above the composer if the conversation is high enough or the list has the focus.
     WhereRoom,
@@ -177,9 +177,9 @@ enum Todo {
 
 /// Minimum height, in rows, of the area of conversation and todo list with [`Todo::WhereRoom`]. In a lower area, an
 /// unfocused list is hidden.
-const TALK_FROM: u16 = 15;
+const TODO_AREA_HEIGHT_MIN: u16 = 15;
 
-fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
+fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlacement) {
     let upper = if state.replay.is_some() {
         area
     } else {
@@ -197,9 +197,9 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
     let has_focus = state.focus == Focus::Pane(Pane::Todo);
     let is_wanted = items > 0 && state.arrangement.screen.shows_todo();
     let is_here = match todo {
-        Todo::AboveComposer => has_focus || is_wanted,
-        Todo::WhereRoom => has_focus || is_wanted && upper.height >= TALK_FROM,
-        Todo::Elsewhere => false,
+        TodoPlacement::AboveComposer => has_focus || is_wanted,
+        TodoPlacement::WhereRoom => has_focus || is_wanted && upper.height >= TODO_AREA_HEIGHT_MIN,
+        TodoPlacement::Elsewhere => false,
     };
     if is_here {
         let wanted = u16::try_from(items.max(1)).unwrap_or(u16::MAX);
@@ -258,7 +258,7 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
 
 /// Places the banner for waiting requests if Needs you is not in view. Returns the rest of the body.
 pub fn banner(model: &CrewModel, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
-    if pane == Pane::Needs || model.requests.for_person() == 0 {
+    if pane == Pane::Needs || model.requests.for_user() == 0 {
         return body;
     }
     let (line, rest) = cut_top(body, 1);

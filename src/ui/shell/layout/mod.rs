@@ -7,7 +7,7 @@ mod shares;
 use ratatui::layout::Rect;
 
 use crate::domain::screen::PaneLayout;
-use crate::ui::frame::layout::{Layout, SizeClass, class, is_one};
+use crate::ui::frame::layout::{Layout, SizeClass, class, is_one_pane};
 use crate::ui::shell::layout::arrange::{alone, banner, board_first, middle, one, stacked, wide};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::{peek, tour};
@@ -46,7 +46,7 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
         body.height -= 1;
         out.tour = Some(row(body.bottom()));
     }
-    let one_at_a_time = is_one(class, area.height, state.arrangement.screen.layout);
+    let one_at_a_time = is_one_pane(class, area.height, state.arrangement.screen.layout);
     if let Some(pane) = state.arrangement.zoom.filter(|_| !one_at_a_time) {
         let body = banner(state, &mut out, body, pane);
         alone(state, &mut out, pane, body);

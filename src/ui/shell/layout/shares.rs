@@ -14,7 +14,7 @@ const STEP: u16 = 4;
 
 /// The size of a pane's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Content {
+pub struct PaneContent {
     /// Number of rows of the whole content.
     pub rows: usize,
     /// Whether the pane has the focus and may therefore grow.
@@ -23,7 +23,7 @@ pub struct Content {
 
 /// The heights of the three panes of a column, in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rows {
+pub struct ColumnHeights {
     pub board: u16,
     pub team: u16,
     pub inbox: u16,
@@ -31,8 +31,8 @@ pub struct Rows {
 
 /// Divides a column: the team gets the rows it needs up to a third, the inbox 30 %, the board the rest. The focused list
 /// may grow to half of the column.
-pub fn column(height: u16, tasks: usize, team: Content, letters: Content) -> Rows {
-    let grown = |base: u16, content: Content| {
+pub fn column(height: u16, tasks: usize, team: PaneContent, letters: PaneContent) -> ColumnHeights {
+    let grown = |base: u16, content: PaneContent| {
         if content.has_focus {
             framed(content.rows).min(height / 2).max(base)
         } else {
@@ -54,7 +54,7 @@ pub fn column(height: u16, tasks: usize, team: Content, letters: Content) -> Row
         rest.saturating_sub(inbox)
     };
     let board = board.min(rest);
-    Rows {
+    ColumnHeights {
         board,
         team,
         inbox: rest - board,
@@ -85,8 +85,9 @@ mod tests {
     use super::*;
 
     fn shared(height: u16, tasks: usize, team: (usize, bool), letters: (usize, bool)) -> [u16; 3] {
-        let content = |(rows, has_focus)| Content { rows, has_focus };
-        let Rows { board, team, inbox } = column(height, tasks, content(team), content(letters));
+        let content = |(rows, has_focus)| PaneContent { rows, has_focus };
+        let ColumnHeights { board, team, inbox } =
+            column(height, tasks, content(team), content(letters));
         [board, team, inbox]
     }
 

@@ -37,7 +37,7 @@ const EDGE_ROWS: u16 = 3;
 const LIST_MIN: u16 = 5;
 
 /// Returns the previewed pane.
-fn of(app: &App) -> Option<Pane> {
+fn previewed_pane(app: &App) -> Option<Pane> {
     let pane = app.popups.top::<Peek>()?.pane;
     (app.focus == Focus::Pane(pane)).then_some(pane)
 }
@@ -49,7 +49,9 @@ pub fn shows(state: &UiState, agent: &Name) -> bool {
 
 /// Places the preview beside its pane if there is room, else in the lower part of the pane.
 pub fn make_room(app: &App, layout: &mut Layout) {
-    let Some(pane) = of(app) else { return };
+    let Some(pane) = previewed_pane(app) else {
+        return;
+    };
     let Some(list) = layout.pane(pane) else {
         return;
     };
@@ -125,7 +127,7 @@ fn beside(body: Rect, list: Rect) -> Option<Rect> {
 
 /// Returns the previewed item.
 fn selected_item(state: &UiState) -> Option<SelectedItem> {
-    state.panes.get(of(state)?).selected_item(state)
+    state.panes.get(previewed_pane(state)?).selected_item(state)
 }
 
 /// The scroll position of the preview. It is valid for one item only: the preview of another item starts at its
@@ -140,7 +142,7 @@ pub struct PreviewScroll {
 }
 
 /// Returns the scroll position of the current preview.
-pub fn reading(state: &UiState) -> PreviewScroll {
+pub fn scroll_position(state: &UiState) -> PreviewScroll {
     let of = selected_item(state);
     if let Some(peek) = state.popups.top::<Peek>()
         && of.is_some()
@@ -168,7 +170,7 @@ impl PreviewScroll {
 }
 
 /// Returns the area of an agent's conversation, below `head` lines and a rule.
-pub fn talk(area: Rect, head: usize) -> Rect {
+pub fn conversation_area(area: Rect, head: usize) -> Rect {
     let inside = area::inside(area);
     let above = u16::try_from(head).unwrap_or(u16::MAX).saturating_add(1);
     cut_top(inside, above).1
@@ -178,19 +180,21 @@ pub fn talk(area: Rect, head: usize) -> Rect {
 pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
-    let reading = reading(state);
+    let scroll_position = scroll_position(state);
     let len = peeked.lines.len();
     let Some(name) = &peeked.agent else {
-        return Scrollbar::of_list(area, list, reading.first(&peeked, list), len);
+        return Scrollbar::of_list(area, list, scroll_position.first(&peeked, list), len);
     };
-    let talk = talk(area, len);
-    let agent = state.model.agents.get(name).filter(|a| a.has_spoken)?;
-    if talk.is_empty() {
+    let conversation_area = conversation_area(area, len);
+    let agent = state.model.agents.get(name).filter(|a| a.has_entries)?;
+    if conversation_area.is_empty() {
         return None;
     }
-    let viewport = frame_layout::viewport(talk);
-    let scrolled = agent.transcript.scroll_state_at(&reading.place, viewport)?;
-    Scrollbar::new(area, talk, scrolled)
+    let viewport = frame_layout::viewport(conversation_area);
+    let scrolled = agent
+        .transcript
+        .scroll_state_at(&scroll_position.place, viewport)?;
+    Scrollbar::new(area, conversation_area, scrolled)
 }
 
 /// A scroll movement of the preview.
@@ -206,35 +210,35 @@ pub enum ScrollTo {
 pub fn go(state: &UiState, area: Rect, go: ScrollTo) -> Option<PreviewScroll> {
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
-    let mut reading = reading(state);
+    let mut scroll_position = scroll_position(state);
     let len = peeked.lines.len();
     let Some(name) = &peeked.agent else {
         let seen = usize::from(list.height).max(1);
         let most = len.saturating_sub(seen);
-        reading.first = Some(match go {
-            ScrollTo::By(by) => scrolled(reading.first(&peeked, list), most, by, seen),
+        scroll_position.first = Some(match go {
+            ScrollTo::By(by) => scrolled(scroll_position.first(&peeked, list), most, by, seen),
             ScrollTo::To(first) => first.min(most),
         });
-        return Some(reading);
+        return Some(scroll_position);
     };
-    let talk = talk(area, len);
+    let conversation_area = conversation_area(area, len);
     let transcript = &state.model.agents.get(name)?.transcript;
-    if !talk.is_empty() {
-        let viewport = frame_layout::viewport(talk);
-        reading.place = match go {
-            ScrollTo::By(by) => transcript.scroll_from(reading.place, by, viewport),
+    if !conversation_area.is_empty() {
+        let viewport = frame_layout::viewport(conversation_area);
+        scroll_position.place = match go {
+            ScrollTo::By(by) => transcript.scroll_from(scroll_position.place, by, viewport),
             ScrollTo::To(above) => transcript.anchor_at_offset(above, viewport),
         };
     }
-    Some(reading)
+    Some(scroll_position)
 }
 
 /// Returns the previewed pane if the last line of its preview in `area` is visible.
 pub fn read_to_end(state: &UiState, area: Rect) -> Option<Pane> {
-    let pane = of(state)?;
+    let pane = previewed_pane(state)?;
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
-    let first = reading(state).first(&peeked, list);
+    let first = scroll_position(state).first(&peeked, list);
     (first + usize::from(list.height) >= peeked.lines.len()).then_some(pane)
 }
 
@@ -257,5 +261,8 @@ fn scrolled(first: usize, most: usize, by: Scroll, seen: usize) -> usize {
 
 /// Returns the content of the preview for a width of `columns`.
 pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Preview> {
-    state.panes.get(of(state)?).preview(state, columns, theme)
+    state
+        .panes
+        .get(previewed_pane(state)?)
+        .preview(state, columns, theme)
 }

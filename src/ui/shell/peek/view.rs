@@ -26,7 +26,7 @@ pub fn draw(
         Line::styled("This item no longer exists.", theme.dim).render(inner, buffer);
         return;
     };
-    let reading = peek::reading(state);
+    let reading = peek::scroll_position(state);
     let len = peeked.lines.len();
     let (first, below) = match &peeked.agent {
         Some(_) => (0, Vec::new()),
@@ -46,8 +46,8 @@ pub fn draw(
         let line = "─".repeat(usize::from(rule.width));
         Line::styled(line, theme.border).render(rule, buffer);
     }
-    let talk = peek::talk(area, len);
-    match state.model.agents.get(name).filter(|a| a.has_spoken) {
+    let talk = peek::conversation_area(area, len);
+    match state.model.agents.get(name).filter(|a| a.has_entries) {
         Some(agent) => {
             let cache = cache.peeked(name);
             let place = reading.place();

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes::lead::talk;
+use crate::ui::panes::lead::conversation_area;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::transcript::Viewport;
@@ -14,7 +14,7 @@ pub fn viewport(state: &UiState) -> Viewport {
     let layout = layout::layout(state, state.size);
     let area = layout
         .pane(Pane::Lead)
-        .map(|area| talk(state, area))
+        .map(|area| conversation_area(state, area))
         .unwrap_or_default();
     frame_layout::viewport(area)
 }

@@ -5,7 +5,7 @@ use crate::domain::team::Activity;
 use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::onboarding::Weight;
+use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::app::popup::{Next, Popup, TextInput};
 use crate::ui::app::{App, QUIT_WINDOW, onboarding};
 use crate::ui::keymap::pane::Focus;
@@ -42,12 +42,12 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         app.input.composer.take();
         return Some(action);
     }
-    if app.first_page().map(|p| p.weight) == Some(Weight::Missing) {
+    if app.first_page().map(|p| p.severity) == Some(PageSeverity::Missing) {
         let keys = onboarding::keys_line(app);
         app.say_while(
             NoticeLevel::Info,
             format!("No crew yet: the message stays here. {keys}"),
-            |app| app.first_page().map(|p| p.weight) == Some(Weight::Missing),
+            |app| app.first_page().map(|p| p.severity) == Some(PageSeverity::Missing),
         );
         return None;
     }
@@ -281,7 +281,7 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
     }
     app.keys.quit_armed = Some(app.now);
     let key = app.prefs.keymap.key(Context::Everywhere, Action::Interrupt);
-    let text = match (app.role.leaves(), quit::still(app)) {
+    let text = match (app.role.quit_suffix(), quit::what_would_stop(app)) {
         (Some(words), _) => format!("Press {key} again to leave.{words}"),
         (None, None) => format!("Press {key} again to quit."),
         (None, Some(still)) => format!("Press {key} again to quit. {still}"),

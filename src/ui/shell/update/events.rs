@@ -15,7 +15,7 @@ use crate::ui::app::App;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::board::index::BoardStatus;
-use crate::ui::model::{CrewModel, MODELS_MAX, Models, costs, sentence};
+use crate::ui::model::{CrewModel, MODELS_MAX, ModelList, costs, sentence};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::confirm::remove_worktree;
 use crate::ui::popups::jobs::JobsPopup;
@@ -73,7 +73,7 @@ fn board_event(app: &mut App, event: &BoardEvent) {
         BoardEvent::WorktreeInspected { task, losses, size } => {
             remove_worktree::ask(app, *task, losses, size);
         }
-        BoardEvent::UserActed { task, act } => task_form::taken(app, *task, act),
+        BoardEvent::UserActed { task, act } => task_form::confirmed(app, *task, act),
     }
 }
 
@@ -84,7 +84,7 @@ fn team_event(state: &mut UiState, event: &TeamEvent) {
             if let (true, Ok(to)) = (letter.from == "user", Name::party(&letter.to)) {
                 rejected::sent(state, &to, &letter.content);
             }
-            state.model.letters.moved(letter, *step);
+            state.model.messages.update(letter, *step);
         }
         TeamEvent::RequestChanged { request } => request_changed(state, request),
         TeamEvent::PermissionsChanged { rules } => state.model.rules.clone_from(rules),
@@ -95,7 +95,7 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
     match event {
         CrewEvent::Ready(setup) => ready(app, setup),
         CrewEvent::ModelsListed { names } => {
-            app.model.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
+            app.model.models = ModelList::Listed(names.iter().take(MODELS_MAX).cloned().collect());
         }
         CrewEvent::JobChanged { job } => app.model.jobs.changed(job),
         CrewEvent::SkillsChanged(skills) => app.model.skills = skills.clone(),
@@ -125,7 +125,7 @@ fn ready(app: &mut App, setup: &SessionInfo) {
     if before.is_some_and(|model| model != setup.model) {
         let text = format!("Model: {}.", one_line(&setup.model));
         app.say(NoticeLevel::Info, text);
-        app.other_model();
+        app.remove_model_page();
     }
     app.model.setup = Some(setup.clone());
 }
@@ -165,7 +165,7 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
     } else {
         return;
     };
-    state.attention.push(matter, words, state.now);
+    state.notifier.push(matter, words, state.now);
 }
 
 fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
@@ -183,7 +183,7 @@ fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
         app.model.agents.apply(agent, at, event);
         if let AgentEvent::UsageChanged { .. } = event {
             let more = used(app).unwrap_or_default().since(before);
-            costs::spent(app, agent, more);
+            costs::record_usage(app, agent, more);
         }
     }
     if let AgentEvent::SubagentStarted { parent, call, .. } = event {
@@ -200,7 +200,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
     let is_new_card = state.model.requests.same(request).next().is_none();
     if waits && !known && is_new_card && request.decider != Approver::Lead {
         let words = sentence::request(request);
-        state.attention.push(NotifyKind::Needs, words, state.now);
+        state.notifier.push(NotifyKind::Needs, words, state.now);
     }
     if !waits {
         close_comment(state, request);

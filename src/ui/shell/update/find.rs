@@ -90,7 +90,7 @@ pub fn whole(app: &mut App) -> Option<String> {
         let text = "This conversation is empty.";
         app.say_while(NoticeLevel::Info, text, |app| {
             let shown = app.model.agents.get(&app.shown);
-            shown.is_none_or(|agent| !agent.has_spoken)
+            shown.is_none_or(|agent| !agent.has_entries)
         });
     }
     text

@@ -4,7 +4,7 @@ use crate::protocol::event::NoticeLevel;
 use crate::protocol::{AgentEvent, EventKind};
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::onboarding::{Weight, drawn, keys_line, offers};
+use crate::ui::app::onboarding::{PageSeverity, drawn, keys_line, offers};
 use crate::ui::app::popup;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::Action;
@@ -50,19 +50,19 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Effect>) {
 
 /// Records prompts to the lead and the ends of its turns, so that a prompt that the model failed to answer returns to
 /// the composer.
-pub fn heard(app: &mut App, event: &EventKind) {
+pub fn on_event(app: &mut App, event: &EventKind) {
     if let EventKind::Agent {
         agent,
         event: AgentEvent::Prompted { text },
     } = event
     {
-        app.asked(agent, text);
+        app.remember_prompt(agent, text);
     } else if let EventKind::Agent {
         agent,
         event: AgentEvent::TurnEnded { end },
     } = event
     {
-        app.unanswered(agent, end);
+        app.handle_turn_end(agent, end);
     }
 }
 
@@ -70,7 +70,8 @@ pub fn heard(app: &mut App, event: &EventKind) {
 pub fn refuses(app: &App, action: Action) -> Option<String> {
     let is_the_crews = matches!(action, Action::Models | Action::Compact);
     let page = app.first_page().filter(|_| is_the_crews)?;
-    (page.weight == Weight::Missing).then(|| format!("No crew is running yet. {}", keys_line(app)))
+    (page.severity == PageSeverity::Missing)
+        .then(|| format!("No crew is running yet. {}", keys_line(app)))
 }
 
 /// Returns whether the onboarding page is shown and all its steps fit on the screen.

@@ -17,14 +17,14 @@ use crate::ui::shell::state::UiState;
 
 /// What the next key would act on. Compared before and after a change, to find out whether it is still the same.
 #[derive(PartialEq)]
-struct Target {
+struct KeyTarget {
     focus: Focus,
     popups: usize,
     popup: Option<(TypeId, Option<RequestId>)>,
     request: Option<RequestId>,
 }
 
-fn target(state: &UiState) -> Target {
+fn target(state: &UiState) -> KeyTarget {
     let popup = state.popups.last();
     let decides = match popup {
         None => state.focus == Focus::Pane(Pane::Needs),
@@ -37,7 +37,7 @@ fn target(state: &UiState) -> Target {
         let selected = state.panes.needs.selected_request(state);
         selected.map(|(_, r)| r.id.clone())
     };
-    Target {
+    KeyTarget {
         focus: state.focus,
         popups: state.popups.len(),
         popup: popup.map(|p| ((p as &dyn Any).type_id(), p.request().cloned())),

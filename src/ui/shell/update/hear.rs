@@ -2,7 +2,7 @@
 
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
-use crate::ui::model::style::SPIN;
+use crate::ui::model::style::SPINNER_INTERVAL;
 use crate::ui::shell::ages;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::{events, first, keep_selection};
@@ -14,7 +14,7 @@ pub fn apply_event(state: &mut UiState, event: &Event) {
     state.log(event);
     state.remember(event);
     events::notify_user(state, &event.kind);
-    first::heard(state, &event.kind);
+    first::on_event(state, &event.kind);
     events::event(state, event);
     state.pass_pane_requests();
     keep_selection::after(state, &event.kind);
@@ -27,7 +27,7 @@ pub fn tick(state: &mut UiState, now: Timestamp) {
         state.status = None;
         state.dirty = true;
     }
-    let step = SPIN.as_secs_f64();
+    let step = SPINNER_INTERVAL.as_secs_f64();
     let turns = state.busy() > 0 && (before.0 / step).floor() < (now.0 / step).floor();
-    state.dirty |= turns || ages::read_otherwise(state, before);
+    state.dirty |= turns || ages::changed_since(state, before);
 }

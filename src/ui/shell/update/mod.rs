@@ -28,7 +28,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::TextInput;
-use crate::ui::notifier::Window;
+use crate::ui::notifier::WindowFocus;
 use crate::ui::panes::needs::answers;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::hear::apply_event;
@@ -53,7 +53,7 @@ pub enum Msg {
         now: Timestamp,
     },
     /// The terminal window gained or lost focus.
-    Window(Window),
+    Window(WindowFocus),
     /// The text returned by `$EDITOR`. Answers [`Effect::EditComposer`].
     Edited(String),
 }
@@ -66,7 +66,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     match msg {
         Msg::Key(key, now) => {
             guard::watch(state, |state| clock(state, now));
-            state.attention.pressed(state.now);
+            state.notifier.record_key(state.now);
             if key.kind != KeyEventKind::Release {
                 press(state, key, &mut out);
             }
@@ -79,7 +79,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
         }
         Msg::Event(event) => guard::watch(state, |state| apply_event(state, &event)),
         Msg::Tick { now } => guard::watch(state, |state| clock(state, now)),
-        Msg::Window(window) => state.attention.window(window),
+        Msg::Window(window) => state.notifier.set_focus(window),
         Msg::Edited(text) => {
             let text = text.trim_end_matches('\n');
             let edited = state.input.drafts.in_editor.take();
@@ -107,7 +107,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     if may_write && state.dirty {
         compose::reveal(state);
     }
-    out.extend(state.attention.due(state.now).map(Effect::Notify));
+    out.extend(state.notifier.take_due(state.now).map(Effect::Notify));
     replay::hold_back(state, &mut out);
     out
 }

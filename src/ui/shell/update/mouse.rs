@@ -8,7 +8,7 @@ use crate::ui::app::popup::{Next, Popup};
 use crate::ui::frame::hit::{Drag, Hit, ScrollTarget};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
-use crate::ui::keymap::direction::{Scroll, Toward};
+use crate::ui::keymap::direction::{PanDirection, Scroll};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::feature::NOTCH;
 use crate::ui::panes::lead::complete::Completion;
@@ -21,10 +21,10 @@ use crate::ui::shell::{hit_test, layout, peek};
 /// Applies a mouse event.
 pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     match event.kind {
-        MouseEventKind::ScrollUp => wheel(state, event, Toward::Up),
-        MouseEventKind::ScrollDown => wheel(state, event, Toward::Down),
-        MouseEventKind::ScrollLeft => wheel(state, event, Toward::Left),
-        MouseEventKind::ScrollRight => wheel(state, event, Toward::Right),
+        MouseEventKind::ScrollUp => wheel(state, event, PanDirection::Up),
+        MouseEventKind::ScrollDown => wheel(state, event, PanDirection::Down),
+        MouseEventKind::ScrollLeft => wheel(state, event, PanDirection::Left),
+        MouseEventKind::ScrollRight => wheel(state, event, PanDirection::Right),
         MouseEventKind::Down(MouseButton::Left) => {
             // The release of the previous drag may have happened outside the window.
             let_go(state, out);
@@ -79,24 +79,24 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
 }
 
 /// Returns the scroll direction; Shift turns up and down into left and right.
-fn turned(event: MouseEvent, toward: Toward) -> Toward {
+fn turned(event: MouseEvent, toward: PanDirection) -> PanDirection {
     if !event.modifiers.contains(KeyModifiers::SHIFT) {
         return toward;
     }
     match toward {
-        Toward::Up | Toward::Left => Toward::Left,
-        Toward::Down | Toward::Right => Toward::Right,
+        PanDirection::Up | PanDirection::Left => PanDirection::Left,
+        PanDirection::Down | PanDirection::Right => PanDirection::Right,
     }
 }
 
-fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
+fn wheel(state: &mut UiState, event: MouseEvent, toward: PanDirection) {
     state.dirty = true;
     state.pointer.clicked = None;
     let toward = turned(event, toward);
     let lines = match toward {
-        Toward::Up => Some(Scroll::LineUp),
-        Toward::Down => Some(Scroll::LineDown),
-        Toward::Left | Toward::Right => None,
+        PanDirection::Up => Some(Scroll::LineUp),
+        PanDirection::Down => Some(Scroll::LineDown),
+        PanDirection::Left | PanDirection::Right => None,
     };
     if state.popups.top::<Peek>().is_some()
         && !peek::update::is_in_list(state, Position::new(event.column, event.row))
@@ -167,14 +167,14 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
                 act(state, Action::Open, out);
             }
         }
-        Hit::Talk(at) => {
+        Hit::ConversationRow(at) => {
             navigation::focus(state, Pane::Lead);
             let viewport = areas::viewport(state);
             let transcript = &mut state.shown_agent().transcript;
             transcript.toggle_at(at, viewport);
         }
         Hit::Composer => cursor::in_composer(state, here),
-        Hit::Offer(at) => {
+        Hit::CompletionRow(at) => {
             state.panes.lead.completion = Completion::Selected(at);
             act(state, Action::Accept, out);
         }

@@ -55,7 +55,7 @@ pub fn cycle(state: &mut UiState, way: Way) {
 
 /// Selects the oldest pending request and focuses the pane Needs you. Shows a message if no request is pending. Does
 /// nothing while the user writes a comment.
-pub fn waiting(state: &mut UiState) {
+pub fn focus_oldest_request(state: &mut UiState) {
     if state.model.requests.is_empty() {
         state.say_nothing_waits();
         return;

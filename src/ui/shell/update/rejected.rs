@@ -6,7 +6,7 @@ use crate::domain::request::Decision;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, CommandId};
 use crate::ui::app::App;
-use crate::ui::model::{CrewModel, Models, Queued};
+use crate::ui::model::{CrewModel, ModelList, Queued};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::task_form;
 
@@ -24,11 +24,11 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
         }
         Command::Decide(Decision { id: request, .. }) | Command::Allow { request, .. } => {
             app.model.requests.forget_answer(&request);
-            answers::refused(app, &request, why);
+            answers::restore_rejected(app, &request, why);
         }
         Command::Task(command) => task_form::rejected(app, &command, why),
-        Command::ListModels if app.model.models == Models::Asked => {
-            app.model.models = Models::Listed(Vec::new());
+        Command::ListModels if app.model.models == ModelList::Asked => {
+            app.model.models = ModelList::Listed(Vec::new());
         }
         _ => {}
     }
@@ -70,7 +70,7 @@ fn drop_oldest(model: &mut CrewModel, to: &Name) {
 fn give_back(app: &mut App, to: &Name, text: &str, why: &str) {
     if take_exactly(app, to, text) {
         let returned = app.restore_text(to, text);
-        let place = answers::place(&app.prefs, to, returned, "Your message");
+        let place = answers::where_restored(&app.prefs, to, returned, "Your message");
         app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
     }
 }

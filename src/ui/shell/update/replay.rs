@@ -21,7 +21,7 @@ use crate::ui::shell::update::replay;
 pub fn begin(state: &mut UiState, player: Player) {
     state.replay = Some(Box::new(player));
     state.is_tour_dismissed = true;
-    state.attention.set_kinds(&[]);
+    state.notifier.set_kinds(&[]);
     state.focus = Focus::Pane(Pane::Lead);
     state.dirty = true;
 }
@@ -33,7 +33,7 @@ pub fn go(state: &mut UiState, now: Timestamp) {
     };
     let told = player.advance(now).len();
     state.replay = Some(player);
-    on(state, told);
+    apply_newest(state, told);
 }
 
 /// Moves the replay with the player's method `by`, such as a step or a jump, and shows the state there.
@@ -64,10 +64,10 @@ fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
     let (seek, all) = (by(player), player.happened());
     state.dirty = true;
     match seek {
-        Seek::Forward(more) => on(state, more),
+        Seek::Forward(more) => apply_newest(state, more),
         Seek::Rebuild => {
             forget_the_past(state);
-            on(state, all);
+            apply_newest(state, all);
         }
     }
 }
@@ -81,7 +81,7 @@ fn forget_the_past(app: &mut App) {
 }
 
 /// Applies the newest `more` events of the replay, which were not applied yet, and sets the time of the replay.
-fn on(state: &mut UiState, more: usize) {
+fn apply_newest(state: &mut UiState, more: usize) {
     let Some(player) = state.replay.take() else {
         return;
     };

@@ -4,7 +4,7 @@ use crate::domain::text::escape_control_chars;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
-use crate::ui::frame::elsewhere::{instead, place};
+use crate::ui::frame::elsewhere::{pane_hint, pane_with_key};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::keys;
@@ -21,7 +21,7 @@ pub fn tell(state: &mut UiState, name: &str) {
     if is_unread || contexts.iter().any(|context| context.takes_text()) {
         return;
     }
-    let key = escape_control_chars(&keys::shown(name));
+    let key = escape_control_chars(&keys::format_key(name));
     let words = elsewhere(state, name).map_or_else(
         || format!("{key} does nothing here{}", help(&state.prefs, &contexts)),
         |place| format!("{key} works in {place}"),
@@ -42,10 +42,10 @@ fn elsewhere(app: &App, name: &str) -> Option<String> {
     let all: Vec<&KeyBinding> = Pane::ALL.iter().filter_map(means).collect();
     match all.as_slice() {
         [] => None,
-        [one] => instead(&app.prefs, one.context, one.words),
+        [one] => pane_hint(&app.prefs, one.context, one.words),
         _ => {
             let panes = Pane::ALL.into_iter().filter(|pane| means(pane).is_some());
-            let places: Vec<String> = panes.map(|pane| place(&app.prefs, pane)).collect();
+            let places: Vec<String> = panes.map(|pane| pane_with_key(&app.prefs, pane)).collect();
             Some(format!("{}.", places.join(", ")))
         }
     }

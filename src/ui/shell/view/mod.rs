@@ -114,7 +114,7 @@ fn tabs(
         let style = match (is_shown, state.focus.pane() == pane) {
             (true, true) => theme.title_focused,
             (true, false) => theme.title,
-            (false, _) if state.panes.get(pane).tab_calls() => theme.waiting,
+            (false, _) if state.panes.get(pane).highlights_tab() => theme.waiting,
             (false, _) => theme.dim,
         };
         Line::styled(label, style).render(placed.at, buffer);
@@ -129,7 +129,7 @@ fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some((_, request)) = state.panes.needs.selected_request(state) else {
         return;
     };
-    let more = match state.model.requests.for_person() {
+    let more = match state.model.requests.for_user() {
         0 | 1 => String::new(),
         n => format!(" and {} more", n - 1),
     };

@@ -9,7 +9,7 @@ use ratatui::widgets::Widget;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
-use crate::ui::app::onboarding::Weight;
+use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::app::role::SessionRole;
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::Action;
@@ -18,7 +18,7 @@ use crate::ui::model::style;
 use crate::ui::text::{count, dollars, fit, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
-use crate::ui::widgets::placed::Target;
+use crate::ui::widgets::placed::PlacedPart;
 
 /// A part of the status line. Pieces with a lower rank are placed first; those without room are dropped.
 struct Piece {
@@ -61,7 +61,7 @@ pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
 }
 
 /// Returns the pieces of the status line that can be clicked.
-pub fn places(app: &App, row: Rect) -> Vec<Target<Hit>> {
+pub fn places(app: &App, row: Rect) -> Vec<PlacedPart<Hit>> {
     let pieces = pieces(app, &Theme::default(), row).into_iter();
     let pressed = pieces.filter(|placed| placed.what.hit != Hit::Nothing);
     pressed
@@ -70,7 +70,7 @@ pub fn places(app: &App, row: Rect) -> Vec<Target<Hit>> {
 }
 
 /// Returns the parts of the status line that fit into `row`, with their areas.
-fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<Target<Piece>> {
+fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<PlacedPart<Piece>> {
     let columns = usize::from(row.width);
     let mut left = left(app, theme, Words::Whole, BRANCH);
     let mut right = right(app, theme);
@@ -146,7 +146,7 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
     let mut out = vec![Piece::plain(0, "crewdeck".into(), theme.title)];
     let piece = Piece::plain;
     let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Popup("problems")));
-    if let Some((whole, short)) = app.role.mark() {
+    if let Some((whole, short)) = app.role.status_label() {
         let text = match words {
             Words::Whole => whole,
             Words::Short => short,
@@ -159,7 +159,7 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
     }
     let Some(setup) = &app.model.setup else {
         // If no crew can start, the setup page explains why.
-        let is_missing = app.first_page().map(|p| p.weight) == Some(Weight::Missing);
+        let is_missing = app.first_page().map(|p| p.severity) == Some(PageSeverity::Missing);
         out.push(if is_missing {
             piece(1, "not started".into(), theme.warn)
         } else {
@@ -177,7 +177,7 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
         .model
         .head
         .as_ref()
-        .filter(|_| app.role != SessionRole::Left)
+        .filter(|_| app.role != SessionRole::NoCrew)
     {
         out.push(piece(
             10,
@@ -192,7 +192,7 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
     if team != "default" && !team.is_empty() {
         out.push(piece(9, fit(&team, 20), theme.dim));
     }
-    let waiting = app.model.requests.for_person();
+    let waiting = app.model.requests.for_user();
     if waiting > 0 {
         let words = if waiting == 1 { "needs" } else { "need" };
         out.push(

@@ -144,7 +144,7 @@ fn every_pane_layout_and_role_has_a_scene() {
         SessionRole::Viewer(None),
         SessionRole::Taking,
         SessionRole::Taken(None),
-        SessionRole::Left,
+        SessionRole::NoCrew,
     ] {
         assert!(names.contains(wholes::seat_name(seat)), "{seat:?}");
     }

@@ -9,7 +9,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::SessionInfo;
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind};
-use crate::ui::app::onboarding::{Offer, Weight};
+use crate::ui::app::onboarding::{OfferedAction, PageSeverity};
 use crate::ui::fixture::{
     NOON, after_events, apply_events, blank, busy, busy_events, first_page, press, started,
 };
@@ -39,7 +39,7 @@ fn laid_out(arrangement: PaneLayout, width: u16, height: u16) -> UiState {
 
 fn first_run(width: u16, height: u16) -> UiState {
     let mut state = blank(width, height);
-    state.show_first(first_page(Weight::Missing));
+    state.show_first(first_page(PageSeverity::Missing));
     state
 }
 
@@ -65,8 +65,8 @@ fn replay(width: u16, height: u16) -> UiState {
 /// Project settings await approval, and `a` was pressed.
 fn approve_settings(width: u16, height: u16) -> UiState {
     let mut state = started(width, height);
-    let mut page = first_page(Weight::Missing);
-    page.offers = vec![Offer::new(
+    let mut page = first_page(PageSeverity::Missing);
+    page.offers = vec![OfferedAction::new(
         Action::ApproveSettings,
         "approve these settings",
     )];
@@ -90,7 +90,7 @@ pub fn seat_name(seat: SessionRole) -> &'static str {
         SessionRole::Viewer(_) => "whole_viewer",
         SessionRole::Taking => "whole_taking",
         SessionRole::Taken(_) => "whole_taken",
-        SessionRole::Left => "whole_left",
+        SessionRole::NoCrew => "whole_left",
     }
 }
 
@@ -210,7 +210,7 @@ pub fn scenes() -> Vec<Scene> {
         seated(SessionRole::Viewer(Some(4711))),
         seated(SessionRole::Taking),
         seated(SessionRole::Taken(Some(4711))),
-        seated(SessionRole::Left),
+        seated(SessionRole::NoCrew),
     ]);
     all
 }

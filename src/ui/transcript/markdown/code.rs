@@ -55,7 +55,7 @@ const DOUBLE: Quote = quote("\"", LineRule::One, EscapeRule::Yes);
 const SINGLE: Quote = quote("'", LineRule::One, EscapeRule::Yes);
 /// Maximum length of a string in single quotes, in bytes. If no closing quote follows within it, the quote counts as an
 /// apostrophe.
-const MARK_MAX: usize = 200;
+const SINGLE_QUOTED_MAX: usize = 200;
 const SLASHES: &[&str] = &["//"];
 const HASH: &[&str] = &["#"];
 const STARS: Option<(&str, &str)> = Some(("/*", "*/"));
@@ -271,7 +271,7 @@ impl Quote {
                     return StringEnd::At(at);
                 }
                 // An apostrophe, as in `don't` or Rust lifetimes.
-                if self.sign == "'" && (c == '\n' || at > MARK_MAX) {
+                if self.sign == "'" && (c == '\n' || at > SINGLE_QUOTED_MAX) {
                     return StringEnd::NotAString;
                 }
             }

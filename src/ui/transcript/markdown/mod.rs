@@ -23,14 +23,14 @@ use crate::ui::theme::Theme;
 use crate::ui::transcript::markdown::page::PageBuilder;
 pub use crate::ui::transcript::markdown::pieces::{Joint, Piece, Pieces};
 pub use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece};
-pub use crate::ui::transcript::markdown::table::{Rules, TableLayout, TableMeasure};
+pub use crate::ui::transcript::markdown::table::{RowRules, TableLayout, TableMeasure};
 
 /// Renders `text` in rows of at most `columns` columns. `ink` is the number of visible characters before the text, as in
 /// [`Row::text_offset`]; the number of those in the text is added to it.
 pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<Row> {
     let page = PageBuilder::new(columns, theme, *ink);
     let done = build_page(page, text).finish();
-    *ink = done.ink;
+    *ink = done.end_offset;
     done.rows
 }
 

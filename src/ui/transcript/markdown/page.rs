@@ -21,7 +21,7 @@ pub struct PageBuilder<'a> {
     columns: usize,
     theme: &'a Theme,
     rows: Vec<Row>,
-    ink: usize,
+    text_offset: usize,
     blocks: Blocks,
     /// The text of the open block that was not drawn yet.
     spans: Vec<Span<'static>>,
@@ -51,7 +51,7 @@ impl<'a> PageBuilder<'a> {
             columns: columns.max(1),
             theme,
             rows: Vec::new(),
-            ink,
+            text_offset: ink,
             blocks: Blocks::new(),
             spans: Vec::new(),
             styles: vec![theme.assistant],
@@ -102,7 +102,7 @@ impl<'a> PageBuilder<'a> {
                 list: self.blocks.ended(),
             },
             rows: self.rows,
-            ink: self.ink,
+            end_offset: self.text_offset,
             measured: self.measured,
         }
     }
@@ -142,7 +142,7 @@ impl<'a> PageBuilder<'a> {
                 let mut spans = margin.first;
                 let rule = "─".repeat(room.min(RULE_MAX));
                 spans.push(Span::styled(rule, self.theme.dim));
-                self.rows.push(Row::decoration(spans, self.ink));
+                self.rows.push(Row::decoration(spans, self.text_offset));
             }
             Event::TaskListMarker(is_checked) => self.blocks.mark_as_task(self.theme, is_checked),
         }
@@ -249,7 +249,8 @@ impl<'a> PageBuilder<'a> {
                 self.flush();
                 if self.blocks.has_mark() {
                     let margin = self.blocks.margin(self.columns, self.theme);
-                    self.rows.push(Row::decoration(margin.first, self.ink));
+                    self.rows
+                        .push(Row::decoration(margin.first, self.text_offset));
                 }
                 self.blocks.end();
             }
@@ -271,7 +272,7 @@ impl<'a> PageBuilder<'a> {
                         (self.columns, &margin),
                         (shared.as_ref(), is_head_above),
                         self.theme,
-                        &mut self.ink,
+                        &mut self.text_offset,
                     );
                     self.rows.extend(rows);
                     self.measured.get_or_insert(measured);
@@ -352,7 +353,7 @@ impl<'a> PageBuilder<'a> {
 
     fn gap(&mut self) {
         let spans = self.blocks.gap(self.columns, self.theme);
-        self.rows.push(Row::decoration(spans, self.ink));
+        self.rows.push(Row::decoration(spans, self.text_offset));
     }
 
     /// Draws the text that was collected for the open block.
@@ -385,8 +386,13 @@ impl<'a> PageBuilder<'a> {
         }
         let margin = Margin { first, line, rest };
         let spans = std::mem::take(&mut self.spans);
-        self.rows
-            .extend(wrap(&spans, self.columns, &margin, how, &mut self.ink));
+        self.rows.extend(wrap(
+            &spans,
+            self.columns,
+            &margin,
+            how,
+            &mut self.text_offset,
+        ));
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Continuation {
 pub struct RenderedPiece {
     pub rows: Vec<Row>,
     /// Number of visible characters before the end of the piece: those that the page began with and those of the piece.
-    pub ink: usize,
+    pub end_offset: usize,
     /// The state from which the next piece continues.
     pub continuation: Continuation,
     /// Column measurements of the first table in the piece.

@@ -20,7 +20,7 @@ const RULE: &str = " │ ";
 const RULE_COLUMNS: usize = 3;
 /// Minimum width of a table column in a grid, in terminal columns, unless its content is narrower. Below it, the table
 /// is drawn as lists.
-const NARROW: usize = 5;
+const COLUMN_WIDTH_MIN: usize = 5;
 
 type CellSpans = Vec<Span<'static>>;
 
@@ -36,7 +36,7 @@ pub struct Table {
 
 /// Whether horizontal rules are drawn between the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rules {
+pub enum RowRules {
     /// Rules are drawn, because at least one row takes several lines.
     Drawn,
     /// No rules are drawn, because every row takes one line.
@@ -48,13 +48,13 @@ pub enum Rules {
 pub struct TableLayout {
     /// The width of each table column; `None` if a grid does not fit.
     pub widths: Option<Vec<usize>>,
-    pub rules: Rules,
+    pub rules: RowRules,
 }
 
 impl TableLayout {
     /// Computes the layout for a screen of `columns` columns. `natural_widths` are the widths that the widest cells
     /// need.
-    pub fn new(natural_widths: &[usize], columns: usize, rules: Rules) -> TableLayout {
+    pub fn new(natural_widths: &[usize], columns: usize, rules: RowRules) -> TableLayout {
         TableLayout {
             widths: fit_widths(natural_widths, columns),
             rules,
@@ -68,7 +68,7 @@ pub struct TableMeasure {
     /// The width of the widest cell of each table column.
     pub natural_widths: Vec<usize>,
     /// The rules that this piece needs by itself: drawn if one of its rows took several lines.
-    pub rules: Rules,
+    pub rules: RowRules,
 }
 
 impl Table {
@@ -120,7 +120,10 @@ impl Table {
         };
         let (mut rows, rules) = match widths {
             Some(widths) => self.grid(&widths, (shared, is_head_above), theme, ink),
-            None => (self.list(columns, is_head_above, theme, ink), Rules::None),
+            None => (
+                self.list(columns, is_head_above, theme, ink),
+                RowRules::None,
+            ),
         };
         if margin_width > 0 {
             for (at, row) in rows.iter_mut().enumerate() {
@@ -156,7 +159,7 @@ impl Table {
         (shared, is_head_above): (Option<&TableLayout>, bool),
         theme: &Theme,
         ink: &mut usize,
-    ) -> (Vec<Row>, Rules) {
+    ) -> (Vec<Row>, RowRules) {
         let skip = usize::from(is_head_above);
         let drawn: Vec<(usize, Vec<Vec<Row>>)> = self
             .rows
@@ -177,15 +180,15 @@ impl Table {
         let measured = drawn.len() - self.unmeasured.min(drawn.len());
         let body = drawn[..measured].iter().skip(1 - skip);
         let own = if body.into_iter().any(|(_, row)| height(row) > 1) {
-            Rules::Drawn
+            RowRules::Drawn
         } else {
-            Rules::None
+            RowRules::None
         };
         let rules = shared.map_or(own, |shared| shared.rules);
         let mut out = Vec::new();
         for (at, (ink, row)) in (skip..).zip(&drawn) {
             let is_below_head = at == 1 && !is_head_above;
-            if is_below_head || (at > 0 && rules == Rules::Drawn) {
+            if is_below_head || (at > 0 && rules == RowRules::Drawn) {
                 let rules: Vec<String> = widths.iter().map(|w| "─".repeat(*w)).collect();
                 let rule = Span::styled(rules.join("─┼─"), theme.dim);
                 out.push(Row::decoration(vec![rule], *ink));
@@ -285,7 +288,7 @@ fn fit_widths(natural_widths: &[usize], columns: usize) -> Option<Vec<usize>> {
         .iter()
         .map(|w| (*w).min(room.max(1)))
         .collect();
-    let least: usize = widths.iter().map(|w| (*w).min(NARROW)).sum();
+    let least: usize = widths.iter().map(|w| (*w).min(COLUMN_WIDTH_MIN)).sum();
     if count == 0 || least > room {
         return None;
     }

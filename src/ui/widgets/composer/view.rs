@@ -23,7 +23,7 @@ impl From<Rect> for TextAreaSize {
 
 /// The visible part of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Window {
+pub struct VisibleText {
     /// The visible rows, each at most as wide as the text area.
     pub rows: Vec<String>,
     /// Row and column of the cursor.
@@ -109,7 +109,7 @@ impl Composer {
     }
 
     /// Returns the visible rows for a text area of this size. The cursor is always visible.
-    pub fn window(&self, room: TextAreaSize) -> Window {
+    pub fn window(&self, room: TextAreaSize) -> VisibleText {
         let around = self.around(room);
         let rows = around.rows().map(|(_, rows, row)| (rows, row));
         let rows = rows.skip(around.top).take(usize::from(room.height.max(1)));
@@ -118,7 +118,7 @@ impl Composer {
         let above = around.lines.first().map_or(0, |(number, _)| *number) + around.top;
         let ended = around.lines.last().map_or(0, |(number, _)| number + 1);
         let is_below = around.top + rows.len() < around.len || ended < self.area.lines().len();
-        Window {
+        VisibleText {
             overflow: match (above > 0, is_below) {
                 (false, false) => Overflow::Nowhere,
                 (true, false) => Overflow::Above,

@@ -13,7 +13,7 @@ use crate::ui::panes::board::tests::{area, board, pane, state};
 
 fn nodes(size: (u16, u16), board: TaskGraph) -> Vec<Node> {
     let state = state(size, board);
-    match state.panes.board.places(&state, inside(area(&state))).shown {
+    match state.panes.board.layout(&state, inside(area(&state))).shown {
         Shown::Graph(drawing) => drawing.nodes.clone(),
         Shown::List(why) => panic!("listed: {why:?}"),
     }

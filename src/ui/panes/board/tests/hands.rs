@@ -8,13 +8,15 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::UserAction;
 use crate::protocol::{BoardEvent, Command, EventKind, TaskCommand};
-use crate::ui::fixture::{NOON, apply_events, board_event, hands, name, picture, press, top_popup};
+use crate::ui::fixture::{
+    NOON, apply_events, board_event, name, picture, press, top_popup, user_actions_board,
+};
 use crate::ui::panes::board::tests::merging::on as merging_on;
 use crate::ui::{Effect, UiState};
 
 /// A state with a task selected on the board. `own` is claimed by the user.
 pub fn at(width: u16, height: u16, own: Option<u64>, id: u64) -> UiState {
-    let mut state = hands(width, height, own);
+    let mut state = user_actions_board(width, height, own);
     press(&mut state, "esc 3");
     state.panes.board.selected = Some(TaskId(id));
     state

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use ratatui::layout::Rect;
 
 use crate::ui::fixture::{cells, press};
-use crate::ui::graph::navigation::{Step, step};
+use crate::ui::graph::navigation::{GraphMove, step};
 use crate::ui::graph::viewport::window;
 use crate::ui::graph::{Drawing, GraphInput, draw};
 use crate::ui::keymap::pane::Pane;
@@ -175,7 +175,7 @@ fn any_drawing() -> impl Strategy<Value = Drawing> {
 proptest! {
     #[test]
     fn every_node_can_be_reached_from_every_other(drawing in any_drawing()) {
-        let moves = [Step::Left, Step::Right, Step::Up(1), Step::Down(1)];
+        let moves = [GraphMove::Left, GraphMove::Right, GraphMove::Up(1), GraphMove::Down(1)];
         for start in 0..drawing.nodes.len() {
             let mut seen = BTreeSet::from([start]);
             let mut todo = vec![start];

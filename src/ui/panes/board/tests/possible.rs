@@ -9,7 +9,8 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::BranchState;
 use crate::ui::UiState;
 use crate::ui::fixture::{
-    NOON, apply_branches, apply_events, board_event, hands, merging, name, press, top_popup,
+    NOON, apply_branches, apply_events, board_event, merging, name, press, top_popup,
+    user_actions_board,
 };
 use crate::ui::keymap::Action;
 use crate::ui::shell::hints::hints;
@@ -83,7 +84,7 @@ fn removed() -> UiState {
 
 /// Tasks with unknown owners, and tasks that the user has claimed.
 fn strange() -> UiState {
-    let state = hands(160, 45, Some(6));
+    let state = user_actions_board(160, 45, Some(6));
     let mut board = TaskGraph::default();
     for task in state.model.board.tasks() {
         let mut task = task.clone();
@@ -99,7 +100,7 @@ fn strange() -> UiState {
         }
         board.put(std::sync::Arc::new(task));
     }
-    let mut state = hands(160, 45, Some(6));
+    let mut state = user_actions_board(160, 45, Some(6));
     apply_events(&mut state, vec![board_event(&board)]);
     state
 }
@@ -122,8 +123,8 @@ fn hints_offer_exactly_allowed_actions() {
     let scenes: [(&str, &dyn Fn() -> UiState); 6] = [
         ("merging", &|| merging(160, 45)),
         ("removed", &removed),
-        ("without owner", &|| hands(160, 45, None)),
-        ("own", &|| hands(160, 45, Some(6))),
+        ("without owner", &|| user_actions_board(160, 45, None)),
+        ("own", &|| user_actions_board(160, 45, Some(6))),
         ("strange", &strange),
         ("untold", &unreported_jobs),
     ];

@@ -26,24 +26,24 @@ use crate::ui::theme::Theme;
 const OWNER_MIN: usize = 5;
 
 /// The visible part of a graph.
-struct Window {
+struct VisibleGraph {
     left: usize,
     top: usize,
     area: Rect,
     zoom: Zoom,
 }
 
-impl Window {
+impl VisibleGraph {
     fn new(
         pane: &BoardPane,
         model: &CrewModel,
         index: &Index,
         drawing: &Drawing,
         area: Rect,
-    ) -> Window {
+    ) -> VisibleGraph {
         let selected = selected(pane, model, index).unwrap_or_default();
         let (left, top) = pane.camera.window(drawing, selected, area);
-        Window {
+        VisibleGraph {
             left,
             top,
             area,
@@ -109,7 +109,7 @@ pub fn beyond(
     area: Rect,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
-    let window = Window::new(pane, model, index, drawing, area);
+    let window = VisibleGraph::new(pane, model, index, drawing, area);
     let count =
         |is_beyond: &dyn Fn(&Node) -> bool| drawing.nodes.iter().filter(|n| is_beyond(n)).count();
     let sides = [
@@ -147,7 +147,7 @@ pub fn draw(
     area: Rect,
     buffer: &mut Buffer,
 ) {
-    let window = Window::new(pane, app, index, drawing, area);
+    let window = VisibleGraph::new(pane, app, index, drawing, area);
     let selected = pointed_at(pane, app, index);
     lines(index, drawing, selected, &window, theme, buffer);
     for (at, node) in drawing.nodes.iter().enumerate() {
@@ -178,7 +178,7 @@ fn lines(
     index: &Index,
     drawing: &Drawing,
     selected: Option<usize>,
-    window: &Window,
+    window: &VisibleGraph,
     theme: &Theme,
     buffer: &mut Buffer,
 ) {
@@ -222,7 +222,7 @@ fn lines(
 }
 
 /// The part of the critical path that is in one cell.
-struct Step {
+struct CriticalCell {
     /// The index of the node where the edge starts.
     from: usize,
     /// The sides of the cell that the edge reaches, as bits.
@@ -230,12 +230,12 @@ struct Step {
 }
 
 /// Returns the cells of the critical path's edges.
-fn critical_cells(index: &Index, drawing: &Drawing) -> BTreeMap<(usize, usize), Step> {
+fn critical_cells(index: &Index, drawing: &Drawing) -> BTreeMap<(usize, usize), CriticalCell> {
     let paths = drawing.paths.iter();
     let mut out = BTreeMap::new();
     for path in paths.filter(|p| index.is_critical(p.from, p.to)) {
         for (cell, arms) in path.arms() {
-            let step = out.entry(cell).or_insert(Step {
+            let step = out.entry(cell).or_insert(CriticalCell {
                 from: path.from,
                 arms: 0,
             });
@@ -250,7 +250,7 @@ fn draw_node(
     index: &Index,
     at: usize,
     node: Node,
-    window: &Window,
+    window: &VisibleGraph,
     theme: &Theme,
     buffer: &mut Buffer,
 ) {

@@ -12,7 +12,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board as model_board;
 use crate::ui::model::board::branches;
 use crate::ui::model::board::index::{BoardStatus, Index};
-use crate::ui::model::board::list::Row;
+use crate::ui::model::board::list::ListRow;
 use crate::ui::panes::board::BoardPane;
 use crate::ui::text::{fit, pad, width};
 use crate::ui::theme::Theme;
@@ -53,7 +53,7 @@ pub fn draw(
     let digits = last.map_or(1, |id| id.to_string().len());
     let rows = pane.rows(app);
     for ((at, row), area) in (first..).zip(rows.from(first)).zip(area.rows()) {
-        let mark = frame::Row::of(app, Pane::Board, at, Some(selected));
+        let mark = frame::RowHighlight::of(app, Pane::Board, at, Some(selected));
         let columns = usize::from(area.width).saturating_sub(1);
         let spans = spans(app, index, *row, digits, columns, theme);
         frame::row(mark, spans, theme, area, buffer);
@@ -63,7 +63,7 @@ pub fn draw(
 fn spans(
     app: &App,
     index: &Index,
-    row: Row,
+    row: ListRow,
     digits: usize,
     columns: usize,
     theme: &Theme,

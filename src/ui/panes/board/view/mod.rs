@@ -11,13 +11,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
-use crate::ui::app::onboarding::Weight;
+use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::app::role::SessionRole;
 use crate::ui::frame;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::{Titles, layout as frame_layout};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::board::filter::Query;
+use crate::ui::model::board::filter::BoardQuery;
 use crate::ui::model::board::index::{BoardStatus, Index};
 use crate::ui::model::board::{branches, index, label, unlocks};
 use crate::ui::model::{CrewModel, board as model_board, style};
@@ -31,7 +31,7 @@ const NEXT_MAX: usize = 4;
 /// Draws the board.
 pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let index = index(app);
-    let places = pane.places(app, frame_layout::inside(area));
+    let places = pane.layout(app, frame_layout::inside(area));
     let below = match &places.shown {
         Shown::Graph(drawing) => graph::beyond(pane, app, &index, drawing, places.body, theme),
         Shown::List(_) => list::position(pane, app, places.body, theme),
@@ -67,7 +67,7 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         Shown::List(_) if pane.rows(app).len() == 0 => {
             let is_held_up = app
                 .first_page()
-                .is_some_and(|page| page.weight == Weight::Missing);
+                .is_some_and(|page| page.severity == PageSeverity::Missing);
             let words = if app.model.board.is_empty() && is_held_up {
                 "The board is shown once the crew starts.".into()
             } else if app.model.board.is_empty() && app.role == SessionRole::Starting {
@@ -75,7 +75,7 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
             } else if app.model.board.is_empty() {
                 "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
             } else {
-                frame::none_fits(&app.prefs, "task")
+                frame::no_match(&app.prefs, "task")
             };
             frame::empty(&words, theme, places.body, buffer);
         }
@@ -159,8 +159,8 @@ fn draw_filter(filter: &ListFilter, theme: &Theme, area: Rect, buffer: &mut Buff
     if let Some(row) = rows.next() {
         filter.draw(theme, row, buffer);
     }
-    let query = Query::new(filter.text());
-    if let (Some(row), Some(problem)) = (rows.next(), query.problems().first()) {
+    let query = BoardQuery::new(filter.text());
+    if let (Some(row), Some(problem)) = (rows.next(), query.errors().first()) {
         let text = fit(&format!(" ▲ {problem}"), usize::from(area.width));
         Line::styled(text, theme.warn).render(row, buffer);
     }
@@ -229,7 +229,7 @@ fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     let unlocks = index.id(place).map(|id| unlocks(model, id));
     let unlocks = unlocks.unwrap_or_default();
     let blocked = |at: &&usize| index.standing(**at) == BoardStatus::Blocked;
-    let waiting = index.frees(place).iter().filter(blocked).count();
+    let waiting = index.blocked_tasks(place).iter().filter(blocked).count();
     let later = waiting.saturating_sub(unlocks.len());
     let ids: Vec<String> = unlocks
         .iter()

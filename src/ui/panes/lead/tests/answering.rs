@@ -265,7 +265,7 @@ fn viewer_answers_from_composer_while_crew_runs() {
     );
     // Without a crew, text only goes to the inbox.
     let mut state = waiting(std::slice::from_ref(&asked));
-    state.set_role(SessionRole::Left);
+    state.set_role(SessionRole::NoCrew);
     assert!(!picture(&state).contains("answer to lead"));
     press(&mut state, "x backspace");
     assert_eq!(

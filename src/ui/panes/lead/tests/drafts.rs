@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::Name;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{AgentEvent, Command, CommandId, EventKind};
-use crate::ui::app::onboarding::Weight;
+use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::fixture::{apply_events, blank, busy, first_page, name, picture, press, ready};
 use crate::ui::{Effect, UiState};
 
@@ -96,7 +96,7 @@ fn messages_to_unstarted_crew_become_drafts() {
         &mut state,
         "\"one\" enter \"@alice two\" enter \"three\" enter",
     );
-    state.show_first(first_page(Weight::Missing));
+    state.show_first(first_page(PageSeverity::Missing));
     assert_eq!(shown(&state), ("lead", "one\nthree".into()));
     assert_eq!(state.draft_to(&name("alice")), "two");
     assert!(state.model.queued.is_empty());
@@ -113,13 +113,13 @@ fn unanswered_prompt_becomes_draft_to_lead() {
         &mut state,
         vec![AgentEvent::Prompted { text }.of(agent.clone())],
     );
-    state.asked(&agent, "build it");
+    state.remember_prompt(&agent, "build it");
     state.open_conversation(&name("alice"));
     let end = TurnEnd::Failed {
         error: "no".into(),
         hint: "try again".into(),
     };
-    state.unanswered(&agent, &end);
+    state.handle_turn_end(&agent, &end);
     assert_eq!(shown(&state), ("alice", String::new()));
     assert_eq!(state.draft_to(&agent), "build it");
 }

@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{AgentEvent, CrewEvent, EventKind};
-use crate::ui::app::onboarding::{Offer, Weight};
+use crate::ui::app::onboarding::{OfferedAction, PageSeverity};
 use crate::ui::fixture::{apply_events, picture, press, started};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Focus;
@@ -15,7 +15,7 @@ use crate::ui::{Effect, Msg, SETTLE, SessionRole, UiState, fixture, keys, update
 #[test]
 fn setup_page_runs_only_offered_actions() {
     let mut state = fixture::blank(100, 30);
-    state.show_first(fixture::first_page(Weight::Missing));
+    state.show_first(fixture::first_page(PageSeverity::Missing));
     assert_eq!(press(&mut state, "enter g m x"), []);
     assert!(state.popups.is_empty());
     assert_eq!(press(&mut state, "d"), [Effect::StartDemo]);
@@ -28,7 +28,7 @@ fn board_is_not_loading_behind_setup_page() {
     let mut state = fixture::blank(160, 45);
     state.set_role(SessionRole::Starting);
     assert!(picture(&state).contains("Loading the board"));
-    state.show_first(fixture::first_page(Weight::Missing));
+    state.show_first(fixture::first_page(PageSeverity::Missing));
     let text = picture(&state);
     assert!(!text.contains("Loading"), "{text}");
     assert!(
@@ -41,8 +41,8 @@ fn board_is_not_loading_behind_setup_page() {
 fn early_keys_on_approval_page_are_ignored() {
     let mut state = fixture::blank(100, 30);
     let approval = || {
-        let mut page = fixture::first_page(Weight::Missing);
-        let offer = |action| Offer::new(action, "decide");
+        let mut page = fixture::first_page(PageSeverity::Missing);
+        let offer = |action| OfferedAction::new(action, "decide");
         page.offers = vec![
             offer(Action::ApproveSettings),
             offer(Action::WithoutSettings),
@@ -78,7 +78,7 @@ fn early_keys_on_approval_page_are_ignored() {
 fn text_typed_without_crew_stays_in_composer() {
     let mut state = fixture::blank(100, 30);
     assert_eq!(press(&mut state, "\"gre\""), []);
-    state.show_first(fixture::first_page(Weight::Missing));
+    state.show_first(fixture::first_page(PageSeverity::Missing));
     assert_eq!(press(&mut state, "\"d dr\" enter"), []);
     assert_eq!(state.composer_text(), "gred dr");
     assert!(picture(&state).contains("the message stays here. Esc r: check again"));
@@ -87,7 +87,7 @@ fn text_typed_without_crew_stays_in_composer() {
     let mut state = fixture::blank(100, 30);
     press(&mut state, "\"do it\" enter");
     assert_eq!(state.composer_text(), "");
-    state.show_first(fixture::first_page(Weight::Missing));
+    state.show_first(fixture::first_page(PageSeverity::Missing));
     assert_eq!(
         (state.composer_text().as_str(), state.model.queued.len()),
         ("do it", 0)
@@ -99,7 +99,7 @@ fn form_sent_before_setup_page_returns_as_draft() {
     let mut state = fixture::blank(100, 30);
     press(&mut state, "esc 3 a \"Draw the map\" enter");
     assert!(!picture(&state).contains("Draw the map"));
-    state.show_first(fixture::first_page(Weight::Missing));
+    state.show_first(fixture::first_page(PageSeverity::Missing));
     press(&mut state, "3 a");
     assert!(picture(&state).contains("Draw the map"));
 }
@@ -107,7 +107,7 @@ fn form_sent_before_setup_page_returns_as_draft() {
 #[test]
 fn setup_page_closes_with_cause_and_hides_no_conversation() {
     let headline = "Something is in the way";
-    for weight in [Weight::Trouble, Weight::Advice] {
+    for weight in [PageSeverity::Trouble, PageSeverity::Advice] {
         let mut state = started(100, 30);
         state.show_first(fixture::first_page(weight));
         // The user may be typing, so the focus stays.
@@ -124,15 +124,18 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
     }
     // Another model clears the earlier model problem; the git problem stays.
     let mut state = started(100, 30);
-    state.show_first(fixture::first_page(Weight::Advice));
-    state.show_first(fixture::first_page(Weight::Trouble));
+    state.show_first(fixture::first_page(PageSeverity::Advice));
+    state.show_first(fixture::first_page(PageSeverity::Trouble));
     press(&mut state, "esc");
     let mut other = fixture::ready();
     if let EventKind::Crew(CrewEvent::Ready(setup)) = &mut other {
         setup.model = "another".into();
     }
     apply_events(&mut state, vec![other]);
-    assert_eq!(state.first_page().map(|p| p.weight), Some(Weight::Advice));
+    assert_eq!(
+        state.first_page().map(|p| p.severity),
+        Some(PageSeverity::Advice)
+    );
     assert_eq!(state.focus, Focus::Composer);
 }
 

@@ -10,15 +10,17 @@ use pretty_assertions::assert_eq;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::UiState;
 use crate::ui::fixture::{NOON, started};
-use crate::ui::model::event_log::query::Query;
-use crate::ui::model::event_log::{About, EventLog, LINES_MAX, LogLine, Told, Tone, Topic};
+use crate::ui::model::event_log::query::EventLogQuery;
+use crate::ui::model::event_log::{
+    About, EventLog, LINES_MAX, LogLine, LogSeverity, NewLogLine, Topic,
+};
 
-fn line(topic: Topic, tone: Tone, who: &str, words: &str) -> LogLine {
+fn line(topic: Topic, tone: LogSeverity, who: &str, words: &str) -> LogLine {
     LogLine {
         number: 0,
         at: Timestamp(NOON),
         topic,
-        tone,
+        severity: tone,
         about: About::Nothing,
         who: vec![who.into()],
         words: words.into(),
@@ -28,16 +30,21 @@ fn line(topic: Topic, tone: Tone, who: &str, words: &str) -> LogLine {
 #[test]
 fn filter_finds_the_expected_lines() {
     let lines = [
-        line(Topic::Task, Tone::Good, "alice", "alice completed #2 Parse"),
+        line(
+            Topic::Task,
+            LogSeverity::Good,
+            "alice",
+            "alice completed #2 Parse",
+        ),
         line(
             Topic::Mail,
-            Tone::Plain,
+            LogSeverity::Plain,
             "bob",
             "bob → lead: std::fmt or tokio?",
         ),
         line(
             Topic::Model,
-            Tone::Warn,
+            LogSeverity::Warn,
             "alice",
             "alice's call failed: rate limited",
         ),
@@ -57,14 +64,14 @@ fn filter_finds_the_expected_lines() {
         ("std::fmt", &[1]),
     ];
     for (text, expected) in cases {
-        let query = Query::new(text);
+        let query = EventLogQuery::new(text);
         let found = (0..lines.len()).filter(|at| query.matches(&lines[*at]));
         assert_eq!(found.collect::<Vec<_>>(), expected, "{text}");
-        assert_eq!(query.problems(), [], "{text}");
+        assert_eq!(query.errors(), [], "{text}");
     }
     let problems = |text: &str| -> Vec<String> {
-        let query = Query::new(text);
-        query.problems().iter().map(ToString::to_string).collect()
+        let query = EventLogQuery::new(text);
+        query.errors().iter().map(ToString::to_string).collect()
     };
     assert_eq!(
         problems("colour:red kind:x"),
@@ -79,7 +86,7 @@ fn filter_finds_the_expected_lines() {
 fn newest_lines_are_kept_in_order_of_time() {
     let mut log = EventLog::default();
     let says = |log: &mut EventLog, at: f64, words: &str| {
-        log.push(Timestamp(at), Told::new(Topic::Task, words));
+        log.push(Timestamp(at), NewLogLine::new(Topic::Task, words));
     };
     says(&mut log, 5.0, "later");
     says(&mut log, 2.0, "earlier");
@@ -101,8 +108,8 @@ fn notices_are_kept_once_when_a_crew_is_read_again() {
     state.model.event_log = EventLog::default();
     let at = state.now;
     let told = |log: &mut EventLog| {
-        log.push(at, Told::new(Topic::Task, "a task"));
-        log.push(at, Told::new(Topic::Notice, "a notice"));
+        log.push(at, NewLogLine::new(Topic::Task, "a task"));
+        log.push(at, NewLogLine::new(Topic::Notice, "a notice"));
     };
     told(&mut state.model.event_log);
     state.forget_crew();

@@ -10,7 +10,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::{AgentEvent, BoardEvent, EventKind, TeamEvent};
 use crate::ui::UiState;
 use crate::ui::fixture::{apply_events, blank, name, ready};
-use crate::ui::model::event_log::{LogLine, Tone};
+use crate::ui::model::event_log::{LogLine, LogSeverity};
 
 /// A screen that receives events. Each method returns the lines that its event adds to the log.
 pub struct Story {
@@ -94,13 +94,13 @@ impl Story {
     }
 }
 
-/// Formats a line as the tests compare it: tone, topic, text.
+/// Formats a line as the tests compare it: severity, topic, text.
 pub fn shown(line: &LogLine) -> String {
-    let tone = match line.tone {
-        Tone::Plain => "",
-        Tone::Good => "✓",
-        Tone::Warn => "▲",
-        Tone::Error => "✗",
+    let tone = match line.severity {
+        LogSeverity::Plain => "",
+        LogSeverity::Good => "✓",
+        LogSeverity::Warn => "▲",
+        LogSeverity::Error => "✗",
     };
     format!("{tone}{} {}", line.topic.word(), line.words)
 }

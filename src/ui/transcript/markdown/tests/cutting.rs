@@ -138,7 +138,9 @@ fn pieces_of_a_long_table_share_one_layout() {
                 looks_of_words(&whole)
             );
             // Positions in the text are the same, too.
-            let inks: Vec<usize> = (0..pieces.len()).map(|row| pieces.ink_of(row)).collect();
+            let inks: Vec<usize> = (0..pieces.len())
+                .map(|row| pieces.text_offset_of(row))
+                .collect();
             assert_eq!(
                 inks,
                 whole.iter().map(|row| row.text_offset).collect::<Vec<_>>(),

@@ -9,9 +9,9 @@ use crate::ui::keymap::Action;
 use crate::ui::popups::confirm::Question;
 
 #[derive(Debug)]
-pub struct EndByForce(pub Name);
+pub struct KillTeammate(pub Name);
 
-impl Question for EndByForce {
+impl Question for KillTeammate {
     fn title(&self) -> &'static str {
         "Kill teammate"
     }

@@ -6,7 +6,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::DeliveryState;
 use crate::ui::app::App;
 use crate::ui::model::CrewModel;
-use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
+use crate::ui::popups::problems::{Problem, ProblemSeverity, STALLED_AFTER};
 use crate::ui::text::age;
 use crate::ui::text::aging::ShownAge;
 
@@ -15,11 +15,11 @@ use crate::ui::text::aging::ShownAge;
 fn unread(model: &CrewModel) -> Vec<(String, usize, Timestamp)> {
     let mut unread: Vec<(String, usize, Timestamp)> = Vec::new();
     for traced in model
-        .letters
+        .messages
         .iter()
         .filter(|t| t.step == DeliveryState::Sent)
     {
-        let (to, at) = (one_line(&traced.letter.to), traced.letter.timestamp);
+        let (to, at) = (one_line(&traced.message.to), traced.message.timestamp);
         match unread.iter_mut().find(|(who, ..)| *who == to) {
             // Messages are in order of time: the first one is the oldest.
             Some((_, count, _)) => *count += 1,
@@ -56,7 +56,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
         let passed = app.now.since(since);
         if !is_here(&to, &present) {
             return Some(Problem {
-                weight: Weight::Stuck,
+                severity: ProblemSeverity::Stuck,
                 cause: format!(
                     "{letters} for {to}, who is not on the team"
                 ),
@@ -64,7 +64,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
             });
         }
         (passed >= STALLED_AFTER && since.0 > 0.0).then(|| Problem {
-            weight: Weight::Stuck,
+            severity: ProblemSeverity::Stuck,
             cause: format!(
                 "{to} has not read {letters}, the oldest for {}",
                 age(passed)

@@ -269,19 +269,22 @@ impl Driver {
             return stop;
         }
         self.activity(Activity::Thinking).await;
-        let engine = self.model_config();
+        let model_config = self.model_config();
         let mut partial = String::new();
         let mut thought_ms = 0;
-        let stream = self.stream(&engine, &mut partial, &mut thought_ms);
+        let stream = self.stream(&model_config, &mut partial, &mut thought_ms);
         let answer = until_interrupt(control, inputs, stream).await;
         self.state.thought_ms = thought_ms;
         match answer {
             Some(Ok(reply)) => {
-                self.count(&engine, &reply).await;
-                for letter in std::mem::take(&mut self.state.unanswered) {
+                self.count(&model_config, &reply).await;
+                for message in std::mem::take(&mut self.state.unanswered) {
                     let step = DeliveryState::ActedOn;
-                    self.publish(EventKind::Team(TeamEvent::MessageMoved { letter, step }))
-                        .await;
+                    self.publish(EventKind::Team(TeamEvent::MessageMoved {
+                        letter: message,
+                        step,
+                    }))
+                    .await;
                 }
                 Input::Replied(reply)
             }

@@ -131,18 +131,18 @@ impl Driver {
         true
     }
 
-    async fn look_for_shutdown(&mut self, letters: &[MailMessage]) {
-        for letter in letters
+    async fn look_for_shutdown(&mut self, messages: &[MailMessage]) {
+        for message in messages
             .iter()
             .filter(|l| l.kind == MailKind::ShutdownRequest)
         {
-            let Some(id) = letter.request_id() else {
+            let Some(id) = message.request_id() else {
                 continue;
             };
             let requests = self.requests.clone();
             let request = blocking(move || requests.get(&id)).await.ok().flatten();
-            if mail::is_approved_shutdown(letter, &self.name, request.as_ref()) {
-                self.state.approved_shutdown = Some(letter.clone());
+            if mail::is_approved_shutdown(message, &self.name, request.as_ref()) {
+                self.state.approved_shutdown = Some(message.clone());
             }
         }
     }
@@ -168,31 +168,31 @@ impl Driver {
             return;
         }
         self.tool_runner.mailbox.drop_reader();
-        for letter in self.state.unacknowledged_messages.drain(..) {
+        for message in self.state.unacknowledged_messages.drain(..) {
             let step = DeliveryState::Delivered;
             self.publisher
                 .publish(EventKind::Team(TeamEvent::MessageMoved {
-                    letter: letter.clone(),
+                    letter: message.clone(),
                     step,
                 }))
                 .await;
-            self.publisher.publish(entry(&self.name, &letter)).await;
-            self.state.unanswered.push(letter);
+            self.publisher.publish(entry(&self.name, &message)).await;
+            self.state.unanswered.push(message);
         }
     }
 }
 
 /// Returns the event that shows a delivered message in the conversation of `agent`.
-fn entry(agent: &Name, letter: &MailMessage) -> EventKind {
-    let (agent, text) = (agent.clone(), letter.content.clone());
-    let is_users = letter.from == Name::user().as_str() && letter.kind == MailKind::Message;
+fn entry(agent: &Name, message: &MailMessage) -> EventKind {
+    let (agent, text) = (agent.clone(), message.content.clone());
+    let is_users = message.from == Name::user().as_str() && message.kind == MailKind::Message;
     // The user prompts the lead directly, so a message to the lead that claims to be the user's is shown as a message.
     if is_users && !agent.is_lead() {
         return AgentEvent::Prompted { text }.of(agent);
     }
-    let what = match letter.kind {
-        MailKind::Message => format!("message from {}", letter.from),
-        _ => format!("message from {} ({})", letter.from, letter.kind),
+    let what = match message.kind {
+        MailKind::Message => format!("message from {}", message.from),
+        _ => format!("message from {} ({})", message.from, message.kind),
     };
     AgentEvent::ContextAdded { what, text }.of(agent)
 }

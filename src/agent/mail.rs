@@ -8,20 +8,20 @@ use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 
 /// Returns the messages as one text block: `<inbox>` with a JSON array, as in learn-claude-code.
-pub fn block(letters: &[MailMessage]) -> Block {
-    let list: Vec<Value> = letters.iter().map(plain).collect();
+pub fn block(messages: &[MailMessage]) -> Block {
+    let list: Vec<Value> = messages.iter().map(plain).collect();
     let json = serde_json::to_string_pretty(&list).unwrap_or_default();
     Block::text(format!("<inbox>\n{json}\n</inbox>"))
 }
 
 /// Returns the fields of a message that the model needs: without the message's id and time.
-fn plain(letter: &MailMessage) -> Value {
+fn plain(message: &MailMessage) -> Value {
     let mut out = Map::new();
-    out.insert("from".into(), letter.from.clone().into());
-    out.insert("type".into(), letter.kind.to_string().into());
-    out.insert("content".into(), letter.content.clone().into());
+    out.insert("from".into(), message.from.clone().into());
+    out.insert("type".into(), message.kind.to_string().into());
+    out.insert("content".into(), message.content.clone().into());
     for key in ["request_id", "approve", "comment", "plan"] {
-        if let Some(value) = letter.extra.get(key) {
+        if let Some(value) = message.extra.get(key) {
             out.insert(key.into(), value.clone());
         }
     }
@@ -30,10 +30,10 @@ fn plain(letter: &MailMessage) -> Value {
 
 /// Returns whether `letter` asks `to` to shut down and `request` is the matching approved request (promise 7). The
 /// message alone proves nothing, because any program can write one.
-pub fn is_approved_shutdown(letter: &MailMessage, to: &Name, request: Option<&Request>) -> bool {
-    letter.kind == MailKind::ShutdownRequest
+pub fn is_approved_shutdown(message: &MailMessage, to: &Name, request: Option<&Request>) -> bool {
+    message.kind == MailKind::ShutdownRequest
         && request.is_some_and(|r| {
-            Some(&r.id) == letter.request_id().as_ref()
+            Some(&r.id) == message.request_id().as_ref()
                 && r.kind == RequestKind::Shutdown
                 && r.status == RequestStatus::Approved
                 && r.target.same(to)
@@ -51,7 +51,7 @@ mod tests {
         let bob = Name::member("bob").unwrap();
         let alice = Name::member("alice").unwrap();
         let id = RequestId("r1".into());
-        let mut letter = MailMessage::new(
+        let mut message = MailMessage::new(
             MessageId("l1".into()),
             MailKind::ShutdownRequest,
             &alice,
@@ -59,7 +59,7 @@ mod tests {
             "go",
             Timestamp(1.0),
         );
-        letter.extra.insert("request_id".into(), "r1".into());
+        message.extra.insert("request_id".into(), "r1".into());
         let request = |target: &Name, status| {
             let mut r = Request::new(
                 id.clone(),
@@ -73,24 +73,24 @@ mod tests {
             r
         };
         let approved = request(&bob, RequestStatus::Approved);
-        assert!(is_approved_shutdown(&letter, &bob, Some(&approved)));
+        assert!(is_approved_shutdown(&message, &bob, Some(&approved)));
         for no in [
             None,
             Some(request(&bob, RequestStatus::Pending)),
             Some(request(&bob, RequestStatus::Rejected)),
             Some(request(&alice, RequestStatus::Approved)),
         ] {
-            assert!(!is_approved_shutdown(&letter, &bob, no.as_ref()), "{no:?}");
+            assert!(!is_approved_shutdown(&message, &bob, no.as_ref()), "{no:?}");
         }
     }
 
     #[test]
     fn inbox_block_names_sender_and_omits_unknown_fields() {
-        let letter: MailMessage = serde_json::from_str(
+        let message: MailMessage = serde_json::from_str(
             r#"{"id":"x","type":"message","from":"alice","content":"hi","timestamp":5,"odd":1}"#,
         )
         .unwrap();
-        let Block::Text { text } = block(&[letter]) else {
+        let Block::Text { text } = block(&[message]) else {
             panic!()
         };
         assert!(text.starts_with("<inbox>\n[") && text.ends_with("]\n</inbox>"));

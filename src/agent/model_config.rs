@@ -75,14 +75,18 @@ mod tests {
             (None, None, "claude-opus-4", Some(by_name)),
             (None, None, "my-own", None),
         ] {
-            let engine = ModelConfig {
+            let model_config = ModelConfig {
                 model: Arc::new(Listing(listed)),
                 name: name.into(),
                 window: set,
                 price: None,
                 max_tokens: 1000,
             };
-            assert_eq!(engine.known_window(), expected, "{set:?} {listed:?} {name}");
+            assert_eq!(
+                model_config.known_window(),
+                expected,
+                "{set:?} {listed:?} {name}"
+            );
         }
     }
 }

@@ -204,10 +204,10 @@ impl Driver {
     }
 
     /// Adds the usage of an answer and publishes the total.
-    pub(super) async fn count(&mut self, engine: &ModelConfig, reply: &Reply) {
+    pub(super) async fn count(&mut self, model_config: &ModelConfig, reply: &Reply) {
         self.state.usage.add(reply.usage);
         self.state.calls += 1;
-        let cost = engine.price.map(|p| p.cost(&reply.usage));
+        let cost = model_config.price.map(|p| p.cost(&reply.usage));
         if let Some(cost) = cost {
             self.state.cost = Some(self.state.cost.unwrap_or(0.0) + cost);
         }
@@ -216,17 +216,17 @@ impl Driver {
             0 => self.state.turn.context(),
             counted => counted,
         };
-        self.publish_usage(engine, context).await;
+        self.publish_usage(model_config, context).await;
     }
 
-    async fn publish_usage(&mut self, engine: &ModelConfig, context: u64) {
+    async fn publish_usage(&mut self, model_config: &ModelConfig, context: u64) {
         self.append_log(LogRecord::Spent {
             spent: self.state.usage,
             cost: self.state.cost,
             calls: self.state.calls,
         })
         .await;
-        let window = engine.known_window();
+        let window = model_config.known_window();
         self.publish(
             AgentEvent::UsageChanged {
                 total: self.state.usage,
@@ -263,12 +263,12 @@ impl Driver {
         self.recall_prompts(from.prompts).await;
         self.acknowledge_restored(from.inbox).await;
         self.report_lost_jobs(from.unreported_jobs);
-        let engine = self.model_config();
+        let model_config = self.model_config();
         self.set_budget();
         self.publish(AgentEvent::TodoChanged { list: from.todo }.of(self.name.clone()))
             .await;
         let context = self.state.turn.context();
-        self.publish_usage(&engine, context).await;
+        self.publish_usage(&model_config, context).await;
     }
 
     /// Queues again the prompts that were waiting when crewdeck ended, except those already in the conversation

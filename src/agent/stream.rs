@@ -60,17 +60,17 @@ impl Driver {
     /// is dropped. `thought_ms` receives the time spent thinking, in milliseconds.
     pub(super) async fn stream(
         &self,
-        engine: &ModelConfig,
+        model_config: &ModelConfig,
         partial: &mut String,
         thought_ms: &mut u64,
     ) -> Result<Reply, ModelError> {
-        let mut stream = engine.model.call(ModelRequest {
+        let mut stream = model_config.model.call(ModelRequest {
             agent: self.name.clone(),
-            model: engine.name.clone(),
+            model: model_config.name.clone(),
             system: self.system.clone(),
             messages: self.state.turn.messages(),
             tools: Arc::clone(&self.specs),
-            max_tokens: engine.max_tokens,
+            max_tokens: model_config.max_tokens,
         });
         let agent = &self.name;
         let (mut text, mut thinking) = (String::new(), String::new());

@@ -53,11 +53,11 @@ impl Driver {
             return stop;
         }
         self.activity(Activity::Compacting).await;
-        let engine = self.model_config();
-        let work = self.ask(&engine, question);
+        let model_config = self.model_config();
+        let work = self.ask(&model_config, question);
         match until_interrupt(control, inputs, work).await {
             Some(Ok(reply)) => {
-                self.count(&engine, &reply).await;
+                self.count(&model_config, &reply).await;
                 Input::Replied(reply)
             }
             Some(Err(error)) => Input::ModelFailed {
@@ -72,20 +72,20 @@ impl Driver {
 
     async fn ask(
         &self,
-        engine: &ModelConfig,
+        model_config: &ModelConfig,
         question: SummaryRequest,
     ) -> Result<Reply, ModelError> {
         let (system, tools) = match question.system {
             Some(system) => (system, Arc::default()),
             None => (self.system.clone(), Arc::clone(&self.specs)),
         };
-        let mut stream = engine.model.call(ModelRequest {
+        let mut stream = model_config.model.call(ModelRequest {
             agent: self.name.clone(),
-            model: engine.name.clone(),
+            model: model_config.name.clone(),
             system,
             messages: Arc::new(question.messages),
             tools,
-            max_tokens: engine.max_tokens,
+            max_tokens: model_config.max_tokens,
         });
         while let Some(delta) = stream.next().await {
             match delta? {

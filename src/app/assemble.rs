@@ -195,7 +195,7 @@ async fn start_crew(
     let model = name_of_model(settings, &connection, &publisher).await?;
     let probe = Probe::of(settings, &connection);
     let calls_max = settings.calls_max.unwrap_or(governor::CALLS_MAX);
-    let engine = ModelConfig {
+    let model_config = ModelConfig {
         window: settings.window.or(connection.window),
         price: settings.prices.get(&model).copied(),
         max_tokens: settings.max_tokens.unwrap_or(config::MAX_TOKENS),
@@ -213,7 +213,7 @@ async fn start_crew(
         model,
         scripted: connection.scripted,
         git: root.join(".git").exists(),
-        window: engine.window,
+        window: model_config.window,
         tools,
         earlier: start == Start::Fresh && has_earlier(root),
     };
@@ -221,7 +221,7 @@ async fn start_crew(
         root: root.clone(),
         setup,
         models: ModelParts {
-            model_config: engine,
+            model_config,
             prices: settings.prices.clone(),
             calls_max,
         },

@@ -170,8 +170,8 @@ impl TeamBudget {
     /// Warns the user if a budget in US dollars cannot be enforced because the price of the model is unknown.
     pub async fn warn_unknown_price(&self) {
         let ceilings = lock(&self.ledger).ceilings();
-        let engine = self.models.current();
-        if engine.price.is_some() {
+        let model_config = self.models.current();
+        if model_config.price.is_some() {
             return;
         }
         for ceiling in [UsageBudget::TeamCost, UsageBudget::AgentCost] {
@@ -179,8 +179,8 @@ impl TeamBudget {
                 let text = format!(
                     "The setting {} has no effect: the price of {} is not known. Set it in [prices.\"{}\"].",
                     ceiling.setting(),
-                    engine.name,
-                    engine.name
+                    model_config.name,
+                    model_config.name
                 );
                 self.context.notice(NoticeLevel::Warn, text).await;
             }

@@ -65,9 +65,9 @@ impl MessageDelivery {
         text: &str,
         team: &Roster,
     ) -> Result<(), StoreError> {
-        let letter = from_user(to, text, self.context.new_id(), self.context.now());
+        let message = from_user(to, text, self.context.new_id(), self.context.now());
         let (roster, post) = (team.clone(), self.post.clone());
-        blocking(move || send_to_member(&roster, &post, &letter)).await?;
+        blocking(move || send_to_member(&roster, &post, &message)).await?;
         self.signals.files_changed();
         Ok(())
     }
@@ -77,9 +77,9 @@ impl MessageDelivery {
     /// # Errors
     /// Fails if the message cannot be written.
     pub async fn send_to_running(&self, to: &Name, text: &str) -> Result<(), StoreError> {
-        let letter = from_user(to, text, self.context.new_id(), self.context.now());
+        let message = from_user(to, text, self.context.new_id(), self.context.now());
         let post = self.post.clone();
-        blocking(move || post.send(&letter)).await?;
+        blocking(move || post.send(&message)).await?;
         self.signals.files_changed();
         Ok(())
     }
@@ -97,9 +97,9 @@ impl MessageDelivery {
             RequestStatus::Pending => None,
             status => Some(status == RequestStatus::Approved),
         };
-        let letter = self.about(request, from, to, kind, text, approve);
+        let message = self.about(request, from, to, kind, text, approve);
         let post = self.post.clone();
-        if let Err(error) = blocking(move || post.send_once(&letter)).await {
+        if let Err(error) = blocking(move || post.send_once(&message)).await {
             let text = format!("A message to {to} could not be sent: {error}");
             self.context.notice(NoticeLevel::Error, text).await;
         }
@@ -114,9 +114,9 @@ impl MessageDelivery {
         approve: bool,
     ) {
         let kind = MailKind::ShutdownResponse;
-        let letter = self.about(request, from, &request.from, kind, text, Some(approve));
+        let message = self.about(request, from, &request.from, kind, text, Some(approve));
         let post = self.post.clone();
-        if let Err(error) = blocking(move || post.send_once(&letter)).await {
+        if let Err(error) = blocking(move || post.send_once(&message)).await {
             let text = format!("The answer to a shutdown request cannot be sent: {error}");
             self.context.notice(NoticeLevel::Error, text).await;
         }
@@ -133,13 +133,13 @@ impl MessageDelivery {
         approve: Option<bool>,
     ) -> MailMessage {
         let id = MessageId(self.context.new_id());
-        let mut letter = MailMessage::new(id, kind, from, to, text, self.context.now());
+        let mut message = MailMessage::new(id, kind, from, to, text, self.context.now());
         let about = request.id.to_string();
-        letter.extra.insert("request_id".into(), about.into());
+        message.extra.insert("request_id".into(), about.into());
         if let Some(approve) = approve {
-            letter.extra.insert("approve".into(), approve.into());
+            message.extra.insert("approve".into(), approve.into());
         }
-        letter
+        message
     }
 
     /// Returns whether `name` has messages that it can receive now.
@@ -246,14 +246,14 @@ pub fn from_user(to: &Name, text: &str, id: String, now: Timestamp) -> MailMessa
 pub fn send_to_member(
     roster: &Roster,
     post: &Mailbox,
-    letter: &MailMessage,
+    message: &MailMessage,
 ) -> Result<(), StoreError> {
     let team = roster.read()?;
     if !team
         .present()
-        .any(|m| m.name.as_str().eq_ignore_ascii_case(&letter.to))
+        .any(|m| m.name.as_str().eq_ignore_ascii_case(&message.to))
     {
-        return Err(team.unknown(&letter.to).into());
+        return Err(team.unknown(&message.to).into());
     }
-    post.send(letter)
+    post.send(message)
 }

@@ -19,13 +19,13 @@ pub struct ModelSwitch {
 impl ModelSwitch {
     pub fn new(
         context: Arc<CrewContext>,
-        engine: ModelConfig,
+        model_config: ModelConfig,
         prices: BTreeMap<String, Price>,
         setup: SessionInfo,
     ) -> ModelSwitch {
         ModelSwitch {
             context,
-            model_config: Arc::new(RwLock::new(engine)),
+            model_config: Arc::new(RwLock::new(model_config)),
             prices,
             setup: Mutex::new(setup),
         }
@@ -44,27 +44,27 @@ impl ModelSwitch {
         if model.is_empty() {
             return Arc::clone(&self.model_config);
         }
-        let engine = ModelConfig {
+        let model_config = ModelConfig {
             name: model.to_string(),
             window: None,
             price: self.prices.get(model).copied(),
             ..self.current()
         };
-        Arc::new(RwLock::new(engine))
+        Arc::new(RwLock::new(model_config))
     }
 
     /// Switches the shared configuration to another model, from the next call on. The new model's context window and
     /// price are unknown.
     pub async fn switch_to(&self, name: String) {
         {
-            let mut engine = self
+            let mut model_config = self
                 .model_config
                 .write()
                 .unwrap_or_else(PoisonError::into_inner);
-            if engine.name != name {
-                engine.name.clone_from(&name);
-                engine.window = None;
-                engine.price = None;
+            if model_config.name != name {
+                model_config.name.clone_from(&name);
+                model_config.window = None;
+                model_config.price = None;
             }
         }
         let setup = {

@@ -152,7 +152,7 @@ impl TestCrew {
 
     /// Returns a model whose price is unknown, and that answers nothing.
     pub fn models(&self) -> Arc<ModelSwitch> {
-        let engine = ModelConfig {
+        let model_config = ModelConfig {
             model: Arc::new(SilentModel),
             name: "silent".into(),
             window: Some(1000),
@@ -173,7 +173,7 @@ impl TestCrew {
         let prices = std::collections::BTreeMap::new();
         Arc::new(ModelSwitch::new(
             self.context.clone(),
-            engine,
+            model_config,
             prices,
             setup,
         ))

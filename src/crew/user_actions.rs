@@ -99,8 +99,8 @@ impl ActionStores {
             }
             TaskCommand::Release { task, from } => {
                 let doors = (board, &self.roster, &self.post);
-                let letter = MessageId((self.new_id)());
-                let task = take_task(doors, task, &from, letter, now)?;
+                let message = MessageId((self.new_id)());
+                let task = take_task(doors, task, &from, message, now)?;
                 (task, UserAction::Released { from })
             }
             TaskCommand::Complete { task } => (

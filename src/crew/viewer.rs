@@ -183,8 +183,8 @@ impl Files {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
         }
-        let letter = from_user(to, text, (self.new_id)(), self.now());
-        let (roster, post, sent) = (self.roster.clone(), self.post.clone(), letter.clone());
+        let message = from_user(to, text, (self.new_id)(), self.now());
+        let (roster, post, sent) = (self.roster.clone(), self.post.clone(), message.clone());
         let to_lead = to.is_lead();
         let done = blocking(move || {
             if to_lead {
@@ -196,7 +196,10 @@ impl Files {
         done.await.map_err(|e| e.to_string())?;
         let step = DeliveryState::Sent;
         self.publisher
-            .publish(EventKind::Team(TeamEvent::MessageMoved { letter, step }))
+            .publish(EventKind::Team(TeamEvent::MessageMoved {
+                letter: message,
+                step,
+            }))
             .await;
         Ok(())
     }
@@ -357,7 +360,7 @@ impl Files {
             let (graph, team) = (board.read()?.graph, roster.read()?);
             Ok((graph, team, requests.read_all()?, post.recent(LETTERS_MAX)?))
         };
-        let (graph, team, requests, letters) = blocking(read).await?;
+        let (graph, team, requests, messages) = blocking(read).await?;
         let whole = BoardDelta {
             changed: graph.tasks().cloned().map(Arc::new).collect(),
             removed: Vec::new(),
@@ -374,8 +377,11 @@ impl Files {
             let event = EventKind::Team(TeamEvent::RequestChanged { request });
             self.publisher.publish(event).await;
         }
-        for (letter, step) in letters.messages {
-            let event = EventKind::Team(TeamEvent::MessageMoved { letter, step });
+        for (message, step) in messages.messages {
+            let event = EventKind::Team(TeamEvent::MessageMoved {
+                letter: message,
+                step,
+            });
             self.publisher.publish(event).await;
         }
         self.publish_branches().await;

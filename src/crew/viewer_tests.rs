@@ -362,9 +362,9 @@ async fn board_actions_follow_the_rules_of_the_crew() {
     let known = board.read().unwrap().graph;
     assert_eq!(known.get(task).unwrap().taken_from, ["bob"]);
     let inbox = Mailbox::open(&root).peek(&bob()).unwrap();
-    let letters: Vec<_> = inbox.messages.iter().map(|l| l.content.clone()).collect();
-    assert_eq!(letters.len(), 1, "{letters:?}");
-    assert!(letters[0].starts_with("I have taken task #1 (Work) from you"));
+    let messages: Vec<_> = inbox.messages.iter().map(|l| l.content.clone()).collect();
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    assert!(messages[0].starts_with("I have taken task #1 (Work) from you"));
     // A member that has shut down gets no message.
     board.claim(Some(task), &bob_claims, now).unwrap();
     Roster::open(&root)

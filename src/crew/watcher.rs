@@ -141,13 +141,16 @@ impl PublishedMessages {
         };
         watcher.errors.warn("The messages", recent.notices).await;
         let mut known = HashMap::new();
-        for (letter, step) in recent.messages {
-            let before = self.known.get(&letter.id).copied();
-            known.insert(letter.id.clone(), step);
+        for (message, step) in recent.messages {
+            let before = self.known.get(&message.id).copied();
+            known.insert(message.id.clone(), step);
             if before != Some(step) {
                 watcher
                     .context
-                    .publish(EventKind::Team(TeamEvent::MessageMoved { letter, step }))
+                    .publish(EventKind::Team(TeamEvent::MessageMoved {
+                        letter: message,
+                        step,
+                    }))
                     .await;
             }
         }

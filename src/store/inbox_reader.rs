@@ -197,11 +197,11 @@ mod tests {
 
     const NO_WAIT: Duration = Duration::ZERO;
 
-    fn post_with(letters: &[&str]) -> (tempfile::TempDir, Mailbox, Name) {
+    fn post_with(messages: &[&str]) -> (tempfile::TempDir, Mailbox, Name) {
         let dir = tempfile::tempdir().unwrap();
         crate::store::prepare(dir.path()).unwrap();
         let (post, bob) = (Mailbox::open(dir.path()), Name::member("bob").unwrap());
-        for text in letters {
+        for text in messages {
             send(&post, text);
         }
         (dir, post, bob)

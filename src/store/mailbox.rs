@@ -212,7 +212,7 @@ impl Mailbox {
         let (mut all, mut notices) = (Vec::new(), Vec::new());
         for name in self.inboxes()? {
             match self.recent_of(&name, &self.path(&name)) {
-                Ok(letters) => all.extend(letters),
+                Ok(messages) => all.extend(messages),
                 Err(error) => {
                     let text = format!("The inbox of {name} cannot be read: {error}");
                     notices.push(text);
@@ -250,8 +250,8 @@ impl Mailbox {
                     DeliveryState::Sent
                 }
             };
-            let letters = lines.messages.into_iter().zip(lines.ends);
-            all.extend(letters.map(|(letter, end)| {
+            let messages = lines.messages.into_iter().zip(lines.ends);
+            all.extend(messages.map(|(letter, end)| {
                 // Keeps the order within an inbox even if a clock was set back in between.
                 latest = latest.max(letter.timestamp.0);
                 (latest, letter, step(end))
@@ -268,22 +268,22 @@ impl Mailbox {
         for name in self.inboxes()? {
             let path = self.path(&name);
             let mut at = self.cursor(&name)?;
-            let (mut letters, mut oldest) = (0, Timestamp::default());
+            let (mut messages, mut oldest) = (0, Timestamp::default());
             loop {
                 let (lines, upto) = Self::lines(&name, &path, at)?;
                 if lines.used == 0 {
                     break;
                 }
                 at = upto;
-                if letters == 0 {
+                if messages == 0 {
                     oldest = lines.messages.first().map_or(oldest, |l| l.timestamp);
                 }
-                letters += lines.messages.len();
+                messages += lines.messages.len();
             }
-            if letters > 0 {
+            if messages > 0 {
                 all.push(UnreadCount {
                     name,
-                    count: letters,
+                    count: messages,
                     oldest,
                 });
             }

@@ -43,8 +43,8 @@ pub fn send(
         ));
     }
     let id = MessageId(uuid::Uuid::now_v7().simple().to_string());
-    let letter = MailMessage::new(id, kind, &context.agent, to, content, (context.clock)());
+    let message = MailMessage::new(id, kind, &context.agent, to, content, (context.clock)());
     Mailbox::open(&context.root)
-        .send(&letter)
+        .send(&message)
         .map_err(|e| ToolOutput::error(format!("Error: {e}")))
 }

@@ -61,11 +61,11 @@ impl TeammateLoop {
         };
         let (kind, to) = (MailKind::ShutdownRequest, &self.member.name);
         let (from, text) = (&request.from, &request.body);
-        let letter = self
+        let message = self
             .crew
             .delivery
             .about(request, from, to, kind, text, None);
-        self.agent.driver.state.approved_shutdown = Some(letter);
+        self.agent.driver.state.approved_shutdown = Some(message);
         self.idle.approve_shutdown();
         true
     }

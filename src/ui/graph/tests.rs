@@ -12,8 +12,8 @@ pub fn text(wanted: &GraphInput) -> String {
     let drawing = draw(wanted).unwrap();
     let mut rows = vec![vec![' '; drawing.width]; drawing.height];
     for (y, line) in drawing.lines.iter().enumerate() {
-        for ink in line {
-            rows[y][ink.x] = ink.glyph;
+        for cell in line {
+            rows[y][cell.x] = cell.glyph;
         }
     }
     for (at, node) in drawing.nodes.iter().enumerate() {
@@ -99,9 +99,9 @@ fn any_graph() -> impl Strategy<Value = GraphInput> {
 fn cells(drawing: &Drawing) -> HashMap<(usize, usize), char> {
     let mut out = HashMap::new();
     for (y, line) in drawing.lines.iter().enumerate() {
-        for ink in line {
+        for cell in line {
             assert!(
-                out.insert((ink.x, y), ink.glyph).is_none(),
+                out.insert((cell.x, y), cell.glyph).is_none(),
                 "one glyph a cell"
             );
         }

@@ -81,19 +81,19 @@ pub struct MessageLog {
 
 impl MessageLog {
     /// Adds a message or advances its step. A message never goes back to an earlier step.
-    pub fn update(&mut self, letter: &MailMessage, step: DeliveryState) {
+    pub fn update(&mut self, message: &MailMessage, step: DeliveryState) {
         let mut all = self.messages.iter_mut().rev();
-        if let Some(there) = all.find(|t| same(&t.message, letter)) {
+        if let Some(there) = all.find(|t| same(&t.message, message)) {
             if rank(step) > rank(there.step) {
                 there.step = step;
             }
             return;
         }
-        let mut letter = letter.clone();
-        letter.content = head_and_tail(&letter.content, MESSAGE_TEXT_MAX);
+        let mut message = message.clone();
+        message.content = head_and_tail(&message.content, MESSAGE_TEXT_MAX);
         self.messages.push_back(TrackedMessage {
             number: self.next,
-            message: letter,
+            message,
             step,
         });
         self.next += 1;
@@ -125,10 +125,10 @@ impl MessageLog {
         self.fitting.get((self.next, words.to_string()), || {
             let words = FilterTerms::new(words);
             let fits = |traced: &&TrackedMessage| {
-                let letter = &traced.message;
-                let (from, to) = (letter.from.to_lowercase(), letter.to.to_lowercase());
-                let said = sentence::message(letter).to_lowercase();
-                let text = letter.content.to_lowercase();
+                let message = &traced.message;
+                let (from, to) = (message.from.to_lowercase(), message.to.to_lowercase());
+                let said = sentence::message(message).to_lowercase();
+                let text = message.content.to_lowercase();
                 words.matches(&format!("{from} {to} {said} {text}"), |key| match key {
                     "from" => Some(from.as_str()),
                     "to" => Some(to.as_str()),
@@ -159,9 +159,9 @@ impl MessageLog {
     }
 
     /// Returns the entry of `letter` in the log. A message without an id is never found.
-    pub fn find(&self, letter: &MailMessage) -> Option<&TrackedMessage> {
+    pub fn find(&self, message: &MailMessage) -> Option<&TrackedMessage> {
         let mut all = self.messages.iter().rev();
-        all.find(|t| same(&t.message, letter))
+        all.find(|t| same(&t.message, message))
     }
 
     /// Returns the index of the message with that number; index 0 is the oldest message in the log.
@@ -229,9 +229,9 @@ mod tests {
         let mut log = MessageLog::default();
         let ways = [("a", "b"), ("b", "a"), ("a", "c"), ("c", "b"), ("a", "b")];
         for (i, (from, to)) in ways.into_iter().enumerate() {
-            let mut letter = letter(&i.to_string());
-            (letter.from, letter.to) = (from.into(), to.into());
-            log.update(&letter, DeliveryState::Sent);
+            let mut message = letter(&i.to_string());
+            (message.from, message.to) = (from.into(), to.into());
+            log.update(&message, DeliveryState::Sent);
         }
         let thread = |number| -> Vec<u64> {
             let traced = log.get(number).unwrap();

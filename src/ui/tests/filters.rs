@@ -53,11 +53,14 @@ fn inbox_is_filtered_by_sender_recipient_and_text() {
         ("x1", "carol", "dave", "Shall I wait?"),
         ("x2", "dave", "carol", "No: begin."),
     ] {
-        let letter = letter(id, MailKind::Message, from, to, words);
+        let message = letter(id, MailKind::Message, from, to, words);
         let step = DeliveryState::Sent;
         apply_events(
             &mut state,
-            vec![EventKind::Team(TeamEvent::MessageMoved { letter, step })],
+            vec![EventKind::Team(TeamEvent::MessageMoved {
+                letter: message,
+                step,
+            })],
         );
     }
     let cases: [(&str, &[&str]); 5] = [
@@ -120,11 +123,14 @@ fn new_message_is_filtered_and_each_pane_keeps_its_filter() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 5 / \"from:carol\" enter 4 / \"bob\" enter");
     for from in ["alice", "carol"] {
-        let letter = letter(from, MailKind::Message, from, "dave", "news");
+        let message = letter(from, MailKind::Message, from, "dave", "news");
         let step = DeliveryState::Sent;
         apply_events(
             &mut state,
-            vec![EventKind::Team(TeamEvent::MessageMoved { letter, step })],
+            vec![EventKind::Team(TeamEvent::MessageMoved {
+                letter: message,
+                step,
+            })],
         );
     }
     assert_eq!(letters(&state), ["carol dave"]);

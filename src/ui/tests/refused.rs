@@ -43,7 +43,7 @@ fn only_rejected_text_returns() {
     let mut state = busy(160, 45);
     press(&mut state, "\"@bob one\" enter \"@bob two\" enter");
     let (agent, text) = (name("bob"), "one".to_string());
-    let letter = crate::ui::fixture::letter(
+    let message = crate::ui::fixture::letter(
         "m9",
         crate::domain::mail::MailKind::Message,
         "user",
@@ -55,7 +55,10 @@ fn only_rejected_text_returns() {
         &mut state,
         vec![
             AgentEvent::Prompted { text }.of(agent),
-            EventKind::Team(TeamEvent::MessageMoved { letter, step }),
+            EventKind::Team(TeamEvent::MessageMoved {
+                letter: message,
+                step,
+            }),
             refused(2),
         ],
     );

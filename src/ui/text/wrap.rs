@@ -236,7 +236,7 @@ pub(in crate::ui) enum BreakClass {
 }
 
 impl<'a> RowWriter<'a> {
-    fn new(columns: usize, margin: &'a Margin, how: Break, ink: usize) -> RowWriter<'a> {
+    fn new(columns: usize, margin: &'a Margin, how: Break, text_offset: usize) -> RowWriter<'a> {
         let columns = columns.max(1);
         let margin_width = margin.columns();
         let margin = (margin_width + 2 <= columns).then_some(margin);
@@ -249,9 +249,9 @@ impl<'a> RowWriter<'a> {
             row: StyledRun::default(),
             blank: StyledRun::default(),
             word: StyledRun::default(),
-            offset: ink,
-            row_offset: ink,
-            word_offset: ink,
+            offset: text_offset,
+            row_offset: text_offset,
+            word_offset: text_offset,
             last: BreakClass::Word,
         }
     }

@@ -81,15 +81,21 @@ fn word_with_two_styles_stays_whole() {
 
 #[test]
 fn text_offset_counts_visible_characters() {
-    let mut ink = 100;
+    let mut text_offset = 100;
     let spans = [Span::raw("ab cd\n\n中文 efghijk")];
-    let rows = wrap(&spans, 5, &Margin::default(), Break::Words, &mut ink);
+    let rows = wrap(
+        &spans,
+        5,
+        &Margin::default(),
+        Break::Words,
+        &mut text_offset,
+    );
     assert_eq!(texts(&rows), ["ab cd", "", "中文", "efghi", "jk"]);
     assert_eq!(
         rows.iter().map(|r| r.text_offset).collect::<Vec<_>>(),
         [100, 104, 104, 106, 111]
     );
-    assert_eq!(ink, 113);
+    assert_eq!(text_offset, 113);
     assert_eq!(visible(&spans[0].content), 13);
 }
 
@@ -133,12 +139,12 @@ fn long_line_is_wrapped_in_linear_time() {
     for word in ["x", "中", "ab ", "é"] {
         let text = word.repeat(200 * 1024 / word.len());
         let rows = rows(&text, 80, &Margin::default(), Break::Words);
-        let ink: usize = text.graphemes(true).filter(|g| *g != " ").count();
+        let text_offset: usize = text.graphemes(true).filter(|g| *g != " ").count();
         let drawn: usize = texts(&rows)
             .iter()
             .map(|t| t.graphemes(true).filter(|g| *g != " ").count())
             .sum();
-        assert_eq!(drawn, ink, "{word}");
+        assert_eq!(drawn, text_offset, "{word}");
         assert!(rows.iter().all(|r| r.width() <= 80));
     }
 }

@@ -87,23 +87,23 @@ pub fn letter(cell: &Cell) -> char {
         Color::Indexed(color) => LETTERS.get(usize::from(color.wrapping_sub(FIRST))),
         _ => None,
     };
-    let letter = style.map_or('.', |(_, letter)| *letter);
+    let message = style.map_or('.', |(_, message)| *message);
     match (cell.symbol(), cell.bg) {
         (_, ground) if ground == GROUNDS[2].1 => '?',
         (_, ground) if ground == GROUNDS[3].1 => '!',
         (" ", ground) if ground == GROUNDS[1].1 => '_',
-        (_, ground) if ground == GROUNDS[1].1 => letter.to_ascii_uppercase(),
+        (_, ground) if ground == GROUNDS[1].1 => message.to_ascii_uppercase(),
         (" ", _) => ' ',
-        _ => letter,
+        _ => message,
     }
 }
 
 /// Returns a legend of the styles whose characters occur in `letters`.
-pub fn legend(letters: &str) -> String {
-    let is_there = |letter: char| letters.contains([letter, letter.to_ascii_uppercase()]);
-    let words = LETTERS.iter().filter(|(_, letter)| is_there(*letter));
+pub fn legend(messages: &str) -> String {
+    let is_there = |message: char| messages.contains([message, message.to_ascii_uppercase()]);
+    let words = LETTERS.iter().filter(|(_, message)| is_there(*message));
     let words: Vec<String> = words
-        .map(|(name, letter)| format!("{letter} {name}"))
+        .map(|(name, message)| format!("{message} {name}"))
         .collect();
     words.join("  ")
 }
@@ -115,13 +115,13 @@ fn every_style_has_a_unique_character() {
     for (name, style) in theme.styles() {
         let mut cell = Cell::new("x");
         cell.set_style(style);
-        let letter = letter(&cell);
+        let message = letter(&cell);
         let is_ground = ["ground", "panel", "selection"].contains(&name);
-        assert_eq!(letter == '.', is_ground, "{name} has no character");
+        assert_eq!(message == '.', is_ground, "{name} has no character");
         assert!(
-            is_ground || !seen.contains(&letter),
-            "{name}: {letter} is taken"
+            is_ground || !seen.contains(&message),
+            "{name}: {message} is taken"
         );
-        seen.push(letter);
+        seen.push(message);
     }
 }

@@ -71,7 +71,7 @@ impl InsertedEntry {
         &self,
         is_selected: bool,
         page: LayoutParams<'_>,
-        ink: &mut usize,
+        text_offset: &mut usize,
     ) -> Vec<Row> {
         let sign = match self.what.split_whitespace().next() {
             Some("message") => "✉",
@@ -103,15 +103,15 @@ impl InsertedEntry {
                 head.push(Span::styled(" · ", dim));
                 head.push(Span::styled(gist, page.theme.text));
             }
-            return vec![Row::decoration(head, *ink)];
+            return vec![Row::decoration(head, *text_offset)];
         }
-        let mut out = vec![Row::decoration(head, *ink)];
+        let mut out = vec![Row::decoration(head, *text_offset)];
         let margin = Margin::hanging(vec!["  ".into()], vec!["  ".into()]);
         let words = [Span::styled(
             escape_control_chars(&self.text),
             page.theme.text,
         )];
-        let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
+        let rows = wrap(&words, page.columns, &margin, Break::Words, text_offset);
         out.extend(fold::elide_rows(rows, ROWS_MAX, page));
         out
     }

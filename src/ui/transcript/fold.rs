@@ -31,7 +31,12 @@ const SUBJECT_WIDTH_MIN: usize = 16;
 
 /// Returns the rows of a tool call. `ink` is the number of visible characters before the call; the number of those in
 /// the call is added to it.
-pub fn rows(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
+pub fn rows(
+    run: &ToolRun,
+    is_selected: bool,
+    page: LayoutParams<'_>,
+    text_offset: &mut usize,
+) -> Vec<Row> {
     let mut out = vec![call_row(run, is_selected, page)];
     match (run.fold, run.state) {
         (Fold::Open, _) => {
@@ -39,7 +44,13 @@ pub fn rows(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>, ink: &mut 
             let names = fields.map(|f| width(&f.name)).max().unwrap_or(0);
             let names = names.min(NAME_MAX);
             if run.diff.is_empty() {
-                out.extend(field_rows(&run.input, names, page.theme.code, page, ink));
+                out.extend(field_rows(
+                    &run.input,
+                    names,
+                    page.theme.code,
+                    page,
+                    text_offset,
+                ));
             }
             let diff = diff::read(run.diff.trim_end());
             let look = diff::DiffParams {
@@ -48,26 +59,29 @@ pub fn rows(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>, ink: &mut 
                 place: diff::DiffPlacement::Conversation,
                 digits: diff::digits(&diff),
             };
-            out.extend(elide_lines(&diff, page, ink, |line, ink| {
-                diff::rows(line, look, ink)
-            }));
+            out.extend(elide_lines(
+                &diff,
+                page,
+                text_offset,
+                |line, text_offset| diff::rows(line, look, text_offset),
+            ));
             out.extend(field_rows(
                 &run.output_fields,
                 names,
                 page.theme.text,
                 page,
-                ink,
+                text_offset,
             ));
             if tool_display(&run.tool).output == OutputKind::User {
-                out.extend(answer_rows(&run.output, FIELD_ROWS, page, ink));
+                out.extend(answer_rows(&run.output, FIELD_ROWS, page, text_offset));
             } else {
-                out.extend(output_rows(&run.output, page, ink));
+                out.extend(output_rows(&run.output, page, text_offset));
             }
         }
         (Fold::Folded, ToolCallState::Done)
             if tool_display(&run.tool).output == OutputKind::User =>
         {
-            out.extend(answer_rows(&run.output, ANSWER_ROWS, page, ink));
+            out.extend(answer_rows(&run.output, ANSWER_ROWS, page, text_offset));
         }
         (Fold::Folded, ToolCallState::Running) => {
             let all: Vec<&str> = run.output.lines().collect();
@@ -90,7 +104,12 @@ pub fn rows(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>, ink: &mut 
 
 /// Draws the output of a question to the user. The user's answer has the style of user text and a mark that separates
 /// it from text of the tool.
-fn answer_rows(output: &str, rows: usize, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
+fn answer_rows(
+    output: &str,
+    rows: usize,
+    page: LayoutParams<'_>,
+    text_offset: &mut usize,
+) -> Vec<Row> {
     // Journals of older versions use the second form.
     let starts = ["The user answers: ", "The person answers: "];
     let answer = starts.iter().find_map(|start| output.strip_prefix(start));
@@ -106,7 +125,7 @@ fn answer_rows(output: &str, rows: usize, page: LayoutParams<'_>, ink: &mut usiz
         page.columns,
         &Margin::hanging(first, under),
         Break::Words,
-        ink,
+        text_offset,
     );
     elide_rows(all, rows, page)
 }
@@ -259,7 +278,7 @@ fn cut_line(text: &str, style: Style, page: LayoutParams<'_>) -> Row {
     Row::decoration(row.spans, 0)
 }
 
-fn block(text: &str, style: Style, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
+fn block(text: &str, style: Style, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec<Row> {
     if text.is_empty() {
         return Vec::new();
     }
@@ -269,7 +288,7 @@ fn block(text: &str, style: Style, page: LayoutParams<'_>, ink: &mut usize) -> V
         rest: vec![Span::styled("↳ ", page.theme.dim)],
     };
     let words = [Span::styled(escape_control_chars(text), style)];
-    wrap(&words, page.columns, &margin, Break::Anywhere, ink)
+    wrap(&words, page.columns, &margin, Break::Anywhere, text_offset)
 }
 
 /// Draws names and values in two columns. Long values wrap within the second column.
@@ -278,7 +297,7 @@ fn field_rows(
     wide: usize,
     style: Style,
     page: LayoutParams<'_>,
-    ink: &mut usize,
+    text_offset: &mut usize,
 ) -> Vec<Row> {
     let mut out = Vec::new();
     for Field { name, value } in fields {
@@ -292,12 +311,12 @@ fn field_rows(
         };
         let value = value.trim_end();
         if value.is_empty() {
-            out.push(Row::decoration(first, *ink));
+            out.push(Row::decoration(first, *text_offset));
             continue;
         }
         let margin = Margin::hanging(first, vec![" ".repeat(under).into()]);
         let words = [Span::styled(escape_control_chars(value), style)];
-        let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
+        let rows = wrap(&words, page.columns, &margin, Break::Words, text_offset);
         out.extend(elide_rows(rows, FIELD_ROWS, page));
     }
     out
@@ -323,16 +342,16 @@ fn split_ends(text: &str) -> (&str, &str) {
 }
 
 /// Draws the first and the last lines of an output, with the number of omitted lines between them.
-fn output_rows(text: &str, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
+fn output_rows(text: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec<Row> {
     let all: Vec<&str> = text.trim_end().lines().collect();
     if all.iter().all(|l| l.is_empty()) {
         return Vec::new();
     }
-    elide_lines(&all, page, ink, |line, ink| {
+    elide_lines(&all, page, text_offset, |line, text_offset| {
         if line.is_empty() {
-            vec![Row::decoration(vec![], *ink)]
+            vec![Row::decoration(vec![], *text_offset)]
         } else {
-            block(line, page.theme.dim, page, ink)
+            block(line, page.theme.dim, page, text_offset)
         }
     })
 }
@@ -341,13 +360,13 @@ fn output_rows(text: &str, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> 
 fn elide_lines<T>(
     all: &[T],
     page: LayoutParams<'_>,
-    ink: &mut usize,
+    text_offset: &mut usize,
     rows: impl Fn(&T, &mut usize) -> Vec<Row>,
 ) -> Vec<Row> {
     let mut out = Vec::new();
     let mut draw = |some: &[T], out: &mut Vec<Row>| {
         for line in some {
-            let rows = rows(line, ink);
+            let rows = rows(line, text_offset);
             out.extend(elide_rows(rows, ROWS_OF_LINE, page));
         }
     };
@@ -375,9 +394,9 @@ pub fn elide_rows(mut rows: Vec<Row>, max: usize, page: LayoutParams<'_>) -> Vec
     }
     let left = rows.len() - max;
     let start = max / 2;
-    let ink = rows[start].text_offset;
+    let text_offset = rows[start].text_offset;
     let mark = format!("… {left} rows are not shown …");
-    let mark = Row::decoration(cut_line(&mark, page.theme.warn, page).spans, ink);
+    let mark = Row::decoration(cut_line(&mark, page.theme.warn, page).spans, text_offset);
     rows.splice(start..start + left, [mark]);
     rows
 }

@@ -73,10 +73,10 @@ struct PieceKey {
 }
 
 impl LayoutPart {
-    fn rows(rows: Vec<Row>, ink: usize) -> LayoutPart {
+    fn rows(rows: Vec<Row>, text_offset: usize) -> LayoutPart {
         LayoutPart {
             rows,
-            visible_chars: ink,
+            visible_chars: text_offset,
             ..LayoutPart::default()
         }
     }
@@ -128,11 +128,13 @@ impl CellLayout {
     }
 
     /// Returns the index of the last row with at most `ink` visible characters before it.
-    pub fn line_of(&self, ink: usize) -> usize {
+    pub fn line_of(&self, text_offset: usize) -> usize {
         let (mut line, mut before) = (0, 0);
         let mut found = 0;
         for part in &self.parts {
-            let here = part.rows.partition_point(|r| before + r.text_offset <= ink);
+            let here = part
+                .rows
+                .partition_point(|r| before + r.text_offset <= text_offset);
             if here > 0 {
                 found = line + here - 1;
             }
@@ -171,19 +173,25 @@ pub fn lay_out(
     if kind.is_blank() {
         return CellLayout::default();
     }
-    let mut ink = 0;
+    let mut text_offset = 0;
     match kind {
         CellKind::Prompt(text) => {
             let user = page.theme.user;
             let margin = Margin::hanging(vec![Span::styled("› ", user)], vec!["  ".into()]);
             let words = [Span::styled(escape_control_chars(text.trim_end()), user)];
-            let rows = wrap(&words, page.columns, &margin, Break::Words, &mut ink);
+            let rows = wrap(
+                &words,
+                page.columns,
+                &margin,
+                Break::Words,
+                &mut text_offset,
+            );
             head.extend(rows);
         }
         CellKind::Answer(answer) => return answer_rows(answer, head, is_selected, page, old),
-        CellKind::Tool(run) => head.extend(fold::rows(run, is_selected, page, &mut ink)),
+        CellKind::Tool(run) => head.extend(fold::rows(run, is_selected, page, &mut text_offset)),
         CellKind::CallGroup(calls) => head.extend(fold::call_group(calls, is_selected, page)),
-        CellKind::Injected(entry) => head.extend(entry.rows(is_selected, page, &mut ink)),
+        CellKind::Injected(entry) => head.extend(entry.rows(is_selected, page, &mut text_offset)),
         CellKind::Notice(level, text, hint) => {
             let (shape, style) = match level {
                 NoticeLevel::Info => ("·", page.theme.dim),
@@ -196,7 +204,7 @@ pub fn lay_out(
             }
         }
     }
-    CellLayout::from_part(LayoutPart::rows(head, ink))
+    CellLayout::from_part(LayoutPart::rows(head, text_offset))
 }
 
 /// Wraps a short text in one style. Continuation rows are indented.
@@ -213,11 +221,11 @@ fn answer_rows(
     page: LayoutParams<'_>,
     old: Option<CellLayout>,
 ) -> CellLayout {
-    let mut ink = 0;
+    let mut text_offset = 0;
     if !answer.thinking.is_blank() {
-        head.extend(thinking_rows(answer, is_selected, page, &mut ink));
+        head.extend(thinking_rows(answer, is_selected, page, &mut text_offset));
     }
-    let mut out = CellLayout::from_part(LayoutPart::rows(head, ink));
+    let mut out = CellLayout::from_part(LayoutPart::rows(head, text_offset));
     let mut known = old.map_or_else(Vec::new, |old| old.parts);
     let mut has_text_above = false;
     let mut continuation = Continuation::default();

@@ -20,7 +20,7 @@ pub fn thinking_rows(
     answer: &Answer,
     is_selected: bool,
     page: LayoutParams<'_>,
-    ink: &mut usize,
+    text_offset: &mut usize,
 ) -> Vec<Row> {
     let text = answer.thinking.as_str().trim();
     let dim = page.theme.dim;
@@ -65,7 +65,7 @@ pub fn thinking_rows(
         }
         Fold::Open => {
             let words = [Span::styled(escape_control_chars(text), dim)];
-            let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
+            let rows = wrap(&words, page.columns, &margin, Break::Words, text_offset);
             fold::elide_rows(rows, ROWS_MAX, page)
         }
     }

@@ -11,7 +11,7 @@ use crate::ui::model::{CrewModel, style};
 
 /// Returns the log line for the end of a turn, or `None` if the turn ended normally and the agent is not a subagent.
 pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<NewLogLine> {
-    let told = match end {
+    let line = match end {
         TurnEnd::Done if agent.parent().is_some() => {
             NewLogLine::new(Topic::Team, format!("{agent} returned its answer"))
                 .tone(LogSeverity::Good)
@@ -32,7 +32,7 @@ pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<NewLogLin
                 .tone(LogSeverity::Warn)
         }
     };
-    Some(told.of(agent))
+    Some(line.of(agent))
 }
 
 /// Returns the log line for a change of activity, or `None` if the change is not logged.
@@ -46,7 +46,7 @@ pub(in crate::ui) fn activity_changed(
     if before == *activity {
         return None;
     }
-    let told = match activity {
+    let line = match activity {
         Activity::Backoff {
             cause,
             until,
@@ -84,7 +84,7 @@ pub(in crate::ui) fn activity_changed(
         | Activity::Compacting
         | Activity::Tool { .. } => return None,
     };
-    Some(told.of(agent))
+    Some(line.of(agent))
 }
 
 /// Returns why an agent is idle. Returns `None` if a task is ready for the agent, because it will be assigned at once.

@@ -160,20 +160,20 @@ impl TaskChange<'_> {
             [] => String::new(),
             blockers => format!(", blocked by {}", ids(blockers)),
         };
-        let told = |words| task_line(after, words);
+        let line = |words| task_line(after, words);
         let actors = &self.model.event_log.attribution;
         let by = actors.who(&ActionEffect::Write(after.id), self.at);
         match by.or_else(|| actors.who(&deed, self.at)) {
-            Some(by) => told(format!(
+            Some(by) => line(format!(
                 "{} created {task}{waits}",
                 display_name(by.as_str())
             ))
             .by(by.as_str()),
             // Only a task that crewdeck creates for a merge conflict has a worktree from the beginning.
             None if !after.worktree.is_empty() => {
-                told(format!("crewdeck created {task}{waits}")).tone(LogSeverity::Warn)
+                line(format!("crewdeck created {task}{waits}")).tone(LogSeverity::Warn)
             }
-            None => told(format!("{task} was created externally{waits}")),
+            None => line(format!("{task} was created externally{waits}")),
         }
     }
 
@@ -215,10 +215,10 @@ impl TaskChange<'_> {
             format!("by {}", display_name(by.as_str()))
         });
         let push = |words: String, out: &mut Vec<NewLogLine>| {
-            let told = task_line(after, words);
+            let line = task_line(after, words);
             out.push(match by {
-                Some(by) => told.by(by.as_str()),
-                None => told,
+                Some(by) => line.by(by.as_str()),
+                None => line,
             });
         };
         let parts: Vec<&str> = [
@@ -255,7 +255,7 @@ impl TaskChange<'_> {
             (was, "") => format!("wt/{was} is no longer the worktree of {task}"),
             (was, is) => format!("{task} moved from wt/{was} to wt/{is}"),
         };
-        let told = NewLogLine::new(Topic::Worktree, words).by(&self.after.owner);
-        out.push(told.about(About::Task(self.after.id)));
+        let line = NewLogLine::new(Topic::Worktree, words).by(&self.after.owner);
+        out.push(line.about(About::Task(self.after.id)));
     }
 }

@@ -34,7 +34,10 @@ pub(in crate::ui) fn log_lines(model: &CrewModel, event: &Event) -> Vec<NewLogLi
         EventKind::Board(_) => Vec::new(),
         EventKind::Team(what) => match what {
             TeamEvent::RosterChanged { team } => team_changed(model, team, event.at),
-            TeamEvent::MessageMoved { letter, step } => letter_moved(model, letter, *step),
+            TeamEvent::MessageMoved {
+                letter: message,
+                step,
+            } => letter_moved(model, message, *step),
             TeamEvent::RequestChanged { request } => {
                 request_changed(model, request).into_iter().collect()
             }
@@ -52,12 +55,12 @@ fn agent_event(
     event: &AgentEvent,
     at: Timestamp,
 ) -> Option<NewLogLine> {
-    let told = |topic, words: String| NewLogLine::new(topic, words).of(agent);
+    let line = |topic, words: String| NewLogLine::new(topic, words).of(agent);
     Some(match event {
         AgentEvent::Prompted { text } => {
-            told(Topic::Mail, format!("you → {agent}: {text}")).by("user")
+            line(Topic::Mail, format!("you → {agent}: {text}")).by("user")
         }
-        AgentEvent::StreamReset => told(
+        AgentEvent::StreamReset => line(
             Topic::Model,
             format!("{agent}'s response was cut off, retrying"),
         )
@@ -74,14 +77,14 @@ fn agent_event(
             if recent.any(|l| l.words == text) {
                 return None;
             }
-            let told = NewLogLine::new(Topic::Worktree, text).by(agent.as_str());
-            told.about(about_words(model, text))
+            let line = NewLogLine::new(Topic::Worktree, text).by(agent.as_str());
+            line.about(about_words(model, text))
         }
         AgentEvent::TurnEnded { end } => return turn_ended(agent, end),
         AgentEvent::ActivityChanged { activity } => {
             return activity_changed(model, agent, activity, at);
         }
-        AgentEvent::Compacted { compaction } => told(
+        AgentEvent::Compacted { compaction } => line(
             Topic::Model,
             format!("{agent}: {}", apply::compaction(compaction)),
         ),
@@ -90,7 +93,7 @@ fn agent_event(
             kind,
             prompt,
             ..
-        } => told(
+        } => line(
             Topic::Team,
             format!("{parent} started {agent} to {kind}: {prompt}"),
         )
@@ -147,7 +150,7 @@ fn ready(before: Option<&SessionInfo>, setup: &SessionInfo) -> NewLogLine {
 fn job_changed(model: &CrewModel, job: &Job) -> Option<NewLogLine> {
     let known = model.jobs.get(&job.id);
     let (agent, title) = (&job.agent, job.title());
-    let told = match (&job.ended, known.map(Job::is_running)) {
+    let line = match (&job.ended, known.map(Job::is_running)) {
         (None, None) => {
             let words = format!("{agent} started a background job: {title}");
             NewLogLine::new(Topic::Job, words)
@@ -166,33 +169,33 @@ fn job_changed(model: &CrewModel, job: &Job) -> Option<NewLogLine> {
             NewLogLine::new(Topic::Job, words).tone(tone)
         }
     };
-    Some(told.by(agent.as_str()).about(About::Job(job.id.clone())))
+    Some(line.by(agent.as_str()).about(About::Job(job.id.clone())))
 }
 
-fn letter_moved(model: &CrewModel, letter: &MailMessage, step: DeliveryState) -> Vec<NewLogLine> {
-    let known = model.messages.find(letter).map(|t| t.step);
+fn letter_moved(model: &CrewModel, message: &MailMessage, step: DeliveryState) -> Vec<NewLogLine> {
+    let known = model.messages.find(message).map(|t| t.step);
     if known.is_some_and(|known| known >= step) {
         return Vec::new();
     }
     // Messages sent before this crew started are not logged, but their later steps are.
-    if known.is_none() && model.event_log.attribution.is_before(letter.timestamp) {
+    if known.is_none() && model.event_log.attribution.is_before(message.timestamp) {
         return Vec::new();
     }
-    let (from, to) = (display_name(&letter.from), display_name(&letter.to));
-    let about = match letter.id.0.as_str() {
+    let (from, to) = (display_name(&message.from), display_name(&message.to));
+    let about = match message.id.0.as_str() {
         "" => About::Nothing,
-        _ => About::Letter(letter.id.clone()),
+        _ => About::Letter(message.id.clone()),
     };
-    let told = |words: String| {
+    let line = |words: String| {
         NewLogLine::new(Topic::Mail, words)
-            .by(&letter.to)
-            .by(&letter.from)
+            .by(&message.to)
+            .by(&message.from)
             .about(about.clone())
     };
     let mut out = Vec::new();
     if known.is_none() {
-        let words = format!("{from} → {to}: {}", sentence::message(letter));
-        out.push(told(words));
+        let words = format!("{from} → {to}: {}", sentence::message(message));
+        out.push(line(words));
     }
     let whose = match from.as_str() {
         "you" => "your".into(),
@@ -200,8 +203,8 @@ fn letter_moved(model: &CrewModel, letter: &MailMessage, step: DeliveryState) ->
     };
     match step {
         DeliveryState::Sent => {}
-        DeliveryState::Delivered => out.push(told(format!("{to} received {whose} message"))),
-        DeliveryState::ActedOn => out.push(told(format!("{to} acted on {whose} message"))),
+        DeliveryState::Delivered => out.push(line(format!("{to} received {whose} message"))),
+        DeliveryState::ActedOn => out.push(line(format!("{to} acted on {whose} message"))),
     }
     out
 }
@@ -267,9 +270,9 @@ fn request_changed(model: &CrewModel, request: &Request) -> Option<NewLogLine> {
             (words, LogSeverity::Warn)
         }
     };
-    let told = NewLogLine::new(Topic::Request, words).by(from.as_str());
-    let told = told.by(target.as_str()).by(&request.decided_by).tone(tone);
-    Some(told.about(About::Request(request.id.clone(), target.clone())))
+    let line = NewLogLine::new(Topic::Request, words).by(from.as_str());
+    let line = line.by(target.as_str()).by(&request.decided_by).tone(tone);
+    Some(line.about(About::Request(request.id.clone(), target.clone())))
 }
 
 fn rules_changed(before: &[SessionPermission], after: &[SessionPermission]) -> Vec<NewLogLine> {
@@ -320,10 +323,10 @@ fn notice(model: &CrewModel, level: NoticeLevel, agent: Option<&Name>, text: &st
         Some(agent) => About::Agent(agent.clone()),
         None => about_words(model, text),
     };
-    let told = NewLogLine::new(topic, text).tone(tone).about(about);
+    let line = NewLogLine::new(topic, text).tone(tone).about(about);
     match agent {
-        Some(agent) => told.by(agent.as_str()),
-        None => told,
+        Some(agent) => line.by(agent.as_str()),
+        None => line,
     }
 }
 

@@ -227,15 +227,15 @@ impl EventLog {
         };
     }
 
-    pub(in crate::ui) fn push(&mut self, at: Timestamp, told: NewLogLine) {
+    pub(in crate::ui) fn push(&mut self, at: Timestamp, line: NewLogLine) {
         let line = LogLine {
             number: self.next,
             at,
-            topic: told.topic,
-            severity: told.severity,
-            about: told.about,
-            who: told.who,
-            words: clip(&one_line(&told.words), WORDS_MAX),
+            topic: line.topic,
+            severity: line.severity,
+            about: line.about,
+            who: line.who,
+            words: clip(&one_line(&line.words), WORDS_MAX),
         };
         // A journal that is read again repeats notices that were kept.
         let same =
@@ -280,7 +280,7 @@ impl CrewModel {
         if self.event_log.next == 0 && event.seq > 1 && !event.kind.is_delta() {
             self.event_log.begins_late();
         }
-        let told = format::log_lines(self, event);
+        let line = format::log_lines(self, event);
         if let EventKind::Crew(CrewEvent::Notice {
             agent: Some(agent), ..
         }) = &event.kind
@@ -288,8 +288,8 @@ impl CrewModel {
             self.event_log.remove_recent(&agents::gone(agent.as_str()));
         }
         self.event_log.attribution.record(event);
-        for told in told {
-            self.event_log.push(event.at, told);
+        for line in line {
+            self.event_log.push(event.at, line);
         }
     }
 

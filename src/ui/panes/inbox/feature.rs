@@ -70,8 +70,8 @@ impl PaneFeature for InboxPane {
     }
 
     fn open(&mut self, app: &mut App, _area: Option<Rect>) {
-        let letter = self.selected_letter(app).map(|(_, letter)| letter.number);
-        if let Some(number) = letter {
+        let message = self.selected_letter(app).map(|(_, message)| message.number);
+        if let Some(number) = message {
             thread::open(app, number);
         }
     }

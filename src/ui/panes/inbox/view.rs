@@ -29,20 +29,20 @@ const SHORT: usize = 36;
 /// Draws the messages, newest last.
 pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let numbers = pane.letters(app);
-    let letters: Vec<&TrackedMessage> = numbers
+    let messages: Vec<&TrackedMessage> = numbers
         .iter()
         .filter_map(|n| app.model.messages.get(*n))
         .collect();
     let (selected, whole) = pane.selected_letter(app).unzip();
     let (filter, list) = pane.filter.areas(frame_layout::inside(area));
     let height = list.height;
-    let first = list::first_row(letters.len(), selected.unwrap_or(0), height);
+    let first = list::first_row(messages.len(), selected.unwrap_or(0), height);
     let unread = app.model.messages.unread(&app.model.team);
     let titles = Titles {
         name: frame::filtered(
             Pane::Inbox,
             &pane.filter,
-            letters.len(),
+            messages.len(),
             app.model.messages.len(),
         ),
         aside: match unread {
@@ -51,23 +51,23 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         },
         foot: Vec::new(),
         calls: false,
-        below: frame::position(selected, letters.len(), height, theme),
-        bar: Scrollbar::of_list(area, list, first, letters.len()),
+        below: frame::position(selected, messages.len(), height, theme),
+        bar: Scrollbar::of_list(area, list, first, messages.len()),
     };
     let inner = frame::pane(app, Pane::Inbox, titles, theme, area, buffer);
     if let Some(row) = filter {
         pane.filter.draw(theme, row, buffer);
     }
-    if letters.is_empty() && !app.model.messages.is_empty() {
+    if messages.is_empty() && !app.model.messages.is_empty() {
         frame::empty(&frame::no_match(&app.prefs, "message"), theme, list, buffer);
         return;
     }
-    if letters.is_empty() {
+    if messages.is_empty() {
         let words = "No messages yet. Messages between agents appear here; @name in the composer writes to one.";
         frame::empty(words, theme, inner, buffer);
         return;
     }
-    let route_width = letters
+    let route_width = messages
         .iter()
         .skip(first)
         .take(usize::from(height))
@@ -75,7 +75,7 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         .max()
         .unwrap_or(0)
         .min(usize::from(inner.width) * 2 / 5);
-    for ((at, traced), area) in letters.iter().enumerate().skip(first).zip(list.rows()) {
+    for ((at, traced), area) in messages.iter().enumerate().skip(first).zip(list.rows()) {
         let progress = traced.status(&app.model.team);
         let (shape, style) = style::progress(progress, theme);
         let step = format!("{shape} {}", progress.word());
@@ -111,7 +111,7 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         frame::row(row, spans, theme, area, buffer);
     }
     if let Some(traced) = whole {
-        let used = u16::try_from(letters.len()).unwrap_or(u16::MAX);
+        let used = u16::try_from(messages.len()).unwrap_or(u16::MAX);
         preview(traced, used, theme, list, buffer);
     }
 }
@@ -161,8 +161,8 @@ fn preview(traced: &TrackedMessage, used: u16, theme: &Theme, inner: Rect, buffe
 }
 
 fn route(traced: &TrackedMessage) -> String {
-    let letter = &traced.message;
-    let from = fit(&one_line(&letter.from), 16);
-    let to = fit(&one_line(&letter.to), 16);
+    let message = &traced.message;
+    let from = fit(&one_line(&message.from), 16);
+    let to = fit(&one_line(&message.to), 16);
     format!("{from} → {to}")
 }

@@ -124,14 +124,14 @@ fn current_match_is_highlighted_differently() {
 
 #[test]
 fn every_pager_is_searchable() {
-    let mut letters = busy(100, 30);
+    let mut messages = busy(100, 30);
     let kind = crate::domain::mail::MailKind::Message;
     let moved = EventKind::Team(TeamEvent::MessageMoved {
         letter: letter("x", kind, "bob", "alice", "the needle is here"),
         step: crate::protocol::event::DeliveryState::Sent,
     });
-    apply_events(&mut letters, vec![moved]);
-    press(&mut letters, "esc 5 G enter");
+    apply_events(&mut messages, vec![moved]);
+    press(&mut messages, "esc 5 G enter");
     let at = |keys: &str| {
         let mut state = busy(100, 30);
         apply_events(
@@ -143,7 +143,7 @@ fn every_pager_is_searchable() {
     };
     // On the heap, since five screens are large.
     let cases = vec![
-        ("message", letters, "needle"),
+        ("message", messages, "needle"),
         ("task", at("esc 3 enter"), "header"),
         ("problems", at("esc p"), "e"),
         ("skills", at("esc S"), "e"),

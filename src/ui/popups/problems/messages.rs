@@ -49,7 +49,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
     let present = app.present();
     let told = unread(app).into_iter();
     told.filter_map(|(to, count, since)| {
-        let letters = match count {
+        let messages = match count {
             1 => "1 message".to_string(),
             n => format!("{n} messages"),
         };
@@ -58,7 +58,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
             return Some(Problem {
                 severity: ProblemSeverity::Stuck,
                 cause: format!(
-                    "{letters} for {to}, who is not on the team"
+                    "{messages} for {to}, who is not on the team"
                 ),
                 help: "{panes.focus_inbox}, then {inbox.open} opens them; {panes.compose} writes to the lead",
             });
@@ -66,7 +66,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
         (passed >= STALLED_AFTER && since.0 > 0.0).then(|| Problem {
             severity: ProblemSeverity::Stuck,
             cause: format!(
-                "{to} has not read {letters}, the oldest for {}",
+                "{to} has not read {messages}, the oldest for {}",
                 age(passed)
             ),
             help: "{panes.focus_team}, then {team.nudge} nudges it; {panes.focus_inbox}, then {inbox.open} opens them",

@@ -80,17 +80,17 @@ pub fn lay_out(app: &App, traced: &TrackedMessage, width: usize, theme: &Theme) 
             .lines
             .extend([missing(older, "older"), Line::default()]);
     }
-    for (i, letter) in shown.into_iter().enumerate() {
+    for (i, message) in shown.into_iter().enumerate() {
         if i > 0 {
             thread.lines.push(Line::default());
         }
-        let is_opened = letter.number == traced.number && whole > 1;
+        let is_opened = message.number == traced.number && whole > 1;
         if is_opened {
             thread.opened = thread.lines.len();
         }
         thread
             .lines
-            .extend(one(app, letter, is_opened, width, theme));
+            .extend(one(app, message, is_opened, width, theme));
     }
     if newer > 0 {
         thread
@@ -108,23 +108,26 @@ fn one(
     width: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let letter = &traced.message;
+    let message = &traced.message;
     let progress = traced.status(&app.model.team);
     let (shape, style) = style::progress(progress, theme);
     let step = match progress {
-        MessageStatus::At(DeliveryState::Sent) if letter.timestamp.0 > 0.0 => {
-            let passed = app.now.since(letter.timestamp);
+        MessageStatus::At(DeliveryState::Sent) if message.timestamp.0 > 0.0 => {
+            let passed = app.now.since(message.timestamp);
             format!("{shape} not read yet, for {}", age(passed))
         }
-        MessageStatus::Unread => format!("{shape} not read: {} has left", one_line(&letter.to)),
+        MessageStatus::Unread => format!("{shape} not read: {} has left", one_line(&message.to)),
         MessageStatus::At(_) => format!("{shape} {}", progress.word()),
     };
     let mark = if is_opened { "› " } else { "  " };
-    let time = format_time_with_seconds(letter.timestamp, &app.prefs.zone);
-    let kind = format!("  {}", one_line(&letter.kind.to_string()).replace('_', " "));
+    let time = format_time_with_seconds(message.timestamp, &app.prefs.zone);
+    let kind = format!(
+        "  {}",
+        one_line(&message.kind.to_string()).replace('_', " ")
+    );
     let step = fit(&step, width / 2);
     let room = width.saturating_sub(columns(mark) + columns(&time) + columns(&step) + 3);
-    let route = one_line(&format!("{} → {}", letter.from, letter.to));
+    let route = one_line(&format!("{} → {}", message.from, message.to));
     let route = fit(&route, room);
     let kind = fit(&kind, room.saturating_sub(columns(&route)));
     let blanks = room.saturating_sub(columns(&route) + columns(&kind)) + 1;
@@ -136,10 +139,10 @@ fn one(
         Span::raw(" ".repeat(blanks)),
         Span::styled(step, style),
     ])];
-    let text = if letter.kind.is_protocol() {
-        sentence::message(letter)
+    let text = if message.kind.is_protocol() {
+        sentence::message(message)
     } else {
-        letter.content.clone()
+        message.content.clone()
     };
     let text = wrap(&text, width.saturating_sub(2));
     let text = text.into_iter();

@@ -119,7 +119,7 @@ fn message_to_shut_down_teammate_is_not_pending() {
         (MailKind::ShutdownRequest, DeliveryState::Delivered),
     ];
     for (at, (kind, step)) in steps.into_iter().enumerate() {
-        let letter = letter(
+        let message = letter(
             &format!("d{at}"),
             kind,
             "lead",
@@ -128,7 +128,10 @@ fn message_to_shut_down_teammate_is_not_pending() {
         );
         apply_events(
             &mut state,
-            vec![EventKind::Team(TeamEvent::MessageMoved { letter, step })],
+            vec![EventKind::Team(TeamEvent::MessageMoved {
+                letter: message,
+                step,
+            })],
         );
     }
     press(&mut state, "alt+5 5");

@@ -82,12 +82,12 @@ pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     let right = needs(state, out, right);
     conversation(state, out, right, TodoPlacement::WhereRoom);
     // The strip below the board fits the team and some messages.
-    let letters = if state.panes.inbox.content_rows(state) == 0 {
+    let messages = if state.panes.inbox.content_rows(state) == 0 {
         shares::EMPTY
     } else {
         left.height / 4
     };
-    let strip = shares::strip(left.height, state.panes.team.content_rows(state)).max(letters);
+    let strip = shares::strip(left.height, state.panes.team.content_rows(state)).max(messages);
     if out.class == SizeClass::Wide {
         let (board, below) = cut_top(left, left.height.saturating_sub(strip));
         let (team, inbox) = cut_left(below, below.width / 2);

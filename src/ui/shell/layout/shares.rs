@@ -31,7 +31,12 @@ pub struct ColumnHeights {
 
 /// Divides a column: the team gets the rows it needs up to a third, the inbox 30 %, the board the rest. The focused list
 /// may grow to half of the column.
-pub fn column(height: u16, tasks: usize, team: PaneContent, letters: PaneContent) -> ColumnHeights {
+pub fn column(
+    height: u16,
+    tasks: usize,
+    team: PaneContent,
+    messages: PaneContent,
+) -> ColumnHeights {
     let grown = |base: u16, content: PaneContent| {
         if content.has_focus {
             framed(content.rows).min(height / 2).max(base)
@@ -40,15 +45,15 @@ pub fn column(height: u16, tasks: usize, team: PaneContent, letters: PaneContent
         }
     };
     let team = grown(strip(height, team.rows), team);
-    let inbox = match letters.rows {
+    let inbox = match messages.rows {
         0 => EMPTY,
-        _ => grown((height * 3 / 10).max(INBOX_MIN), letters),
+        _ => grown((height * 3 / 10).max(INBOX_MIN), messages),
     };
     let team = team.min(height);
     let rest = height - team;
     let board = if tasks > 0 {
         rest.saturating_sub(inbox).max(BOARD_MIN)
-    } else if letters.rows > 0 {
+    } else if messages.rows > 0 {
         EMPTY
     } else {
         rest.saturating_sub(inbox)
@@ -84,10 +89,10 @@ mod tests {
 
     use super::*;
 
-    fn shared(height: u16, tasks: usize, team: (usize, bool), letters: (usize, bool)) -> [u16; 3] {
+    fn shared(height: u16, tasks: usize, team: (usize, bool), messages: (usize, bool)) -> [u16; 3] {
         let content = |(rows, has_focus)| PaneContent { rows, has_focus };
         let ColumnHeights { board, team, inbox } =
-            column(height, tasks, content(team), content(letters));
+            column(height, tasks, content(team), content(messages));
         [board, team, inbox]
     }
 
@@ -117,9 +122,9 @@ mod tests {
             (12, 8, (9, false), (9, false), [6, 4, 2]),
             (3, 8, (9, false), (9, false), [0, 3, 0]),
         ];
-        for (height, tasks, team, letters, expected) in cases {
-            let found = shared(height, tasks, team, letters);
-            assert_eq!(found, expected, "{height} {tasks} {team:?} {letters:?}");
+        for (height, tasks, team, messages, expected) in cases {
+            let found = shared(height, tasks, team, messages);
+            assert_eq!(found, expected, "{height} {tasks} {team:?} {messages:?}");
             assert_eq!(found.iter().sum::<u16>(), height);
         }
     }

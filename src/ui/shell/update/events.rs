@@ -80,11 +80,14 @@ fn board_event(app: &mut App, event: &BoardEvent) {
 fn team_event(state: &mut UiState, event: &TeamEvent) {
     match event {
         TeamEvent::RosterChanged { team } => state.model.team = team.clone(),
-        TeamEvent::MessageMoved { letter, step } => {
-            if let (true, Ok(to)) = (letter.from == "user", Name::party(&letter.to)) {
-                rejected::sent(state, &to, &letter.content);
+        TeamEvent::MessageMoved {
+            letter: message,
+            step,
+        } => {
+            if let (true, Ok(to)) = (message.from == "user", Name::party(&message.to)) {
+                rejected::sent(state, &to, &message.content);
             }
-            state.model.messages.update(letter, *step);
+            state.model.messages.update(message, *step);
         }
         TeamEvent::RequestChanged { request } => request_changed(state, request),
         TeamEvent::PermissionsChanged { rules } => state.model.rules.clone_from(rules),

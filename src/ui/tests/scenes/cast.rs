@@ -199,10 +199,10 @@ pub fn many_letters() -> Vec<EventKind> {
     let one = |at: usize| {
         let (from, to) = pairs[at % pairs.len()];
         let kind = kinds[at % kinds.len()].clone();
-        let mut letter = letter(&format!("n{at}"), kind, from, to, words[at % words.len()]);
-        letter.timestamp.0 += 97.0 * f64::from(u32::try_from(at).unwrap());
+        let mut message = letter(&format!("n{at}"), kind, from, to, words[at % words.len()]);
+        message.timestamp.0 += 97.0 * f64::from(u32::try_from(at).unwrap());
         EventKind::Team(TeamEvent::MessageMoved {
-            letter,
+            letter: message,
             step: steps[at % steps.len()],
         })
     };

@@ -27,10 +27,10 @@ pub use crate::ui::transcript::markdown::table::{RowRules, TableLayout, TableMea
 
 /// Renders `text` in rows of at most `columns` columns. `ink` is the number of visible characters before the text, as in
 /// [`Row::text_offset`]; the number of those in the text is added to it.
-pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<Row> {
-    let page = PageBuilder::new(columns, theme, *ink);
+pub fn rows(text: &str, columns: usize, theme: &Theme, text_offset: &mut usize) -> Vec<Row> {
+    let page = PageBuilder::new(columns, theme, *text_offset);
     let done = build_page(page, text).finish();
-    *ink = done.end_offset;
+    *text_offset = done.end_offset;
     done.rows
 }
 

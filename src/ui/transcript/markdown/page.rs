@@ -46,12 +46,12 @@ pub struct PageBuilder<'a> {
 
 impl<'a> PageBuilder<'a> {
     /// Creates an empty page. `ink` is the number of visible characters before it.
-    pub fn new(columns: usize, theme: &'a Theme, ink: usize) -> PageBuilder<'a> {
+    pub fn new(columns: usize, theme: &'a Theme, text_offset: usize) -> PageBuilder<'a> {
         PageBuilder {
             columns: columns.max(1),
             theme,
             rows: Vec::new(),
-            text_offset: ink,
+            text_offset,
             blocks: Blocks::new(),
             spans: Vec::new(),
             styles: vec![theme.assistant],

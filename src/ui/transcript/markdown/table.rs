@@ -104,7 +104,7 @@ impl Table {
         (columns, margin): (usize, &Margin),
         (shared, is_head_above): (Option<&TableLayout>, bool),
         theme: &Theme,
-        ink: &mut usize,
+        text_offset: &mut usize,
     ) -> (Vec<Row>, TableMeasure) {
         let margin_width = margin.columns();
         let margin_width = if margin_width + 2 <= columns {
@@ -119,9 +119,9 @@ impl Table {
             None => fit_widths(&natural_widths, columns),
         };
         let (mut rows, rules) = match widths {
-            Some(widths) => self.grid(&widths, (shared, is_head_above), theme, ink),
+            Some(widths) => self.grid(&widths, (shared, is_head_above), theme, text_offset),
             None => (
-                self.list(columns, is_head_above, theme, ink),
+                self.list(columns, is_head_above, theme, text_offset),
                 RowRules::None,
             ),
         };
@@ -158,7 +158,7 @@ impl Table {
         widths: &[usize],
         (shared, is_head_above): (Option<&TableLayout>, bool),
         theme: &Theme,
-        ink: &mut usize,
+        text_offset: &mut usize,
     ) -> (Vec<Row>, RowRules) {
         let skip = usize::from(is_head_above);
         let drawn: Vec<(usize, Vec<Vec<Row>>)> = self
@@ -166,10 +166,16 @@ impl Table {
             .iter()
             .skip(skip)
             .map(|row| {
-                let start = *ink;
+                let start = *text_offset;
                 let cell = |(at, columns): (usize, &usize)| {
                     row.get(at).map_or_else(Vec::new, |cell| {
-                        wrap(cell, *columns, &Margin::default(), Break::Words, ink)
+                        wrap(
+                            cell,
+                            *columns,
+                            &Margin::default(),
+                            Break::Words,
+                            text_offset,
+                        )
                     })
                 };
                 (start, widths.iter().enumerate().map(cell).collect())
@@ -186,12 +192,12 @@ impl Table {
         };
         let rules = shared.map_or(own, |shared| shared.rules);
         let mut out = Vec::new();
-        for (at, (ink, row)) in (skip..).zip(&drawn) {
+        for (at, (text_offset, row)) in (skip..).zip(&drawn) {
             let is_below_head = at == 1 && !is_head_above;
             if is_below_head || (at > 0 && rules == RowRules::Drawn) {
                 let rules: Vec<String> = widths.iter().map(|w| "─".repeat(*w)).collect();
                 let rule = Span::styled(rules.join("─┼─"), theme.dim);
-                out.push(Row::decoration(vec![rule], *ink));
+                out.push(Row::decoration(vec![rule], *text_offset));
             }
             for line in 0..height(row) {
                 let mut spans = Vec::new();
@@ -206,7 +212,7 @@ impl Table {
                         trim_blank(&mut spans);
                     }
                 }
-                out.push(Row::decoration(spans, *ink));
+                out.push(Row::decoration(spans, *text_offset));
             }
         }
         (out, own)
@@ -239,7 +245,7 @@ impl Table {
         columns: usize,
         is_head_above: bool,
         theme: &Theme,
-        ink: &mut usize,
+        text_offset: &mut usize,
     ) -> Vec<Row> {
         let mut out: Vec<Row> = Vec::new();
         let (head, body) = match self.rows.split_first() {
@@ -250,13 +256,13 @@ impl Table {
         let margin = Margin::hanging(vec![], vec!["  ".into()]);
         let count = |cell: &CellSpans| cell.iter().map(|s| visible(&s.content)).sum::<usize>();
         if !is_head_above {
-            *ink += head.iter().map(count).sum::<usize>();
+            *text_offset += head.iter().map(count).sum::<usize>();
         }
         for row in body {
             if !out.is_empty() || is_head_above {
                 out.push(Row::decoration(
                     vec![Span::styled("─".repeat(columns.min(8)), theme.dim)],
-                    *ink,
+                    *text_offset,
                 ));
             }
             for (at, cell) in row.iter().enumerate() {
@@ -269,10 +275,10 @@ impl Table {
                 // The head counts as text only once, although its names are repeated.
                 let mut rows = wrap(&spans, columns, &margin, Break::Words, &mut 0);
                 for row in &mut rows {
-                    row.text_offset = *ink;
+                    row.text_offset = *text_offset;
                 }
                 out.append(&mut rows);
-                *ink += count(cell);
+                *text_offset += count(cell);
             }
         }
         out

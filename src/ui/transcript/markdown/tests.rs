@@ -140,9 +140,9 @@ fn no_blank_rows_at_the_end() {
 fn text_offsets_do_not_depend_on_width() {
     let text = "# Head\n\nText with **bold** words and 中文.\n\n- item\n  - inner item\n\n| name | what it does |\n|---|---|\n| a | long words in a cell |\n\n```\nsome code here\n```\n\nEnd.";
     let end = |columns| {
-        let mut ink = 0;
-        rows(text, columns, &Theme::default(), &mut ink);
-        ink
+        let mut text_offset = 0;
+        rows(text, columns, &Theme::default(), &mut text_offset);
+        text_offset
     };
     let all: Vec<usize> = (4..80).map(end).collect();
     assert!(all.iter().all(|i| *i == all[0]), "{all:?}");
@@ -360,14 +360,14 @@ proptest! {
         if has_title || text.lines().any(is_rule) {
             return Ok(());
         }
-        let letters = |t: &str| {
+        let messages = |t: &str| {
             let mut all: Vec<char> = t.chars().filter(char::is_ascii_lowercase).collect();
             all.sort_unstable();
             all
         };
         let rows = drawn(&text, columns);
-        let mut have = letters(&texts(&rows));
-        for c in letters(&text) {
+        let mut have = messages(&texts(&rows));
+        for c in messages(&text) {
             let at = have.iter().position(|h| *h == c);
             prop_assert!(at.is_some(), "{c} of {text:?} in {}", texts(&rows));
             have.swap_remove(at.unwrap());

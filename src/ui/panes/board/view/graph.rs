@@ -193,28 +193,28 @@ fn lines(
     let is_done = |source: &usize| index.standing(*source) == BoardStatus::Done;
     for y in window.top..window.bottom().min(drawing.height) {
         let line = drawing.lines.get(y).map_or(&[][..], Vec::as_slice);
-        let first = line.partition_point(|ink| ink.x < window.left);
-        for ink in line[first..]
+        let first = line.partition_point(|cell| cell.x < window.left);
+        for cell in line[first..]
             .iter()
-            .take_while(|ink| ink.x < window.right())
+            .take_while(|cell| cell.x < window.right())
         {
             // Where edges cross, the upper one decides.
-            let sources = own.get(&(ink.x, y)).map_or(&[][..], Vec::as_slice);
-            let on_path = critical.get(&(ink.x, y));
-            let is_critical = on_path.is_some_and(|on| ink.sources.contains(&on.from));
-            let style = if sources.iter().any(|s| ink.sources.contains(s)) {
+            let sources = own.get(&(cell.x, y)).map_or(&[][..], Vec::as_slice);
+            let on_path = critical.get(&(cell.x, y));
+            let is_critical = on_path.is_some_and(|on| cell.sources.contains(&on.from));
+            let style = if sources.iter().any(|s| cell.sources.contains(s)) {
                 theme.accent
             } else if is_critical {
                 // Underlining would make the heavy line look broken.
                 theme.heading.remove_modifier(Modifier::UNDERLINED)
-            } else if ink.sources.iter().all(is_done) {
+            } else if cell.sources.iter().all(is_done) {
                 theme.dim
             } else {
                 theme.text
             };
             let arms = on_path.filter(|_| is_critical).map_or(0, |on| on.arms);
-            let glyph = heavy(ink.glyph, arms);
-            if let Some(place) = window.place(ink.x, y) {
+            let glyph = heavy(cell.glyph, arms);
+            if let Some(place) = window.place(cell.x, y) {
                 buffer[place].set_char(glyph).set_style(style);
             }
         }

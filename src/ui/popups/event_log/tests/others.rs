@@ -21,9 +21,12 @@ use crate::ui::popups::event_log::tests::story::{Story, new};
 fn each_message_step_is_logged_once() {
     let mut story = Story::new();
     let mut hears = |id: &str, step| {
-        let mut letter = letter(id, MailKind::Message, "user", "alice", "Use u64\nplease");
-        letter.from = "user".into();
-        story.hears(EventKind::Team(TeamEvent::MessageMoved { letter, step }))
+        let mut message = letter(id, MailKind::Message, "user", "alice", "Use u64\nplease");
+        message.from = "user".into();
+        story.hears(EventKind::Team(TeamEvent::MessageMoved {
+            letter: message,
+            step,
+        }))
     };
     let sent = "mail you → alice: Use u64⏎please";
     let (given, acted) = (

@@ -143,7 +143,7 @@ impl Driver {
         if self.state.log_completeness == LogCompleteness::Incomplete
             && self.rewrite_log().await.is_ok()
         {
-            let text = "The conversation is saved again.".to_string();
+            let text = "Saving the conversation works again.".to_string();
             let agent = Some(self.name.clone());
             self.publish(EventKind::Crew(CrewEvent::Notice {
                 level: NoticeLevel::Info,

@@ -98,7 +98,7 @@ impl Repository {
                 "commit",
                 "--quiet",
                 "--message",
-                "Describe tally and start it",
+                "Add the README and a skeleton of tally",
             ],
         )?;
         Ok(Repository {

@@ -11,7 +11,8 @@ use super::approvals::{self, SettingsDecision};
 use super::settings::{self, InProject, Setting};
 use crate::domain::text::{escape_control_chars, one_line};
 
-/// The effect that is shown for settings that this version does not know, or that only the user's file may contain.
+/// The [`SensitiveSetting::effect`] of a setting that this version does not know, or that only the user's own settings
+/// file may contain.
 const ONLY_USER: &str = "only you may set this";
 
 /// A setting that needs approval.

@@ -245,7 +245,7 @@ settings! {
         sockets: Option<Vec<SocketGroup>> {
             default: "none",
             example: "[\"ssh\"]",
-            in_project: InProject::NeedsApproval { effect: "agents' commands may use these services as you" },
+            in_project: InProject::NeedsApproval { effect: "agents' commands may use these services with your access rights" },
         }
         /// Environment variables that commands see although they look like secrets (`crewdeck doctor` lists such
         /// variables).

@@ -44,10 +44,10 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approver {
-    /// The user, in the pane "Needs you".
+    /// The user decides, in the pane "Needs you".
     #[default]
     Ask,
-    /// The lead. The lead's own requests are decided by the user.
+    /// The lead decides. Only the lead's own requests are decided by the user.
     Lead,
     /// Every request is approved automatically.
     Auto,

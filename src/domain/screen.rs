@@ -7,7 +7,6 @@ pub const SHARE_MIN: u16 = 30;
 /// Maximum width of the left column, in percent of the screen.
 pub const SHARE_MAX: u16 = 70;
 
-/// An arrangement of the panes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PaneLayout {

@@ -92,7 +92,8 @@ impl InboxReader {
         self.write_note(log.file_name(), cursor)
     }
 
-    /// Writes the note for the next reader. It is not synced: it must survive a killed process, not a power failure.
+    /// Replaces the [`ReaderNote`] in the lock file. The file is not synced, because the note must survive a killed
+    /// process, but not a power failure.
     fn write_note(&self, log: String, cursor: &Cursor) -> Result<(), StoreError> {
         let text = serde_json::to_vec(&ReaderNote {
             process: std::process::id(),

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::workspace::Workspace;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
 
-/// Maximum size of one result, in bytes, as in learn-claude-code. A single longer line is cut after this many
-/// characters.
+/// Maximum size of one result, in bytes; the value is that of learn-claude-code. If the first line alone is longer, it is
+/// cut after this number of characters instead.
 const CHARS_MAX: usize = 50_000;
 /// Default number of lines in one result.
 const LINES: usize = 2000;

@@ -69,11 +69,11 @@ pub enum WorktreeError {
         /// The commit that is checked out.
         commit: String,
     },
-    /// A git operation is in progress in the worktree or in the main work tree.
+    /// A git operation is in progress in the worktree or in the main worktree.
     #[error("{what} is in progress in {place}: finish it, or run git {} there", what.abort())]
     Busy {
         what: GitOperation,
-        /// The work tree, formatted for the message.
+        /// The worktree, formatted for the message.
         place: String,
     },
     /// The worktree has uncommitted files.
@@ -83,18 +83,18 @@ pub enum WorktreeError {
         /// The first of the uncommitted files, formatted for the message.
         files: String,
     },
-    /// The main work tree has uncommitted files.
-    #[error("the main work tree has uncommitted files ({0}): commit or stash them first")]
+    /// The main worktree has uncommitted files.
+    #[error("the main worktree has uncommitted files ({0}): commit or stash them first")]
     MainDirty(String),
-    /// The main work tree is not on a branch.
-    #[error("the main work tree is on no branch: switch to the branch to merge into")]
+    /// The main worktree is not on a branch.
+    #[error("the main worktree is on no branch: switch to the branch to merge into")]
     MainDetached,
-    /// The main work tree is on another branch than the base of the worktree.
+    /// The main worktree is on another branch than the base of the worktree.
     #[error(
-        "the main work tree is on {on} and the worktree started from {base}: run git switch {base} first"
+        "the main worktree is on {on} and the worktree started from {base}: run git switch {base} first"
     )]
     WrongBranch {
-        /// The branch that is checked out in the main work tree.
+        /// The branch that is checked out in the main worktree.
         on: String,
         /// The base branch of the worktree.
         base: String,

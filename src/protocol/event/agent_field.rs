@@ -52,7 +52,7 @@ impl<M: SerializeMap> SerializeStruct for AgentAfterTag<'_, M> {
 macro_rules! reject {
     ($ok:ty: $($method:ident $(<$T:ident>)? ($($arg:ty),*),)*) => {$(
         fn $method $(<$T: ?Sized + Serialize>)? (self $(, _: $arg)*) -> Result<$ok, M::Error> {
-            Err(M::Error::custom("an event is an object"))
+            Err(M::Error::custom("an event must be an object"))
         }
     )*};
 }

@@ -27,10 +27,7 @@ pub enum CrewEvent {
     /// used.
     SkillsChanged(SkillCatalog),
     /// A background job began or ended. Answers [`crate::protocol::Command::KillJob`].
-    JobChanged {
-        /// The current state of the job.
-        job: Job,
-    },
+    JobChanged { job: Job },
     /// Output of a background job, as it arrives. May be merged or dropped.
     JobOutput { job: JobId, chunk: String },
     /// A one-line message for the user.

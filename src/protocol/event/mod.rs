@@ -58,9 +58,9 @@ pub enum TurnEnd {
 pub struct Compaction {
     #[serde(flatten)]
     pub how: CompactionMethod,
-    /// Size before, in tokens, counted or estimated.
+    /// Size of the conversation before the compaction, in tokens, counted or estimated.
     pub before: u64,
-    /// Size after, in tokens, estimated.
+    /// Size of the conversation after the compaction, in tokens, estimated.
     pub after: u64,
 }
 

@@ -13,7 +13,7 @@ const LINK_MAX: u64 = 16 * 1024;
 /// Maximum number of attempts to list the worktrees. If all fail, git's error is returned.
 const LISTS_MAX: usize = 4;
 
-/// A repository whose main worktree is the root.
+/// A git repository, opened at `root`, the top folder of one of its worktrees.
 #[derive(Debug, Clone)]
 pub struct Repo {
     /// Runs git in the root.

@@ -119,7 +119,7 @@ impl OpenRegistry {
         let Some(base) = &new.base else {
             // During a rebase or bisect a temporary commit is checked out.
             if let Some(what @ (GitOperation::Rebase | GitOperation::Bisect)) = self.repo.busy() {
-                let place = "the main work tree".into();
+                let place = "the main worktree".into();
                 return Err(WorktreeError::Busy { what, place }.into());
             }
             return Ok((head.branch, head.commit));

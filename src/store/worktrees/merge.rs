@@ -190,7 +190,7 @@ impl OpenRegistry {
 
     /// Checks that the main worktree is ready for a merge into `base`.
     fn check_main_ready(&self, base: Option<&str>) -> Result<(), StoreError> {
-        let place = || "the main work tree".to_string();
+        let place = || "the main worktree".to_string();
         if let Some(what) = self.repo.busy() {
             let place = place();
             return Err(WorktreeError::Busy { what, place }.into());

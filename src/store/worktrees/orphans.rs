@@ -13,7 +13,6 @@ const ORPHANS_MAX: usize = 200;
 /// Something in `.worktrees` that the registry does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrphanWorktree {
-    /// The name of the folder.
     pub name: String,
     pub kind: OrphanKind,
 }

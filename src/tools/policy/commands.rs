@@ -171,7 +171,7 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
     let words = unwrapped(&simple.words);
     let (name, args) = words.split_first()?;
     if !name.is_plain() {
-        return Some("the program it starts is unknown until it runs".into());
+        return Some("the program it starts is known only at run time".into());
     }
     let name = name.text.rsplit('/').next().unwrap_or_default();
     let is = |list: &[&str]| list.contains(&name);
@@ -207,7 +207,7 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
         "rm" => rm(args, dir),
         "find" | "fd" => find(args, dir),
         "git" => git::approval_reason(args, dir),
-        "eval" => Some("eval runs text that is unknown until it runs".into()),
+        "eval" => Some("eval runs text that is known only at run time".into()),
         "sed" | "perl"
             if args
                 .iter()
@@ -343,7 +343,7 @@ fn shell(simple: &SimpleCommand, args: &[Word], dir: &CommandDir<'_>) -> Option<
         |a: &Word| a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains('c');
     if let Some(at) = args.iter().position(is_code) {
         let Some(code) = args.get(at + 1).filter(|w| !w.expands) else {
-            return Some("it runs text that is unknown until it runs".into());
+            return Some("the shell runs text that is known only at run time".into());
         };
         return match words::parse(&code.text) {
             Ok(inner) => inner.iter().find_map(|s| approval_reason(s, dir)),
@@ -358,7 +358,7 @@ fn shell(simple: &SimpleCommand, args: &[Word], dir: &CommandDir<'_>) -> Option<
         .find(|a| !a.text.starts_with('-') || a.text == "-");
     match script {
         Some(file) if file.is_plain() && file.text != "-" => None,
-        Some(_) => Some("the script it runs is unknown until it runs".into()),
+        Some(_) => Some("the script it runs is known only at run time".into()),
         None if simple.is_fed => Some("a shell runs whatever its input contains".into()),
         None => None,
     }
@@ -382,7 +382,7 @@ fn interpreter(name: &str, simple: &SimpleCommand, args: &[Word]) -> Option<Stri
     let risky = RISKY_CODE_WORDS.iter().find(|c| code.text.contains(**c));
     match risky {
         Some(word) => Some(format!("its {name} code uses '{word}'")),
-        None if code.expands => Some("its code is unknown until it runs".into()),
+        None if code.expands => Some("its code is known only at run time".into()),
         None => None,
     }
 }
@@ -435,7 +435,7 @@ fn is_version_of(name: &str, interpreter: &str) -> bool {
 
 fn shown(word: &Word) -> String {
     if word.text.is_empty() {
-        "a file that is unknown until it runs".into()
+        "a file that is known only at run time".into()
     } else {
         word.text.clone()
     }

@@ -47,7 +47,7 @@ pub fn is_single_flagged_command(simple: &SimpleCommand, dir: &CommandDir<'_>) -
 pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let (verb, rest) = verb(args)?;
     if !verb.is_plain() {
-        return Some("the git subcommand is unknown until it runs".into());
+        return Some("the git subcommand is known only at run time".into());
     }
     let has = |text: &str| rest.iter().any(|a| a.text == text);
     let because = |why: &str| Some(format!("git {} {why}", verb.text));

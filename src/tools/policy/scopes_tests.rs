@@ -86,7 +86,7 @@ fn offered_permissions_depend_on_the_command_text() {
             "./gh pr list && kill 1",
             vec![exact("./gh pr list && kill 1")],
         ),
-        // What runs is unknown until it runs.
+        // What runs is known only at run time.
         ("gh pr create --body \"$(cat x)\"", vec![]),
         ("kill $PID", vec![]),
         ("rm -rf `cat list`", vec![]),

@@ -27,7 +27,7 @@ pub const CASES: &[Case] = &[
         ignored: "",
     },
     Case {
-        name: "exact wins over a nearly equal place before it",
+        name: "an exact match wins over an earlier match that differs in spacing",
         file: "a  = 1\na = 1\n",
         old: "a = 1",
         new: "b",
@@ -281,7 +281,7 @@ pub const CASES: &[Case] = &[
         ignored: "omitted",
     },
     Case {
-        name: "a word that is wrong in one of many lines",
+        name: "several lines of which one has a misspelled word",
         file: JS,
         old: "function a() {\n  const x = 'ome';\n  return x;\n}",
         new: "function a() {\n  const x = 'ome';\n  return x + x;\n}",

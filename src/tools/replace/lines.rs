@@ -33,13 +33,13 @@ pub type Pairs = Vec<Option<usize>>;
 /// Which differences are ignored when lines are compared. Each tolerance also ignores those of the tolerances before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tolerance {
-    /// Whitespace at the end of lines.
+    /// Ignores whitespace at the end of lines.
     LineEnds,
-    /// Whitespace at both ends of lines.
+    /// Ignores whitespace at both ends of lines.
     Indentation,
-    /// Spacing within lines, typographic variants of ASCII characters, and blank lines.
+    /// Also ignores spacing within lines, typographic variants of ASCII characters, and blank lines.
     Spacing,
-    /// The kind of quotes, and commas and semicolons at the end of lines.
+    /// Also ignores which kind of quotes is used, and commas and semicolons at the end of lines.
     Quotes,
 }
 

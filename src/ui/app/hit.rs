@@ -57,7 +57,7 @@ pub enum Hit {
     In(Pane, Action),
     /// A row of a pane's list, by its index in the list.
     Row(Pane, usize),
-    /// A task of the board.
+    /// A task in the board's graph or list. A click selects it; a click on the selected task opens it.
     Task(TaskId),
     /// The background of a pane, which the mouse can drag.
     Ground(Pane),

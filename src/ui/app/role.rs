@@ -76,7 +76,7 @@ impl SessionRole {
             SessionRole::Viewer(_) => own(&[
                 "You can answer, write messages, change the board and merge here, but not stop agents or choose models. Takes over when that process ends",
                 "You can answer, write messages, change the board and merge, but not stop agents. Takes over when that process ends",
-                "You can answer, write, merge, but not stop agents; takes over when it ends",
+                "You can answer, write, merge. The viewer takes over if the crew's process ends",
                 "You can answer, write and merge, not stop agents",
                 "You can answer, write and merge",
             ]),

@@ -63,7 +63,11 @@ pub struct Routed {
     pub channels: Vec<Channel>,
 }
 
-/// Routes all lines of a connected component. Fails if the spacing is tight and the lines need empty rows.
+/// Routes all lines of a connected component.
+///
+/// # Errors
+/// When the order constraints of the lines form a cycle and `spacing` is [`Spacing::Tight`], which has no empty rows for
+/// detours.
 pub fn route(web: &LayeredGraph, rows: &[usize], spacing: Spacing) -> Result<Routed, Tangled> {
     let rows: Vec<usize> = match spacing {
         Spacing::Tight => rows.to_vec(),
@@ -107,7 +111,7 @@ fn channel(
     Ok(out)
 }
 
-/// A vertical line that needs a track: a wire, or the last part of a detour.
+/// A vertical line to which the [`Planner`] assigns a track: a [`Wire`], or the last vertical line of a [`Detour`].
 struct VerticalLine {
     /// The first and the last row that the line occupies.
     span: (usize, usize),

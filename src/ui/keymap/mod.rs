@@ -246,7 +246,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["pgup"], Action::Move(Scroll::PageUp), "page up", ""),
     bind(Context::Panes, &["g", "home"], Action::Move(Scroll::Top), "to the top", ""),
     bind(Context::Panes, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
-    bind(Context::Panes, &["y"], Action::Copy, "copy the selection; in a conversation without one, the last answer", "copy"),
+    bind(Context::Panes, &["y"], Action::Copy, "copy the selection; in a conversation with nothing selected, the last answer", "copy"),
     bind(Context::Panes, &["m"], Action::Models, "choose another model", ""),
     bind(Context::Panes, &["b"], Action::Popup("jobs"), "show the background jobs", "jobs"),
     bind(Context::Panes, &["@"], Action::Popup("event_log"), "show the event log: what happened, when, by whom and why", ""),

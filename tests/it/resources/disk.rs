@@ -79,7 +79,7 @@ fn full_disk_tears_no_file_and_work_continues_with_room() {
         "crewdeck: The conversation cannot be saved",
         "the disk is full",
     ]);
-    run.only_line_with(&["The conversation is saved again."]);
+    run.only_line_with(&["Saving the conversation works again."]);
     run.only_line_with(&["warning: The journal cannot be written", "the disk is full"]);
     run.only_line_with(&["The journal is being written again"]);
 

@@ -78,7 +78,7 @@ fn detached_head_works_and_unfinished_operations_block() {
     let error = refusal(r.worktrees().merge(&name("task-1"), NOW));
     assert_eq!(
         error.to_string(),
-        "a merge is in progress in the main work tree: finish it, or run git merge --abort there"
+        "a merge is in progress in the main worktree: finish it, or run git merge --abort there"
     );
     r.git(&["merge", "--abort"]);
     assert!(matches!(

@@ -58,7 +58,7 @@ pub fn select(pane: &mut LeadPane, app: &App, by: Scroll) -> bool {
     true
 }
 
-/// Hides the list until more is typed. Returns whether it was open.
+/// Closes the completion list until the user types more. Returns whether it was open.
 pub fn put_away(pane: &mut LeadPane, app: &App) -> bool {
     let is_there = complete::selected(pane, app).is_some();
     if is_there {

@@ -190,7 +190,7 @@ fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         "writes a message to "
     };
     let waits = match app.first_page().map(|p| p.severity) {
-        Some(PageSeverity::Missing) => ", which waits for a model",
+        Some(PageSeverity::Missing) => ", which has not started",
         Some(_) | None => "",
     };
     Line::from(vec![

@@ -23,11 +23,11 @@ struct WorktreeCheck {
     size: String,
 }
 
-/// The first question: whether to remove the worktree.
+/// The first dialog: asks whether to remove the worktree.
 #[derive(Debug)]
 pub struct RemoveWorktree(WorktreeCheck);
 
-/// The second question, if work would be lost: whether to remove the worktree anyway.
+/// The dialog that follows [`RemoveWorktree`] if work would be lost: asks whether to remove the worktree anyway.
 #[derive(Debug)]
 pub struct LoseWork(WorktreeCheck);
 

@@ -11,9 +11,9 @@ use crate::ui::model::costs::Used;
 /// The usage of one agent and its subagents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account {
-    /// The agent; `None` for the total of agents that left and were dropped from memory.
+    /// The agent; `None` for the one row that sums up all agents that have left and were dropped from memory.
     pub name: Option<Name>,
-    /// The number of known subagents of the agent; without a name, the number of dropped agents.
+    /// The number of subagents whose usage is included. If `name` is `None`: the number of agents that the row sums up.
     pub others: usize,
     /// The usage of the agent and its subagents.
     pub used: Used,

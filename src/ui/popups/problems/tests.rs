@@ -95,7 +95,7 @@ fn onboarding_causes_are_problems_but_advice_is_not() {
         state.show_first(first_page(weight));
         let cause = (
             ProblemSeverity::NeedsUser,
-            "Something is in the way.".to_string(),
+            "The server is not ready.".to_string(),
         );
         assert_eq!(told(&state), vec![cause; expected], "{weight:?}");
     }

@@ -66,7 +66,8 @@ fn drop_oldest(model: &mut CrewModel, to: &Name) {
     }
 }
 
-/// Restores rejected text as a draft to its recipient, and says so.
+/// Removes a rejected message from the queue, restores its text for editing, and shows a status message that says where.
+/// Does nothing if the message is no longer queued.
 fn give_back(app: &mut App, to: &Name, text: &str, why: &str) {
     if take_exactly(app, to, text) {
         let returned = app.restore_text(to, text);

@@ -59,7 +59,7 @@ impl Blocks {
         self.continued_list = list;
     }
 
-    /// Returns the state of the last top-level list that ended.
+    /// Returns the state of the last top-level Markdown list that ended, which the next piece of text may continue.
     pub fn ended(&self) -> Option<ListState> {
         self.ended
     }

@@ -16,9 +16,9 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
 use crate::ui::transcript::markdown::{options, parser_input};
 
-/// Minimum number of lines of a code block between two cuts.
+/// Minimum number of lines in one piece of a code block. Only the block's last piece can have fewer.
 const CODE_LINES: usize = 64;
-/// Minimum number of lines of a list, table or paragraph between two cuts.
+/// Minimum number of lines in one piece of a list, table or paragraph. Only the block's last piece can have fewer.
 const LINES: usize = 12;
 
 /// How a piece continues the previous one.
@@ -62,7 +62,7 @@ impl Piece {
     }
 }
 
-/// The pieces of a text that grows at its end.
+/// The pieces of a Markdown text that is still streamed: new text is only appended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pieces {
     /// The pieces of the complete lines. The last one grows.

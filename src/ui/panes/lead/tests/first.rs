@@ -106,7 +106,7 @@ fn form_sent_before_setup_page_returns_as_draft() {
 
 #[test]
 fn setup_page_closes_with_cause_and_hides_no_conversation() {
-    let headline = "Something is in the way";
+    let headline = "The server is not ready";
     for weight in [PageSeverity::Trouble, PageSeverity::Advice] {
         let mut state = started(100, 30);
         state.show_first(fixture::first_page(weight));

@@ -178,7 +178,7 @@ impl App {
         }
     }
 
-    /// Stores a prompt to the lead until the lead answers for the first time. See [`App::unanswered`].
+    /// Stores a prompt to the lead until the lead answers for the first time. See [`App::handle_turn_end`].
     pub(in crate::ui) fn remember_prompt(&mut self, agent: &Name, text: &str) {
         if agent.is_lead() && !has_answered(self) && text.len() <= PROMPT_MAX {
             self.onboarding.pending_prompt = text.to_string();

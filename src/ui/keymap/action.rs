@@ -200,4 +200,48 @@ impl Action {
                 | Action::Palette
         )
     }
+
+    /// Returns whether the action needs a running crew. Such an action has no effect in a replay.
+    pub fn needs_crew(self) -> bool {
+        matches!(
+            self,
+            Action::Approve
+                | Action::ApproveForTeam
+                | Action::Reject
+                | Action::Comment
+                | Action::EditComment
+                | Action::Choose(_)
+                | Action::AskShutdown
+                | Action::Force
+                | Action::Nudge
+                | Action::Claim
+                | Action::Release
+                | Action::CompleteTask
+                | Action::AddTask
+                | Action::RemoveTree
+                | Action::EditTask
+                | Action::Merge
+                | Action::MergeAll
+                | Action::Diff
+                | Action::Compose
+                | Action::Models
+                | Action::Kill
+                | Action::Interrupt
+                | Action::Compact
+        )
+    }
+
+    /// Returns whether only popups handle the action.
+    pub fn is_only_in_popups(self) -> bool {
+        matches!(
+            self,
+            Action::Trouble
+                | Action::Kill
+                | Action::NextFile
+                | Action::PrevFile
+                | Action::NextField
+                | Action::PrevField
+                | Action::MergeAll
+        )
+    }
 }

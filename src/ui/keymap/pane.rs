@@ -1,6 +1,6 @@
 //! The six panes and the focus.
 
-/// One of the six panes of the screen.
+/// One of the panes of the screen, in the order of their number keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pane {
     /// The conversation with the lead or another agent.
@@ -33,14 +33,7 @@ impl Pane {
 
     /// Returns the number key that focuses the pane by default.
     pub fn number(self) -> usize {
-        match self {
-            Pane::Lead => 1,
-            Pane::Todo => 2,
-            Pane::Board => 3,
-            Pane::Team => 4,
-            Pane::Inbox => 5,
-            Pane::Needs => 6,
-        }
+        self as usize + 1
     }
 
     pub fn title(self) -> &'static str {

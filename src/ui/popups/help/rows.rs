@@ -12,21 +12,21 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::{keymap, keys};
 
-const EVERY_CONTEXT: [Context; 13] = [
-    Context::Composer,
-    Context::In(Pane::Lead),
-    Context::In(Pane::Todo),
-    Context::In(Pane::Board),
-    Context::In(Pane::Team),
-    Context::In(Pane::Inbox),
-    Context::In(Pane::Needs),
-    Context::Choices,
-    Context::Panes,
-    Context::Everywhere,
-    Context::Picker,
-    Context::EventLog,
-    Context::Diff,
-];
+/// Returns the contexts whose keys are listed, in this order.
+fn listed_contexts() -> impl Iterator<Item = Context> {
+    let beside_panes = [
+        Context::Choices,
+        Context::Panes,
+        Context::Everywhere,
+        Context::Picker,
+        Context::EventLog,
+        Context::Diff,
+    ];
+    [Context::Composer]
+        .into_iter()
+        .chain(Pane::ALL.map(Context::In))
+        .chain(beside_panes)
+}
 
 /// A line of the help.
 #[derive(Debug)]
@@ -63,22 +63,22 @@ pub fn rows(
     width: usize,
     theme: &Theme,
 ) -> Vec<HelpRow> {
-    let others = EVERY_CONTEXT.iter().filter(|c| !contexts.contains(c));
+    let others = listed_contexts().filter(|c| !contexts.contains(c));
     let mut out = Vec::new();
     let mut at = 0;
-    for context in contexts.iter().chain(others) {
+    for context in contexts.iter().copied().chain(others) {
         let mut rows = Vec::new();
-        let bound = prefs.keymap.in_context(*context);
+        let bound = prefs.keymap.in_context(context);
         for binding in bound.filter(|b| !b.keys.is_empty()) {
             let keys: Vec<String> = binding.keys.iter().map(|k| keys::format_key(k)).collect();
             let keys = keys.join(", ");
             if search.matches(&format!("{keys} {}", binding.words)) {
-                let means = if contexts.contains(context) {
+                let effect = if contexts.contains(&context) {
                     EntryEffect::Here(binding.action)
                 } else {
-                    EntryEffect::There(*context, binding.words)
+                    EntryEffect::There(context, binding.words)
                 };
-                let entry = HelpEntry { at, effect: means };
+                let entry = HelpEntry { at, effect };
                 at += 1;
                 help_row((&keys, binding.words), entry, width, theme, &mut rows);
             }
@@ -90,9 +90,9 @@ pub fn rows(
     let slash = keymap::SLASH
         .iter()
         .map(|(word, does, words)| ((*word, *words), EntryEffect::Here(*does)));
-    for ((word, words), means) in slash.chain([(mention, EntryEffect::Nothing)]) {
+    for ((word, words), effect) in slash.chain([(mention, EntryEffect::Nothing)]) {
         if search.matches(&format!("{word} {words}")) {
-            let entry = HelpEntry { at, effect: means };
+            let entry = HelpEntry { at, effect };
             at += 1;
             help_row((word, words), entry, width, theme, &mut rows);
         }

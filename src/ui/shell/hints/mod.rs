@@ -119,43 +119,13 @@ fn sort_key(app: &App, hint: &Hint) -> u8 {
     }
 }
 
-/// Whether `action` needs a running crew. Such actions have no effect in a replay.
-pub fn acts_on_the_crew(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Approve
-            | Action::ApproveForTeam
-            | Action::Reject
-            | Action::Comment
-            | Action::EditComment
-            | Action::Choose(_)
-            | Action::AskShutdown
-            | Action::Force
-            | Action::Nudge
-            | Action::Claim
-            | Action::Release
-            | Action::CompleteTask
-            | Action::AddTask
-            | Action::RemoveTree
-            | Action::EditTask
-            | Action::Merge
-            | Action::MergeAll
-            | Action::Diff
-            | Action::Compose
-            | Action::Models
-            | Action::Kill
-            | Action::Interrupt
-            | Action::Compact
-    )
-}
-
 /// Whether the action of `binding` would have an effect now.
 #[allow(clippy::too_many_lines)] // one match over all actions
 fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
     let focus = state.focus;
     let pane = state.focused();
     let in_panes = state.popups.is_empty();
-    let is_recording = state.replay.is_some() && acts_on_the_crew(binding.action);
+    let is_recording = state.replay.is_some() && binding.action.needs_crew();
     if is_recording || state.role.refuses(binding.action).is_some() {
         return false;
     }
@@ -230,8 +200,7 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         Action::Models if binding.context == Context::FirstRun => {
             onboarding::offers(state, binding.action)
         }
-        // Only a popup knows these; no popup is open.
-        Action::Kill | Action::Trouble | Action::NextFile | Action::PrevFile => false,
+        action if action.is_only_in_popups() => !in_panes,
         _ => {
             let mut panes = Pane::ALL.into_iter().map(|pane| state.panes.get(pane));
             let offers = panes.find_map(|pane| pane.offers(state, binding.action));

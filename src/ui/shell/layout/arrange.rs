@@ -175,7 +175,7 @@ enum TodoPlacement {
     Elsewhere,
 }
 
-/// Minimum height, in rows, of the area of conversation and todo list with [`Todo::WhereRoom`]. In a lower area, an
+/// Minimum height, in rows, of the area of conversation and todo list with [`TodoPlacement::WhereRoom`]. In a lower area, an
 /// unfocused list is hidden.
 const TODO_AREA_HEIGHT_MIN: u16 = 15;
 

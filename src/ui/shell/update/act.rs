@@ -126,14 +126,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::Slower => replay::speed(state, Player::slower),
         Action::Suspend => out.push(Effect::Suspend),
         Action::Quit => out.push(Effect::Quit),
-        // Only a popup handles these.
-        Action::Trouble
-        | Action::Kill
-        | Action::NextFile
-        | Action::PrevFile
-        | Action::NextField
-        | Action::PrevField
-        | Action::MergeAll => {}
+        action if action.is_only_in_popups() => {}
         _ => return act_in_pane(state, action, out),
     }
     true

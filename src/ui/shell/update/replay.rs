@@ -12,7 +12,6 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::event_log::EventLog;
 use crate::ui::replay::{Player, Seek};
 use crate::ui::shell;
-use crate::ui::shell::hints;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::hear::{apply_event, tick};
 use crate::ui::shell::update::replay;
@@ -118,7 +117,7 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
         Action::Interrupt,
         Action::Models,
     ];
-    let is_change = hints::acts_on_the_crew(action) && !looks.contains(&action);
+    let is_change = action.needs_crew() && !looks.contains(&action);
     (app.replay.is_some() && is_change).then(|| UNCHANGED.into())
 }
 

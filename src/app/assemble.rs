@@ -90,7 +90,7 @@ impl Blueprint {
             project,
         } = load_settings(global, &root)?;
         if demo.is_some() {
-            settings.confine = supervisor::demo_sandbox(&settings);
+            settings.sandbox = supervisor::demo_sandbox(&settings);
         }
         let choice = if wants_demo {
             Some(ProviderChoice::Demo)
@@ -235,7 +235,7 @@ async fn start_crew(
             agents_max: settings.agents_max.unwrap_or_else(team_size::agents),
             idle_timeout: settings.idle_timeout(),
         },
-        budgets: settings.ceilings,
+        budgets: settings.budget,
         rules: PermissionRules {
             allow: settings.allow.clone().unwrap_or_default(),
             ..PermissionRules::default()

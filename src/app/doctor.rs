@@ -51,7 +51,7 @@ pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result
     let root = root(global)?;
     let settings = settings(global, &root).map(|loaded| loaded.settings);
     let passed = settings.as_ref().ok().and_then(|s| s.pass_env.clone());
-    let sandbox = match settings.as_ref().map(|s| s.confine.unwrap_or_default()) {
+    let sandbox = match settings.as_ref().map(|s| s.sandbox.unwrap_or_default()) {
         Ok(SandboxMode::Off) => SandboxFacts::Off,
         Ok(SandboxMode::Files) => SandboxFacts::WithoutHistory(supervisor::sandbox()),
         Ok(SandboxMode::On) | Err(_) => SandboxFacts::Tried {

@@ -290,7 +290,7 @@ fn how_to_answer(request: &Request) -> String {
         RequestKind::Plan
         | RequestKind::Shutdown
         | RequestKind::Permission
-        | RequestKind::Ceiling => "Allow? [y/N] ".into(),
+        | RequestKind::Budget => "Allow? [y/N] ".into(),
         RequestKind::Question => {
             let choices = request.choices.iter().enumerate();
             let mut lines: Vec<String> = choices
@@ -308,7 +308,7 @@ fn parse_answer(request: &Request, line: &str) -> (Verdict, String) {
         RequestKind::Plan
         | RequestKind::Shutdown
         | RequestKind::Permission
-        | RequestKind::Ceiling => {
+        | RequestKind::Budget => {
             let is_yes = ["y", "yes"].contains(&line.to_lowercase().as_str());
             let verdict = if is_yes {
                 Verdict::Approve

@@ -44,7 +44,7 @@ impl PendingRequests {
             RequestKind::Plan => ", or run with --plan auto",
             RequestKind::Shutdown => ", or run with --shutdown auto",
             RequestKind::Permission => ", or run with --tool auto",
-            RequestKind::Ceiling | RequestKind::Question => "",
+            RequestKind::Budget | RequestKind::Question => "",
         };
         Some(format!(
             "{} is undecided{more}: {why}. It is saved in .team/requests/{}.json: decide it yourself with crewdeck --resume{otherwise}",

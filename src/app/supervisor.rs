@@ -15,7 +15,7 @@ use crate::store;
 /// Returns the supervisor for a crew's commands; `None` if there is none for this operating system.
 pub fn supervisor(root: &Path, settings: &Settings) -> Option<Supervisor> {
     let program = Supervisor::program()?.to_path_buf();
-    let confining = settings.confine.unwrap_or_default();
+    let confining = settings.sandbox.unwrap_or_default();
     let confinement = match confining {
         SandboxMode::Off => None,
         SandboxMode::On | SandboxMode::Files => {
@@ -80,22 +80,22 @@ pub fn sandbox() -> SandboxReport {
 /// git history, because its repository is temporary and contains nothing of value.
 pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
     let is_view_missing = || matches!(sandbox().view, Availability::No { .. });
-    match settings.confine.unwrap_or_default() {
+    match settings.sandbox.unwrap_or_default() {
         SandboxMode::On if Supervisor::program().is_some() && is_view_missing() => {
             Some(SandboxMode::Files)
         }
-        _ => settings.confine,
+        _ => settings.sandbox,
     }
 }
 
 /// Tests the sandbox features, and publishes a notice if one is missing. Runs in the background, so that the start is
 /// not delayed.
 pub fn warn_about_missing_sandbox(settings: &Settings, publisher: EventSender) {
-    if settings.confine == Some(SandboxMode::Off) {
+    if settings.sandbox == Some(SandboxMode::Off) {
         return;
     }
     let rules = settings.network.unwrap_or_default();
-    let is_history_given_up = settings.confine == Some(SandboxMode::Files);
+    let is_history_given_up = settings.sandbox == Some(SandboxMode::Files);
     tokio::spawn(async move {
         let report = tokio::task::spawn_blocking(sandbox).await;
         let text = report.ok().and_then(|r| {

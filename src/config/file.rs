@@ -59,6 +59,16 @@ mod tests {
     }
 
     #[test]
+    fn former_names_of_settings_are_accepted() {
+        let current = parse("sandbox = 'files'\n[budget]\nteam_cost = 2.0").unwrap();
+        let former = parse("confine = 'files'\n[ceilings]\nteam_cost = 2.0").unwrap();
+        assert_eq!(former, current);
+        assert_eq!(former.budget.team_cost, Some(2.0));
+        let both = parse("sandbox = 'files'\nconfine = 'off'").unwrap_err();
+        assert!(both.to_string().contains("sandbox"), "{both}");
+    }
+
+    #[test]
     fn errors_name_the_file_the_problem_and_the_closest_setting() {
         for (text, hint) in [
             (
@@ -76,8 +86,8 @@ mod tests {
             ),
             ("write = ['/']", "write names '/': give absolute paths"),
             ("write = '~/.cargo'", "expected a sequence"),
-            ("confine = 'no'", "expected one of `on`, `files`, `off`"),
-            ("confin = 'off'", "did you mean 'confine'?"),
+            ("sandbox = 'no'", "expected one of `on`, `files`, `off`"),
+            ("sandbx = 'off'", "did you mean 'sandbox'?"),
             ("network = 'no'", "network is \"on\", \"off\" or \"ask\""),
             ("[network]\nmate = 'off'", "unknown setting 'network.mate'"),
             ("sockets = ['sssh']", "unknown variant `sssh`"),
@@ -87,17 +97,14 @@ mod tests {
                 "agents_max is 501: give a number from 1 to 500",
             ),
             (
-                "[ceilings]\nteam_token = 5",
-                "unknown setting 'ceilings.team_token': did you mean 'team_tokens'?",
+                "[budget]\nteam_token = 5",
+                "unknown setting 'budget.team_token': did you mean 'team_tokens'?",
             ),
             (
-                "[ceilings]\nagent_cost = -0.5",
-                "ceilings.agent_cost is -0.5: give a number above 0",
+                "[budget]\nagent_cost = -0.5",
+                "budget.agent_cost is -0.5: give a number above 0",
             ),
-            (
-                "[ceilings]\nteam_tokens = 0",
-                "ceilings.team_tokens is 0: give",
-            ),
+            ("[budget]\nteam_tokens = 0", "budget.team_tokens is 0: give"),
             ("zzz = 1", "unknown setting 'zzz': use one of base_url"),
             ("plan = 'maybe'", "expected one of"),
             (

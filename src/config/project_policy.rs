@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn sensitive_settings_are_sorted_by_danger() {
         let table = table(
-            "model = 'm'\nallow = ['rm']\nconfine = 'off'\nbase_url = 'http://x'\n[ceilings]\nteam_cost = 9.0\n[anthropic]\nversion = 'v'\n",
+            "model = 'm'\nallow = ['rm']\nconfine = 'off'\nbase_url = 'http://x'\n[budget]\nteam_cost = 9.0\n[anthropic]\nversion = 'v'\n",
         );
         let lines = sensitive_settings(&table);
         let texts: Vec<&str> = lines.iter().map(|l| l.text.as_str()).collect();
@@ -186,7 +186,7 @@ mod tests {
                 "base_url = \"http://x\"",
                 "confine = \"off\"",
                 "allow = [\"rm\"]",
-                "ceilings.team_cost = 9.0"
+                "budget.team_cost = 9.0"
             ]
         );
         assert!(lines[0].effect.contains("key"));
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn weakening_or_costly_values_need_approval() {
         for text in [
-            "confine = 'files'",
+            "sandbox = 'files'",
             "worktrees = false",
             "notify = 'off'",
             "notify_about = ['done']",

@@ -86,8 +86,8 @@ mod tests {
         let cases = [
             ("", "theme = \"dark\"\n"),
             (
-                "# mine\nmodel = 'a' # small\n\n[ceilings]\nteam_cost = 20.0\n",
-                "# mine\nmodel = 'a' # small\ntheme = \"dark\"\n\n[ceilings]\nteam_cost = 20.0\n",
+                "# mine\nmodel = 'a' # small\n\n[budget]\nteam_cost = 20.0\n",
+                "# mine\nmodel = 'a' # small\ntheme = \"dark\"\n\n[budget]\nteam_cost = 20.0\n",
             ),
             (
                 "theme = 'light'   # for the day\nwindow=5 # as written\n",

@@ -214,10 +214,11 @@ settings! {
     "Sandbox of commands" {
         /// `on`: commands are sandboxed. `files`: commands are sandboxed, but the git history is not protected. `off`:
         /// commands may write wherever you may.
-        confine: Option<SandboxMode> {
+        sandbox: Option<SandboxMode> {
             default: "on",
             example: "\"files\"",
             in_project: InProject::NeedsApproval { effect: "decides whether agents' commands are sandboxed" },
+            alias: "confine",
         }
         /// Commands that run without asking you, given by their first words.
         allow: Option<Vec<String>> {
@@ -337,12 +338,13 @@ settings! {
         /// Budgets: `team_tokens`, `team_cost` (all agents), `agent_tokens`, `agent_cost` (one agent with its
         /// subagents). An agent that reaches a budget pauses before its next model call and asks you. Costs are in US
         /// dollars and need the price of the model.
-        ceilings: UsageBudgets {
+        budget: UsageBudgets {
             default: "no limits",
             example: "{ team_tokens = 5000000, agent_cost = 5.0 }",
             in_project: InProject::NeedsApproval { effect: "decides how much is spent before you are asked" },
+            alias: "ceilings",
             keys: &["team_tokens", "agent_tokens", "team_cost", "agent_cost"],
-            check: values::check_ceilings,
+            check: values::check_budgets,
         }
         /// Prices in US dollars per million tokens, by the name of the model: `input`, `output`, and optionally
         /// `cache_read`, `cache_write`.

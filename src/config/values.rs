@@ -95,15 +95,15 @@ pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
 }
 
 /// Checks that each budget is above 0.
-pub fn check_ceilings(ceilings: &UsageBudgets) -> Result<(), String> {
-    for ceiling in UsageBudget::ALL {
-        if let Some(least) = ceilings
-            .limit(ceiling)
+pub fn check_budgets(budgets: &UsageBudgets) -> Result<(), String> {
+    for budget in UsageBudget::ALL {
+        if let Some(limit) = budgets
+            .limit(budget)
             .filter(|c| !(c.is_finite() && *c > 0.0))
         {
-            let name = ceiling.setting().trim_start_matches("ceilings");
+            let name = budget.setting().trim_start_matches("budget");
             return Err(format!(
-                "{name} is {least}: give a number above 0, or leave it out"
+                "{name} is {limit}: give a number above 0, or leave it out"
             ));
         }
     }

@@ -25,7 +25,7 @@ impl Approvers {
             RequestKind::Plan => self.plan,
             RequestKind::Shutdown => self.shutdown,
             RequestKind::Permission => self.tool,
-            RequestKind::Ceiling => self.budget,
+            RequestKind::Budget => self.budget,
             RequestKind::Question => self.question,
         }
     }
@@ -58,7 +58,7 @@ pub fn route(request: &Request) -> Route {
         Approver::Lead => Route::Lead(match request.kind {
             RequestKind::Plan => MailKind::PlanRequest,
             RequestKind::Shutdown => MailKind::ShutdownRequest,
-            RequestKind::Permission | RequestKind::Ceiling => MailKind::PermissionRequest,
+            RequestKind::Permission | RequestKind::Budget => MailKind::PermissionRequest,
             // Questions go to the user, so they have no message kind of their own.
             RequestKind::Question => MailKind::Message,
         }),

@@ -52,14 +52,14 @@ impl TeamBudget {
         broker: Arc<RequestBroker>,
         models: Arc<ModelSwitch>,
         calls: usize,
-        ceilings: UsageBudgets,
+        budgets: UsageBudgets,
     ) -> TeamBudget {
         TeamBudget {
             context,
             broker,
             models,
             calls,
-            ledger: Mutex::new(Ledger::new(ceilings)),
+            ledger: Mutex::new(Ledger::new(budgets)),
             questions: Mutex::default(),
             denied: Mutex::default(),
         }
@@ -70,7 +70,7 @@ impl TeamBudget {
         let ledger = lock(&self.ledger);
         Limits {
             calls: self.calls,
-            ceilings: ledger.ceilings(),
+            budgets: ledger.budgets(),
             raised: ledger.raised(),
         }
     }
@@ -122,8 +122,8 @@ impl TeamBudget {
             if let Some(why) = lock(&self.denied).get(&charged_agent(agent)) {
                 return Err(why.clone());
             }
-            if self.broker.approvers().of(RequestKind::Ceiling) == Approver::Ask {
-                let request = RequestKind::Ceiling;
+            if self.broker.approvers().of(RequestKind::Budget) == Approver::Ask {
+                let request = RequestKind::Budget;
                 self.context
                     .publish(
                         AgentEvent::ActivityChanged {
@@ -145,7 +145,7 @@ impl TeamBudget {
             };
             let from = charged_agent(agent);
             let body = reached.question(&from);
-            let asking = NewRequest::new(RequestKind::Ceiling, &from, body);
+            let asking = NewRequest::new(RequestKind::Budget, &from, body);
             let request = self.broker.ask(&from, asking).await?.decision().await?;
             match request.status {
                 RequestStatus::Approved => {
@@ -169,16 +169,16 @@ impl TeamBudget {
 
     /// Warns the user if a budget in US dollars cannot be enforced because the price of the model is unknown.
     pub async fn warn_unknown_price(&self) {
-        let ceilings = lock(&self.ledger).ceilings();
+        let budgets = lock(&self.ledger).budgets();
         let model_config = self.models.current();
         if model_config.price.is_some() {
             return;
         }
-        for ceiling in [UsageBudget::TeamCost, UsageBudget::AgentCost] {
-            if ceilings.limit(ceiling).is_some() {
+        for budget in [UsageBudget::TeamCost, UsageBudget::AgentCost] {
+            if budgets.limit(budget).is_some() {
                 let text = format!(
                     "The setting {} has no effect: the price of {} is not known. Set it in [prices.\"{}\"].",
-                    ceiling.setting(),
+                    budget.setting(),
                     model_config.name,
                     model_config.name
                 );

@@ -79,7 +79,7 @@ impl DecisionFollowup {
                 RequestKind::Plan
                 | RequestKind::Shutdown
                 | RequestKind::Permission
-                | RequestKind::Ceiling
+                | RequestKind::Budget
                 | RequestKind::Question,
                 RequestStatus::Pending
                 | RequestStatus::Approved
@@ -140,7 +140,7 @@ impl DecisionFollowup {
             RequestKind::Permission => MailKind::PermissionResponse,
             RequestKind::Question => MailKind::Message,
             // No agent waits for a shutdown, and an agent that a budget stopped asks again when it continues.
-            RequestKind::Shutdown | RequestKind::Ceiling => return,
+            RequestKind::Shutdown | RequestKind::Budget => return,
         };
         if self.registry.find(&request.target).is_none() {
             return;

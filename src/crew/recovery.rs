@@ -145,7 +145,7 @@ fn lost(requests: &[Request]) -> Vec<String> {
                 RequestKind::Shutdown => format!("{from} asked {target} to shut down"),
                 RequestKind::Permission => format!("{target} asked for permission"),
                 RequestKind::Question => format!("{from} asked you"),
-                RequestKind::Ceiling => format!("{from} reached a budget limit"),
+                RequestKind::Budget => format!("{from} reached a budget limit"),
             };
             let task = request
                 .task

@@ -195,11 +195,11 @@ fn budget(crew: &TestCrew, approver: Approver) -> TeamBudget {
         budget: approver,
         ..LEAD_DECIDES
     });
-    let ceilings = UsageBudgets {
+    let budgets = UsageBudgets {
         agent_tokens: Some(10),
         ..UsageBudgets::default()
     };
-    TeamBudget::new(crew.context.clone(), broker, crew.models(), 4, ceilings)
+    TeamBudget::new(crew.context.clone(), broker, crew.models(), 4, budgets)
 }
 
 #[tokio::test]

@@ -38,8 +38,8 @@ pub enum UsageBudget {
 impl UsageBudgets {
     /// Returns the configured limit for this kind of budget, in tokens or US dollars; `None` means no limit.
     #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
-    pub fn limit(&self, ceiling: UsageBudget) -> Option<f64> {
-        match ceiling {
+    pub fn limit(&self, budget: UsageBudget) -> Option<f64> {
+        match budget {
             UsageBudget::TeamTokens => self.team_tokens.map(|t| t as f64),
             UsageBudget::TeamCost => self.team_cost,
             UsageBudget::AgentTokens => self.agent_tokens.map(|t| t as f64),
@@ -68,13 +68,13 @@ impl UsageBudget {
         UsageBudget::AgentCost,
     ];
 
-    /// Returns the name of the setting that configures the budget, such as `ceilings.team_tokens`.
+    /// Returns the name of the setting that configures the budget, such as `budget.team_tokens`.
     pub fn setting(self) -> &'static str {
         match self {
-            UsageBudget::TeamTokens => "ceilings.team_tokens",
-            UsageBudget::TeamCost => "ceilings.team_cost",
-            UsageBudget::AgentTokens => "ceilings.agent_tokens",
-            UsageBudget::AgentCost => "ceilings.agent_cost",
+            UsageBudget::TeamTokens => "budget.team_tokens",
+            UsageBudget::TeamCost => "budget.team_cost",
+            UsageBudget::AgentTokens => "budget.agent_tokens",
+            UsageBudget::AgentCost => "budget.agent_cost",
         }
     }
 
@@ -113,8 +113,8 @@ impl UsageTotal {
     }
 
     #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
-    fn of(self, ceiling: UsageBudget) -> f64 {
-        match ceiling {
+    fn of(self, budget: UsageBudget) -> f64 {
+        match budget {
             UsageBudget::TeamTokens | UsageBudget::AgentTokens => self.tokens as f64,
             UsageBudget::TeamCost | UsageBudget::AgentCost => self.cost,
         }
@@ -140,15 +140,15 @@ pub struct ReachedBudget {
 impl ReachedBudget {
     /// Returns a line that says who has used how much of which budget.
     pub fn summary(&self) -> String {
-        let (ceiling, whose) = &self.key;
+        let (budget, whose) = &self.key;
         let who = whose
             .as_ref()
             .map_or_else(|| "the team".to_string(), Name::to_string);
         format!(
             "{who} has used {}, the budget is {} (setting {})",
-            ceiling.format_amount(self.used),
-            ceiling.format_amount(self.allowed),
-            ceiling.setting()
+            budget.format_amount(self.used),
+            budget.format_amount(self.allowed),
+            budget.setting()
         )
     }
 
@@ -182,7 +182,7 @@ fn capitalize_the(text: &str) -> String {
 /// The usage of all agents, counted against the budgets.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    ceilings: UsageBudgets,
+    budgets: UsageBudgets,
     team: UsageTotal,
     agents: BTreeMap<Name, UsageTotal>,
     /// The current limits of the budgets that the user has raised.
@@ -190,15 +190,15 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    pub fn new(ceilings: UsageBudgets) -> Ledger {
+    pub fn new(budgets: UsageBudgets) -> Ledger {
         Ledger {
-            ceilings,
+            budgets,
             ..Ledger::default()
         }
     }
 
-    pub fn ceilings(&self) -> UsageBudgets {
-        self.ceilings
+    pub fn budgets(&self) -> UsageBudgets {
+        self.budgets
     }
 
     /// Adds usage to an agent and to the team. The usage of a subagent is added to its parent.
@@ -214,16 +214,16 @@ impl Ledger {
     pub fn reached(&self, agent: &Name) -> Option<ReachedBudget> {
         let payer = charged_agent(agent);
         let own = self.agents.get(&payer).copied().unwrap_or_default();
-        UsageBudget::ALL.into_iter().find_map(|ceiling| {
-            let base = self.ceilings.limit(ceiling)?;
-            let (account, whose) = if ceiling.is_of_team() {
+        UsageBudget::ALL.into_iter().find_map(|budget| {
+            let base = self.budgets.limit(budget)?;
+            let (account, whose) = if budget.is_of_team() {
                 (self.team, None)
             } else {
                 (own, Some(payer.clone()))
             };
-            let key = (ceiling, whose);
+            let key = (budget, whose);
             let allowed = self.raised.get(&key).copied().unwrap_or(base);
-            let used = account.of(ceiling);
+            let used = account.of(budget);
             (used >= allowed).then(|| ReachedBudget {
                 key,
                 used,
@@ -236,8 +236,8 @@ impl Ledger {
     /// Returns the budgets that the user has raised, with their current limits.
     pub fn raised(&self) -> Vec<RaisedBudget> {
         let all = self.raised.iter();
-        all.map(|((ceiling, whose), allowed)| RaisedBudget {
-            ceiling: *ceiling,
+        all.map(|((budget, whose), allowed)| RaisedBudget {
+            budget: *budget,
             whose: whose.clone(),
             allowed: *allowed,
         })
@@ -264,7 +264,8 @@ fn raised(base: f64, used: f64) -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RaisedBudget {
     /// The kind of budget.
-    pub ceiling: UsageBudget,
+    #[serde(rename = "ceiling")]
+    pub budget: UsageBudget,
     /// The agent that the budget limits; `None` for the team's budget.
     pub whose: Option<Name>,
     /// The current limit, in tokens or US dollars.
@@ -305,26 +306,26 @@ mod tests {
         let cases: &[(Spent, &str, Option<&str>)] = &[
             (&[], "bob", None),
             (&[("bob", 399, 1.99)], "bob", None),
-            (&[("bob", 400, 0.0)], "bob", Some("ceilings.agent_tokens")),
+            (&[("bob", 400, 0.0)], "bob", Some("budget.agent_tokens")),
             (&[("bob", 400, 0.0)], "ann", None),
-            (&[("bob", 0, 2.5)], "bob", Some("ceilings.agent_cost")),
+            (&[("bob", 0, 2.5)], "bob", Some("budget.agent_cost")),
             // Usage of subagents counts for their parent, and its budget blocks them too.
             (
                 &[("bob.1", 200, 0.0), ("bob.2", 200, 0.0)],
                 "bob",
-                Some("ceilings.agent_tokens"),
+                Some("budget.agent_tokens"),
             ),
-            (&[("bob", 400, 0.0)], "bob.3", Some("ceilings.agent_tokens")),
+            (&[("bob", 400, 0.0)], "bob.3", Some("budget.agent_tokens")),
             // The team's budgets are checked first and block all agents.
             (
                 &[("bob", 399, 0.0), ("ann", 399, 0.0), ("cid.1", 202, 0.0)],
                 "lead",
-                Some("ceilings.team_tokens"),
+                Some("budget.team_tokens"),
             ),
             (
                 &[("bob", 399, 1.9), ("ann", 399, 1.9), ("cid", 0, 1.9)],
                 "bob",
-                Some("ceilings.team_cost"),
+                Some("budget.team_cost"),
             ),
         ];
         for (spent, who, expected) in cases {
@@ -374,7 +375,7 @@ mod tests {
         let own = ledger.reached(&name("bob")).unwrap();
         assert_eq!(
             own.question(&name("bob")),
-            "bob has used $2.50, the budget is $2.00 (setting ceilings.agent_cost).\n\
+            "bob has used $2.50, the budget is $2.00 (setting budget.agent_cost).\n\
              bob pauses before its next model call.\n\
              Approve raises the budget to $4.00 until crewdeck ends. Reject ends its turn."
         );
@@ -382,7 +383,7 @@ mod tests {
         let team = ledger.reached(&name("bob")).unwrap();
         assert_eq!(
             team.question(&name("bob")),
-            "The team has used 12.4k tokens, the budget is 1.0k tokens (setting ceilings.team_tokens).\n\
+            "The team has used 12.4k tokens, the budget is 1.0k tokens (setting budget.team_tokens).\n\
              All agents pause before their next model call.\n\
              Approve raises the budget to 13.0k tokens until crewdeck ends. Reject ends the turns of all paused agents."
         );

@@ -11,8 +11,8 @@ pub struct Limits {
     /// Maximum number of concurrent model calls of the whole team; 0: unknown.
     pub calls: usize,
     /// The budgets from the settings.
-    #[serde(default)]
-    pub ceilings: UsageBudgets,
+    #[serde(rename = "ceilings", default)]
+    pub budgets: UsageBudgets,
     /// The budgets that the user has raised, at most one entry per budget and agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raised: Vec<RaisedBudget>,
@@ -21,9 +21,9 @@ pub struct Limits {
 impl Limits {
     /// Returns the current limit of a budget in tokens or US dollars, for the agent `whose` or, if that is `None`,
     /// for the team. `None`: no limit.
-    pub fn allowed(&self, ceiling: UsageBudget, whose: Option<&Name>) -> Option<f64> {
-        let base = self.ceilings.limit(ceiling)?;
-        let is_it = |r: &&RaisedBudget| r.ceiling == ceiling && r.whose.as_ref() == whose;
+    pub fn allowed(&self, budget: UsageBudget, whose: Option<&Name>) -> Option<f64> {
+        let base = self.budgets.limit(budget)?;
+        let is_it = |r: &&RaisedBudget| r.budget == budget && r.whose.as_ref() == whose;
         Some(self.raised.iter().find(is_it).map_or(base, |r| r.allowed))
     }
 }
@@ -37,12 +37,12 @@ mod tests {
         let bob = Name::member("bob").unwrap();
         let limits = Limits {
             calls: 4,
-            ceilings: UsageBudgets {
+            budgets: UsageBudgets {
                 agent_tokens: Some(400),
                 ..UsageBudgets::default()
             },
             raised: vec![RaisedBudget {
-                ceiling: UsageBudget::AgentTokens,
+                budget: UsageBudget::AgentTokens,
                 whose: Some(bob.clone()),
                 allowed: 800.0,
             }],
@@ -52,8 +52,8 @@ mod tests {
             (UsageBudget::AgentTokens, Some(Name::lead()), Some(400.0)),
             (UsageBudget::TeamCost, None, None),
         ];
-        for (ceiling, whose, expected) in cases {
-            assert_eq!(limits.allowed(ceiling, whose.as_ref()), expected);
+        for (budget, whose, expected) in cases {
+            assert_eq!(limits.allowed(budget, whose.as_ref()), expected);
         }
         let line = serde_json::to_string(&limits).unwrap();
         assert_eq!(serde_json::from_str::<Limits>(&line).unwrap(), limits);

@@ -220,7 +220,7 @@ impl Request {
             RequestKind::Plan => format!("the plan of {from}"),
             RequestKind::Shutdown => format!("the shutdown of {target}"),
             RequestKind::Permission => format!("a permission for {target}"),
-            RequestKind::Ceiling => format!("the budget of {target}"),
+            RequestKind::Budget => format!("the budget of {target}"),
             RequestKind::Question => format!("a question from {from}"),
         };
         match self.task {

@@ -15,7 +15,8 @@ pub enum RequestKind {
     /// A tool call needs permission, because no rule allows it.
     Permission,
     /// An agent or the team has used up a budget of tokens or money.
-    Ceiling,
+    #[serde(rename = "ceiling")]
+    Budget,
     /// A question to the user. The answer is the comment of the decision.
     Question,
 }
@@ -26,7 +27,7 @@ impl fmt::Display for RequestKind {
             RequestKind::Plan => "plan",
             RequestKind::Shutdown => "shutdown",
             RequestKind::Permission => "permission",
-            RequestKind::Ceiling => "ceiling",
+            RequestKind::Budget => "ceiling",
             RequestKind::Question => "question",
         })
     }

@@ -43,12 +43,12 @@ const ROUNDS: &str = "
 #[test]
 fn reached_budget_ends_an_unattended_run() {
     let project = Project::new();
-    write_settings(&project, "[ceilings]\nagent_tokens = 250\n");
+    write_settings(&project, "[budget]\nagent_tokens = 250\n");
     let ran = run(&project, ROUNDS, &["go", "--tool", "auto"]);
     let err = ran.err();
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{err}");
     let end = "crewdeck: lead has used 300 tokens, the budget is 250 tokens \
-               (setting ceilings.agent_tokens): no user was present to raise it";
+               (setting budget.agent_tokens): no user was present to raise it";
     assert_eq!(err.trim_end().lines().last(), Some(end), "{err}");
     let requests = requests(&project);
     assert_eq!(requests.len(), 1, "{requests:?}");
@@ -69,7 +69,7 @@ fn subagent_usage_counts_towards_the_cost_budget() {
     let project = Project::new();
     write_settings(
         &project,
-        "[ceilings]\nteam_cost = 0.5\n[prices.script]\ninput = 1000.0\noutput = 5000.0\n",
+        "[budget]\nteam_cost = 0.5\n[prices.script]\ninput = 1000.0\noutput = 5000.0\n",
     );
     let rules = "
   - agent: lead
@@ -84,25 +84,24 @@ fn subagent_usage_counts_towards_the_cost_budget() {
 ";
     let ran = run(&project, rules, &["go"]);
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{}", ran.err());
-    let why = "the team has used $0.50, the budget is $0.50 (setting ceilings.team_cost)";
+    let why = "the team has used $0.50, the budget is $0.50 (setting budget.team_cost)";
     assert!(ran.err().contains(why), "{}", ran.err());
 }
 
 #[test]
 fn cost_budget_without_a_price_warns_it_has_no_effect() {
     let project = Project::new();
-    write_settings(&project, "[ceilings]\nagent_cost = 0.5\n");
+    write_settings(&project, "[budget]\nagent_cost = 0.5\n");
     let ran = run(&project, "  - say: Hello.\n", &["go"]);
     assert_eq!((ran.code(), ran.out().as_str()), (0, "Hello.\n"));
-    let warning =
-        "The setting ceilings.agent_cost has no effect: the price of script is not known.";
+    let warning = "The setting budget.agent_cost has no effect: the price of script is not known.";
     assert!(ran.err().contains(warning), "{}", ran.err());
 }
 
 #[test]
 fn team_over_budget_asks_once_per_agent() {
     let project = Project::new();
-    write_settings(&project, "[ceilings]\nteam_tokens = 300\n");
+    write_settings(&project, "[budget]\nteam_tokens = 300\n");
     let rules = "
   - agent: lead
     when: ^go$
@@ -139,7 +138,7 @@ fn team_over_budget_asks_once_per_agent() {
 #[test]
 fn user_raises_a_budget_then_rejects_the_next_raise() {
     let project = Project::new();
-    write_settings(&project, "tool = 'auto'\n[ceilings]\nagent_tokens = 200\n");
+    write_settings(&project, "tool = 'auto'\n[budget]\nagent_tokens = 200\n");
     let file = project.write("script.yaml", &format!("rules:\n{ROUNDS}"));
     let provider = format!("script:{}", file.display());
     let mut screen = Screen::start(project.path(), 120, 30, &["--provider", &provider]);

@@ -43,7 +43,7 @@ fn events_of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
 /// Returns a project without the sandbox, so that commands can damage crewdeck's files.
 fn project_without_sandbox() -> Project {
     let project = Project::new();
-    project.write_user_settings("confine = \"off\"\n");
+    project.write_user_settings("sandbox = \"off\"\n");
     project
 }
 

@@ -142,14 +142,14 @@ fn missing_model_page_explains_setup_and_starts_demo() {
     // While the composer has the focus, characters are text and not keys of the page.
     screen.send_and_wait_for("idemo", "│ demo");
     press_page_key(&mut screen, "d");
-    screen.wait("the demo to start", |text| {
-        text.contains("bob asks you to approve its plan") && text.contains("3 idle")
-    });
+    screen.wait_for("I read the requirements before I split the work.");
     assert_eq!(git(&project, &["log", "--all", "--format=%s"]), "first\n");
     // The draft is kept.
     screen.wait_for("│ demo");
-    // No agent works, so quitting asks no question.
+    // The lead works, so quitting asks first.
     screen.send("\u{15}/quit\r");
+    screen.wait_for("Quit and stop");
+    screen.send("y");
     let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean);
 

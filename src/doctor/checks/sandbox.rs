@@ -43,15 +43,15 @@ fn evaluate(facts: &SandboxFacts) -> Finding {
         SandboxFacts::Off => {
             return Finding::warn(
                 CHECK,
-                "commands of agents can write wherever you can: the setting confine is \"off\"",
-                "remove confine = \"off\" from the settings",
+                "commands of agents can write wherever you can: the setting sandbox is \"off\"",
+                "remove sandbox = \"off\" from the settings",
             );
         }
         SandboxFacts::WithoutHistory(report) => {
             return Finding::warn(
                 CHECK,
                 report.missing_without_history(),
-                "if this machine has user namespaces, remove confine = \"files\" from the settings",
+                "if this machine has user namespaces, remove sandbox = \"files\" from the settings",
             );
         }
         SandboxFacts::Tried { report, network } => (report, *network),

@@ -87,14 +87,14 @@ pub const HISTORY_EXPOSED: &str = "[The history of this repository is not protec
 
 /// The note in the first tool result if the settings disable protection of the history.
 const HISTORY_PROTECTION_OFF: &str = "[The history of this repository is not protected from commands (setting \
-    confine = \"files\"). Run no command that could delete or rewind commits without asking the user.]";
+    sandbox = \"files\"). Run no command that could delete or rewind commits without asking the user.]";
 
 /// The note in the first tool result if the git folder is read-only.
 const GIT_READ_ONLY: &str = "[Commands cannot write to the git folder, and they cannot create new files in the root folder \
     of the repository: this machine has no user namespaces, which are needed to protect the history. Commands that only \
     read from git work. Do not run git add, commit, merge or other commands that write to git: they fail. crewdeck \
     commits the changes in a worktree when its task is completed. To allow git writes, the user can enable user \
-    namespaces or set confine = \"files\".]";
+    namespaces or set sandbox = \"files\".]";
 
 /// Returns the folders that all commands can write: known caches below `home`, and the folders `named`, in which `~/`
 /// stands for `home`.

@@ -73,7 +73,7 @@ impl SandboxReport {
 
     /// Returns what is missing if the settings disable protection of the git history, as one line for the user.
     pub fn missing_without_history(&self) -> String {
-        let unprotected = "Commands of agents can delete and rewind commits: confine = \"files\" disables protection of the history.";
+        let unprotected = "Commands of agents can delete and rewind commits: sandbox = \"files\" disables protection of the history.";
         match (&self.guard, self.landlock, &self.view) {
             (Availability::Yes, Some(_), Availability::No { why }) => format!(
                 "{unprotected} User and mount namespaces are not available ({why}), so commands {ACCESS_WITHOUT_VIEW}. In the root they can also write .git/config and .git/hooks."
@@ -88,7 +88,7 @@ impl SandboxReport {
 const ACCESS_WITHOUT_VIEW: &str =
     "can use ssh-agent and container sockets, and commands of the lead can write .tasks and .team";
 /// How to disable protection of the git history, as part of a sentence.
-const DISABLE_PROTECTION: &str = "confine = \"files\" to disable protection of the history";
+const DISABLE_PROTECTION: &str = "sandbox = \"files\" to disable protection of the history";
 
 impl SandboxReport {
     /// Returns what is missing to enforce these network rules, as one line for the user; `None` if nothing is missing.

@@ -232,7 +232,7 @@ mod linux {
              available ({why}), and the Landlock of this kernel cannot prevent truncation of files (needs Linux 6.2 or \
              newer). Tell the user to run crewdeck doctor. To fix it, allow user namespaces (Ubuntu: sysctl \
              kernel.apparmor_restrict_unprivileged_userns=0; container: a seccomp profile that permits unshare and \
-             mount), or set confine = \"files\" to run commands without protection of the history"
+             mount), or set sandbox = \"files\" to run commands without protection of the history"
         )
     }
 

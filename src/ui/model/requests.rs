@@ -163,7 +163,7 @@ fn needs_no_user(request: &Request) -> bool {
             RequestKind::Shutdown => request.from.is_user(),
             RequestKind::Plan
             | RequestKind::Permission
-            | RequestKind::Ceiling
+            | RequestKind::Budget
             | RequestKind::Question => false,
         }
 }

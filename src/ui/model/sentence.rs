@@ -43,7 +43,7 @@ pub fn request(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan => format!("{} asks you to approve its plan", request.from),
         RequestKind::Permission => format!("{} asks for permission", request.target),
-        RequestKind::Ceiling => format!("{} has reached its budget and waits", request.from),
+        RequestKind::Budget => format!("{} has reached its budget and waits", request.from),
         RequestKind::Question => format!("{} asks you", request.from),
         RequestKind::Shutdown => {
             format!("{} wants {} to shut down", request.from, request.target)
@@ -62,7 +62,7 @@ pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
         RequestKind::Question => "about",
         RequestKind::Plan
         | RequestKind::Permission
-        | RequestKind::Ceiling
+        | RequestKind::Budget
         | RequestKind::Shutdown => "for",
     };
     let subject = board.get(id).map(|task| one_line(&task.subject));
@@ -84,7 +84,7 @@ pub fn about(request: &Request) -> Option<String> {
         // The first line names the tool.
         RequestKind::Permission => lines.nth(1)?,
         RequestKind::Question => lines.next()?,
-        RequestKind::Plan | RequestKind::Ceiling | RequestKind::Shutdown => return None,
+        RequestKind::Plan | RequestKind::Budget | RequestKind::Shutdown => return None,
     };
     let words = one_line(line.strip_prefix("$ ").unwrap_or(line));
     (!words.trim().is_empty()).then_some(words)
@@ -95,7 +95,7 @@ fn brief(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan => format!("{}: plan", request.from),
         RequestKind::Permission => format!("{}: permission", request.target),
-        RequestKind::Ceiling => format!("{}: budget reached", request.from),
+        RequestKind::Budget => format!("{}: budget reached", request.from),
         RequestKind::Question => format!("{} asks", request.from),
         RequestKind::Shutdown => format!("{}: shut {} down", request.from, request.target),
     }

@@ -115,7 +115,7 @@ fn waiting(app: &App, request: &Request) -> String {
         }
         RequestKind::Plan => format!("{target}'s plan needs approval"),
         RequestKind::Shutdown => format!("{target}'s shutdown needs approval"),
-        RequestKind::Permission | RequestKind::Ceiling => {
+        RequestKind::Permission | RequestKind::Budget => {
             format!("{target} needs your approval")
         }
     };

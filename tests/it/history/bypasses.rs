@@ -121,7 +121,7 @@ fn unprotected_history_allows_commits() {
             let report = expect_success(supervisor, &dir, &command);
             let is_first = n == 0 && dir == crew.root();
             let note = report.note.unwrap_or_default();
-            assert_eq!(note.contains("confine = \"files\""), is_first, "{note}");
+            assert_eq!(note.contains("sandbox = \"files\""), is_first, "{note}");
             let log = repository::git(&dir, &["log", "-1", "--format=%s"]);
             assert_eq!(log, "one");
             repository::git(&dir, &["commit", "-q", "--allow-empty", "-m", "two"]);

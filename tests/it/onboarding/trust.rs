@@ -58,7 +58,7 @@ fn key_is_not_sent_before_the_project_is_approved() {
     screen.wait("the settings and what they do", |text| {
         text.contains("has 3 settings")
             && text.contains(&format!("base_url = \"{address}\""))
-            && text.contains("confine = \"off\"")
+            && text.contains("sandbox = \"off\"")
             && text.contains("approve exactly these settings")
             && text.contains("not started")
     });

@@ -232,7 +232,7 @@ fn request_changed(model: &CrewModel, request: &Request) -> Option<NewLogLine> {
         RequestKind::Plan => format!("{from}'s plan{task}"),
         RequestKind::Shutdown => format!("the shutdown of {target}"),
         RequestKind::Permission => format!("{target}'s permission request{task}"),
-        RequestKind::Ceiling => format!("a higher budget for {from}"),
+        RequestKind::Budget => format!("a higher budget for {from}"),
         RequestKind::Question => format!("{from}'s question{task}"),
     };
     let (words, tone) = match request.status {

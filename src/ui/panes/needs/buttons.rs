@@ -69,7 +69,7 @@ pub fn all_buttons(app: &App, request: &Request) -> Vec<Button> {
             RequestKind::Plan
             | RequestKind::Shutdown
             | RequestKind::Permission
-            | RequestKind::Ceiling,
+            | RequestKind::Budget,
             _,
         ) => {
             let mut keys = vec![

@@ -226,7 +226,7 @@ pub fn text(
             let body = wrap_first_lines(&body, width, enough).into_iter();
             out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
         }
-        RequestKind::Question | RequestKind::Shutdown | RequestKind::Ceiling => {
+        RequestKind::Question | RequestKind::Shutdown | RequestKind::Budget => {
             let body = wrap_first_lines(body, width, enough).into_iter();
             out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
         }
@@ -272,7 +272,7 @@ fn details(model: &CrewModel, request: &Request) -> String {
                 parts.push(format!("in {}", one_line(&place)));
             }
         }
-        RequestKind::Shutdown | RequestKind::Ceiling => {}
+        RequestKind::Shutdown | RequestKind::Budget => {}
     }
     parts.extend(others(model, request));
     if request.decider == Approver::Lead {

@@ -194,7 +194,7 @@ impl NeedsPane {
             RequestKind::Plan => format!("The plan as I want it:\n\n{}", request.body),
             RequestKind::Shutdown
             | RequestKind::Permission
-            | RequestKind::Ceiling
+            | RequestKind::Budget
             | RequestKind::Question => String::new(),
         });
         if app.is_commenting() {

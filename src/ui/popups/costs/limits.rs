@@ -44,11 +44,11 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
         }
     };
     let mut is_any = false;
-    for ceiling in UsageBudget::ALL {
-        let told = if ceiling.is_of_team() {
-            of_team(app, &accounts.sum, ceiling).map(|(words, share)| ("team", words, share))
+    for budget in UsageBudget::ALL {
+        let told = if budget.is_of_team() {
+            of_team(app, &accounts.sum, budget).map(|(words, share)| ("team", words, share))
         } else {
-            of_agents(app, accounts, ceiling).map(|(words, share)| ("each agent", words, share))
+            of_agents(app, accounts, budget).map(|(words, share)| ("each agent", words, share))
         };
         if let Some((head, words, share)) = told {
             put(head, &words, style(share));
@@ -56,7 +56,7 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
         }
     }
     if !is_any {
-        let words = "none. Set ceilings.team_cost or ceilings.agent_tokens: an agent that hits one pauses and asks you";
+        let words = "none. Set budget.team_cost or budget.agent_tokens: an agent that hits one pauses and asks you";
         put("budgets", words, theme.dim);
     }
     if !accounts.is_priced()
@@ -113,48 +113,44 @@ fn percent(used: f64, allowed: f64) -> u64 {
 }
 
 /// Formats an amount without its unit, for text such as "16.1M of 2.0M tokens".
-fn bare(ceiling: UsageBudget, amount: f64) -> String {
-    let shown = ceiling.format_amount(amount);
+fn bare(budget: UsageBudget, amount: f64) -> String {
+    let shown = budget.format_amount(amount);
     shown.trim_end_matches(" tokens").to_string()
 }
 
-fn of_team(model: &CrewModel, sum: &Used, ceiling: UsageBudget) -> Option<(String, u64)> {
-    let allowed = model.limits.allowed(ceiling, None)?;
-    let used = amount(sum, ceiling);
+fn of_team(model: &CrewModel, sum: &Used, budget: UsageBudget) -> Option<(String, u64)> {
+    let allowed = model.limits.allowed(budget, None)?;
+    let used = amount(sum, budget);
     let share = percent(used, allowed);
-    let raised = match model.limits.ceilings.limit(ceiling) {
-        Some(base) if base < allowed => format!(", raised from {}", ceiling.format_amount(base)),
+    let raised = match model.limits.budgets.limit(budget) {
+        Some(base) if base < allowed => format!(", raised from {}", budget.format_amount(base)),
         Some(_) | None => String::new(),
     };
     let words = format!(
         "{} of {}, {share}%{raised}",
-        bare(ceiling, used),
-        ceiling.format_amount(allowed)
+        bare(budget, used),
+        budget.format_amount(allowed)
     );
     Some((words, share))
 }
 
 /// Describes the budget of each agent and the agent that is closest to its own. Returns the text and the highest share in
 /// percent.
-fn of_agents(
-    model: &CrewModel,
-    accounts: &Accounts,
-    ceiling: UsageBudget,
-) -> Option<(String, u64)> {
-    let base = model.limits.ceilings.limit(ceiling)?;
+fn of_agents(model: &CrewModel, accounts: &Accounts, budget: UsageBudget) -> Option<(String, u64)> {
+    let base = model.limits.budgets.limit(budget)?;
     let shares = accounts
         .all
         .iter()
-        .filter_map(|a| Some((a, of_agent(model, a, ceiling)?)));
+        .filter_map(|a| Some((a, of_agent(model, a, budget)?)));
     let nearest = shares.max_by_key(|(_, share)| *share);
     let (words, share) = match nearest {
         Some((account, share)) => {
             let name = account.name.as_ref().map_or("", |n| n.as_str());
-            let used = bare(ceiling, amount(&account.used, ceiling));
+            let used = bare(budget, amount(&account.used, budget));
             let whose = account.name.as_ref();
-            let allowed = model.limits.allowed(ceiling, whose).unwrap_or(base);
+            let allowed = model.limits.allowed(budget, whose).unwrap_or(base);
             let of = if allowed > base {
-                format!(" of {}", ceiling.format_amount(allowed))
+                format!(" of {}", budget.format_amount(allowed))
             } else {
                 String::new()
             };
@@ -166,24 +162,24 @@ fn of_agents(
         None => (String::new(), 0),
     };
     Some((
-        format!("limit {}{words}", ceiling.format_amount(base)),
+        format!("limit {}{words}", budget.format_amount(base)),
         share,
     ))
 }
 
 /// Returns how much of its own budget an agent has used, in percent, or `None` if it has no such budget.
-pub fn of_agent(model: &CrewModel, account: &Account, ceiling: UsageBudget) -> Option<u64> {
-    if ceiling.is_of_team() {
+pub fn of_agent(model: &CrewModel, account: &Account, budget: UsageBudget) -> Option<u64> {
+    if budget.is_of_team() {
         return None;
     }
     let name = account.name.as_ref()?;
-    let allowed = model.limits.allowed(ceiling, Some(name))?;
-    Some(percent(amount(&account.used, ceiling), allowed))
+    let allowed = model.limits.allowed(budget, Some(name))?;
+    Some(percent(amount(&account.used, budget), allowed))
 }
 
 #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
-fn amount(used: &Used, ceiling: UsageBudget) -> f64 {
-    match ceiling {
+fn amount(used: &Used, budget: UsageBudget) -> f64 {
+    match budget {
         UsageBudget::TeamTokens | UsageBudget::AgentTokens => used.usage.total() as f64,
         UsageBudget::TeamCost | UsageBudget::AgentCost => used.cost.unwrap_or(0.0),
     }

@@ -35,13 +35,13 @@ enum Column {
     Output,
     Tokens,
     Cost,
-    Ceiling,
+    Budget,
     Share,
     Bar,
 }
 
 use Column::{
-    Bar, Cached, Calls, Ceiling as Ceil, Cost, Input, Output, Read, Share, Tokens, Written,
+    Bar, Budget as Ceil, Cached, Calls, Cost, Input, Output, Read, Share, Tokens, Written,
 };
 
 /// The column sets, widest first. The first one that fits is used.
@@ -84,7 +84,7 @@ impl Column {
         }
     }
 
-    fn cell(self, used: &Used, share: u64, ceiling: Option<u64>) -> String {
+    fn cell(self, used: &Used, share: u64, budget: Option<u64>) -> String {
         let usage = &used.usage;
         match self {
             // Journals of older versions have no call counts.
@@ -98,7 +98,7 @@ impl Column {
             Tokens => count(usage.total()),
             Cost | Share if usage.total() == 0 => String::new(),
             Cost => used.cost.map_or_else(|| "no price".into(), dollars),
-            Ceil => ceiling.map_or_else(String::new, |share| format!("{share}%")),
+            Ceil => budget.map_or_else(String::new, |share| format!("{share}%")),
             Share if share < 5 => "<1%".into(),
             Share => format!("{}%", (share + 5) / 10),
             Bar => bar(share),
@@ -120,7 +120,7 @@ fn bar(share: u64) -> String {
 fn form(model: &CrewModel, accounts: &Accounts, columns: usize) -> Vec<Column> {
     let has_ceiling = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
         .iter()
-        .any(|c| model.limits.ceilings.limit(*c).is_some());
+        .any(|c| model.limits.budgets.limit(*c).is_some());
     let mut kept = FORMS.iter().map(|form| {
         let kept = form.iter().filter(|c| match c {
             Ceil => has_ceiling,
@@ -142,17 +142,17 @@ fn figures(
     form: &[Column],
     used: &Used,
     share: u64,
-    ceiling: Option<u64>,
+    budget: Option<u64>,
     style: Style,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
     form.iter()
         .map(|column| {
-            let cell = column.cell(used, share, ceiling);
+            let cell = column.cell(used, share, budget);
             let blanks = column.width().saturating_sub(width(&cell));
             let style = match column {
                 Bar => theme.working,
-                Ceil if ceiling.is_some_and(|c| c >= 80) => theme.warn,
+                Ceil if budget.is_some_and(|c| c >= 80) => theme.warn,
                 Cost if used.cost.is_none() => theme.dim,
                 Ceil | Cost | Calls | Input | Read | Written | Cached | Output | Tokens | Share => {
                     style
@@ -190,12 +190,12 @@ pub fn agents(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> 
             Span::raw(" "),
             Span::styled(pad(&label(account), names.saturating_sub(2)), style),
         ];
-        let ceiling = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
+        let budget = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
             .into_iter()
             .filter_map(|c| limits::of_agent(app, account, c))
             .max();
         let share = accounts.share(&account.used);
-        spans.extend(figures(&form, &account.used, share, ceiling, style, theme));
+        spans.extend(figures(&form, &account.used, share, budget, style, theme));
         out.push(match &account.name {
             Some(name) => CostLine::about(CostTarget::Agent(name.clone()), spans),
             None => CostLine::plain(spans),

@@ -294,14 +294,14 @@ pub fn spending() -> Vec<EventKind> {
         used(name("carol"), 800, 1, None),
         EventKind::Crew(CrewEvent::LimitsChanged(Limits {
             calls: 4,
-            ceilings: UsageBudgets {
+            budgets: UsageBudgets {
                 team_tokens: Some(2_000_000),
                 agent_tokens: Some(900_000),
                 team_cost: Some(5.0),
                 agent_cost: None,
             },
             raised: vec![RaisedBudget {
-                ceiling: UsageBudget::TeamCost,
+                budget: UsageBudget::TeamCost,
                 whose: None,
                 allowed: 10.0,
             }],

@@ -40,7 +40,7 @@ fn received_keys(server: &Server) -> Vec<String> {
 
 fn sensitive_settings(server: &Server) -> String {
     format!(
-        "provider = 'anthropic'\nbase_url = '{}'\nconfine = 'off'\n",
+        "provider = 'anthropic'\nbase_url = '{}'\nsandbox = 'off'\n",
         server.server.uri()
     )
 }

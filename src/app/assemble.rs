@@ -12,8 +12,8 @@ use super::{demo, jitter, new_id, now, resume, root, settings, supervisor, team_
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
-use crate::config::{self, LoadedSettings, MergePolicy, ProjectPolicy, Settings};
-use crate::crew::{Approvers, Crew, MergeRule, ModelParts, Parts, Start, TeamLimits};
+use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
+use crate::crew::{Approvers, Crew, ModelParts, Parts, Start, TeamLimits};
 use crate::domain::request::Approver;
 use crate::model::governor::{self, Governor};
 use crate::model::providers::ProviderChoice;
@@ -225,11 +225,10 @@ async fn start_crew(
             prices: settings.prices.clone(),
             calls_max,
         },
-        worktrees: match (settings.worktrees, settings.merge.unwrap_or_default()) {
-            (Some(false), _) => None,
-            (Some(true) | None, MergePolicy::Asked) => Some(MergeRule::Asked),
-            (Some(true) | None, MergePolicy::Auto) => Some(MergeRule::Auto),
-        },
+        worktrees: settings
+            .worktrees
+            .unwrap_or(true)
+            .then(|| settings.merge.unwrap_or_default()),
         approvers: blueprint.approvers,
         limits: TeamLimits {
             agents_max: settings.agents_max.unwrap_or_else(team_size::agents),

@@ -48,13 +48,7 @@ pub fn with_crew(missing: &ModelUnavailable) -> OnboardingPage {
     let choose = OfferedAction::new(Action::Models, "choose one of the server's models");
     let offers = match missing.problem {
         ModelProblem::UnknownModel => vec![choose],
-        ModelProblem::NotConfigured
-        | ModelProblem::NoKey
-        | ModelProblem::KeyRejected
-        | ModelProblem::Unreachable
-        | ModelProblem::ServerError
-        | ModelProblem::NoModels
-        | ModelProblem::Other => Vec::new(),
+        _ => Vec::new(),
     };
     OnboardingPage {
         severity: PageSeverity::Trouble,

@@ -346,15 +346,7 @@ impl Probe {
                 | ErrorKind::Auth
                 | ErrorKind::Unreachable
                 | ErrorKind::Redirected => Err(ModelUnavailable::refused(&error)),
-                ErrorKind::UnknownModel
-                | ErrorKind::RateLimited
-                | ErrorKind::Server
-                | ErrorKind::ContextTooLong
-                | ErrorKind::BadRequest
-                | ErrorKind::Truncated
-                | ErrorKind::InvalidResponse
-                | ErrorKind::Timeout
-                | ErrorKind::Script => Ok(()),
+                _ => Ok(()),
             },
         }
     }

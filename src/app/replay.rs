@@ -115,15 +115,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                     }
                 }
                 // A replay writes nothing and has no crew.
-                Effect::SaveScreen(_)
-                | Effect::Notify(_)
-                | Effect::Command(_)
-                | Effect::EditComposer
-                | Effect::StartDemo
-                | Effect::Reload
-                | Effect::MakeRepository
-                | Effect::ApproveSettings
-                | Effect::StartWithoutSettings => {}
+                _ => {}
             }
         }
         if let Some(program) = program {

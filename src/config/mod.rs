@@ -22,7 +22,7 @@ pub use approvals::SettingsDecision;
 pub use project_policy::{ProjectPolicy, SensitiveSettings};
 pub use save::save_theme;
 pub use settings::{InProject, SECTIONS, Section, Setting, Settings};
-pub use values::{MergePolicy, SandboxMode};
+pub use values::SandboxMode;
 
 /// Default maximum number of tokens in one model response.
 pub const MAX_TOKENS: u32 = 8192;

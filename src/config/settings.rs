@@ -10,7 +10,7 @@ use serde::Deserialize;
 use toml::Value;
 
 use super::layer::Layer;
-use super::values::{self, MergePolicy, ProviderOptions, SandboxMode};
+use super::values::{self, ProviderOptions, SandboxMode};
 use crate::domain::budget::UsageBudgets;
 use crate::domain::custom_theme::CustomTheme;
 use crate::domain::notification::{NotifyKind, NotifyMethod};
@@ -18,6 +18,7 @@ use crate::domain::request::Approver;
 use crate::domain::sandbox::{NetworkRules, SocketGroup};
 use crate::domain::team::AGENTS_MAX;
 use crate::domain::usage::Price;
+use crate::domain::worktree::MergePolicy;
 
 /// Maximum number of tokens in an answer that a project may set without approval.
 const PROJECT_TOKENS_MAX: i64 = 32_768;

@@ -7,17 +7,6 @@ use serde::{Deserialize, Deserializer};
 use crate::domain::budget::{UsageBudget, UsageBudgets};
 use crate::domain::sandbox::{Network, NetworkRules};
 
-/// Who merges completed tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MergePolicy {
-    /// The user or the lead merges tasks one by one.
-    #[default]
-    Asked,
-    /// The crew merges each task as soon as it is completed.
-    Auto,
-}
-
 /// Whether commands of agents are sandboxed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -19,7 +19,7 @@ use super::idle_detector::IdleDetector;
 use super::jobs::JobRunner;
 use super::lead::LeadParts;
 use super::lead_inbox::LeadInbox;
-use super::merge_service::{MergeRule, MergeService};
+use super::merge_service::MergeService;
 use super::message_delivery::MessageDelivery;
 use super::models::ModelSwitch;
 use super::parts::Parts;
@@ -41,6 +41,7 @@ use super::worktrees::TaskWorktrees;
 use crate::agent::budget_gate::BudgetGate;
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
+use crate::domain::worktree::MergePolicy;
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
 use crate::tools::host::Host;
 
@@ -50,7 +51,7 @@ pub struct StartChecks {
     /// The board as it was first published.
     pub graph: TaskGraph,
     /// The worktree store, and what triggers merges. `None` if all agents work in the project directory.
-    pub worktrees: Option<(Worktrees, MergeRule)>,
+    pub worktrees: Option<(Worktrees, MergePolicy)>,
     pub environment: Environment,
 }
 
@@ -124,7 +125,7 @@ impl Base {
         board: Board,
         published: TaskGraph,
         worktrees: Option<&Worktrees>,
-        rule: MergeRule,
+        policy: MergePolicy,
     ) -> Arc<BoardFollowup> {
         Arc::new_cyclic(|followup: &Weak<BoardFollowup>| {
             let observer: Weak<dyn BoardObserver> = followup.clone();
@@ -148,7 +149,7 @@ impl Base {
                 Arc::new(branches),
                 self.lead.clone(),
                 worktrees.cloned(),
-                rule,
+                policy,
             );
             let worktrees = TaskWorktrees::new(
                 self.context.clone(),
@@ -229,10 +230,10 @@ pub fn assemble(parts: Parts, found: StartChecks) -> Components {
         tracker: TaskTracker::new(),
         stop: CancellationToken::new(),
     });
-    let (store, rule) = found.worktrees.unzip();
-    let rule = rule.unwrap_or_default();
+    let (store, policy) = found.worktrees.unzip();
+    let policy = policy.unwrap_or_default();
     let rules = Arc::new(RwLock::new(parts.rules));
-    let followup = base.board(found.board, found.graph, store.as_ref(), rule);
+    let followup = base.board(found.board, found.graph, store.as_ref(), policy);
     let (board, worktrees) = (followup.board.clone(), followup.worktrees.clone());
     let (merges, branches) = (followup.merges.clone(), followup.merges.branches().clone());
     let RequestGroup {

@@ -11,7 +11,7 @@ use super::branch_status::BranchStatus;
 use super::context::lock;
 use super::idle_detector::IdleDetector;
 use super::jobs::JobRunner;
-use super::merge_service::{MergeRule, MergeService};
+use super::merge_service::MergeService;
 use super::parts::Start;
 use super::recovery::Recovery;
 use super::registry::AgentState;
@@ -26,6 +26,7 @@ use crate::domain::request::{NewRequest, RequestKind};
 use crate::domain::task::Task;
 use crate::domain::team::{Member, MemberStatus};
 use crate::domain::timestamp::Timestamp;
+use crate::domain::worktree::MergePolicy;
 use crate::protocol::TaskCommand;
 use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, TeamEvent, UserAction};
 use crate::store::{Mailbox, TaskSet};
@@ -103,7 +104,7 @@ fn merges(crew: &TestCrew, board: &Arc<BoardView>) -> Arc<MergeService> {
         Arc::new(branches),
         crew.lead.clone(),
         None,
-        MergeRule::Asked,
+        MergePolicy::Asked,
     ))
 }
 

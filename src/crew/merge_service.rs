@@ -13,19 +13,10 @@ use crate::agent::driver::blocking;
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
+use crate::domain::worktree::MergePolicy;
 use crate::domain::worktree::{Merge, Worktree, WorktreeName};
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{ScanMode, TaskSet, Worktrees};
-
-/// What triggers the merge of a completed task's branch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MergeRule {
-    /// A request of the user or the lead.
-    #[default]
-    Asked,
-    /// The completion of the task.
-    Auto,
-}
 
 /// Merges the branches of completed tasks and reports the results.
 pub struct MergeService {
@@ -35,7 +26,7 @@ pub struct MergeService {
     lead: Arc<LeadInbox>,
     /// `None` if worktrees are not in use.
     worktrees: Option<Worktrees>,
-    rule: MergeRule,
+    policy: MergePolicy,
     /// Locked during merges and worktree removals that the user requested. They run one at a time.
     user_turn: tokio::sync::Mutex<()>,
 }
@@ -47,7 +38,7 @@ impl MergeService {
         branches: Arc<BranchStatus>,
         lead: Arc<LeadInbox>,
         worktrees: Option<Worktrees>,
-        rule: MergeRule,
+        policy: MergePolicy,
     ) -> MergeService {
         MergeService {
             context,
@@ -55,7 +46,7 @@ impl MergeService {
             branches,
             lead,
             worktrees,
-            rule,
+            policy,
             user_turn: tokio::sync::Mutex::default(),
         }
     }
@@ -81,10 +72,10 @@ impl MergeService {
         })
     }
 
-    /// Returns whether the branch of `tree` is merged automatically when `task` is completed: because the merge rule
+    /// Returns whether the branch of `tree` is merged automatically when `task` is completed: because the merge policy
     /// says so, or because the task was created to resolve a conflict in another task's worktree.
     fn merges(&self, tree: &Worktree, task: TaskId) -> bool {
-        self.rule == MergeRule::Auto || tree.task_id.is_some_and(|own| own != task)
+        self.policy == MergePolicy::Auto || tree.task_id.is_some_and(|own| own != task)
     }
 
     /// Logs that a task with a worktree was completed, and merges its branch if it is to be merged automatically.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::approvers::Approvers;
-use super::merge_service::MergeRule;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
+use crate::domain::worktree::MergePolicy;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::SessionInfo;
@@ -64,7 +64,7 @@ pub struct Parts {
     pub memory: Option<(String, String)>,
     pub skills: Skills,
     /// What triggers merges. With `None`, worktrees are not used and all agents work in the project directory.
-    pub worktrees: Option<MergeRule>,
+    pub worktrees: Option<MergePolicy>,
     pub publisher: EventSender,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,

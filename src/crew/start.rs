@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use super::merge_service::MergeRule;
 use super::parts::Parts;
 use crate::agent::driver::blocking;
 use crate::domain::environment::Environment;
 use crate::domain::graph::{BoardDelta, TaskGraph};
 use crate::domain::timestamp::Timestamp;
+use crate::domain::worktree::MergePolicy;
 use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet, Worktrees};
 
@@ -19,7 +19,7 @@ const LOOK_TIME: Duration = Duration::from_secs(1);
 
 /// A running check whether worktrees can be used.
 pub struct GitCheck {
-    rule: MergeRule,
+    policy: MergePolicy,
     store: Worktrees,
     answer: JoinHandle<Result<Vec<String>, StoreError>>,
 }
@@ -27,7 +27,7 @@ pub struct GitCheck {
 /// Whether worktrees can be used, and what the check repaired.
 pub struct GitCheckResult {
     /// The worktree store, and what triggers merges. `None` if all agents work in the project directory.
-    pub worktrees: Option<(Worktrees, MergeRule)>,
+    pub worktrees: Option<(Worktrees, MergePolicy)>,
     /// Notices for the user: what was repaired, or why there are no worktrees.
     pub notices: Vec<(NoticeLevel, String)>,
 }
@@ -35,7 +35,7 @@ pub struct GitCheckResult {
 /// Starts a check whether worktrees can be used. The check also repairs what killed git processes left in the
 /// repository. Returns `None` if worktrees are switched off.
 pub fn start_git_check(parts: &Parts) -> Option<GitCheck> {
-    let rule = parts.worktrees?;
+    let policy = parts.worktrees?;
     let store = Worktrees::open(&parts.root);
     let (check, now) = (store.clone(), (parts.clock)());
     let answer = tokio::spawn(blocking(move || {
@@ -45,7 +45,7 @@ pub fn start_git_check(parts: &Parts) -> Option<GitCheck> {
         Ok(check.repair(now).unwrap_or_else(failed))
     }));
     Some(GitCheck {
-        rule,
+        policy,
         store,
         answer,
     })
@@ -76,7 +76,7 @@ fn day(time: Timestamp) -> String {
 /// Waits for the check, and returns its result with notices for the user.
 pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     let Some(GitCheck {
-        rule,
+        policy,
         store,
         answer,
     }) = asked
@@ -90,7 +90,7 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
         Ok(Ok(repaired)) => {
             let line = |text| (NoticeLevel::Info, format!("Repair after a crash: {text}"));
             let notices = repaired.into_iter().map(line).collect();
-            let worktrees = Some((store, rule));
+            let worktrees = Some((store, policy));
             return GitCheckResult { worktrees, notices };
         }
         Ok(Err(why)) => why.to_string(),

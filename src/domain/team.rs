@@ -290,13 +290,7 @@ impl Activity {
     pub fn is_running(&self) -> bool {
         match self {
             Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => true,
-            Activity::Backoff { .. }
-            | Activity::Queued { .. }
-            | Activity::Idle
-            | Activity::NeedsYou { .. }
-            | Activity::Stuck { .. }
-            | Activity::Failed { .. }
-            | Activity::Gone => false,
+            _ => false,
         }
     }
 

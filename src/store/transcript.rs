@@ -255,13 +255,7 @@ pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
     lines.find_map(|line| match serde_json::from_slice(line).ok()? {
         LogRecord::Delivery { inbox, .. } => inbox,
         LogRecord::Inbox { inbox } => Some(inbox),
-        LogRecord::Message(_)
-        | LogRecord::Prompts { .. }
-        | LogRecord::Todo { .. }
-        | LogRecord::Spent { .. }
-        | LogRecord::Job { .. }
-        | LogRecord::Plan { .. }
-        | LogRecord::Turn { .. } => None,
+        _ => None,
     })
 }
 

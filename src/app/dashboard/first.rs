@@ -225,12 +225,7 @@ impl Dashboard {
         match missing.problem {
             ModelProblem::NotConfigured => self.checks.watch(PageCause::NoServer),
             ModelProblem::Unreachable => self.await_server(blueprint),
-            ModelProblem::NoKey
-            | ModelProblem::KeyRejected
-            | ModelProblem::ServerError
-            | ModelProblem::UnknownModel
-            | ModelProblem::NoModels
-            | ModelProblem::Other => {}
+            _ => {}
         }
         self.show_first(first::without_crew(missing));
     }

@@ -304,20 +304,7 @@ impl Dashboard {
             // A failed bell or notification must not end the program.
             Effect::Notify(words) => drop(self.notify(&words)),
             Effect::Command(command) => self.submit(command),
-            Effect::Quit
-            | Effect::Suspend
-            | Effect::EditComposer
-            | Effect::Print(_)
-            | Effect::OpenInEditor(_)
-            | Effect::StartDemo
-            | Effect::Reload
-            | Effect::MakeRepository
-            | Effect::ApproveSettings
-            | Effect::StartWithoutSettings
-            | Effect::Copy(_)
-            | Effect::CaptureMouse(_)
-            | Effect::SaveTheme(_)
-            | Effect::SaveScreen(_) => {}
+            _ => {}
         }
     }
 

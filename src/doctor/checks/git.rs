@@ -35,17 +35,7 @@ fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
                 match why {
                     GitError::NoRepository(_) => INIT_AND_COMMIT,
                     GitError::NoCommits => FIRST_COMMIT,
-                    GitError::Missing
-                    | GitError::TooOld(_)
-                    | GitError::Start(_)
-                    | GitError::TimedOut(_)
-                    | GitError::Stopped(_)
-                    | GitError::Failed { .. }
-                    | GitError::TooLong(_)
-                    | GitError::Bare(_)
-                    | GitError::Damaged(_)
-                    | GitError::OwnedByOther(_)
-                    | GitError::LineBreak(_) => "fix that, then run crewdeck doctor again",
+                    _ => "fix that, then run crewdeck doctor again",
                 },
             );
         }

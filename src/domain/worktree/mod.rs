@@ -36,6 +36,17 @@ const SUBJECT_MAX: usize = 200;
 /// time.
 const NAMES_PER_TASK_MAX: u32 = 50;
 
+/// What triggers the merge of a completed task's branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MergePolicy {
+    /// A request of the user or the lead.
+    #[default]
+    Asked,
+    /// The completion of the task.
+    Auto,
+}
+
 /// The name of a worktree. It is also the name of its folder and of the branch `wt/NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

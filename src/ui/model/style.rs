@@ -124,15 +124,7 @@ pub fn backoff(model: &CrewModel) -> Option<(Timestamp, String)> {
         .into_iter()
         .filter_map(|name: Name| match model.activity(&name) {
             Activity::Backoff { until, cause, .. } => Some((until, fit(&one_line(&cause), 40))),
-            Activity::Idle
-            | Activity::Thinking
-            | Activity::Compacting
-            | Activity::Tool { .. }
-            | Activity::Queued { .. }
-            | Activity::NeedsYou { .. }
-            | Activity::Stuck { .. }
-            | Activity::Failed { .. }
-            | Activity::Gone => None,
+            _ => None,
         });
     waits.max_by(|a, b| a.0.0.total_cmp(&b.0.0))
 }

@@ -132,12 +132,7 @@ impl CellLog {
     pub fn next_shown(&self, at: usize) -> Option<usize> {
         let hidden = match &self.cells.get(at)?.kind {
             CellKind::CallGroup(calls) if calls.hides() => calls.len,
-            CellKind::Prompt(_)
-            | CellKind::Answer(_)
-            | CellKind::Tool(_)
-            | CellKind::CallGroup(_)
-            | CellKind::Injected(_)
-            | CellKind::Notice(..) => 0,
+            _ => 0,
         };
         Some(at + 1 + hidden).filter(|next| *next < self.cells.len())
     }

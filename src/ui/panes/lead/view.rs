@@ -105,13 +105,7 @@ fn doing(app: &App, theme: &Theme) -> Vec<Span<'static>> {
             let next = attempt.saturating_add(1);
             (shape, format!(", attempt {next} of {attempts_max}"))
         }
-        Activity::Idle
-        | Activity::Backoff { .. }
-        | Activity::Queued { .. }
-        | Activity::NeedsYou { .. }
-        | Activity::Stuck { .. }
-        | Activity::Failed { .. }
-        | Activity::Gone => (shape, String::new()),
+        _ => (shape, String::new()),
     };
     vec![Span::styled(format!("{shape} {words}{since}"), style)]
 }

@@ -171,15 +171,7 @@ fn row(
     let subject_room = room.saturating_sub(state_width + 1);
     let named = match activity {
         Activity::Gone => theme.dim,
-        Activity::Idle
-        | Activity::Thinking
-        | Activity::Compacting
-        | Activity::Tool { .. }
-        | Activity::Backoff { .. }
-        | Activity::Queued { .. }
-        | Activity::NeedsYou { .. }
-        | Activity::Stuck { .. }
-        | Activity::Failed { .. } => theme.text,
+        _ => theme.text,
     };
     let (text, text_style) = about(app, member, &activity, subject_room, theme);
     let [words, blanks] = frame::cell(&words, state_width, style);
@@ -248,15 +240,7 @@ fn subagent(
     let state_width = words_width(columns).min(room);
     let about = match &activity {
         Activity::Tool { on, .. } => one_line(on),
-        Activity::Idle
-        | Activity::Thinking
-        | Activity::Compacting
-        | Activity::Backoff { .. }
-        | Activity::Queued { .. }
-        | Activity::NeedsYou { .. }
-        | Activity::Stuck { .. }
-        | Activity::Failed { .. }
-        | Activity::Gone => agent.map_or_else(String::new, |a| a.subagent_prompt.clone()),
+        _ => agent.map_or_else(String::new, |a| a.subagent_prompt.clone()),
     };
     vec![
         Span::styled(head, theme.dim),

@@ -83,13 +83,7 @@ fn calls(model: &CrewModel) -> String {
         match activity {
             Activity::Thinking | Activity::Compacting => flying += 1,
             Activity::Queued { .. } => waiting += 1,
-            Activity::Idle
-            | Activity::Tool { .. }
-            | Activity::Backoff { .. }
-            | Activity::NeedsYou { .. }
-            | Activity::Stuck { .. }
-            | Activity::Failed { .. }
-            | Activity::Gone => {}
+            _ => {}
         }
     }
     let of = match model.limits.calls {

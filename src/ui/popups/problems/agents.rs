@@ -51,13 +51,7 @@ pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
 fn busy_since(model: &CrewModel, name: &Name) -> Option<Timestamp> {
     match model.activity(name) {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {}
-        Activity::Idle
-        | Activity::Backoff { .. }
-        | Activity::Queued { .. }
-        | Activity::NeedsYou { .. }
-        | Activity::Stuck { .. }
-        | Activity::Failed { .. }
-        | Activity::Gone => return None,
+        _ => return None,
     }
     let since = model.agents.get(name).map(|a| a.since);
     since.filter(|s| s.0 > 0.0)

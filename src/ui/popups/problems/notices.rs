@@ -22,12 +22,7 @@ pub fn problems(model: &CrewModel) -> Vec<Problem> {
         let found = match line.topic {
             Topic::Notice => file(model, line),
             Topic::Worktree => conflict(model, line),
-            Topic::Task
-            | Topic::Mail
-            | Topic::Request
-            | Topic::Team
-            | Topic::Model
-            | Topic::Job => None,
+            _ => None,
         };
         // The same notice may occur several times.
         out.extend(found.filter(|p| !out.contains(p)));

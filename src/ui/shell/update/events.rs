@@ -156,14 +156,7 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
         match activity {
             Activity::Failed { .. } => (NotifyKind::Trouble, format!("{agent} failed")),
             Activity::Stuck { .. } => (NotifyKind::Trouble, format!("{agent} is stuck")),
-            Activity::Idle
-            | Activity::Thinking
-            | Activity::Compacting
-            | Activity::Tool { .. }
-            | Activity::Backoff { .. }
-            | Activity::Queued { .. }
-            | Activity::NeedsYou { .. }
-            | Activity::Gone => return,
+            _ => return,
         }
     } else {
         return;

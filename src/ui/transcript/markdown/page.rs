@@ -212,14 +212,7 @@ impl<'a> PageBuilder<'a> {
                 self.styles.push(self.theme.heading);
             }
             Tag::TableRow => self.begin_row(),
-            Tag::TableCell
-            | Tag::FootnoteDefinition(_)
-            | Tag::DefinitionList
-            | Tag::DefinitionListTitle
-            | Tag::DefinitionListDefinition
-            | Tag::Superscript
-            | Tag::Subscript
-            | Tag::MetadataBlock(_) => {}
+            _ => {}
         }
     }
 
@@ -278,14 +271,7 @@ impl<'a> PageBuilder<'a> {
                     self.measured.get_or_insert(measured);
                 }
             }
-            TagEnd::TableRow
-            | TagEnd::FootnoteDefinition
-            | TagEnd::DefinitionList
-            | TagEnd::DefinitionListTitle
-            | TagEnd::DefinitionListDefinition
-            | TagEnd::Superscript
-            | TagEnd::Subscript
-            | TagEnd::MetadataBlock(_) => {}
+            _ => {}
         }
     }
 

@@ -98,11 +98,7 @@ impl MessageDelivery {
             status => Some(status == RequestStatus::Approved),
         };
         let message = self.about(request, from, to, kind, text, approve);
-        let post = self.post.clone();
-        if let Err(error) = blocking(move || post.send_once(&message)).await {
-            let text = format!("A message to {to} could not be sent: {error}");
-            self.context.notice(NoticeLevel::Error, text).await;
-        }
+        self.send_once(message, &format!("A message to {to}")).await;
     }
 
     /// Sends the answer of a teammate to a shutdown request. An error is published.
@@ -115,9 +111,15 @@ impl MessageDelivery {
     ) {
         let kind = MailKind::ShutdownResponse;
         let message = self.about(request, from, &request.from, kind, text, Some(approve));
+        self.send_once(message, "The answer to a shutdown request")
+            .await;
+    }
+
+    /// Sends a message unless it was sent before. An error is published with `what` as its subject.
+    async fn send_once(&self, message: MailMessage, what: &str) {
         let post = self.post.clone();
         if let Err(error) = blocking(move || post.send_once(&message)).await {
-            let text = format!("The answer to a shutdown request cannot be sent: {error}");
+            let text = format!("{what} could not be sent: {error}");
             self.context.notice(NoticeLevel::Error, text).await;
         }
     }

@@ -21,6 +21,7 @@ use crate::ui::theme::Theme;
 use crate::ui::transcript::ScrollAnchor;
 use crate::ui::widgets::area;
 use crate::ui::widgets::cut::cut_top;
+use crate::ui::widgets::list::step;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Minimum width of a preview outside its pane, in columns. Without that room, it takes the lower part of the pane.
@@ -216,7 +217,11 @@ pub fn go(state: &UiState, area: Rect, go: ScrollTo) -> Option<PreviewScroll> {
         let seen = usize::from(list.height).max(1);
         let most = len.saturating_sub(seen);
         scroll_position.first = Some(match go {
-            ScrollTo::By(by) => scrolled(scroll_position.first(&peeked, list), most, by, seen),
+            ScrollTo::By(by) => {
+                // A page keeps one line in view.
+                let page = seen.saturating_sub(1).max(1);
+                step(scroll_position.first(&peeked, list), most + 1, by, page)
+            }
             ScrollTo::To(first) => first.min(most),
         });
         return Some(scroll_position);
@@ -240,23 +245,6 @@ pub fn read_to_end(state: &UiState, area: Rect) -> Option<Pane> {
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
     let first = scroll_position(state).first(&peeked, list);
     (first + usize::from(list.height) >= peeked.lines.len()).then_some(pane)
-}
-
-/// Returns the first visible line, at most `most`, after scrolling by `by`.
-fn scrolled(first: usize, most: usize, by: Scroll, seen: usize) -> usize {
-    let page = seen.saturating_sub(1).max(1);
-    let half = seen.div_ceil(2);
-    let to = match by {
-        Scroll::LineUp => first.saturating_sub(1),
-        Scroll::LineDown => first + 1,
-        Scroll::HalfUp => first.saturating_sub(half),
-        Scroll::HalfDown => first + half,
-        Scroll::PageUp => first.saturating_sub(page),
-        Scroll::PageDown => first + page,
-        Scroll::Top => 0,
-        Scroll::Bottom => most,
-    };
-    to.min(most)
 }
 
 /// Returns the content of the preview for a width of `columns`.

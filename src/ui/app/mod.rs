@@ -16,7 +16,7 @@ pub(in crate::ui) mod sent_commands;
 pub(in crate::ui) mod status_message;
 pub(in crate::ui) mod task_rules;
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -124,12 +124,6 @@ impl Deref for App {
 
     fn deref(&self) -> &CrewModel {
         &self.model
-    }
-}
-
-impl DerefMut for App {
-    fn deref_mut(&mut self) -> &mut CrewModel {
-        &mut self.model
     }
 }
 

@@ -104,6 +104,11 @@ impl UiState {
         self.dirty = true;
     }
 
+    /// Records that older events are missing, because only the end of a long journal was read.
+    pub fn begins_late(&mut self) {
+        self.app.model.event_log.begins_late();
+    }
+
     /// Like [`UiState::end_of_session`], but keeps the focus unless it is in Needs you. For a viewer, whose user continues.
     pub fn end_crew(&mut self, now: Timestamp) {
         let focus = self.focus;

@@ -207,7 +207,8 @@ impl EventLog {
         self.is_cut
     }
 
-    fn begins_late(&mut self) {
+    /// Records that older lines are missing.
+    pub(in crate::ui) fn begins_late(&mut self) {
         self.is_cut = true;
     }
 
@@ -291,11 +292,6 @@ impl CrewModel {
         for line in line {
             self.event_log.push(event.at, line);
         }
-    }
-
-    /// Records that older lines are missing, because only the end of a long journal was read.
-    pub fn begins_late(&mut self) {
-        self.event_log.begins_late();
     }
 
     /// Returns the path of the session's journal, relative to the project's root directory.

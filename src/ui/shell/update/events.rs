@@ -166,7 +166,7 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
 
 fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
     match event {
-        AgentEvent::Prompted { text } => rejected::arrived(app, agent, text),
+        AgentEvent::Prompted { text } => rejected::arrived(&mut app.model, agent, text),
         AgentEvent::TurnEnded { .. } => {
             app.keys.interrupted.take_if(|waits| waits == agent);
         }
@@ -179,7 +179,7 @@ fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
         app.model.agents.apply(agent, at, event);
         if let AgentEvent::UsageChanged { .. } = event {
             let more = used(app).unwrap_or_default().since(before);
-            costs::record_usage(app, agent, more);
+            costs::record_usage(&mut app.model, agent, more);
         }
     }
     if let AgentEvent::SubagentStarted { parent, call, .. } = event {

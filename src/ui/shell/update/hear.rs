@@ -11,8 +11,8 @@ use crate::ui::shell::update::{events, first, keep_selection};
 pub fn apply_event(state: &mut UiState, event: &Event) {
     // Must run first: it reads data derived from the board before the event changes it.
     keep_selection::before(state, &event.kind);
-    state.log(event);
-    state.remember(event);
+    state.model.log(event);
+    state.model.remember(event);
     events::notify_user(state, &event.kind);
     first::on_event(state, &event.kind);
     events::event(state, event);

@@ -46,10 +46,10 @@ pub fn arrived(model: &mut CrewModel, to: &Name, text: &str) {
 /// queued until its agent reads it. The message may also come from another window.
 pub fn sent(app: &mut App, to: &Name, text: &str) {
     if !app.role.is_crew()
-        && !take_exactly(app, to, text)
+        && !take_exactly(&mut app.model, to, text)
         && text.contains(redact::PLACEHOLDER_START)
     {
-        drop_oldest(app, to);
+        drop_oldest(&mut app.model, to);
     }
 }
 
@@ -69,7 +69,7 @@ fn drop_oldest(model: &mut CrewModel, to: &Name) {
 /// Removes a rejected message from the queue, restores its text for editing, and shows a status message that says where.
 /// Does nothing if the message is no longer queued.
 fn give_back(app: &mut App, to: &Name, text: &str, why: &str) {
-    if take_exactly(app, to, text) {
+    if take_exactly(&mut app.model, to, text) {
         let returned = app.restore_text(to, text);
         let place = answers::where_restored(&app.prefs, to, returned, "Your message");
         app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());

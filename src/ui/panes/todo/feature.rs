@@ -6,11 +6,13 @@ use ratatui::layout::{Position, Rect};
 use crate::domain::text::escape_control_chars;
 use crate::protocol::EventKind;
 use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
 use crate::ui::frame::view_cache::ViewCache;
+use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::feature::{PaneFeature, page, rows};
@@ -68,6 +70,20 @@ impl PaneFeature for TodoListPane {
 
     fn can_open(&self, app: &App) -> bool {
         !app.shown_todo().is_empty()
+    }
+
+    fn act(
+        &mut self,
+        app: &mut App,
+        area: Option<Rect>,
+        action: Action,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        if action != Action::Todo {
+            return false;
+        }
+        self.toggle(app, area.is_some(), out);
+        true
     }
 
     fn copied(&self, app: &App) -> Option<(String, String)> {

@@ -182,6 +182,7 @@ impl PaneFeature for NeedsPane {
         out: &mut Vec<Effect>,
     ) -> bool {
         match action {
+            Action::Waiting => self.focus_oldest(app),
             Action::Approve => self.decide(app, area, Verdict::Approve, out),
             Action::Reject => self.decide(app, area, Verdict::Reject, out),
             Action::ApproveForTeam => self.choose_scope(app, area),
@@ -196,6 +197,11 @@ impl PaneFeature for NeedsPane {
     fn offers(&self, app: &App, action: Action) -> Option<bool> {
         let request = || self.selected_request(app).map(|(_, request)| request);
         Some(match action {
+            Action::Waiting => {
+                app.popups.is_empty()
+                    && app.model.requests.for_user() > 0
+                    && app.focus != Focus::Pane(Pane::Needs)
+            }
             Action::Approve => request().is_some_and(|r| r.kind != RequestKind::Question),
             Action::ApproveForTeam => request()
                 .and_then(|r| r.call.as_ref())

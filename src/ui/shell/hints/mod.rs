@@ -166,9 +166,6 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         return offers;
     }
     match binding.action {
-        Action::Waiting => {
-            in_panes && state.model.requests.for_user() > 0 && focus != Focus::Pane(Pane::Needs)
-        }
         Action::Interrupt => in_panes && state.role.is_crew() && state.is_running(&state.shown),
         Action::Follow => pane.can_follow(state),
         Action::Popup(name) => {

@@ -78,7 +78,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::PrevMatch => find::next(state, Way::Back),
         Action::NextPrompt => find::prompt(state, Way::Forward),
         Action::PrevPrompt => find::prompt(state, Way::Back),
-        Action::Waiting => movement::focus_oldest_request(state),
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),
         Action::NextPane => movement::cycle(state, Way::Forward),
         Action::PrevPane => movement::cycle(state, Way::Back),

@@ -25,6 +25,9 @@ use crate::ui::widgets::list::{first_row, step};
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
+/// Minimum height of the pane with its frame, in rows, if the column has room for it.
+const HEIGHT_MIN: u16 = 6;
+
 impl PaneFeature for NeedsPane {
     fn draw(
         &self,
@@ -234,6 +237,11 @@ impl PaneFeature for NeedsPane {
 
     fn content_rows(&self, app: &App) -> usize {
         app.model.requests.len()
+    }
+
+    fn wanted_height(&self, app: &App, width: u16, most: u16) -> u16 {
+        let text = card::height(self, app, width.saturating_sub(4), most);
+        text.saturating_add(2).max(HEIGHT_MIN).min(most)
     }
 
     fn has_tab(&self, app: &App) -> bool {

@@ -16,7 +16,7 @@ use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::feature::{PaneFeature, page, rows};
-use crate::ui::panes::todo::{TodoListPane, todo_progress, view};
+use crate::ui::panes::todo::{TodoListPane, todo_is_done, todo_progress, view};
 use crate::ui::popups::todo_item::TodoPage;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::step;
@@ -106,6 +106,15 @@ impl PaneFeature for TodoListPane {
 
     fn content_rows(&self, app: &App) -> usize {
         app.shown_todo().len()
+    }
+
+    /// A completed list shows its title and count only, unless it has the focus.
+    fn wanted_height(&self, app: &App, _width: u16, most: u16) -> u16 {
+        if todo_is_done(app) && app.focus != Focus::Pane(Pane::Todo) {
+            return 1;
+        }
+        let items = u16::try_from(app.shown_todo().len().max(1)).unwrap_or(u16::MAX);
+        items.saturating_add(2).min(most)
     }
 
     fn requested(&mut self, request: &PaneRequest) {

@@ -51,7 +51,7 @@ fn current_todo(app: &App) -> usize {
 }
 
 /// Returns whether the shown todo list exists and is complete.
-pub fn todo_is_done(app: &App) -> bool {
+fn todo_is_done(app: &App) -> bool {
     let items = app.shown_todo();
     let is_done = |item: &TodoItem| item.status == TodoStatus::Completed;
     !items.is_empty() && items.iter().all(is_done)

@@ -1,6 +1,7 @@
 //! The "Needs you" pane: the requests that wait for the user.
 
 pub(in crate::ui) mod answers;
+mod banner;
 pub(in crate::ui) mod buttons;
 pub(in crate::ui) mod card;
 mod feature;

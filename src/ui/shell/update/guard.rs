@@ -5,6 +5,7 @@ use std::any::{Any, TypeId};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::domain::ids::RequestId;
+use crate::domain::request::Request;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::key_guard::SETTLE;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -31,15 +32,12 @@ fn target(state: &UiState) -> KeyTarget {
             peek.is_some_and(|peek| peek.pane == Pane::Needs)
         }
     };
-    let selected = || {
-        let selected = state.panes.needs.selected_request(state);
-        selected.map(|(_, r)| r.id.clone())
-    };
+    let request = decides.then(|| state.selected_request()).flatten();
     KeyTarget {
         focus: state.focus,
         popups: state.popups.len(),
         popup: popup.map(|p| ((p as &dyn Any).type_id(), p.request().cloned())),
-        request: decides.then(selected).flatten(),
+        request: request.map(|r| r.id.clone()),
     }
 }
 
@@ -74,13 +72,8 @@ pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
         // A fast typist continues typing: restart the wait, so that no key becomes an action before a pause.
         state.keys.guard.moved_at = Some(state.now);
     }
-    let selected = state
-        .panes
-        .needs
-        .selected_request(state)
-        .map(|(_, r)| r.from.clone());
-    let why = match (state.focus, selected) {
-        (Focus::Pane(Pane::Needs), Some(from)) if state.is_in_panes() => {
+    let why = match (state.focus, state.selected_request()) {
+        (Focus::Pane(Pane::Needs), Some(Request { from, .. })) if state.is_in_panes() => {
             format!("Key ignored: a new request from {from} is shown. Read it first.")
         }
         _ if writes => "Key ignored: the focus just moved here.".into(),

@@ -92,10 +92,10 @@ impl PaneFeature for BoardPane {
             (PanDirection::Up, true) => self.zoom(app, area, zoom.nearer()),
             (PanDirection::Down, true) => self.zoom(app, area, zoom.farther()),
             (PanDirection::Up | PanDirection::Down, false) => {
-                self.wheel_by(app, area, toward, NOTCH)
+                self.wheel_by(app, area, toward, NOTCH);
             }
             (PanDirection::Left | PanDirection::Right, _) => {
-                self.wheel_by(app, area, toward, NOTCH_COLUMNS)
+                self.wheel_by(app, area, toward, NOTCH_COLUMNS);
             }
         }
     }

@@ -18,11 +18,12 @@ impl TodoListPane {
             return;
         }
         if fills_screen_or_tab(app) {
-            return if is_visible {
-                self.switch_back(app)
+            if is_visible {
+                self.switch_back(app);
             } else {
-                self.switch_to(app)
-            };
+                self.switch_to(app);
+            }
+            return;
         }
         let has_keys = app.focus == Focus::Pane(Pane::Todo);
         if !is_visible && app.arrangement.screen.shows_todo() && !app.shown_todo().is_empty() {

@@ -14,9 +14,9 @@ use crate::domain::worktree::{Branch, CheckedOut, Losses};
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum BoardEvent {
     /// The tasks on disk have changed, through crewdeck or another program. The first events of a crew contain all
-    /// tasks. A large change is split into several events of bounded size ([`Delta::pieces`]).
+    /// tasks. A large change is split into several events of bounded size ([`BoardDelta::pieces`]).
     ///
-    /// [`Delta::pieces`]: crate::domain::graph::Delta::pieces
+    /// [`BoardDelta::pieces`]: crate::domain::graph::BoardDelta::pieces
     BoardChanged {
         /// New and changed tasks, each with all fields.
         changed: Vec<Arc<Task>>,

@@ -2,7 +2,6 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::domain::ids::TaskId;
 use crate::ui::app::Preferences;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
@@ -55,10 +54,8 @@ pub enum Hit {
     Button(Action),
     /// A label that focuses a pane and triggers an action in it.
     In(Pane, Action),
-    /// A row of a pane's list, by its index in the list.
+    /// A row of a pane's list, by its index in the list; for the board also the node of that task in the graph.
     Row(Pane, usize),
-    /// A task in the board's graph or list. A click selects it; a click on the selected task opens it.
-    Task(TaskId),
     /// The background of a pane, which the mouse can drag.
     Ground(Pane),
     /// A row of the conversation, counted from the first one in view.

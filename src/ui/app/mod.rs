@@ -113,8 +113,6 @@ pub struct KeyState {
     /// Whether the last key left the composer, so that the user did not choose the focused pane. The key of that pane
     /// then focuses it instead of showing it full screen.
     pub left_composer: bool,
-    /// The focus, the zoomed pane and the tab before the todo list was opened.
-    pub before_todo: Option<(Focus, Option<Pane>, Pane)>,
     /// The focus before it moved to Needs you. It moves back when no request is open.
     pub before_needs: Option<Focus>,
 }

@@ -271,7 +271,7 @@ impl Targets {
     }
 }
 
-/// Opens a popup, unless [`POPUPS_MAX`] are open.
+/// Opens a popup, unless the maximum number of popups is open.
 pub fn open(app: &mut App, popup: impl Popup) {
     app.popups.push(Box::new(popup));
 }

@@ -169,7 +169,6 @@ impl App {
         self.onboarding = Onboarding::default();
         self.keys = KeyState {
             prefix: self.keys.prefix.take(),
-            before_todo: self.keys.before_todo.take(),
             ..KeyState::default()
         };
         self.dirty = true;

@@ -48,6 +48,12 @@ pub trait PaneFeature {
     /// Returns the number of rows of the whole content. The layout uses it to choose the height of some panes.
     fn content_rows(&self, app: &App) -> usize;
 
+    /// Returns the height, with the frame and at most `most` rows, that the pane wants in a column of `width` columns. The
+    /// layout asks only the panes whose height depends on nothing but their content.
+    fn wanted_height(&self, _app: &App, _width: u16, most: u16) -> u16 {
+        most
+    }
+
     /// Scrolls the content, or moves the selection of a list.
     fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll);
 

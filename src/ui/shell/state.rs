@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use jiff::tz::TimeZone;
 
 use crate::domain::notification::NotifyKind;
+use crate::domain::request::Request;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::app::key_guard::KeyGuard;
@@ -13,7 +14,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::requests::RequestBook;
 use crate::ui::notifier::Notifier;
 use crate::ui::panes::Panes;
-use crate::ui::panes::feature::PaneFeature;
+use crate::ui::panes::feature::{PaneFeature, SelectedItem};
 use crate::ui::shell::peek::Peek;
 
 #[derive(Debug)]
@@ -58,6 +59,14 @@ impl UiState {
     /// Returns the focused pane; the composer counts as the conversation.
     pub(in crate::ui) fn focused(&self) -> &dyn PaneFeature {
         self.panes.get(self.focus.pane())
+    }
+
+    /// Returns the request that is selected in Needs you; `None` if no request is open.
+    pub(in crate::ui) fn selected_request(&self) -> Option<&Request> {
+        match self.panes.get(Pane::Needs).selected_item(self)? {
+            SelectedItem::Request(id) => self.model.requests.get(&id),
+            _ => None,
+        }
     }
 
     /// Delivers the queued pane requests to all panes.

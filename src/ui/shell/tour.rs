@@ -51,12 +51,10 @@ pub fn line(state: &UiState) -> Option<String> {
     if let Some(popup) = state.popups.last() {
         return Some(popup.tip(state));
     }
-    let request = state
-        .panes
-        .needs
-        .selected_request(state)
-        .map(|(_, request)| request);
-    if let Some(request) = request.filter(|r| r.decider != Approver::Lead) {
+    if let Some(request) = state
+        .selected_request()
+        .filter(|r| r.decider != Approver::Lead)
+    {
         return Some(waiting(state, request));
     }
     if !state.shown.is_lead() {

@@ -8,7 +8,6 @@ mod agents;
 pub(in crate::ui) mod attribution;
 mod board;
 pub(in crate::ui) mod format;
-pub(in crate::ui) mod query;
 
 use std::collections::VecDeque;
 

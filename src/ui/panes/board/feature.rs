@@ -52,7 +52,9 @@ impl PaneFeature for BoardPane {
             put(row, Hit::In(Pane::Board, Action::Filter));
         }
         for (at, task) in self.in_view(app, &places) {
-            put(at, Hit::Task(task));
+            if let Some(row) = self.row_of(app, task) {
+                put(at, Hit::Row(Pane::Board, row));
+            }
         }
         if let Shown::Graph(_) = places.shown {
             put(places.body, Hit::Ground(Pane::Board));
@@ -72,6 +74,14 @@ impl PaneFeature for BoardPane {
         self.scroll_by(app, inside(area), by);
     }
 
+    fn select(&mut self, app: &App, row: usize) {
+        self.select_row(app, row);
+    }
+
+    fn opens(&self, app: &App, row: usize, _is_second: bool) -> bool {
+        self.selected(app).is_some_and(|(at, _)| at == row)
+    }
+
     fn jump(&mut self, app: &mut App, area: Option<Rect>, bar: Scrollbar, row: u16) {
         self.jump_to(app, inside(area), bar.first_at(row), bar.row_at(row));
     }
@@ -82,10 +92,10 @@ impl PaneFeature for BoardPane {
             (PanDirection::Up, true) => self.zoom(app, area, zoom.nearer()),
             (PanDirection::Down, true) => self.zoom(app, area, zoom.farther()),
             (PanDirection::Up | PanDirection::Down, false) => {
-                self.wheel_by(app, area, toward, NOTCH)
+                self.wheel_by(app, area, toward, NOTCH);
             }
             (PanDirection::Left | PanDirection::Right, _) => {
-                self.wheel_by(app, area, toward, NOTCH_COLUMNS)
+                self.wheel_by(app, area, toward, NOTCH_COLUMNS);
             }
         }
     }
@@ -270,8 +280,10 @@ impl PaneFeature for BoardPane {
         };
         let all = self.rows(app);
         let index = index(app);
-        let place = self.selected.and_then(|id| index.place(id));
-        if place.is_some_and(|place| all.row_of(place).is_some()) {
+        if self
+            .selected
+            .is_some_and(|id| self.row_of(app, id).is_some())
+        {
             return;
         }
         let next = all.get(row).or_else(|| all.get(all.len().checked_sub(1)?));

@@ -5,7 +5,11 @@
 //! the cost of a frame does not grow with the number of tasks.
 
 mod feature;
+mod filter;
+mod label;
+mod list;
 mod places;
+mod progress;
 #[cfg(test)]
 pub mod tests;
 pub(in crate::ui) mod update;
@@ -24,11 +28,11 @@ use crate::ui::graph;
 use crate::ui::graph::viewport::{Camera, Zoom};
 use crate::ui::graph::{Drawing, GraphInput, NodeOverflow};
 use crate::ui::model::CrewModel;
-use crate::ui::model::board::filter::BoardQuery;
-use crate::ui::model::board::label::label;
-use crate::ui::model::board::list::ListRows;
+use crate::ui::model::board::index;
 use crate::ui::model::board::memo::Memo;
-use crate::ui::model::board::{index, label as board_label, list};
+use crate::ui::panes::board::filter::BoardQuery;
+use crate::ui::panes::board::label::label;
+use crate::ui::panes::board::list::ListRows;
 use crate::ui::panes::board::view_state::{DrawingKey, Shape};
 use crate::ui::text::width;
 
@@ -140,13 +144,15 @@ impl BoardPane {
     /// Returns the selected row and its task. Falls back to the first row if no task is selected or the selected task
     /// has left the list. `None` if the list is empty.
     pub fn selected(&self, model: &CrewModel) -> Option<(usize, TaskId)> {
-        let (index, rows) = (index(model), self.rows(model));
-        let row = self
-            .selected
-            .and_then(|id| rows.row_of(index.place(id)?))
-            .unwrap_or(0);
-        let row_at = rows.get(row)?;
-        Some((row, index.id(row_at.task)?))
+        let row = self.selected.and_then(|id| self.row_of(model, id));
+        let row = row.unwrap_or(0);
+        let row_at = self.rows(model).get(row)?;
+        Some((row, index(model).id(row_at.task)?))
+    }
+
+    /// Returns the row of a task in the list; `None` if the list does not contain it.
+    fn row_of(&self, model: &CrewModel, id: TaskId) -> Option<usize> {
+        self.rows(model).row_of(index(model).place(id)?)
     }
 
     /// Returns the selected task.
@@ -194,5 +200,5 @@ fn drawn(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
 fn owners(model: &CrewModel) -> usize {
     let members = model.team.members.iter();
     let longest = members.map(|m| width(m.name.as_str())).max();
-    board_label::owners(longest.unwrap_or(0).max(index(model).longest_owner()))
+    label::owners(longest.unwrap_or(0).max(index(model).longest_owner()))
 }

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
 use crate::ui::graph;
-use crate::ui::model::board::filter::BoardQuery;
 use crate::ui::model::board::index;
+use crate::ui::panes::board::filter::BoardQuery;
 use crate::ui::panes::board::view_state::Shape;
 use crate::ui::panes::board::{BoardPane, GRAPH_MAX, ListReason, PANNED_FROM, Shown};
 use crate::ui::widgets::list::first_row;

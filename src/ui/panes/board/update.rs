@@ -60,6 +60,12 @@ impl BoardPane {
         self.selected = Some(id);
     }
 
+    /// Selects the task in a row of the list and scrolls the graph back to it.
+    pub fn select_row(&mut self, model: &CrewModel, row: usize) {
+        let task = self.rows(model).get(row).map(|row| row.task);
+        self.select_if_any(task.and_then(|task| index(model).id(task)));
+    }
+
     fn select_if_any(&mut self, id: Option<TaskId>) {
         if let Some(id) = id {
             self.select_task(id);
@@ -90,11 +96,9 @@ impl BoardPane {
                 self.walk(model, &drawing, step);
             }
             Shown::List(_) => {
-                let rows = self.rows(model);
                 let at = self.selected(model).map_or(0, |(at, _)| at);
-                let next = rows.get(list::step(at, rows.len(), by, page));
-                let id = next.and_then(|row| index(model).id(row.task));
-                self.select_if_any(id);
+                let len = self.rows(model).len();
+                self.select_row(model, list::step(at, len, by, page));
             }
         }
     }
@@ -103,11 +107,7 @@ impl BoardPane {
     pub fn jump_to(&mut self, model: &CrewModel, area: Rect, first: usize, at: usize) {
         let places = self.layout(model, area);
         match &places.shown {
-            Shown::List(_) => {
-                let task = self.rows(model).get(at).map(|row| row.task);
-                let id = task.and_then(|task| index(model).id(task));
-                self.select_if_any(id);
-            }
+            Shown::List(_) => self.select_row(model, at),
             Shown::Graph(drawing) => {
                 let selected = self
                     .selected(model)
@@ -140,9 +140,9 @@ impl BoardPane {
                     Way::Back => index.blockers(here),
                 };
                 let listed = ends.iter().filter_map(|task| rows.row_of(*task));
-                let nearest = listed.min_by_key(|row| (row.abs_diff(at), *row));
-                let task = nearest.and_then(|row| rows.get(row)).map(|row| row.task);
-                self.select_if_any(task.and_then(|task| index.id(task)));
+                if let Some(row) = listed.min_by_key(|row| (row.abs_diff(at), *row)) {
+                    self.select_row(model, row);
+                }
             }
         }
     }

@@ -25,6 +25,9 @@ use crate::ui::widgets::list::{first_row, step};
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
+/// Minimum height of the pane with its frame, in rows, if the column has room for it.
+const HEIGHT_MIN: u16 = 6;
+
 impl PaneFeature for NeedsPane {
     fn draw(
         &self,
@@ -182,6 +185,7 @@ impl PaneFeature for NeedsPane {
         out: &mut Vec<Effect>,
     ) -> bool {
         match action {
+            Action::Waiting => self.focus_oldest(app),
             Action::Approve => self.decide(app, area, Verdict::Approve, out),
             Action::Reject => self.decide(app, area, Verdict::Reject, out),
             Action::ApproveForTeam => self.choose_scope(app, area),
@@ -196,6 +200,11 @@ impl PaneFeature for NeedsPane {
     fn offers(&self, app: &App, action: Action) -> Option<bool> {
         let request = || self.selected_request(app).map(|(_, request)| request);
         Some(match action {
+            Action::Waiting => {
+                app.popups.is_empty()
+                    && app.model.requests.for_user() > 0
+                    && app.focus != Focus::Pane(Pane::Needs)
+            }
             Action::Approve => request().is_some_and(|r| r.kind != RequestKind::Question),
             Action::ApproveForTeam => request()
                 .and_then(|r| r.call.as_ref())
@@ -228,6 +237,11 @@ impl PaneFeature for NeedsPane {
 
     fn content_rows(&self, app: &App) -> usize {
         app.model.requests.len()
+    }
+
+    fn wanted_height(&self, app: &App, width: u16, most: u16) -> u16 {
+        let text = card::height(self, app, width.saturating_sub(4), most);
+        text.saturating_add(2).max(HEIGHT_MIN).min(most)
     }
 
     fn has_tab(&self, app: &App) -> bool {

@@ -1,9 +1,11 @@
 //! The "Needs you" pane: the requests that wait for the user.
 
 pub(in crate::ui) mod answers;
+mod banner;
 pub(in crate::ui) mod buttons;
 pub(in crate::ui) mod card;
 mod feature;
+pub(in crate::ui) mod focus;
 #[cfg(test)]
 mod tests;
 pub(in crate::ui) mod update;
@@ -50,16 +52,5 @@ impl NeedsPane {
     fn show(&mut self, id: RequestId) {
         self.selected = Some(id);
         self.scroll = 0;
-    }
-
-    /// Selects the oldest request because the user asked for it. Keys that approve work at once, without the delay of a
-    /// newly shown request.
-    pub fn select_oldest(&mut self, model: &CrewModel) {
-        let oldest = model.requests.at(0).map(|r| r.id.clone());
-        if self.selected != oldest {
-            self.selected = oldest;
-            self.scroll = 0;
-        }
-        self.since = Timestamp::default();
     }
 }

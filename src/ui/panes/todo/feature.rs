@@ -6,15 +6,17 @@ use ratatui::layout::{Position, Rect};
 use crate::domain::text::escape_control_chars;
 use crate::protocol::EventKind;
 use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::app::popup;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
 use crate::ui::frame::view_cache::ViewCache;
+use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::feature::{PaneFeature, page, rows};
-use crate::ui::panes::todo::{TodoListPane, todo_progress, view};
+use crate::ui::panes::todo::{TodoListPane, todo_is_done, todo_progress, view};
 use crate::ui::popups::todo_item::TodoPage;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::step;
@@ -70,6 +72,20 @@ impl PaneFeature for TodoListPane {
         !app.shown_todo().is_empty()
     }
 
+    fn act(
+        &mut self,
+        app: &mut App,
+        area: Option<Rect>,
+        action: Action,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        if action != Action::Todo {
+            return false;
+        }
+        self.toggle(app, area.is_some(), out);
+        true
+    }
+
     fn copied(&self, app: &App) -> Option<(String, String)> {
         let list = &app.model.agents.get(&app.shown)?.todo;
         let text = escape_control_chars(&list.render());
@@ -90,6 +106,15 @@ impl PaneFeature for TodoListPane {
 
     fn content_rows(&self, app: &App) -> usize {
         app.shown_todo().len()
+    }
+
+    /// A completed list shows its title and count only, unless it has the focus.
+    fn wanted_height(&self, app: &App, _width: u16, most: u16) -> u16 {
+        if todo_is_done(app) && app.focus != Focus::Pane(Pane::Todo) {
+            return 1;
+        }
+        let items = u16::try_from(app.shown_todo().len().max(1)).unwrap_or(u16::MAX);
+        items.saturating_add(2).min(most)
     }
 
     fn requested(&mut self, request: &PaneRequest) {

@@ -3,10 +3,12 @@
 mod feature;
 #[cfg(test)]
 mod tests;
+mod toggle;
 pub(in crate::ui) mod view;
 
 use crate::domain::todo::{TodoItem, TodoStatus};
 use crate::ui::app::App;
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::widgets::list::first_row;
 
 /// The state of the todo pane.
@@ -16,6 +18,8 @@ pub struct TodoListPane {
     pub selected: Option<usize>,
     /// The text of the selected item before the current event.
     before: Option<String>,
+    /// The focus, the zoomed pane and the tab before the user switched to the list.
+    before_toggle: Option<(Focus, Option<Pane>, Pane)>,
 }
 
 impl TodoListPane {
@@ -47,7 +51,7 @@ fn current_todo(app: &App) -> usize {
 }
 
 /// Returns whether the shown todo list exists and is complete.
-pub fn todo_is_done(app: &App) -> bool {
+fn todo_is_done(app: &App) -> bool {
     let items = app.shown_todo();
     let is_done = |item: &TodoItem| item.status == TodoStatus::Completed;
     !items.is_empty() && items.iter().all(is_done)

@@ -120,6 +120,12 @@ impl<Q: Question> Popup for Confirmation<Q> {
         self.0.buttons(app)
     }
 
+    /// An action of the dialog has no effect while its button is missing.
+    fn offers(&self, app: &App, action: Action) -> Option<bool> {
+        let mut buttons = self.0.buttons(app).iter();
+        (!buttons.any(|(a, _)| *a == action)).then_some(false)
+    }
+
     fn outdated(&self, app: &App) -> Option<String> {
         self.0.outdated(app)
     }

@@ -1,6 +1,7 @@
 //! State and layout of the event log popup. Pure.
 
 mod popup;
+mod query;
 #[cfg(test)]
 pub(in crate::ui) mod tests;
 mod update;

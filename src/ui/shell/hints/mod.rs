@@ -11,7 +11,6 @@ use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
 use crate::ui::keys;
-use crate::ui::model::board::branches;
 use crate::ui::popups;
 use crate::ui::shell::hints::words::words;
 use crate::ui::shell::peek::{self, Peek};
@@ -136,9 +135,6 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         return offers;
     }
     match binding.action {
-        Action::Waiting => {
-            in_panes && state.model.requests.for_user() > 0 && focus != Focus::Pane(Pane::Needs)
-        }
         Action::Interrupt => in_panes && state.role.is_crew() && state.is_running(&state.shown),
         Action::Follow => pane.can_follow(state),
         Action::Popup(name) => {
@@ -155,7 +151,6 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
             state.arrangement.zoom.is_none() && !crate::ui::frame::layout::shows_one(state)
         }
         Action::Restore => state.arrangement.zoom.is_some(),
-        Action::MergeAll => branches::to_merge(state).len() > 1,
         Action::Move(Scroll::PageDown | Scroll::PageUp) if binding.context == Context::Peek => {
             let area = crate::ui::shell::layout::layout(state, state.size).peek;
             area.is_some_and(|area| peek::scrollbar(state, area).is_some())

@@ -8,8 +8,6 @@ use crate::ui::frame::layout::{BESIDE_TEXT, Layout, SizeClass, TEXT_WIDEST};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::CrewModel;
 use crate::ui::panes::feature::PaneFeature;
-use crate::ui::panes::needs::card;
-use crate::ui::panes::todo;
 use crate::ui::shell::layout::shares;
 use crate::ui::shell::layout::shares::PaneContent;
 use crate::ui::shell::state::UiState;
@@ -175,8 +173,8 @@ enum TodoPlacement {
     Elsewhere,
 }
 
-/// Minimum height, in rows, of the area of conversation and todo list with [`TodoPlacement::WhereRoom`]. In a lower area, an
-/// unfocused list is hidden.
+/// Minimum height, in rows, of the area of conversation and todo list with [`TodoPlacement::WhereRoom`]. In a lower
+/// area, an unfocused list is hidden.
 const TODO_AREA_HEIGHT_MIN: u16 = 15;
 
 fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlacement) {
@@ -193,23 +191,17 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlaceme
         out.composer = Some(composer);
         upper
     };
-    let items = state.panes.todo.content_rows(state);
+    let list = state.panes.get(Pane::Todo);
     let has_focus = state.focus == Focus::Pane(Pane::Todo);
-    let is_wanted = items > 0 && state.arrangement.screen.shows_todo();
+    let is_wanted = list.content_rows(state) > 0 && state.arrangement.screen.shows_todo();
     let is_here = match todo {
         TodoPlacement::AboveComposer => has_focus || is_wanted,
         TodoPlacement::WhereRoom => has_focus || is_wanted && upper.height >= TODO_AREA_HEIGHT_MIN,
         TodoPlacement::Elsewhere => false,
     };
     if is_here {
-        let wanted = u16::try_from(items.max(1)).unwrap_or(u16::MAX);
         let most = (upper.height / 3).max(3);
-        let height = if todo::todo_is_done(state) && !has_focus {
-            // A completed list shows its title and count only.
-            1
-        } else {
-            wanted.saturating_add(2).min(most)
-        };
+        let height = list.wanted_height(state, upper.width, most);
         let (talk, list) = cut_top(upper, upper.height.saturating_sub(height));
         out.panes.push((Pane::Lead, talk));
         out.panes.push((Pane::Todo, list));
@@ -244,13 +236,8 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
     // With the focus it is larger, so that the user sees the whole request.
     let share = if has_focus { 75 } else { 45 };
     let most = (column.height * share / 100).max(8);
-    let wanted = card::height(
-        &state.panes.needs,
-        state,
-        column.width.saturating_sub(4),
-        most,
-    );
-    let height = wanted.saturating_add(2).clamp(6, most);
+    let pane = state.panes.get(Pane::Needs);
+    let height = pane.wanted_height(state, column.width, most);
     let (top, rest) = cut_top(column, height);
     out.panes.push((Pane::Needs, top));
     rest

@@ -13,7 +13,7 @@ use crate::ui::panes::lead::complete_update::Accepted;
 use crate::ui::popups::{by_name, copy_menu, help, models, palette};
 use crate::ui::replay::Player;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{compose, find, first, movement, popups, replay, screen, todo};
+use crate::ui::shell::update::{compose, find, first, movement, popups, replay, screen};
 use crate::ui::shell::{layout, peek};
 
 /// Runs `action`. Returns `false` if nothing handles it.
@@ -48,7 +48,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
             }
         }
         Action::Peek => peek::update::open(state),
-        Action::Todo => todo::turn(state, out),
         Action::Print => out.extend(find::whole(state).map(Effect::Print)),
         Action::ReadOutside => out.extend(find::whole(state).map(Effect::OpenInEditor)),
         Action::Models => models::open(state, out),
@@ -79,7 +78,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::PrevMatch => find::next(state, Way::Back),
         Action::NextPrompt => find::prompt(state, Way::Forward),
         Action::PrevPrompt => find::prompt(state, Way::Back),
-        Action::Waiting => movement::focus_oldest_request(state),
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),
         Action::NextPane => movement::cycle(state, Way::Forward),
         Action::PrevPane => movement::cycle(state, Way::Back),

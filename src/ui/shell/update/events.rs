@@ -12,17 +12,16 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{NoticeLevel, SessionInfo};
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 use crate::ui::app::App;
-use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::{CrewModel, MODELS_MAX, ModelList, costs, sentence};
-use crate::ui::panes::needs::answers;
+use crate::ui::panes::needs::{answers, focus};
 use crate::ui::popups::confirm::remove_worktree;
 use crate::ui::popups::jobs::JobsPopup;
 use crate::ui::popups::{diff, task_form};
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{guard, rejected};
+use crate::ui::shell::update::rejected;
 use crate::ui::widgets::composer::Composer;
 
 /// Applies an event.
@@ -202,12 +201,8 @@ fn request_changed(state: &mut UiState, request: &Request) {
         close_comment(state, request);
         answers::closed(state, request);
     }
-    if state.model.requests.is_empty()
-        && state.focus == Focus::Pane(Pane::Needs)
-        && state.keys.before_needs.is_some()
-    {
+    if focus::after_decision(state, request) {
         state.popups.close_all::<Peek>();
-        guard::all_decided(state, request);
     }
 }
 

@@ -1,17 +1,16 @@
-//! Key guard: ignores keys for a short time after the focus changed by itself, and keeps the focus where the next
-//! request appears.
+//! Key guard: ignores keys for a short time after the focus changed by itself.
 
 use std::any::{Any, TypeId};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::domain::ids::{Name, RequestId};
+use crate::domain::ids::RequestId;
 use crate::domain::request::Request;
 use crate::protocol::event::NoticeLevel;
-use crate::ui::app::App;
-use crate::ui::app::key_guard::{HOLD, Hold, SETTLE};
+use crate::ui::app::key_guard::SETTLE;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyLookup};
+use crate::ui::panes::needs::focus;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 
@@ -33,15 +32,12 @@ fn target(state: &UiState) -> KeyTarget {
             peek.is_some_and(|peek| peek.pane == Pane::Needs)
         }
     };
-    let selected = || {
-        let selected = state.panes.needs.selected_request(state);
-        selected.map(|(_, r)| r.id.clone())
-    };
+    let request = decides.then(|| state.selected_request()).flatten();
     KeyTarget {
         focus: state.focus,
         popups: state.popups.len(),
         popup: popup.map(|p| ((p as &dyn Any).type_id(), p.request().cloned())),
-        request: decides.then(selected).flatten(),
+        request: request.map(|r| r.id.clone()),
     }
 }
 
@@ -50,7 +46,7 @@ fn target(state: &UiState) -> KeyTarget {
 pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
     let before = target(state);
     change(state);
-    end_hold(state);
+    focus::end_hold(state);
     let after = target(state);
     if after != before && after.popups <= before.popups {
         state.keys.guard.moved_at = Some(state.now);
@@ -76,13 +72,8 @@ pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
         // A fast typist continues typing: restart the wait, so that no key becomes an action before a pause.
         state.keys.guard.moved_at = Some(state.now);
     }
-    let selected = state
-        .panes
-        .needs
-        .selected_request(state)
-        .map(|(_, r)| r.from.clone());
-    let why = match (state.focus, selected) {
-        (Focus::Pane(Pane::Needs), Some(from)) if state.is_in_panes() => {
+    let why = match (state.focus, state.selected_request()) {
+        (Focus::Pane(Pane::Needs), Some(Request { from, .. })) if state.is_in_panes() => {
             format!("Key ignored: a new request from {from} is shown. Read it first.")
         }
         _ if writes => "Key ignored: the focus just moved here.".into(),
@@ -111,41 +102,4 @@ fn leads_away(state: &UiState, key: KeyEvent, name: &str) -> bool {
                     | Action::Suspend
             )
         )
-}
-
-/// Handles the last decision while Needs you is focused. If the user decided `last`, the focus stays while the agent
-/// continues, for at most [`HOLD`].
-pub fn all_decided(app: &mut App, last: &Request) {
-    let is_users = last.decided_by == Name::user().as_str();
-    if is_users && app.is_running(&last.from) && app.replay.is_none() {
-        app.keys.guard.hold = Some(Hold {
-            asker: last.from.clone(),
-            until: app.now.after(HOLD),
-        });
-    } else {
-        give_back(app);
-    }
-}
-
-fn end_hold(app: &mut App) {
-    let Some(hold) = &app.keys.guard.hold else {
-        return;
-    };
-    if app.focus != Focus::Pane(Pane::Needs) || !app.model.requests.is_empty() {
-        app.keys.guard.hold = None;
-        return;
-    }
-    let goes_on = hold.until > app.now && app.is_running(&hold.asker);
-    if !goes_on && app.popups.is_empty() {
-        give_back(app);
-    }
-}
-
-fn give_back(app: &mut App) {
-    app.keys.guard.hold = None;
-    if let Some(focus) = app.keys.before_needs.take() {
-        app.focus = focus;
-        app.arrangement.zoom = None;
-        app.dirty = true;
-    }
 }

@@ -18,7 +18,6 @@ pub(in crate::ui) mod press;
 mod rejected;
 mod replay;
 mod screen;
-mod todo;
 mod unknown;
 
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};

@@ -158,15 +158,6 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
             act(state, action, out);
         }
         Hit::Row(pane, at) => row(state, pane, at, is_second, out),
-        Hit::Task(task) => {
-            let selected = state.panes.board.selected_task(state);
-            let had_keys = state.focus == Focus::Pane(Pane::Board);
-            navigation::focus(state, Pane::Board);
-            state.panes.board.select_task(task);
-            if had_keys && selected == Some(task) {
-                act(state, Action::Open, out);
-            }
-        }
         Hit::ConversationRow(at) => {
             navigation::focus(state, Pane::Lead);
             let viewport = areas::viewport(state);

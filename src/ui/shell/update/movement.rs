@@ -11,6 +11,7 @@ use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::lead::complete_update;
+use crate::ui::panes::needs;
 use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::quit::Quit;
 use crate::ui::shell::state::UiState;
@@ -53,21 +54,6 @@ pub fn cycle(state: &mut UiState, way: Way) {
     }
 }
 
-/// Selects the oldest pending request and focuses the pane Needs you. Shows a message if no request is pending. Does
-/// nothing while the user writes a comment.
-pub fn focus_oldest_request(state: &mut UiState) {
-    if state.model.requests.is_empty() {
-        state.say_nothing_waits();
-        return;
-    }
-    if state.is_commenting() {
-        return;
-    }
-    state.popups.clear();
-    state.panes.needs.select_oldest(&state.app);
-    focus(state, Pane::Needs);
-}
-
 /// Goes one step back: does the first of these that applies: close the popup, leave the composer, clear the filter or
 /// search, end full screen, return to the lead's conversation, return to the focus before Needs you.
 pub fn back(state: &mut UiState) {
@@ -100,10 +86,8 @@ pub fn back(state: &mut UiState) {
         if state.focus == Focus::Pane(Pane::Lead) {
             focus(state, Pane::Team);
         }
-    } else if state.focus == Focus::Pane(Pane::Needs)
-        && let Some(before) = state.keys.before_needs.take()
-    {
-        state.focus = before;
+    } else {
+        needs::focus::return_focus(state);
     }
 }
 

@@ -8,14 +8,12 @@ mod tour;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::ui::frame;
 use crate::ui::frame::layout::{Layout, SizeClass};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::model::sentence;
 use crate::ui::panes::lead;
 use crate::ui::panes::lead::{complete_view, onboarding};
 use crate::ui::shell::hints::bars;
@@ -23,7 +21,6 @@ use crate::ui::shell::state::UiState;
 pub use crate::ui::shell::view::replay::{places as replay_places, share_of};
 pub use crate::ui::shell::view::status::places as status_places;
 use crate::ui::shell::{layout, peek};
-use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 
 /// Draws the whole screen.
@@ -64,7 +61,7 @@ fn draw_on(
         tabs(state, theme, *row, offered, &layout, buffer);
     }
     if let Some(row) = layout.banner {
-        banner(state, theme, row, buffer);
+        state.panes.needs.draw_banner(state, theme, row, buffer);
     }
     let mut searching = None;
     for (pane, area) in &layout.panes {
@@ -119,45 +116,4 @@ fn tabs(
         };
         Line::styled(label, style).render(placed.at, buffer);
     }
-}
-
-/// Minimum width of a request's subject in the banner, in columns. With less room, the subject is omitted.
-const ABOUT_LEAST: usize = 12;
-
-/// Draws the line that announces an open request while the pane Needs you is hidden, with its subject if there is room.
-fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let Some((_, request)) = state.panes.needs.selected_request(state) else {
-        return;
-    };
-    let more = match state.model.requests.for_user() {
-        0 | 1 => String::new(),
-        n => format!(" and {} more", n - 1),
-    };
-    let key = state.waiting_key();
-    let hint = format!("{key} shows it ");
-    let room = usize::from(row.width).saturating_sub(width(&hint) + 2);
-    let heading = sentence::heading(
-        request,
-        &state.model.board,
-        room.saturating_sub(width(&more) + 2),
-    );
-    let text = format!("◆ {heading}{more}");
-    let rest = room.saturating_sub(width(&text) + 2);
-    let about = sentence::about(request).filter(|_| more.is_empty() && rest >= ABOUT_LEAST);
-    let about = about.map_or_else(String::new, |about| fit(&about, rest));
-    let gap = if about.is_empty() { "" } else { "  " };
-    let taken = width(&about) + gap.len();
-    let [text, blanks] = frame::cell(&text, room.min(width(&text)), theme.waiting);
-    let behind = " ".repeat(room.saturating_sub(text.width() + blanks.width() + taken));
-    Line::from(vec![
-        Span::raw(" "),
-        text,
-        blanks,
-        Span::raw(gap),
-        Span::styled(about, theme.text),
-        Span::raw(behind),
-        Span::raw(" "),
-        Span::styled(hint, theme.accent),
-    ])
-    .render(row, buffer);
 }

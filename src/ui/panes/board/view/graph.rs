@@ -13,11 +13,12 @@ use crate::ui::app::App;
 use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, Node, heavy};
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::board::branches;
 use crate::ui::model::board::index::{BoardStatus, Index};
-use crate::ui::model::board::label::INDENT;
-use crate::ui::model::board::{branches, label};
 use crate::ui::model::style;
 use crate::ui::panes::board::BoardPane;
+use crate::ui::panes::board::label;
+use crate::ui::panes::board::label::INDENT;
 use crate::ui::text::{fit, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 

@@ -17,11 +17,11 @@ use crate::ui::frame;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::{Titles, layout as frame_layout};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::board::filter::BoardQuery;
 use crate::ui::model::board::index::{BoardStatus, Index};
-use crate::ui::model::board::{branches, index, label, unlocks};
+use crate::ui::model::board::{branches, index, unlocks};
 use crate::ui::model::{CrewModel, board as model_board, style};
-use crate::ui::panes::board::{BoardPane, ListReason, Shown};
+use crate::ui::panes::board::filter::BoardQuery;
+use crate::ui::panes::board::{BoardPane, ListReason, Shown, label};
 use crate::ui::text::{fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 

@@ -3,8 +3,8 @@
 use ratatui::text::Span;
 
 use crate::ui::model::board::index::{BoardStatus, Index};
-use crate::ui::model::board::progress;
 use crate::ui::model::style;
+use crate::ui::panes::board::progress;
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
 

@@ -10,10 +10,10 @@ use pretty_assertions::assert_eq;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::UiState;
 use crate::ui::fixture::{NOON, started};
-use crate::ui::model::event_log::query::EventLogQuery;
 use crate::ui::model::event_log::{
     About, EventLog, LINES_MAX, LogLine, LogSeverity, NewLogLine, Topic,
 };
+use crate::ui::popups::event_log::query::EventLogQuery;
 
 fn line(topic: Topic, tone: LogSeverity, who: &str, words: &str) -> LogLine {
     LogLine {

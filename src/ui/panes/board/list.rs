@@ -1,8 +1,8 @@
 //! The rows of the board's list: tasks sorted by status, blocked tasks indented below a blocker, completed tasks last.
 
 use crate::domain::graph::TaskGraph;
-use crate::ui::model::board::filter::BoardQuery;
 use crate::ui::model::board::index::{BoardStatus, Index};
+use crate::ui::panes::board::filter::BoardQuery;
 
 /// Maximum indentation depth. Deeper tasks are shown at this depth.
 const DEPTH_MAX: usize = 8;

@@ -1,6 +1,6 @@
 //! Pure: the key contexts that are active, derived from popups, focus and text fields.
 
-use crate::ui::app::{App, onboarding};
+use crate::ui::app::App;
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::lead::complete;
@@ -33,10 +33,8 @@ impl UiState {
         if let Some(typing) = feature.typing_context(self) {
             return vec![typing, Context::Everywhere];
         }
-        let inner = feature.inner_context(self).or_else(|| {
-            let replays = self.replay.is_some().then_some(Context::Replay);
-            replays.or_else(|| onboarding::has_keys(self).then_some(Context::FirstRun))
-        });
+        let replays = self.replay.is_some().then_some(Context::Replay);
+        let inner = feature.inner_context(self).or(replays);
         let rest = [Context::In(pane), Context::Panes, Context::Everywhere];
         inner.into_iter().chain(rest).collect()
     }

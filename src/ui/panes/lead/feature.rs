@@ -5,6 +5,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
@@ -14,7 +15,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::feature::PaneFeature;
 use crate::ui::panes::lead::complete::Completion;
-use crate::ui::panes::lead::{LeadPane, conversation_area, follow, view};
+use crate::ui::panes::lead::{LeadPane, conversation_area, follow, onboarding, view};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Viewport;
 use crate::ui::widgets::placed::PlacedPart;
@@ -107,6 +108,28 @@ impl PaneFeature for LeadPane {
 
     fn typing_context(&self, app: &App) -> Option<Context> {
         app.is_searching().then_some(Context::Search)
+    }
+
+    fn inner_context(&self, app: &App) -> Option<Context> {
+        crate::ui::app::onboarding::has_keys(app).then_some(Context::FirstRun)
+    }
+
+    fn act(
+        &mut self,
+        app: &mut App,
+        area: Option<Rect>,
+        action: Action,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        match action {
+            Action::StartDemo
+            | Action::LookAgain
+            | Action::MakeRepository
+            | Action::ApproveSettings
+            | Action::WithoutSettings => onboarding::act(app, area, action, out),
+            _ => return false,
+        }
+        true
     }
 
     fn copied(&self, app: &App) -> Option<(String, String)> {

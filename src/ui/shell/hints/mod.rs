@@ -166,6 +166,7 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         return offers;
     }
     match binding.action {
+        action if binding.context == Context::FirstRun => onboarding::offers(state, action),
         Action::Waiting => {
             in_panes && state.model.requests.for_user() > 0 && focus != Focus::Pane(Pane::Needs)
         }
@@ -222,14 +223,6 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         }
         Action::Copy if !in_panes => true,
         Action::Copy => pane.can_copy(state),
-        Action::StartDemo
-        | Action::LookAgain
-        | Action::MakeRepository
-        | Action::ApproveSettings
-        | Action::WithoutSettings => onboarding::offers(state, binding.action),
-        Action::Models if binding.context == Context::FirstRun => {
-            onboarding::offers(state, binding.action)
-        }
         // Only a popup knows these; no popup is open.
         Action::Kill | Action::Trouble | Action::NextFile | Action::PrevFile => false,
         _ => {

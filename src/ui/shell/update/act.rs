@@ -1,9 +1,9 @@
 //! Carries out the actions of the key map.
 
 use crate::protocol::event::NoticeLevel;
-use crate::ui::app::drafts;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Next;
+use crate::ui::app::{drafts, onboarding};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Way;
@@ -13,7 +13,7 @@ use crate::ui::panes::lead::complete_update::Accepted;
 use crate::ui::popups::{by_name, copy_menu, help, models, palette};
 use crate::ui::replay::Player;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{compose, find, first, movement, popups, replay, screen, todo};
+use crate::ui::shell::update::{compose, find, movement, popups, replay, screen, todo};
 use crate::ui::shell::{layout, peek};
 
 /// Runs `action`. Returns `false` if nothing handles it.
@@ -21,7 +21,7 @@ use crate::ui::shell::{layout, peek};
 pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     state.pass_pane_requests();
     let refused = state.role.refuses(action);
-    let refused = refused.or_else(|| first::refuses(state, action));
+    let refused = refused.or_else(|| onboarding::refuses(state, action));
     if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
         state.say(NoticeLevel::Info, why);
         return true;
@@ -109,13 +109,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         }
         Action::DeleteToStart => compose::delete_to_start(state),
         Action::EditOutside => drafts::edit_outside(state, out),
-        Action::StartDemo
-        | Action::LookAgain
-        | Action::MakeRepository
-        | Action::ApproveSettings
-        | Action::WithoutSettings => {
-            first::take_up(state, action, out);
-        }
         Action::DismissTour => state.is_tour_dismissed = !state.is_tour_dismissed,
         Action::PauseOrPlay => replay::turn(state, Player::pause_or_play),
         Action::Step => replay::turn(state, Player::step),

@@ -6,7 +6,6 @@ mod compose;
 mod cursor;
 mod events;
 pub(in crate::ui) mod find;
-mod first;
 mod guard;
 pub(in crate::ui) mod hear;
 mod jump;

@@ -1,13 +1,10 @@
 //! Pure: the key contexts that are active, derived from popups, focus and text fields.
 
-use crate::ui::app::App;
 use crate::ui::keymap::Context;
-use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::pane::Focus;
 use crate::ui::panes::lead::complete;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
-use crate::ui::transcript::Search;
-use crate::ui::widgets::line_input::LineInput;
 
 impl UiState {
     /// Returns the active key contexts, the most specific first.
@@ -37,26 +34,5 @@ impl UiState {
         let inner = feature.inner_context(self).or(replays);
         let rest = [Context::In(pane), Context::Panes, Context::Everywhere];
         inner.into_iter().chain(rest).collect()
-    }
-
-    /// Returns the filter input of the focused pane while it is being typed.
-    pub(in crate::ui) fn filter_input(&mut self) -> Option<&mut LineInput> {
-        match self.app.focus {
-            Focus::Pane(pane) => self.panes.get_mut(pane).filter_mut()?.input(),
-            Focus::Composer => None,
-        }
-    }
-}
-
-impl App {
-    /// Returns whether the conversation search is being typed.
-    pub(in crate::ui) fn is_searching(&self) -> bool {
-        let search = self
-            .model
-            .agents
-            .get(&self.shown)
-            .map(|a| a.transcript.search());
-        let typing = search.flatten().is_some_and(Search::is_typing);
-        typing && self.focus == Focus::Pane(Pane::Lead)
     }
 }

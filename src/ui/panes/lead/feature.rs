@@ -8,16 +8,18 @@ use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::frame::hit::Hit;
-use crate::ui::frame::layout;
 use crate::ui::frame::view_cache::ViewCache;
+use crate::ui::frame::{END_SEARCH, layout};
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::feature::PaneFeature;
 use crate::ui::panes::lead::complete::Completion;
-use crate::ui::panes::lead::{LeadPane, conversation_area, follow, onboarding, view};
+use crate::ui::panes::lead::{LeadPane, conversation_area, follow, onboarding, search, view};
+use crate::ui::popups::copy_menu;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Viewport;
+use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
@@ -122,6 +124,14 @@ impl PaneFeature for LeadPane {
         out: &mut Vec<Effect>,
     ) -> bool {
         match action {
+            Action::Search => app.shown_agent().transcript.begin_search(),
+            Action::NextMatch => search::next(app, Way::Forward, viewport(app, area)),
+            Action::PrevMatch => search::next(app, Way::Back, viewport(app, area)),
+            Action::NextPrompt => search::prompt(app, Way::Forward, viewport(app, area)),
+            Action::PrevPrompt => search::prompt(app, Way::Back, viewport(app, area)),
+            Action::CopyMenu => copy_menu::open(app),
+            Action::Print => out.extend(search::whole(app).map(Effect::Print)),
+            Action::ReadOutside => out.extend(search::whole(app).map(Effect::OpenInEditor)),
             Action::StartDemo
             | Action::LookAgain
             | Action::MakeRepository
@@ -130,6 +140,55 @@ impl PaneFeature for LeadPane {
             _ => return false,
         }
         true
+    }
+
+    fn offers(&self, app: &App, action: Action) -> Option<bool> {
+        match action {
+            Action::Search
+            | Action::PrevPrompt
+            | Action::NextPrompt
+            | Action::CopyMenu
+            | Action::Print
+            | Action::ReadOutside => Some(self.can_open(app)),
+            Action::NextMatch | Action::PrevMatch => {
+                let agent = app.model.agents.get(&app.shown);
+                let has_match = agent.is_some_and(|a| a.transcript.found().1 > 0);
+                Some(has_match && app.popups.is_empty())
+            }
+            _ => None,
+        }
+    }
+
+    fn edit_text(
+        &mut self,
+        app: &mut App,
+        area: Option<Rect>,
+        edit: &mut dyn FnMut(&mut LineInput),
+    ) -> bool {
+        let is_searching = app.is_searching();
+        if is_searching {
+            let viewport = viewport(app, area);
+            app.shown_agent().transcript.edit_search(edit, viewport);
+        }
+        is_searching
+    }
+
+    fn accept(&mut self, app: &mut App) {
+        if app.is_searching() {
+            search::keep(app);
+        }
+    }
+
+    fn step_back(&mut self, app: &mut App) -> bool {
+        let is_active = search::is_active(app);
+        if is_active {
+            app.shown_agent().transcript.end_search();
+        }
+        is_active
+    }
+
+    fn back_label(&self, app: &App) -> Option<&'static str> {
+        search::is_active(app).then_some(END_SEARCH)
     }
 
     fn copied(&self, app: &App) -> Option<(String, String)> {

@@ -7,6 +7,7 @@ pub(in crate::ui) mod composer_title;
 mod feature;
 pub(in crate::ui) mod follow;
 pub(in crate::ui) mod onboarding;
+mod search;
 #[cfg(test)]
 mod tests;
 pub(in crate::ui) mod view;

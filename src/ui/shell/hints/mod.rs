@@ -5,7 +5,6 @@ pub(in crate::ui) mod words;
 
 use crate::ui::app::Preferences;
 use crate::ui::app::{App, onboarding};
-use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::{CLEAR_FILTER, END_SEARCH};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -194,33 +193,13 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         Action::Peek => pane.can_peek(state),
         Action::Filter => pane.can_filter(state),
         Action::Back if binding.context == Context::Panes => {
-            let filtered = pane.filter().is_some_and(ListFilter::is_set);
-            let searched = state
-                .model
-                .agents
-                .get(&state.shown)
-                .is_some_and(|a| a.transcript.search().is_some());
-            let searched = searched && focus == Focus::Pane(Pane::Lead);
-            filtered || searched || state.arrangement.zoom.is_some() || !state.shown.is_lead()
+            let steps_back = pane.back_label(state).is_some();
+            steps_back || state.arrangement.zoom.is_some() || !state.shown.is_lead()
         }
         Action::Send | Action::Newline => match state.popups.last() {
             None => !state.input.composer.is_empty(),
             Some(_) => true,
         },
-        Action::Search
-        | Action::PrevPrompt
-        | Action::NextPrompt
-        | Action::CopyMenu
-        | Action::Print
-        | Action::ReadOutside => state
-            .model
-            .agents
-            .get(&state.shown)
-            .is_some_and(|a| a.has_entries),
-        Action::NextMatch | Action::PrevMatch => {
-            let agent = state.model.agents.get(&state.shown);
-            in_panes && agent.is_some_and(|a| a.transcript.found().1 > 0)
-        }
         Action::Copy if !in_panes => true,
         Action::Copy => pane.can_copy(state),
         // Only a popup knows these; no popup is open.

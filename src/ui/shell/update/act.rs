@@ -10,10 +10,10 @@ use crate::ui::keymap::direction::Way;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::lead::complete_update::Accepted;
-use crate::ui::popups::{by_name, copy_menu, help, models, palette};
+use crate::ui::popups::{by_name, help, models, palette};
 use crate::ui::replay::Player;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{compose, find, movement, popups, replay, screen, todo};
+use crate::ui::shell::update::{compose, movement, popups, replay, screen, todo};
 use crate::ui::shell::{layout, peek};
 
 /// Runs `action`. Returns `false` if nothing handles it.
@@ -49,8 +49,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         }
         Action::Peek => peek::update::open(state),
         Action::Todo => todo::turn(state, out),
-        Action::Print => out.extend(find::whole(state).map(Effect::Print)),
-        Action::ReadOutside => out.extend(find::whole(state).map(Effect::OpenInEditor)),
         Action::Models => models::open(state, out),
         Action::Enlarge => movement::enlarge(state),
         Action::Restore => state.arrangement.zoom = None,
@@ -73,12 +71,11 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
             }
         }
         Action::Copy => popups::copy(state, out),
-        Action::CopyMenu => copy_menu::open(state),
-        Action::Search => find::begin(state),
-        Action::NextMatch => find::next(state, Way::Forward),
-        Action::PrevMatch => find::next(state, Way::Back),
-        Action::NextPrompt => find::prompt(state, Way::Forward),
-        Action::PrevPrompt => find::prompt(state, Way::Back),
+        Action::Search | Action::NextPrompt | Action::PrevPrompt => {
+            // The focus comes first, because it can change the area of the pane.
+            navigation::focus(state, Pane::Lead);
+            return act_in_pane(state, action, out);
+        }
         Action::Waiting => movement::focus_oldest_request(state),
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),
         Action::NextPane => movement::cycle(state, Way::Forward),

@@ -5,7 +5,6 @@ use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup;
 use crate::ui::frame::layout as frame_layout;
-use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::navigation::{focus, show};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Way};
@@ -77,6 +76,10 @@ pub fn back(state: &mut UiState) {
     if complete_update::put_away(&mut state.panes.lead, &state.app) {
         return;
     }
+    let pane = state.focus.pane();
+    if state.panes.get_mut(pane).step_back(&mut state.app) {
+        return;
+    }
     if state.focus == Focus::Composer {
         let narrow = frame_layout::shows_one(state);
         let zoomed = state.arrangement.zoom == Some(Pane::Lead);
@@ -88,9 +91,6 @@ pub fn back(state: &mut UiState) {
         };
         focus(state, pane);
         state.keys.left_composer = true;
-    } else if remove_filter(state)
-        || state.focus == Focus::Pane(Pane::Lead) && crate::ui::shell::update::find::end(state)
-    {
     } else if state.arrangement.zoom.is_some() {
         state.arrangement.zoom = None;
     } else if let Some(parent) = state.shown.parent() {
@@ -105,12 +105,6 @@ pub fn back(state: &mut UiState) {
     {
         state.focus = before;
     }
-}
-
-/// Removes the filter of the focused pane. Returns whether there was one.
-fn remove_filter(state: &mut UiState) -> bool {
-    let pane = state.panes.get_mut(state.app.focus.pane());
-    pane.filter_mut().is_some_and(ListFilter::remove)
 }
 
 /// Closes the popup, the full-screen pane or the conversation of another agent than the lead. If none is open, or the

@@ -37,12 +37,8 @@ pub fn accept(state: &mut UiState) {
     if !state.popups.is_empty() {
         return;
     }
-    if state.is_searching() {
-        return crate::ui::shell::update::find::keep(state);
-    }
-    if let Some(filter) = state.panes.get_mut(state.app.focus.pane()).filter_mut() {
-        filter.finish();
-    }
+    let pane = state.focus.pane();
+    state.panes.get_mut(pane).accept(&mut state.app);
 }
 
 /// Copies the selection or the open text.

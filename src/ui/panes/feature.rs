@@ -105,7 +105,8 @@ pub trait PaneFeature {
     /// Returns whether there is an item that [`PaneFeature::open`] can open.
     fn can_open(&self, app: &App) -> bool;
 
-    /// Runs an action that only this pane has, even without the focus. Returns `false` if the pane does not have it.
+    /// Runs an action that only this pane has, even without the focus. Returns `false` if the pane does not have it. While
+    /// a list of the pane covers other panes, `Action::Move` is such an action.
     fn act(
         &mut self,
         _app: &mut App,
@@ -150,8 +151,9 @@ pub trait PaneFeature {
         None
     }
 
-    /// Called after the text of the filter has changed: resets the selection.
-    fn filter_changed(&mut self) {}
+    /// Called after the user has typed into the text of the pane, such as its filter: resets the selection in the list
+    /// that depends on the text.
+    fn text_changed(&mut self) {}
 
     /// Edits the text that is being typed in the pane, such as its filter. Returns `false` if no text is being typed.
     fn edit_text(
@@ -164,15 +166,15 @@ pub trait PaneFeature {
             return false;
         };
         edit(text);
-        self.filter_changed();
+        self.text_changed();
         true
     }
 
-    /// Finishes the text that is being typed in the pane, and keeps it in effect.
-    fn accept(&mut self, _app: &mut App) {
-        if let Some(filter) = self.filter_mut() {
-            filter.finish();
-        }
+    /// Finishes the text that is being typed in the pane, and keeps it in effect. Returns the action to run if the text
+    /// stands for one.
+    fn accept(&mut self, _app: &mut App) -> Option<Action> {
+        self.filter_mut()?.finish();
+        None
     }
 
     /// Goes one step back inside the focused pane, such as removing its filter. Returns `false` if there is no such step.

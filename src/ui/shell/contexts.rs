@@ -2,7 +2,6 @@
 
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::Focus;
-use crate::ui::panes::lead::complete;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 
@@ -21,10 +20,9 @@ impl UiState {
             return [popup.more_contexts(), own.as_slice()].concat();
         }
         let Focus::Pane(pane) = self.focus else {
-            let is_completing = complete::selected(&self.panes.lead, self).is_some();
-            let completion = is_completing.then_some(Context::Completion);
+            let inner = self.focused().inner_context(self);
             let rest = [Context::Composer, Context::Everywhere];
-            return completion.into_iter().chain(rest).collect();
+            return inner.into_iter().chain(rest).collect();
         };
         let feature = self.panes.get(pane);
         if let Some(typing) = feature.typing_context(self) {

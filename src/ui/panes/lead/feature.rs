@@ -14,8 +14,10 @@ use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::feature::PaneFeature;
-use crate::ui::panes::lead::complete::Completion;
-use crate::ui::panes::lead::{LeadPane, conversation_area, follow, onboarding, search, view};
+use crate::ui::panes::lead::complete::{self, Completion};
+use crate::ui::panes::lead::{
+    LeadPane, complete_update, conversation_area, follow, onboarding, search, view,
+};
 use crate::ui::popups::copy_menu;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Viewport;
@@ -113,6 +115,9 @@ impl PaneFeature for LeadPane {
     }
 
     fn inner_context(&self, app: &App) -> Option<Context> {
+        if complete::selected(self, app).is_some() {
+            return Some(Context::Completion);
+        }
         crate::ui::app::onboarding::has_keys(app).then_some(Context::FirstRun)
     }
 
@@ -124,6 +129,8 @@ impl PaneFeature for LeadPane {
         out: &mut Vec<Effect>,
     ) -> bool {
         match action {
+            Action::Move(by) => return complete_update::select(self, app, by),
+            Action::Complete => complete_update::put_in(self, app),
             Action::Search => app.shown_agent().transcript.begin_search(),
             Action::NextMatch => search::next(app, Way::Forward, viewport(app, area)),
             Action::PrevMatch => search::next(app, Way::Back, viewport(app, area)),
@@ -173,13 +180,25 @@ impl PaneFeature for LeadPane {
         is_searching
     }
 
-    fn accept(&mut self, app: &mut App) {
+    fn text_changed(&mut self) {
+        self.completion = Completion::Fresh;
+    }
+
+    fn select(&mut self, _app: &App, row: usize) {
+        self.completion = Completion::Selected(row);
+    }
+
+    fn accept(&mut self, app: &mut App) -> Option<Action> {
         if app.is_searching() {
             search::keep(app);
         }
+        complete_update::accept(self, app)
     }
 
     fn step_back(&mut self, app: &mut App) -> bool {
+        if complete_update::put_away(self, app) {
+            return true;
+        }
         let is_active = search::is_active(app);
         if is_active {
             app.shown_agent().transcript.end_search();

@@ -8,8 +8,6 @@ use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Way;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes::lead::complete_update;
-use crate::ui::panes::lead::complete_update::Accepted;
 use crate::ui::popups::{by_name, help, models, palette};
 use crate::ui::replay::Player;
 use crate::ui::shell::state::UiState;
@@ -58,15 +56,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::Open => popups::open(state),
         Action::Filter => popups::filter(state),
         Action::Accept => {
-            let next = match complete_update::take(&mut state.panes.lead, &mut state.app) {
-                Accepted::Command(action) => Some(action),
-                Accepted::Name => None,
-                Accepted::Nothing => {
-                    popups::accept(state);
-                    None
-                }
-            };
-            if let Some(next) = next {
+            if let Some(next) = popups::accept(state) {
                 act(state, next, out);
             }
         }
@@ -81,7 +71,12 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::NextPane => movement::cycle(state, Way::Forward),
         Action::PrevPane => movement::cycle(state, Way::Back),
         Action::Compose => navigation::compose(state),
-        Action::Move(by) => movement::scroll(state, by),
+        // A list that covers the panes moves first.
+        Action::Move(by) => {
+            if !act_in_pane(state, action, out) {
+                movement::scroll(state, by);
+            }
+        }
         Action::Next => movement::neighbour(state, Way::Forward),
         Action::Prev => movement::neighbour(state, Way::Back),
         Action::Follow => movement::follow(state),
@@ -94,7 +89,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
                 act(state, next, out);
             }
         }
-        Action::Complete => complete_update::put_in(&mut state.panes.lead, &mut state.app),
         Action::Newline => compose::newline(state),
         Action::Older => {
             let width = compose::width(state);

@@ -9,7 +9,6 @@ use crate::ui::frame::navigation::{focus, show};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::lead::complete_update;
 use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::quit::Quit;
 use crate::ui::shell::state::UiState;
@@ -71,9 +70,6 @@ pub fn focus_oldest_request(state: &mut UiState) {
 /// search, end full screen, return to the lead's conversation, return to the focus before Needs you.
 pub fn back(state: &mut UiState) {
     if state.close_popup() {
-        return;
-    }
-    if complete_update::put_away(&mut state.panes.lead, &state.app) {
         return;
     }
     let pane = state.focus.pane();
@@ -143,9 +139,6 @@ pub fn neighbour(state: &mut UiState, way: Way) {
 
 /// Scrolls the focused pane or the top popup.
 pub fn scroll(state: &mut UiState, by: Scroll) {
-    if complete_update::select(&mut state.panes.lead, &state.app, by) {
-        return;
-    }
     if state.popups.is_empty() {
         scroll_pane(state, state.focus.pane(), by);
     } else {

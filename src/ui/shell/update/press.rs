@@ -10,7 +10,6 @@ use crate::ui::app::status_message::StatusMessage;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::keys;
-use crate::ui::panes::lead::complete::Completion;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
 use crate::ui::shell::update::{areas, compose, guard, unknown};
@@ -86,7 +85,7 @@ pub fn text_key(state: &mut UiState, key: KeyEvent) {
     match focus {
         Focus::Composer => {
             state.input.composer.key(key, width);
-            state.panes.lead.completion = Completion::Fresh;
+            state.panes.get_mut(focus.pane()).text_changed();
         }
         Focus::Pane(pane) => {
             edit_in_pane(state, pane, &mut |words| words.key(key));

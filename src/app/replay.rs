@@ -104,7 +104,8 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 Effect::Print(text) => program = Some(ExternalProgram::Print(text)),
                 Effect::OpenInEditor(text) => program = Some(ExternalProgram::View(text)),
                 Effect::Copy(text) => {
-                    if !screen.copy(&text)? {
+                    let is_copied = screen.copy(&text)?;
+                    if !is_copied {
                         state.say(NoticeLevel::Warn, COPY_TOO_LONG);
                     }
                 }

@@ -288,10 +288,10 @@ pub enum Activity {
 impl Activity {
     /// Returns whether a model call or a tool is running for the agent.
     pub fn is_running(&self) -> bool {
-        match self {
-            Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => true,
-            _ => false,
-        }
+        matches!(
+            self,
+            Activity::Thinking | Activity::Compacting | Activity::Tool { .. }
+        )
     }
 
     /// Returns whether the agent is running, waiting for a retry or queued.

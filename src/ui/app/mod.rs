@@ -46,6 +46,7 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::agents::AgentView;
 use crate::ui::replay::Player;
 use crate::ui::text::age;
+use crate::ui::transcript::Search;
 
 /// The time within which a second `Ctrl+c` quits.
 pub const QUIT_WINDOW: Duration = Duration::from_secs(2);
@@ -129,6 +130,13 @@ impl App {
     /// Returns the agent whose conversation is shown.
     pub(in crate::ui) fn shown_agent(&mut self) -> &mut AgentView {
         self.model.agents.entry(&self.shown)
+    }
+
+    /// Returns whether the search text for the shown conversation is being typed.
+    pub(in crate::ui) fn is_searching(&self) -> bool {
+        let agent = self.model.agents.get(&self.shown);
+        let search = agent.and_then(|agent| agent.transcript.search());
+        search.is_some_and(Search::is_typing) && self.focus == Focus::Pane(Pane::Lead)
     }
 
     /// Creates an empty screen of `width` columns and `height` rows that shows times in `zone`.

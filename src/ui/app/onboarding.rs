@@ -6,6 +6,7 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Usage;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
+use crate::protocol::{AgentEvent, EventKind};
 use crate::ui::app::App;
 use crate::ui::app::drafts::RestoredTo;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -228,6 +229,32 @@ fn has_spoken(model: &CrewModel) -> bool {
 fn has_answered(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| !a.last_answer.is_empty() || a.usage != Usage::default())
+}
+
+/// Records prompts to the lead and the ends of its turns, so that a prompt that the model failed to answer returns to
+/// the composer.
+pub fn on_event(app: &mut App, event: &EventKind) {
+    if let EventKind::Agent {
+        agent,
+        event: AgentEvent::Prompted { text },
+    } = event
+    {
+        app.remember_prompt(agent, text);
+    } else if let EventKind::Agent {
+        agent,
+        event: AgentEvent::TurnEnded { end },
+    } = event
+    {
+        app.handle_turn_end(agent, end);
+    }
+}
+
+/// Returns why `action` is unavailable without a crew; `None` if it is available.
+pub fn refuses(app: &App, action: Action) -> Option<String> {
+    let is_the_crews = matches!(action, Action::Models | Action::Compact);
+    let page = app.first_page().filter(|_| is_the_crews)?;
+    (page.severity == PageSeverity::Missing)
+        .then(|| format!("No crew is running yet. {}", keys_line(app)))
 }
 
 /// Returns the page that is drawn in the conversation pane, if any.

@@ -10,14 +10,15 @@ use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::frame::hit::{Hit, listed};
-use crate::ui::frame::layout;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::view_cache::ViewCache;
+use crate::ui::frame::{CLEAR_FILTER, layout};
 use crate::ui::keymap::direction::{PanDirection, Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
+use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
@@ -110,7 +111,8 @@ pub trait PaneFeature {
     /// Returns whether there is an item that [`PaneFeature::open`] can open.
     fn can_open(&self, app: &App) -> bool;
 
-    /// Runs an action that only this pane has, even without the focus. Returns `false` if the pane does not have it.
+    /// Runs an action that only this pane has, even without the focus. Returns `false` if the pane does not have it. While
+    /// a list of the pane covers other panes, `Action::Move` is such an action.
     fn act(
         &mut self,
         _app: &mut App,
@@ -155,8 +157,42 @@ pub trait PaneFeature {
         None
     }
 
-    /// Called after the text of the filter has changed: resets the selection.
-    fn filter_changed(&mut self) {}
+    /// Called after the user has typed into the text of the pane, such as its filter: resets the selection in the list
+    /// that depends on the text.
+    fn text_changed(&mut self) {}
+
+    /// Edits the text that is being typed in the pane, such as its filter. Returns `false` if no text is being typed.
+    fn edit_text(
+        &mut self,
+        _app: &mut App,
+        _area: Option<Rect>,
+        edit: &mut dyn FnMut(&mut LineInput),
+    ) -> bool {
+        let Some(text) = self.filter_mut().and_then(ListFilter::input) else {
+            return false;
+        };
+        edit(text);
+        self.text_changed();
+        true
+    }
+
+    /// Finishes the text that is being typed in the pane, and keeps it in effect. Returns the action to run if the text
+    /// stands for one.
+    fn accept(&mut self, _app: &mut App) -> Option<Action> {
+        self.filter_mut()?.finish();
+        None
+    }
+
+    /// Goes one step back inside the focused pane, such as removing its filter. Returns `false` if there is no such step.
+    fn step_back(&mut self, _app: &mut App) -> bool {
+        self.filter_mut().is_some_and(ListFilter::remove)
+    }
+
+    /// Returns the label of what [`PaneFeature::step_back`] does; `None` if it does nothing.
+    fn back_label(&self, _app: &App) -> Option<&'static str> {
+        let is_set = self.filter().is_some_and(ListFilter::is_set);
+        is_set.then_some(CLEAR_FILTER)
+    }
 
     /// Returns whether there are rows to filter.
     fn can_filter(&self, _app: &App) -> bool {

@@ -1,13 +1,9 @@
 //! Pure: the key contexts that are active, derived from popups, focus and text fields.
 
-use crate::ui::app::{App, onboarding};
 use crate::ui::keymap::Context;
-use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::lead::complete;
+use crate::ui::keymap::pane::Focus;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
-use crate::ui::transcript::Search;
-use crate::ui::widgets::line_input::LineInput;
 
 impl UiState {
     /// Returns the active key contexts, the most specific first.
@@ -24,41 +20,17 @@ impl UiState {
             return [popup.more_contexts(), own.as_slice()].concat();
         }
         let Focus::Pane(pane) = self.focus else {
-            let is_completing = complete::selected(&self.panes.lead, self).is_some();
-            let completion = is_completing.then_some(Context::Completion);
+            let inner = self.focused().inner_context(self);
             let rest = [Context::Composer, Context::Everywhere];
-            return completion.into_iter().chain(rest).collect();
+            return inner.into_iter().chain(rest).collect();
         };
         let feature = self.panes.get(pane);
         if let Some(typing) = feature.typing_context(self) {
             return vec![typing, Context::Everywhere];
         }
-        let inner = feature.inner_context(self).or_else(|| {
-            let replays = self.replay.is_some().then_some(Context::Replay);
-            replays.or_else(|| onboarding::has_keys(self).then_some(Context::FirstRun))
-        });
+        let replays = self.replay.is_some().then_some(Context::Replay);
+        let inner = feature.inner_context(self).or(replays);
         let rest = [Context::In(pane), Context::Panes, Context::Everywhere];
         inner.into_iter().chain(rest).collect()
-    }
-
-    /// Returns the filter input of the focused pane while it is being typed.
-    pub(in crate::ui) fn filter_input(&mut self) -> Option<&mut LineInput> {
-        match self.app.focus {
-            Focus::Pane(pane) => self.panes.get_mut(pane).filter_mut()?.input(),
-            Focus::Composer => None,
-        }
-    }
-}
-
-impl App {
-    /// Returns whether the conversation search is being typed.
-    pub(in crate::ui) fn is_searching(&self) -> bool {
-        let search = self
-            .model
-            .agents
-            .get(&self.shown)
-            .map(|a| a.transcript.search());
-        let typing = search.flatten().is_some_and(Search::is_typing);
-        typing && self.focus == Focus::Pane(Pane::Lead)
     }
 }

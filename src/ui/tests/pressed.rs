@@ -270,7 +270,7 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
                 }
             }
             Hit::CompletionRow(at) => {
-                same(make, here, &format!("{}enter", "down ".repeat(at)), &words)
+                same(make, here, &format!("{}enter", "down ".repeat(at)), &words);
             }
             Hit::BesidePopup => same(make, here, "ctrl+c", &words),
             Hit::Composer => {
@@ -278,7 +278,14 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
                 click(&mut state, here);
                 assert_eq!(state.focus, Focus::Composer, "{words}");
             }
-            _ => {}
+            Hit::PopupPart(_)
+            | Hit::Nothing
+            | Hit::Replay(_)
+            | Hit::Scrollbar(..)
+            | Hit::Border
+            | Hit::Ground(_)
+            | Hit::ConversationRow(_)
+            | Hit::Popup => {}
         }
     }
 }

@@ -168,7 +168,7 @@ impl ToolRun {
             ToolCallState::Done if tool_display(&self.tool).output == OutputKind::User => {}
             ToolCallState::Done if !self.summary.is_empty() => words.push(self.summary.clone()),
             ToolCallState::Done if self.diff.is_empty() => {
-                words.extend(output_summary(&self.output))
+                words.extend(output_summary(&self.output));
             }
             ToolCallState::Done => {
                 let (added, removed) = diff_counts(&self.diff);

@@ -195,7 +195,7 @@ impl PaneFeature for BoardPane {
         Some(&mut self.filter)
     }
 
-    fn filter_changed(&mut self) {
+    fn text_changed(&mut self) {
         self.selected = None;
     }
 

@@ -92,7 +92,7 @@ impl PaneFeature for InboxPane {
         ))
     }
 
-    fn filter_changed(&mut self) {
+    fn text_changed(&mut self) {
         // `None` selects the newest message.
         self.selected = None;
     }

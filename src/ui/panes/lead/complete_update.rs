@@ -7,32 +7,17 @@ use crate::ui::keymap::direction::Scroll;
 use crate::ui::panes::lead::complete::Completion;
 use crate::ui::panes::lead::{LeadPane, complete};
 
-/// The result of accepting the selected completion.
-pub enum Accepted {
-    /// A command to run.
-    Command(Action),
-    /// A name was inserted.
-    Name,
-    /// No completion is open.
-    Nothing,
-}
-
-/// Accepts the selected completion.
-pub fn take(pane: &mut LeadPane, app: &mut App) -> Accepted {
-    let Some((_, offer)) = complete::selected(pane, app) else {
-        return Accepted::Nothing;
-    };
-    match offer.item {
-        Some(action) => {
-            app.input.composer.set(&offer.words);
-            app.input.composer.take();
-            Accepted::Command(action)
-        }
-        None => {
-            put_in(pane, app);
-            Accepted::Name
-        }
+/// Accepts the selected completion. Returns the action of a command, to be run; `None` if a name was inserted or no
+/// completion is open.
+pub fn accept(pane: &mut LeadPane, app: &mut App) -> Option<Action> {
+    let (_, offer) = complete::selected(pane, app)?;
+    if offer.item.is_some() {
+        app.input.composer.set(&offer.words);
+        app.input.composer.take();
+    } else {
+        put_in(pane, app);
     }
+    offer.item
 }
 
 /// Replaces the typed word by the selected completion, followed by a space.

@@ -1,17 +1,35 @@
-//! Draws the completion list for the first word of a message, directly above the composer.
+//! Draws the completion list for the first word of a message, directly above the composer, and returns its mouse targets.
 
 use ratatui::buffer::Buffer;
 use ratatui::text::Span;
 
 use crate::ui::app::App;
 use crate::ui::frame;
+use crate::ui::frame::hit::{Hit, listed};
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::popup;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::lead::{LeadPane, complete};
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
+use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Adds the rows of the list. Its area blocks the targets below.
+pub fn targets(pane: &LeadPane, app: &App, layout: &Layout, out: &mut Vec<PlacedPart<Hit>>) {
+    let len = complete::candidates(pane, app).len();
+    if let Some(place) = complete::popup_layout(pane, layout, len) {
+        let rows = listed(place.list, place.first, len);
+        out.extend(rows.map(|(at, row)| PlacedPart {
+            at,
+            what: Hit::CompletionRow(row),
+        }));
+        out.push(PlacedPart {
+            at: place.area,
+            what: Hit::Nothing,
+        });
+    }
+}
 
 /// Draws the list if a completion is open.
 pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {

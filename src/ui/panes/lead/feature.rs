@@ -5,18 +5,23 @@ use ratatui::layout::{Position, Rect};
 
 use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::frame::hit::Hit;
-use crate::ui::frame::layout;
 use crate::ui::frame::view_cache::ViewCache;
+use crate::ui::frame::{END_SEARCH, layout};
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::feature::PaneFeature;
-use crate::ui::panes::lead::complete::Completion;
-use crate::ui::panes::lead::{LeadPane, conversation_area, follow, view};
+use crate::ui::panes::lead::complete::{self, Completion};
+use crate::ui::panes::lead::{
+    LeadPane, complete_update, conversation_area, follow, onboarding, search, view,
+};
+use crate::ui::popups::copy_menu;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Viewport;
+use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
@@ -107,6 +112,102 @@ impl PaneFeature for LeadPane {
 
     fn typing_context(&self, app: &App) -> Option<Context> {
         app.is_searching().then_some(Context::Search)
+    }
+
+    fn inner_context(&self, app: &App) -> Option<Context> {
+        if complete::selected(self, app).is_some() {
+            return Some(Context::Completion);
+        }
+        crate::ui::app::onboarding::has_keys(app).then_some(Context::FirstRun)
+    }
+
+    fn act(
+        &mut self,
+        app: &mut App,
+        area: Option<Rect>,
+        action: Action,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        match action {
+            Action::Move(by) => return complete_update::select(self, app, by),
+            Action::Complete => complete_update::put_in(self, app),
+            Action::Search => app.shown_agent().transcript.begin_search(),
+            Action::NextMatch => search::next(app, Way::Forward, viewport(app, area)),
+            Action::PrevMatch => search::next(app, Way::Back, viewport(app, area)),
+            Action::NextPrompt => search::prompt(app, Way::Forward, viewport(app, area)),
+            Action::PrevPrompt => search::prompt(app, Way::Back, viewport(app, area)),
+            Action::CopyMenu => copy_menu::open(app),
+            Action::Print => out.extend(search::whole(app).map(Effect::Print)),
+            Action::ReadOutside => out.extend(search::whole(app).map(Effect::OpenInEditor)),
+            Action::StartDemo
+            | Action::LookAgain
+            | Action::MakeRepository
+            | Action::ApproveSettings
+            | Action::WithoutSettings => onboarding::act(app, area, action, out),
+            _ => return false,
+        }
+        true
+    }
+
+    fn offers(&self, app: &App, action: Action) -> Option<bool> {
+        match action {
+            Action::Search
+            | Action::PrevPrompt
+            | Action::NextPrompt
+            | Action::CopyMenu
+            | Action::Print
+            | Action::ReadOutside => Some(self.can_open(app)),
+            Action::NextMatch | Action::PrevMatch => {
+                let agent = app.model.agents.get(&app.shown);
+                let has_match = agent.is_some_and(|a| a.transcript.found().1 > 0);
+                Some(has_match && app.popups.is_empty())
+            }
+            _ => None,
+        }
+    }
+
+    fn edit_text(
+        &mut self,
+        app: &mut App,
+        area: Option<Rect>,
+        edit: &mut dyn FnMut(&mut LineInput),
+    ) -> bool {
+        let is_searching = app.is_searching();
+        if is_searching {
+            let viewport = viewport(app, area);
+            app.shown_agent().transcript.edit_search(edit, viewport);
+        }
+        is_searching
+    }
+
+    fn text_changed(&mut self) {
+        self.completion = Completion::Fresh;
+    }
+
+    fn select(&mut self, _app: &App, row: usize) {
+        self.completion = Completion::Selected(row);
+    }
+
+    fn accept(&mut self, app: &mut App) -> Option<Action> {
+        if app.is_searching() {
+            search::keep(app);
+        }
+        complete_update::accept(self, app)
+    }
+
+    fn step_back(&mut self, app: &mut App) -> bool {
+        if complete_update::put_away(self, app) {
+            return true;
+        }
+        let is_active = search::is_active(app);
+        if is_active {
+            app.shown_agent().transcript.end_search();
+        }
+        is_active
+    }
+
+    fn back_label(&self, app: &App) -> Option<&'static str> {
+        search::is_active(app).then_some(END_SEARCH)
     }
 
     fn copied(&self, app: &App) -> Option<(String, String)> {

@@ -1,27 +1,53 @@
 //! The pane with the conversation of the shown agent, and the composer.
 
-pub(in crate::ui) mod complete;
-pub(in crate::ui) mod complete_update;
-pub(in crate::ui) mod complete_view;
-pub(in crate::ui) mod composer_title;
+mod complete;
+mod complete_update;
+mod complete_view;
+mod composer_title;
 mod feature;
-pub(in crate::ui) mod follow;
+mod follow;
 pub(in crate::ui) mod onboarding;
+mod search;
 #[cfg(test)]
 mod tests;
-pub(in crate::ui) mod view;
+mod view;
 
-use ratatui::layout::Rect;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
 
 use crate::ui::app::App;
+use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
+use crate::ui::frame::layout::Layout;
 use crate::ui::panes::lead::complete::Completion;
+use crate::ui::theme::Theme;
+use crate::ui::widgets::placed::PlacedPart;
 
 /// The state of the lead pane. The scroll position and the search are not part of it: each conversation has its own.
 #[derive(Debug, Default)]
 pub struct LeadPane {
     /// The state of the composer's completion list.
-    pub completion: Completion,
+    completion: Completion,
+}
+
+impl LeadPane {
+    /// Draws the composer and its completion list. Returns the position of the text cursor if the composer has the focus.
+    pub fn draw_composer(
+        &self,
+        app: &App,
+        theme: &Theme,
+        layout: &Layout,
+        buffer: &mut Buffer,
+    ) -> Option<Position> {
+        let cursor = view::composer(app, theme, layout.composer?, buffer);
+        complete_view::draw(self, app, theme, layout, buffer);
+        cursor
+    }
+
+    /// Adds the mouse targets of the completion list, which covers the panes.
+    pub fn completion_targets(&self, app: &App, layout: &Layout, out: &mut Vec<PlacedPart<Hit>>) {
+        complete_view::targets(self, app, layout, out);
+    }
 }
 
 /// Maximum number of rows that show queued messages.

@@ -1,4 +1,5 @@
-//! Draws the setup page (problem, explanation, steps and keys) and the page for a window that is too small.
+//! The setup page (problem, explanation, steps and keys): drawing and actions. Also draws the page for a window that is too
+//! small.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -6,15 +7,55 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::{OnboardingPage, PageSeverity};
-use crate::ui::app::{App, onboarding};
-use crate::ui::frame::layout::{HEIGHT_MIN, WIDTH_MIN};
+use crate::ui::app::{App, onboarding, popup};
+use crate::ui::frame::layout::{BESIDE_TEXT, HEIGHT_MIN, WIDTH_MIN, inside};
+use crate::ui::keymap::Action;
+use crate::ui::popups::confirm::Confirmation;
+use crate::ui::popups::confirm::approve_settings::ApproveSettings;
 use crate::ui::text::{width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
 
 /// Maximum length of a line, in columns. Longer lines are hard to read.
 const COLUMNS_MAX: u16 = 76;
+
+/// Shown when the user approves settings that are not completely visible.
+const TOO_LONG: &str =
+    "Not all settings are visible. Make the window larger, or run crewdeck trust in a shell.";
+
+/// Runs `action` if the page offers it; otherwise does nothing. `area` is the frame of the pane.
+pub fn act(app: &mut App, area: Option<Rect>, action: Action, out: &mut Vec<Effect>) {
+    if !onboarding::offers(app, action) {
+        return;
+    }
+    let (words, effect) = match action {
+        Action::ApproveSettings if fits(app, area) => {
+            return popup::open(app, Confirmation(ApproveSettings));
+        }
+        Action::ApproveSettings => return app.say(NoticeLevel::Warn, TOO_LONG),
+        Action::StartDemo => ("Starting the demo…", Effect::StartDemo),
+        Action::MakeRepository => ("Running git…", Effect::MakeRepository),
+        Action::WithoutSettings => (
+            "Starting without the project settings…",
+            Effect::StartWithoutSettings,
+        ),
+        _ => ("Checking again…", Effect::Reload),
+    };
+    app.say(NoticeLevel::Info, words);
+    out.push(effect);
+}
+
+/// Returns whether the page is shown and all its steps fit into a pane with the frame `area`.
+fn fits(app: &App, area: Option<Rect>) -> bool {
+    let (Some(area), Some(page)) = (area, onboarding::drawn(app)) else {
+        return false;
+    };
+    let area = inside(area).inner(BESIDE_TEXT);
+    app.popups.is_empty() && lines(app, page, &Theme::default(), area).is_whole
+}
 
 /// Draws the page. If there is little room, omits the blank lines first, then the explanation, then the last steps. The
 /// problem and the keys are never omitted.
@@ -32,13 +73,13 @@ pub fn draw(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect, buffer:
 }
 
 /// The visible lines of a page.
-pub(in crate::ui) struct Lines {
+struct Lines {
     shown: Vec<Line<'static>>,
     /// Whether all steps are visible.
-    pub(in crate::ui) is_whole: bool,
+    is_whole: bool,
 }
 
-pub(in crate::ui) fn lines(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect) -> Lines {
+fn lines(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect) -> Lines {
     let columns = usize::from(area.width.min(COLUMNS_MAX));
     let tone = match page.severity {
         PageSeverity::Missing | PageSeverity::Trouble => theme.warn,

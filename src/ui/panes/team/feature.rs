@@ -86,7 +86,7 @@ impl PaneFeature for TeamPane {
         Some((format!("the name {name}"), name.to_string()))
     }
 
-    fn filter_changed(&mut self) {
+    fn text_changed(&mut self) {
         self.selected = None;
     }
 

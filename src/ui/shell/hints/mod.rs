@@ -5,10 +5,9 @@ pub(in crate::ui) mod words;
 
 use crate::ui::app::Preferences;
 use crate::ui::app::{App, onboarding};
-use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::{CLEAR_FILTER, END_SEARCH};
 use crate::ui::keymap::direction::Scroll;
-use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
 use crate::ui::keys;
 use crate::ui::popups;
@@ -121,7 +120,6 @@ fn sort_key(app: &App, hint: &Hint) -> u8 {
 /// Whether the action of `binding` would have an effect now.
 #[allow(clippy::too_many_lines)] // one match over all actions
 fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
-    let focus = state.focus;
     let pane = state.focused();
     let in_panes = state.popups.is_empty();
     let is_recording = state.replay.is_some() && binding.action.needs_crew();
@@ -135,6 +133,7 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         return offers;
     }
     match binding.action {
+        action if binding.context == Context::FirstRun => onboarding::offers(state, action),
         Action::Interrupt => in_panes && state.role.is_crew() && state.is_running(&state.shown),
         Action::Follow => pane.can_follow(state),
         Action::Popup(name) => {
@@ -158,43 +157,15 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         Action::Peek => pane.can_peek(state),
         Action::Filter => pane.can_filter(state),
         Action::Back if binding.context == Context::Panes => {
-            let filtered = pane.filter().is_some_and(ListFilter::is_set);
-            let searched = state
-                .model
-                .agents
-                .get(&state.shown)
-                .is_some_and(|a| a.transcript.search().is_some());
-            let searched = searched && focus == Focus::Pane(Pane::Lead);
-            filtered || searched || state.arrangement.zoom.is_some() || !state.shown.is_lead()
+            let steps_back = pane.back_label(state).is_some();
+            steps_back || state.arrangement.zoom.is_some() || !state.shown.is_lead()
         }
         Action::Send | Action::Newline => match state.popups.last() {
             None => !state.input.composer.is_empty(),
             Some(_) => true,
         },
-        Action::Search
-        | Action::PrevPrompt
-        | Action::NextPrompt
-        | Action::CopyMenu
-        | Action::Print
-        | Action::ReadOutside => state
-            .model
-            .agents
-            .get(&state.shown)
-            .is_some_and(|a| a.has_entries),
-        Action::NextMatch | Action::PrevMatch => {
-            let agent = state.model.agents.get(&state.shown);
-            in_panes && agent.is_some_and(|a| a.transcript.found().1 > 0)
-        }
         Action::Copy if !in_panes => true,
         Action::Copy => pane.can_copy(state),
-        Action::StartDemo
-        | Action::LookAgain
-        | Action::MakeRepository
-        | Action::ApproveSettings
-        | Action::WithoutSettings => onboarding::offers(state, binding.action),
-        Action::Models if binding.context == Context::FirstRun => {
-            onboarding::offers(state, binding.action)
-        }
         action if action.is_only_in_popups() => !in_panes,
         _ => {
             let mut panes = Pane::ALL.into_iter().map(|pane| state.panes.get(pane));

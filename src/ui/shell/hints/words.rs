@@ -1,9 +1,7 @@
 //! Hint labels that depend on the state of the screen. Pure.
 
 use crate::ui::app::answering;
-use crate::ui::frame::list_filter::ListFilter;
-use crate::ui::frame::{CLEAR_FILTER, END_SEARCH};
-use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::shell::state::UiState;
 
@@ -47,13 +45,8 @@ pub fn words(state: &UiState, binding: &KeyBinding) -> String {
         return "close".into();
     }
     if action == Action::Back && binding.context == Context::Panes {
-        if state.focused().filter().is_some_and(ListFilter::is_set) {
-            return CLEAR_FILTER.into();
-        }
-        let agent = app.model.agents.get(&app.shown);
-        let is_searched = agent.is_some_and(|a| a.transcript.search().is_some());
-        if is_searched && app.focus == Focus::Pane(Pane::Lead) {
-            return END_SEARCH.into();
+        if let Some(words) = state.focused().back_label(app) {
+            return words.into();
         }
         if !app.shown.is_lead() && app.arrangement.zoom.is_none() {
             return "back to lead".into();

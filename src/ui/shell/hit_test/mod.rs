@@ -36,7 +36,8 @@ pub fn targets(state: &UiState) -> Vec<PlacedPart<Hit>> {
         over::popup(state, popup, &mut out);
         return out;
     }
-    over::offers(state, &layout, &mut out);
+    let composer = &state.panes.lead;
+    composer.completion_targets(state, &layout, &mut out);
     let mut put = |at: Rect, what: Hit| out.push(PlacedPart { at, what });
     if let (Some(line), Some(player)) = (layout.replay, &state.replay) {
         let (turn, bar) = shell::view::replay_places(player, line);

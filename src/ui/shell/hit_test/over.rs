@@ -1,31 +1,13 @@
-//! Mouse targets of popups and of the completion list, which cover everything below.
+//! Mouse targets of popups, which cover everything below.
 
 use crate::ui::app::popup::Popup;
-use crate::ui::frame::hit::{Hit, ScrollTarget, has_mouse, listed};
-use crate::ui::frame::layout::Layout;
+use crate::ui::frame::hit::{Hit, ScrollTarget, has_mouse};
 use crate::ui::keymap::Action;
-use crate::ui::panes::lead::complete;
 use crate::ui::shell::hit_test::{PlacedPart, panes};
 use crate::ui::shell::layout;
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::area;
-
-/// Adds the rows of the completion list. Its area blocks the targets below.
-pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<PlacedPart<Hit>>) {
-    let len = complete::candidates(&state.panes.lead, state).len();
-    if let Some(place) = complete::popup_layout(&state.panes.lead, layout, len) {
-        let rows = listed(place.list, place.first, len);
-        out.extend(rows.map(|(at, row)| PlacedPart {
-            at,
-            what: Hit::CompletionRow(row),
-        }));
-        out.push(PlacedPart {
-            at: place.area,
-            what: Hit::Nothing,
-        });
-    }
-}
 
 /// Adds the targets of a popup and of the screen around it.
 pub fn popup(state: &UiState, popup: &dyn Popup, out: &mut Vec<PlacedPart<Hit>>) {

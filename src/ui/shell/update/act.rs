@@ -1,19 +1,17 @@
 //! Carries out the actions of the key map.
 
 use crate::protocol::event::NoticeLevel;
-use crate::ui::app::drafts;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Next;
+use crate::ui::app::{drafts, onboarding};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Way;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes::lead::complete_update;
-use crate::ui::panes::lead::complete_update::Accepted;
-use crate::ui::popups::{by_name, copy_menu, help, models, palette};
+use crate::ui::popups::{by_name, help, models, palette};
 use crate::ui::replay::Player;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{compose, find, first, movement, popups, replay, screen};
+use crate::ui::shell::update::{compose, movement, popups, replay, screen};
 use crate::ui::shell::{layout, peek};
 
 /// Runs `action`. Returns `false` if nothing handles it.
@@ -21,7 +19,7 @@ use crate::ui::shell::{layout, peek};
 pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     state.pass_pane_requests();
     let refused = state.role.refuses(action);
-    let refused = refused.or_else(|| first::refuses(state, action));
+    let refused = refused.or_else(|| onboarding::refuses(state, action));
     if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
         state.say(NoticeLevel::Info, why);
         return true;
@@ -48,8 +46,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
             }
         }
         Action::Peek => peek::update::open(state),
-        Action::Print => out.extend(find::whole(state).map(Effect::Print)),
-        Action::ReadOutside => out.extend(find::whole(state).map(Effect::OpenInEditor)),
         Action::Models => models::open(state, out),
         Action::Enlarge => movement::enlarge(state),
         Action::Restore => state.arrangement.zoom = None,
@@ -59,30 +55,26 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::Open => popups::open(state),
         Action::Filter => popups::filter(state),
         Action::Accept => {
-            let next = match complete_update::take(&mut state.panes.lead, &mut state.app) {
-                Accepted::Command(action) => Some(action),
-                Accepted::Name => None,
-                Accepted::Nothing => {
-                    popups::accept(state);
-                    None
-                }
-            };
-            if let Some(next) = next {
+            if let Some(next) = popups::accept(state) {
                 act(state, next, out);
             }
         }
         Action::Copy => popups::copy(state, out),
-        Action::CopyMenu => copy_menu::open(state),
-        Action::Search => find::begin(state),
-        Action::NextMatch => find::next(state, Way::Forward),
-        Action::PrevMatch => find::next(state, Way::Back),
-        Action::NextPrompt => find::prompt(state, Way::Forward),
-        Action::PrevPrompt => find::prompt(state, Way::Back),
+        Action::Search | Action::NextPrompt | Action::PrevPrompt => {
+            // The focus comes first, because it can change the area of the pane.
+            navigation::focus(state, Pane::Lead);
+            return act_in_pane(state, action, out);
+        }
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),
         Action::NextPane => movement::cycle(state, Way::Forward),
         Action::PrevPane => movement::cycle(state, Way::Back),
         Action::Compose => navigation::compose(state),
-        Action::Move(by) => movement::scroll(state, by),
+        // A list that covers the panes moves first.
+        Action::Move(by) => {
+            if !act_in_pane(state, action, out) {
+                movement::scroll(state, by);
+            }
+        }
         Action::Next => movement::neighbour(state, Way::Forward),
         Action::Prev => movement::neighbour(state, Way::Back),
         Action::Follow => movement::follow(state),
@@ -95,7 +87,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
                 act(state, next, out);
             }
         }
-        Action::Complete => complete_update::put_in(&mut state.panes.lead, &mut state.app),
         Action::Newline => compose::newline(state),
         Action::Older => {
             let width = compose::width(state);
@@ -107,13 +98,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         }
         Action::DeleteToStart => compose::delete_to_start(state),
         Action::EditOutside => drafts::edit_outside(state, out),
-        Action::StartDemo
-        | Action::LookAgain
-        | Action::MakeRepository
-        | Action::ApproveSettings
-        | Action::WithoutSettings => {
-            first::take_up(state, action, out);
-        }
         Action::DismissTour => state.is_tour_dismissed = !state.is_tour_dismissed,
         Action::PauseOrPlay => replay::turn(state, Player::pause_or_play),
         Action::Step => replay::turn(state, Player::step),

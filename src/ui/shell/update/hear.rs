@@ -2,10 +2,11 @@
 
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
+use crate::ui::app::onboarding;
 use crate::ui::model::style::SPINNER_INTERVAL;
 use crate::ui::shell::ages;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{events, first, keep_selection};
+use crate::ui::shell::update::{events, keep_selection};
 
 /// Applies an event to the model, the event log, the notifications, the panes and the topmost popup.
 pub fn apply_event(state: &mut UiState, event: &Event) {
@@ -14,7 +15,7 @@ pub fn apply_event(state: &mut UiState, event: &Event) {
     state.model.log(event);
     state.model.remember(event);
     events::notify_user(state, &event.kind);
-    first::on_event(state, &event.kind);
+    onboarding::on_event(state, &event.kind);
     events::event(state, event);
     state.pass_pane_requests();
     keep_selection::after(state, &event.kind);

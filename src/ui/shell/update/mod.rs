@@ -5,8 +5,6 @@ pub(in crate::ui) mod areas;
 mod compose;
 mod cursor;
 mod events;
-pub(in crate::ui) mod find;
-mod first;
 mod guard;
 pub(in crate::ui) mod hear;
 mod jump;

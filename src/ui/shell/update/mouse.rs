@@ -11,7 +11,6 @@ use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{PanDirection, Scroll};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::feature::NOTCH;
-use crate::ui::panes::lead::complete::Completion;
 use crate::ui::shell::peek::{Peek, ScrollTo};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::{act, follow};
@@ -166,7 +165,8 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
         }
         Hit::Composer => cursor::in_composer(state, here),
         Hit::CompletionRow(at) => {
-            state.panes.lead.completion = Completion::Selected(at);
+            let pane = state.focus.pane();
+            state.panes.get_mut(pane).select(&state.app, at);
             act(state, Action::Accept, out);
         }
         Hit::PopupRow(_) if is_second => {

@@ -5,12 +5,10 @@ use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup;
 use crate::ui::frame::layout as frame_layout;
-use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::navigation::{focus, show};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::needs;
 use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::quit::Quit;
@@ -60,7 +58,8 @@ pub fn back(state: &mut UiState) {
     if state.close_popup() {
         return;
     }
-    if complete_update::put_away(&mut state.panes.lead, &state.app) {
+    let pane = state.focus.pane();
+    if state.panes.get_mut(pane).step_back(&mut state.app) {
         return;
     }
     if state.focus == Focus::Composer {
@@ -74,9 +73,6 @@ pub fn back(state: &mut UiState) {
         };
         focus(state, pane);
         state.keys.left_composer = true;
-    } else if remove_filter(state)
-        || state.focus == Focus::Pane(Pane::Lead) && crate::ui::shell::update::find::end(state)
-    {
     } else if state.arrangement.zoom.is_some() {
         state.arrangement.zoom = None;
     } else if let Some(parent) = state.shown.parent() {
@@ -89,12 +85,6 @@ pub fn back(state: &mut UiState) {
     } else {
         needs::focus::return_focus(state);
     }
-}
-
-/// Removes the filter of the focused pane. Returns whether there was one.
-fn remove_filter(state: &mut UiState) -> bool {
-    let pane = state.panes.get_mut(state.app.focus.pane());
-    pane.filter_mut().is_some_and(ListFilter::remove)
 }
 
 /// Closes the popup, the full-screen pane or the conversation of another agent than the lead. If none is open, or the
@@ -133,9 +123,6 @@ pub fn neighbour(state: &mut UiState, way: Way) {
 
 /// Scrolls the focused pane or the top popup.
 pub fn scroll(state: &mut UiState, by: Scroll) {
-    if complete_update::select(&mut state.panes.lead, &state.app, by) {
-        return;
-    }
     if state.popups.is_empty() {
         scroll_pane(state, state.focus.pane(), by);
     } else {

@@ -3,6 +3,7 @@
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Copied;
+use crate::ui::keymap::Action;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas;
@@ -32,17 +33,13 @@ pub fn filter(state: &mut UiState) {
     }
 }
 
-/// Closes the search or filter field; the search or filter stays in effect.
-pub fn accept(state: &mut UiState) {
+/// Finishes the text that is being typed in the focused pane. Returns the action to run if the text stands for one.
+pub fn accept(state: &mut UiState) -> Option<Action> {
     if !state.popups.is_empty() {
-        return;
+        return None;
     }
-    if state.is_searching() {
-        return crate::ui::shell::update::find::keep(state);
-    }
-    if let Some(filter) = state.panes.get_mut(state.app.focus.pane()).filter_mut() {
-        filter.finish();
-    }
+    let pane = state.focus.pane();
+    state.panes.get_mut(pane).accept(&mut state.app)
 }
 
 /// Copies the selection or the open text.

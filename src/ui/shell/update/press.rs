@@ -10,10 +10,9 @@ use crate::ui::app::status_message::StatusMessage;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::keys;
-use crate::ui::panes::lead::complete::Completion;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
-use crate::ui::shell::update::{compose, find, guard, unknown};
+use crate::ui::shell::update::{areas, compose, guard, unknown};
 use crate::ui::widgets::composer::PasteResult;
 use crate::ui::widgets::line_input::LineInput;
 
@@ -86,24 +85,19 @@ pub fn text_key(state: &mut UiState, key: KeyEvent) {
     match focus {
         Focus::Composer => {
             state.input.composer.key(key, width);
-            state.panes.lead.completion = Completion::Fresh;
+            state.panes.get_mut(focus.pane()).text_changed();
         }
-        Focus::Pane(_) if edit_filter(state, |words| words.key(key)) => {}
-        Focus::Pane(Pane::Lead) if state.is_searching() => {
-            find::write(state, |words| words.key(key));
+        Focus::Pane(pane) => {
+            edit_in_pane(state, pane, &mut |words| words.key(key));
         }
-        Focus::Pane(_) => {}
     }
 }
 
-/// Edits the filter of the focused pane and selects the first matching row. Returns `false` if no filter is being typed.
-fn edit_filter(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) -> bool {
-    let Some(words) = state.filter_input() else {
-        return false;
-    };
-    edit(words);
-    state.panes.get_mut(state.app.focus.pane()).filter_changed();
-    true
+/// Edits the filter or search text of a pane. Returns `false` if none is being typed.
+fn edit_in_pane(state: &mut UiState, pane: Pane, edit: &mut dyn FnMut(&mut LineInput)) -> bool {
+    let area = areas::frame_of(state, pane);
+    let feature = state.panes.get_mut(pane);
+    feature.edit_text(&mut state.app, area, edit)
 }
 
 pub fn paste(state: &mut UiState, text: &str) {
@@ -120,12 +114,9 @@ pub fn paste(state: &mut UiState, text: &str) {
         });
         return compose::report(state, pasted);
     }
-    if state.is_searching() {
-        return find::write(state, |words| words.insert(text));
-    }
     let focus = state.focus;
     match focus {
-        Focus::Pane(_) if edit_filter(state, |words| words.insert(text)) => {}
+        Focus::Pane(pane) if edit_in_pane(state, pane, &mut |words| words.insert(text)) => {}
         Focus::Composer => {
             let pasted = state.input.composer.paste(text);
             compose::report(state, pasted);

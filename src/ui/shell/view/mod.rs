@@ -14,8 +14,7 @@ use ratatui::widgets::Widget;
 use crate::ui::frame::layout::{Layout, SizeClass};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes::lead;
-use crate::ui::panes::lead::{complete_view, onboarding};
+use crate::ui::panes::lead::onboarding;
 use crate::ui::shell::hints::bars;
 use crate::ui::shell::state::UiState;
 pub use crate::ui::shell::view::replay::{places as replay_places, share_of};
@@ -71,11 +70,10 @@ fn draw_on(
             .draw(state, cache, theme, *area, buffer);
         searching = searching.or(cursor);
     }
-    let mut cursor = layout
-        .composer
-        .and_then(|area| lead::view::composer(state, theme, area, buffer))
+    let composer = &state.panes.lead;
+    let mut cursor = composer
+        .draw_composer(state, theme, &layout, buffer)
         .or(searching);
-    complete_view::draw(&state.panes.lead, state, theme, &layout, buffer);
     if let Some(top) = state.popups.last() {
         if top.dims() {
             let from = layout.status.bottom();

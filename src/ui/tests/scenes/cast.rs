@@ -86,7 +86,16 @@ fn activities() -> Vec<Activity> {
     for activity in &all {
         // A new activity does not compile until it is added here.
         match activity {
-            _ => {}
+            Activity::Thinking
+            | Activity::Tool { .. }
+            | Activity::Compacting
+            | Activity::Idle
+            | Activity::Queued { .. }
+            | Activity::Backoff { .. }
+            | Activity::NeedsYou { .. }
+            | Activity::Stuck { .. }
+            | Activity::Failed { .. }
+            | Activity::Gone => {}
         }
     }
     all

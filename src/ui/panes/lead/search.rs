@@ -1,0 +1,74 @@
+//! Actions on the shown conversation: search, prompt navigation and reading it as a whole.
+
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::keymap::direction::Way;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::pager::search::tell_match;
+use crate::ui::transcript::{Portion, Viewport};
+
+/// The key context of the conversation pane.
+const LEAD: Context = Context::In(Pane::Lead);
+
+/// Closes the search field and keeps the search.
+pub fn keep(app: &mut App) {
+    let transcript = &mut app.shown_agent().transcript;
+    transcript.finish_search_input();
+    if transcript.search().is_some() && transcript.found().1 == 0 {
+        app.say(NoticeLevel::Info, "No matches in this conversation.");
+    }
+}
+
+/// Returns whether the pane has the focus and the shown conversation is searched.
+pub fn is_active(app: &App) -> bool {
+    let agent = app.model.agents.get(&app.shown);
+    let is_searched = agent.is_some_and(|a| a.transcript.search().is_some());
+    is_searched && app.focus == Focus::Pane(Pane::Lead)
+}
+
+/// Goes to the next or previous match.
+pub fn next(app: &mut App, way: Way, viewport: Viewport) {
+    if !app.popups.is_empty() {
+        return;
+    }
+    let transcript = &mut app.shown_agent().transcript;
+    if transcript.search().is_none() {
+        let key = app.prefs.keymap.key(LEAD, Action::Search);
+        app.say(
+            NoticeLevel::Info,
+            format!("Press {key} to search this conversation."),
+        );
+        return;
+    }
+    let round = transcript.next_match(way, viewport);
+    tell_match(app, round, way, "No matches in this conversation.");
+}
+
+/// Goes to the next or previous prompt of the user.
+pub fn prompt(app: &mut App, way: Way, viewport: Viewport) {
+    if !app.shown_agent().transcript.go_to_prompt(way, viewport) {
+        let words = match way {
+            Way::Forward => {
+                let key = app.prefs.keymap.key(LEAD, Action::Follow);
+                format!("No prompt below. {key} follows the newest output.")
+            }
+            Way::Back => "No prompt above.".into(),
+        };
+        app.say(NoticeLevel::Info, words);
+    }
+}
+
+/// Returns the whole shown conversation as text. If it is empty, shows a status message and returns `None`.
+pub fn whole(app: &mut App) -> Option<String> {
+    let text = app.shown_agent().transcript.portion_text(&Portion::Whole);
+    let text = text.filter(|text| !text.trim().is_empty());
+    if text.is_none() {
+        let text = "This conversation is empty.";
+        app.say_while(NoticeLevel::Info, text, |app| {
+            let shown = app.model.agents.get(&app.shown);
+            shown.is_none_or(|agent| !agent.has_entries)
+        });
+    }
+    text
+}

@@ -28,8 +28,8 @@ fn plain(message: &MailMessage) -> Value {
     Value::Object(out)
 }
 
-/// Returns whether `letter` asks `to` to shut down and `request` is the matching approved request (promise 7). The
-/// message alone proves nothing, because any program can write one.
+/// Returns whether `message` asks `to` to shut down and `request` is the matching approved request (guarantee 7 of
+/// docs/GUARANTEES.md). The message alone proves nothing, because any program can write one.
 pub fn is_approved_shutdown(message: &MailMessage, to: &Name, request: Option<&Request>) -> bool {
     message.kind == MailKind::ShutdownRequest
         && request.is_some_and(|r| {

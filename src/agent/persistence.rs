@@ -12,7 +12,8 @@ use crate::store::{AppendResult, Cursor, QueuedPrompt, StoreError, TranscriptFil
 use crate::tools::policy::PlanGate;
 
 impl Driver {
-    /// Writes a conversation message to disk, then acknowledges the inbox messages in it (promise 1).
+    /// Writes a conversation message to disk, then acknowledges the inbox messages in it (guarantee 1 of
+    /// docs/GUARANTEES.md).
     pub(super) async fn save(&mut self, message: Message) {
         let is_user = message.role == Role::User;
         for event in self.state.announced.on_message(&self.name, &message) {

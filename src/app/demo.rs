@@ -126,7 +126,6 @@ impl Repository {
     }
 }
 
-/// Runs git in the repository `dir`.
 fn git(dir: &Path, args: &[&str]) -> Result<()> {
     let out = Command::new("git")
         .args(args)

@@ -1,4 +1,4 @@
-//! Builds the first page from the results of the startup checks. Pure.
+//! Builds the setup page from the results of the startup checks. Pure.
 
 use super::model_setup::{ModelProblem, ModelUnavailable};
 use crate::config::{PROJECT_FILE, SensitiveSettings};

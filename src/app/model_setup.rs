@@ -18,7 +18,7 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::os_errors;
 
-/// The error if no model is available. The first page, `run` and `doctor` show the reason and the steps.
+/// The error if no model is available. The setup page, `run` and `doctor` show the reason and the steps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}. {}", reason.trim_end_matches('.'), self.all_steps().join(" "))]
 pub struct ModelUnavailable {

@@ -15,7 +15,6 @@ use crate::store::{Mailbox, Roster};
 /// Maximum time to wait for another reader of the inbox. A reader usually needs only a fraction of it.
 const READER_WAIT: Duration = Duration::from_secs(5);
 
-/// Runs a `mail` subcommand.
 pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     let post = Mailbox::open(context.root);
     match verb {

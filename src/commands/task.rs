@@ -14,7 +14,6 @@ use crate::store::{
     Board, BranchSnapshot, Mailbox, Roster, ScanMode, StoreError, Worktrees, take_task,
 };
 
-/// Runs a `task` subcommand.
 pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     let board = Board::open(context.root);
     let task = match verb {

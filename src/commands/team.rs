@@ -6,7 +6,6 @@ use super::{CommandContext, CommandOutcome};
 use crate::cli::TeamVerb;
 use crate::store::Roster;
 
-/// Runs a `team` subcommand.
 pub fn run(verb: &TeamVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     match verb {
         TeamVerb::List => {

@@ -12,7 +12,6 @@ use crate::domain::worktree::{
 };
 use crate::store::{Board, Worktrees, task_in_worktree};
 
-/// Runs a `worktree` subcommand.
 pub fn run(verb: &WorktreeVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     let worktrees = Worktrees::open(context.root);
     match verb {

@@ -6,9 +6,7 @@ use crate::domain::request::{Approver, Request, RequestKind, Verdict};
 /// The approver of each kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Approvers {
-    /// Approves plans.
     pub plan: Approver,
-    /// Approves shutdowns.
     pub shutdown: Approver,
     /// Approves tool calls that need permission under the policy.
     pub tool: Approver,

@@ -81,7 +81,7 @@ impl Jobs {
 }
 
 impl JobRunner {
-    /// Creates a runner. `guard` supervises the programs; with `None` they run directly.
+    /// Creates a runner. With `None` as the supervisor, programs run directly.
     pub fn new(
         context: Arc<CrewContext>,
         signals: Arc<CrewSignals>,

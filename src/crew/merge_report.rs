@@ -13,7 +13,6 @@ const FILES_MAX: usize = 20;
 /// The number of characters shown of a commit hash.
 const COMMIT_SHOWN: usize = 10;
 
-/// The result of a merge.
 pub struct MergeResult {
     /// `Warn` if the merge failed because of a conflict.
     pub level: NoticeLevel,

@@ -238,7 +238,6 @@ impl MessageDelivery {
     }
 }
 
-/// Returns a message from the user.
 pub fn from_user(to: &Name, text: &str, id: String, now: Timestamp) -> MailMessage {
     let kind = MailKind::Message;
     MailMessage::new(MessageId(id), kind, &Name::user(), to, text, now)

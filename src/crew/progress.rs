@@ -12,7 +12,6 @@ pub enum TeamProgress {
     Open(String),
 }
 
-/// Returns the progress of the board.
 pub fn progress(graph: &TaskGraph) -> TeamProgress {
     let all = graph.len();
     match all - graph.done() {

@@ -298,7 +298,6 @@ impl RequestBroker {
         self.parts.approvers.of_request(request)
     }
 
-    /// Returns the approvers of this crew.
     pub fn approvers(&self) -> &Approvers {
         &self.parts.approvers
     }

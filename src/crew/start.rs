@@ -65,7 +65,7 @@ pub async fn environment(seen: JoinHandle<Environment>) -> Environment {
 
 /// Returns the day of a point in time in the local time zone, such as `2026-11-22`.
 fn day(time: Timestamp) -> String {
-    #[allow(clippy::cast_possible_truncation)] // seconds of this age of the world
+    #[allow(clippy::cast_possible_truncation)] // seconds since 1970 fit into i64
     let second = jiff::Timestamp::from_second(time.0 as i64).unwrap_or_default();
     second
         .to_zoned(jiff::tz::TimeZone::system())

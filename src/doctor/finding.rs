@@ -42,7 +42,6 @@ impl fmt::Display for Level {
 /// One thing that a check of `crewdeck doctor` reports: what was found, how severe it is, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// The name of the check.
     pub check: &'static str,
     pub level: Level,
     /// What was found. Usually one line.

@@ -12,7 +12,6 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{BranchOutcome, RemovalMode, WorktreeName};
 use crate::store::{Board, Requests, Roster, StoreError, Worktrees, atomic};
 
-/// A fix for a finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Fix {

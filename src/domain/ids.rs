@@ -28,12 +28,10 @@ pub enum NameError {
 pub struct Name(String);
 
 impl Name {
-    /// Returns the name of the lead.
     pub fn lead() -> Name {
         Name("lead".into())
     }
 
-    /// Returns the name of the user.
     pub fn user() -> Name {
         Name("user".into())
     }

@@ -15,7 +15,6 @@ pub const REPORTED_MAX: usize = 2 * 1024;
 /// Maximum length of a command in a list, in characters, as in learn-claude-code.
 const COMMAND_MAX: usize = 80;
 
-/// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum JobEnd {

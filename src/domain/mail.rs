@@ -75,7 +75,6 @@ impl fmt::Display for MailKind {
     }
 }
 
-/// The delivery state of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {

@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 use super::ids::TaskId;
 use super::timestamp::Timestamp;
 
-/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {

@@ -92,9 +92,7 @@ pub trait Decode: Send + 'static {
 /// The configuration of a provider's server.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
-    /// The provider.
     pub spec: &'static ProviderSpec,
-    /// The address.
     pub base_url: String,
     /// The API key; a local server may need none.
     pub key: Option<SecretString>,

@@ -27,7 +27,6 @@ const CHUNK: usize = 16 * 1024;
 /// Maximum number of consecutive reads of one pipe. Together they read more than a pipe holds by default.
 const READS_MAX: usize = 64;
 
-/// A command to run.
 #[derive(Debug, Clone)]
 pub struct BlockingCommand {
     pub program: PathBuf,
@@ -47,7 +46,6 @@ pub struct BlockingCommand {
     pub keep: usize,
 }
 
-/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutput {
     pub ended: JobExit,

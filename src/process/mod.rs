@@ -37,7 +37,6 @@ const DRAIN: Duration = Duration::from_millis(100);
 /// grandchild never stops writing.
 const DRAIN_READS: usize = 256;
 
-/// A command to run.
 #[derive(Debug, Clone)]
 pub struct CommandSpec {
     /// The program, followed by its arguments.

@@ -67,7 +67,6 @@ pub use worktrees::{
     Worktrees,
 };
 
-/// An error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file or folder cannot be read or written.

@@ -9,7 +9,6 @@ use super::{Caller, Tool};
 /// The name of the tool with which an agent submits its plan.
 pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;
 
-/// Returns the tool named `name`.
 pub fn find(name: &str) -> Option<&'static Tool> {
     TABLE.iter().copied().find(|t| t.name == name)
 }

@@ -3,12 +3,14 @@
 //! Data flows in one direction: a [`Msg`] goes into [`update()`], which changes [`UiState`] and returns effects ([`Effect`]);
 //! [`draw`] renders the state to cells. Only [`terminal`] does IO.
 //!
-//! The folders are layers. Each imports only from the layers before it, which a test checks. In order: `text`,
-//! [`theme`] and [`keymap`]; `widgets`, `graph`, `diff`, [`transcript`] and [`replay`], which do not depend on the
-//! crew; `model`, the state of the crew as its events report it; `app`, the state that panes and popups share; `frame`,
-//! the frames and areas that they share; `popups`; `panes`, which open them; both have one folder per feature; `shell`,
-//! which dispatches keys, mouse and events to them and draws the
-//! whole screen.
+//! The folders have no import cycles, which `tests/it/architecture/imports.rs` checks. From the lowest to the highest:
+//!
+//! - `text`, [`theme`] and [`keymap`]
+//! - `widgets`, `graph`, `diff`, [`transcript`] and [`replay`], which do not depend on the crew
+//! - `model`, the state of the crew as its events report it
+//! - `app`, the state that panes and popups share, and `frame`, the frames and areas that they share
+//! - `popups`, and `panes`, which open them; one folder per feature
+//! - `shell`, which dispatches keys, mouse and events to panes and popups, and draws the whole screen
 
 mod app;
 mod diff;

@@ -286,7 +286,7 @@ fn only_main_exits_the_process() {
 }
 
 #[test]
-fn every_test_named_in_promises_exists() {
+fn every_test_named_in_guarantees_exists() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(base.join("docs/GUARANTEES.md")).unwrap();
     let named: Vec<(&str, &str)> = page

@@ -1,4 +1,4 @@
-//! Onboarding on the dashboard and in `crewdeck run`: no key, a wrong key, no server, an unknown model, no git repository, no
+//! Setup problems on the dashboard and in `crewdeck run`: no key, a wrong key, no server, an unknown model, no git repository, no
 //! commit. Each case is explained, and the setup page offers keys that fix it.
 
 mod starts;

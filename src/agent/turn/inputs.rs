@@ -9,7 +9,6 @@ use crate::domain::ids::CallId;
 use crate::model::{ModelError, Reply};
 use crate::protocol::event::{Compaction, NoticeLevel, TurnEnd};
 
-/// An input of the turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
     /// Text from the user, a claimed task or the crew. Starts a turn, or is added before its next call.
@@ -97,6 +96,5 @@ pub enum TurnEffect {
     Run(Vec<ToolCall>),
     /// Show a notice to the user.
     Notice(NoticeLevel, String),
-    /// End the turn.
     End(TurnEnd),
 }

@@ -50,7 +50,6 @@ fn repeated(times: usize) -> String {
     )
 }
 
-/// The limits of one turn.
 #[derive(Debug, Clone, Default)]
 pub struct TurnLimits {
     /// Maximum number of model calls in the turn; `None` means no limit (the lead).

@@ -1,4 +1,4 @@
-//! Step tables of a turn that compacts its conversation and gets nowhere.
+//! Step tables of a turn that compacts its conversation without progress in between.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -35,12 +35,12 @@ fn turn() -> Turn {
     turn
 }
 
-/// The model makes one call; the answer takes `tokens`, the call gives `result`.
+/// Runs one round: the model makes a call, whose result is `result`; the server counts `tokens` tokens.
 fn round(turn: &mut Turn, result: &str, tokens: u64) -> Vec<TurnEffect> {
     call(turn, "bash", json!({}), result, tokens)
 }
 
-/// The same with a tool and its input.
+/// Runs one round with a call of the tool `name`.
 fn call(turn: &mut Turn, name: &str, input: Value, result: &str, tokens: u64) -> Vec<TurnEffect> {
     let call = ToolCall {
         id: CallId("a".into()),
@@ -56,7 +56,7 @@ fn call(turn: &mut Turn, name: &str, input: Value, result: &str, tokens: u64) ->
     })
 }
 
-/// The summary that was asked for is written, while files, board and messages are in the state `work`.
+/// Writes the requested summary. `work` identifies the state of files, board and messages; `None`: unknown.
 fn summary(turn: &mut Turn, work: Option<u64>) -> Vec<TurnEffect> {
     let effects = turn.step(reply(vec![Block::text("so far")], 900));
     assert_eq!(effects, vec![TurnEffect::Archive]);
@@ -66,7 +66,7 @@ fn summary(turn: &mut Turn, work: Option<u64>) -> Vec<TurnEffect> {
     })))
 }
 
-/// Two rounds with other results each time, and then a compaction.
+/// Runs two rounds with results that are different in each cycle `nth`, then a compaction.
 fn cycle(turn: &mut Turn, nth: usize, work: Option<u64>) -> Vec<TurnEffect> {
     round(turn, &format!("{nth} one"), 100);
     turn.step(Input::Mail(vec![]));
@@ -98,7 +98,7 @@ fn two_compactions_without_progress_end_the_turn() {
     assert!(told, "{effects:?}");
     assert!(turn.is_idle());
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
-    // The agent can be spoken to, and its calls are counted from zero.
+    // A message starts a new turn, and compactions are counted from zero.
     assert_eq!(
         turn.step(Input::Say(vec![Block::text("go on")])),
         vec![TurnEffect::CheckMail]
@@ -118,7 +118,7 @@ fn change_between_compactions_continues_the_turn() {
         let effects = cycle(&mut turn, nth, Some(nth as u64));
         assert_eq!(effects.last(), Some(&TurnEffect::Call), "{nth}");
     }
-    // Where the state is not known nothing is concluded from it.
+    // An unknown state does not count as lack of progress.
     for nth in 10..14 {
         let effects = cycle(&mut turn, nth, None);
         assert_eq!(effects.last(), Some(&TurnEffect::Call), "{nth}");
@@ -146,7 +146,7 @@ fn user_requested_compaction_is_not_counted() {
     round(&mut turn, "x", 100);
     turn.step(Input::Mail(vec![]));
     assert_eq!(summary(&mut turn, Some(7)).last(), Some(&TurnEffect::Call));
-    // One that the model wants is.
+    // A compaction that the model requests counts.
     cycle(&mut turn, 2, Some(7));
     let focus = "the tests".to_string();
     turn.step(Input::OwnCompaction { focus });
@@ -159,7 +159,7 @@ fn user_requested_compaction_is_not_counted() {
 fn calls_from_before_a_compaction_count_as_repeated() {
     let mut turn = turn();
     let mut effects = Vec::new();
-    // Of every third round of twelve there are four: the rounds before the last compaction make the fifth.
+    // Every third round is the same. The fifth of them ends the turn, although compactions lie in between.
     for nth in 0..6 {
         for other in 0..2 {
             round(&mut turn, &format!("{nth} {other}"), 100);
@@ -190,6 +190,6 @@ fn reading_new_files_between_compactions_is_progress() {
             "{path}"
         );
     }
-    // The model has forgotten them and begins again.
+    // Reading a file again is no progress.
     assert!(stopped(&read(&mut turn, "a")).contains("nothing new was read"));
 }

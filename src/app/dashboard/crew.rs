@@ -25,7 +25,7 @@ pub(super) enum CrewState {
     Running(Box<Assembly>),
     /// The crew runs in another process.
     Remote(Box<ViewerSession>),
-    /// The crew could not start. The first page shows the reason.
+    /// The crew could not start. The setup page shows the reason.
     Absent,
 }
 

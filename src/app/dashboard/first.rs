@@ -1,4 +1,4 @@
-//! Controls the first page: runs the startup checks, checks whether a reported problem was solved, and executes what
+//! Controls the setup page: runs the startup checks, checks whether a reported problem was solved, and executes what
 //! the page offers.
 
 use std::net::SocketAddr;
@@ -311,7 +311,7 @@ impl Dashboard {
         self.show_first(first::making());
     }
 
-    /// Handles the result of the first commit. Returns a restart if the dashboard still shows only its first page.
+    /// Handles the result of the first commit. Returns a restart if the dashboard still shows only the setup page.
     /// Otherwise reports the result, or checks again later if the page is covered or in use.
     fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {

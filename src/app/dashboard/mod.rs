@@ -42,7 +42,7 @@ const EARLY_MAX: usize = 16;
 /// Why the dashboard was left.
 enum ExitReason {
     Quit,
-    /// The user chose the demo on the first page.
+    /// The user chose the demo on the setup page.
     StartDemo(Box<RestartState>),
     /// The dashboard restarts and repeats the startup checks.
     Restart(Box<RestartState>),
@@ -57,7 +57,7 @@ struct Dashboard {
     inlet: EventReceiver,
     crew: CrewState,
     checks: StartupChecks,
-    /// The project settings for which the first page asks approval.
+    /// The project settings for which the setup page asks approval.
     asked: Option<SensitiveSettings>,
     /// The first commit, while git creates it.
     first_commit: Option<FirstCommitTask>,

@@ -1,4 +1,4 @@
-//! Starts the dashboard, and restarts it when the first page asks for a new start or for the demo.
+//! Starts the dashboard, and restarts it when the setup page asks for a new start or for the demo.
 
 use anyhow::{Context, Result};
 

@@ -1,4 +1,4 @@
-//! Tests of the first page: its content for each fact, and its rendering.
+//! Tests of the setup page: its content for each fact, and its rendering.
 
 use pretty_assertions::assert_eq;
 

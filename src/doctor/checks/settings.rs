@@ -21,7 +21,6 @@ pub struct SettingsFacts {
     pub ignored: Option<String>,
 }
 
-/// Checks the settings.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     let facts = &context.settings;
     let warnings = facts

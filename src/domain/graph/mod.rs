@@ -147,7 +147,6 @@ impl TaskGraph {
         self.tasks.values().map(|t| &**t)
     }
 
-    /// Returns the number of tasks.
     pub fn len(&self) -> usize {
         self.tasks.len()
     }

@@ -165,7 +165,7 @@ fn drains(graph: &TaskGraph) -> bool {
 }
 
 proptest! {
-    /// Promises 2 and 4 hold for every sequence of changes.
+    /// Guarantees 2 and 4 of docs/GUARANTEES.md hold for every sequence of changes.
     #[test]
     fn graph_stays_acyclic_with_one_owner_per_task(steps in prop::collection::vec(any_step(), 0..40)) {
         let names = ["alice", "bob", "carol"];

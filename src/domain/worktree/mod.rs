@@ -249,7 +249,6 @@ impl Worktree {
         self.owner = owner.into();
     }
 
-    /// Records that the worktree was removed.
     pub fn mark_removed(&mut self, now: Timestamp) {
         self.status = WorktreeStatus::Removed;
         self.removed_at = Some(now);

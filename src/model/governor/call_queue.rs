@@ -13,7 +13,6 @@ pub type CallNumber = u64;
 pub struct CallQueue {
     /// Maximum number of concurrent calls.
     max: usize,
-    /// The number of the next call.
     next: CallNumber,
     /// The waiting calls, first in, first out. At most one per agent.
     waiting: VecDeque<CallNumber>,

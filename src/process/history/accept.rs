@@ -25,7 +25,6 @@ const SHORT_HASH_LEN: usize = 12;
 /// A ref change of a command that was not applied to the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRef {
-    /// The refused change.
     pub change: RefChange,
     /// Why it was refused.
     pub reason: RefusalReason,

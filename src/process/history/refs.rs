@@ -41,7 +41,6 @@ pub enum WritableBranch {
 }
 
 impl WritableBranch {
-    /// Returns the branch of the worktree `name`.
     pub fn of_worktree(name: &str) -> WritableBranch {
         WritableBranch::Own(format!("refs/heads/wt/{name}"))
     }

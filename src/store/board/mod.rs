@@ -77,7 +77,6 @@ impl TaskSet {
     }
 }
 
-/// A snapshot of the board.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BoardSnapshot {
     /// The tasks that could be read.

@@ -7,7 +7,6 @@ use crate::domain::text::{clip, one_line};
 /// Maximum length of git's error message, in characters. Longer messages are cut.
 const MESSAGE_MAX: usize = 400;
 
-/// The error of a git command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GitError {
     /// Git is not installed.

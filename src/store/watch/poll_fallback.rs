@@ -261,8 +261,7 @@ pub fn is_shared_file_system(path: &Path) -> bool {
         0x0BD0_0BD0,
         0x786F_4256,
     ];
-    // The type numbers have 32 bits, whatever the width of the field.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // type numbers have 32 bits
     rustix::fs::statfs(path).is_ok_and(|system| SHARED.contains(&(system.f_type as u32)))
 }
 

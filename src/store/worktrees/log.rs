@@ -20,7 +20,6 @@ pub struct WorktreeLog {
     path: PathBuf,
 }
 
-/// The last event of a worktree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LastEvent {
     /// The event's tag, such as `worktree.merge.before`.

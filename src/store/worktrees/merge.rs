@@ -16,7 +16,6 @@ use crate::domain::worktree::{
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head, is_hash};
 
-/// The outcome of a merge.
 pub enum MergeOutcome {
     /// The branch is merged.
     Merged,

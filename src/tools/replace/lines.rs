@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use super::Occurrences;
 
-/// A line of the file.
 #[derive(Debug, Clone, Copy)]
 pub struct FileLine<'a> {
     pub text: &'a str,

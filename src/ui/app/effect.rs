@@ -9,7 +9,6 @@ use crate::protocol::Command;
 pub enum Effect {
     /// Sends a command to the crew.
     Command(Command),
-    /// Quits crewdeck.
     Quit,
     /// Restores the terminal and suspends the process until the shell resumes it.
     Suspend,
@@ -19,7 +18,6 @@ pub enum Effect {
     Print(String),
     /// Opens the text in `$EDITOR`; changes are discarded.
     OpenInEditor(String),
-    /// Starts the demo.
     StartDemo,
     /// Reloads the settings and looks for a model again.
     Reload,
@@ -27,7 +25,6 @@ pub enum Effect {
     MakeRepository,
     /// Records the approval of the project settings and starts with them.
     ApproveSettings,
-    /// Starts without the project settings.
     StartWithoutSettings,
     /// Copies the text to the clipboard.
     Copy(String),
@@ -35,7 +32,6 @@ pub enum Effect {
     CaptureMouse(bool),
     /// Notifies the user with this one-line reason; the terminal may not have focus.
     Notify(String),
-    /// Saves the theme.
     SaveTheme(ThemeChoice),
     /// Saves the pane layout of the project.
     SaveScreen(ScreenSettings),

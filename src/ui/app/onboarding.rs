@@ -1,5 +1,5 @@
-//! The onboarding page: what prevents the first prompt, what that means, and the next step. It is shown in the
-//! conversation pane while the conversation is empty, and disappears when its cause is solved. Pure.
+//! The setup page: what prevents the first prompt, what that means, and the next step. It is shown in the conversation
+//! pane while the conversation is empty, and disappears when its cause is solved. Pure.
 
 use crate::domain::ids::Name;
 use crate::domain::text::{clip, one_line};
@@ -21,7 +21,7 @@ const WORDS_MAX: usize = 2000;
 /// Maximum size of a prompt that is restored after a failure, in bytes.
 const PROMPT_MAX: usize = 256 * 1024;
 
-/// The content of an onboarding page.
+/// The content of a setup page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnboardingPage {
     /// The severity. A page replaces an earlier one with the same severity.
@@ -47,7 +47,6 @@ pub enum PageSeverity {
     Advice,
 }
 
-/// An action that the page offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferedAction {
     /// The action. The page shows its key.
@@ -63,7 +62,7 @@ impl OfferedAction {
     }
 }
 
-/// The current onboarding pages, and the lead's last prompt, which is restored if the model fails to answer it.
+/// The current setup pages, and the lead's last prompt, which is restored if the model fails to answer it.
 #[derive(Debug, Default)]
 pub struct Onboarding {
     /// The pages, at most one of each severity, most severe first.

@@ -36,7 +36,6 @@ pub trait Popup: Any + Debug {
     fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer)
     -> Option<Position>;
 
-    /// Returns the mouse targets of the popup.
     fn targets(&self, app: &App) -> Targets;
 
     /// Returns the tip of the tour line about the popup. It says what the popup shows; the keys are in the hint line.
@@ -47,7 +46,6 @@ pub trait Popup: Any + Debug {
         Next::Pass
     }
 
-    /// Selects a row.
     fn select(&mut self, _app: &App, _row: usize) {}
 
     /// Applies a dragged scrollbar: `first` is the first visible line, `row` the row to select.
@@ -172,9 +170,7 @@ pub enum Next {
     Pass,
     /// The popup stays open.
     Stay,
-    /// The popup closes.
     Close,
-    /// All popups close.
     CloseAll,
     /// The popup stays open and the action runs.
     Run(Action),

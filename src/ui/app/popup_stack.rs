@@ -79,7 +79,6 @@ impl PopupStack {
         self.open.pop();
     }
 
-    /// Removes all popups.
     pub fn clear(&mut self) {
         self.open.clear();
     }

@@ -6,7 +6,6 @@ use crate::ui::keymap::Action;
 use crate::ui::model::CrewModel;
 use crate::ui::text::width;
 
-/// The role of this dashboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SessionRole {
     /// The crew runs in this process.

@@ -21,7 +21,6 @@ const MESSAGE_TIME_MIN: Duration = Duration::from_millis(1500);
 /// A status message in place of the key hints.
 #[derive(Debug)]
 pub struct StatusMessage {
-    /// The severity.
     pub level: NoticeLevel,
     /// The text, on one line.
     pub text: String,

@@ -63,7 +63,6 @@ impl Changes {
     }
 }
 
-/// A row of the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRow {
     pub row: Row,

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 
 use crate::ui::diff::path::{git_header_path, path, unquoted};
 
-/// A line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiffLine<'a> {
     /// The heading of a file's changes.
@@ -24,7 +23,6 @@ pub enum DiffLine<'a> {
     Other(&'a str),
 }
 
-/// A file of a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DiffFile<'a> {
     /// The path after the change, or before it if the file was deleted.
@@ -39,15 +37,12 @@ pub struct DiffFile<'a> {
     pub removed: usize,
 }
 
-/// The kind of change of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum FileChange<'a> {
     /// The content or the mode was changed.
     #[default]
     Edited,
-    /// The file was created.
     New,
-    /// The file was deleted.
     Deleted,
     /// The file was renamed from this path.
     Renamed(Cow<'a, str>),

@@ -56,8 +56,8 @@ pub fn digits(lines: &[DiffLine<'_>]) -> usize {
     most.to_string().len().min(DIGITS_MAX)
 }
 
-/// Renders a line, wrapped into one or more rows. `ink` is the number of characters in all lines before it; the
-/// function adds those of this line.
+/// Renders a line, wrapped into one or more rows. `text_offset` is the number of visible characters in all lines before
+/// it; the number of those in this line is added to it.
 pub fn rows(line: &DiffLine<'_>, look: DiffParams<'_>, ink: &mut usize) -> Vec<Row> {
     let theme = look.theme;
     let (first, text, style) = match line {

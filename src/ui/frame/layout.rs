@@ -22,7 +22,6 @@ pub const TALL: u16 = 36;
 /// Minimum width in columns to show two panes side by side.
 pub const MIDDLE: u16 = 100;
 
-/// The size class of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeClass {
     /// Too narrow or too low for panes.

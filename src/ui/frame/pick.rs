@@ -1,6 +1,5 @@
 //! The rows of a picker.
 
-/// A row of a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PickerRow<T> {
     pub words: String,

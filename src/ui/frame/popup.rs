@@ -153,7 +153,7 @@ pub fn emphasised(
     }
     let rest = spans.split_off(1);
     let words = spans.remove(0);
-    for (at, message) in words.content.chars().enumerate() {
+    for (at, character) in words.content.chars().enumerate() {
         let style = if marked.binary_search(&at).is_ok() {
             // Underlined in every theme, so that it does not depend on colour.
             theme.link
@@ -161,8 +161,8 @@ pub fn emphasised(
             words.style
         };
         match spans.last_mut() {
-            Some(last) if last.style == style => last.content.to_mut().push(message),
-            _ => spans.push(Span::styled(message.to_string(), style)),
+            Some(last) if last.style == style => last.content.to_mut().push(character),
+            _ => spans.push(Span::styled(character.to_string(), style)),
         }
     }
     spans.extend(rest);

@@ -3,17 +3,11 @@
 /// A command that scrolls a text or moves the selection in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scroll {
-    /// One row up.
     LineUp,
-    /// One row down.
     LineDown,
-    /// One page up.
     PageUp,
-    /// One page down.
     PageDown,
-    /// Half a page up.
     HalfUp,
-    /// Half a page down.
     HalfDown,
     /// To the first row.
     Top,

@@ -20,14 +20,13 @@ use crate::ui::keymap::pane::Pane;
 pub enum Context {
     /// Always, including text input.
     Everywhere,
-    /// On the onboarding page, which shows setup problems.
+    /// On the setup page.
     FirstRun,
     Composer,
     /// While the completion list of the composer is open.
     Completion,
     /// In every pane, but not in text inputs and popups.
     Panes,
-    /// In this pane.
     In(Pane),
     /// In the filter input of a list.
     Filter,
@@ -48,7 +47,6 @@ pub enum Context {
     CommentVerdict,
     /// In the list of background jobs.
     Jobs,
-    /// In the cost panel.
     Costs,
     /// While a preview is open.
     Peek,
@@ -61,7 +59,6 @@ pub enum Context {
     ConfirmLoss,
     /// In the dialog that confirms quitting. Pressing the quit key again confirms it.
     Leave,
-    /// During a replay.
     Replay,
 }
 
@@ -70,7 +67,7 @@ impl Context {
     pub fn heading(self) -> &'static str {
         match self {
             Context::Everywhere => "Everywhere",
-            Context::FirstRun => "First page",
+            Context::FirstRun => "Setup page",
             Context::Composer => "Composer",
             Context::Completion => "Completion",
             Context::Panes => "In every pane",

@@ -47,7 +47,6 @@ impl Pane {
         }
     }
 
-    /// Returns the title on a tab.
     pub fn tab_title(self) -> &'static str {
         match self {
             Pane::Needs => "Needs",

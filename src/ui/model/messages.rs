@@ -158,7 +158,7 @@ impl MessageLog {
         self.place(number).and_then(|at| self.messages.get(at))
     }
 
-    /// Returns the entry of `letter` in the log. A message without an id is never found.
+    /// Returns the entry of `message` in the log. A message without an id is never found.
     pub fn find(&self, message: &MailMessage) -> Option<&TrackedMessage> {
         let mut all = self.messages.iter().rev();
         all.find(|t| same(&t.message, message))

@@ -64,7 +64,6 @@ const BY_NAME: &[NamedPopup] = &[
     named("themes", themes::open),
 ];
 
-/// Returns the popup with that name.
 pub fn by_name(name: &str) -> Option<&'static NamedPopup> {
     BY_NAME.iter().find(|popup| popup.name == name)
 }

@@ -27,7 +27,7 @@ const SOME_DONE: usize = 2;
 /// The mark before the line.
 pub const MARK: &str = " ▸ ";
 
-/// Returns the line: the onboarding page in short, what a viewer can do, or the next step of the demo. `None` if none of
+/// Returns the line: the setup page in short, what a viewer can do, or the next step of the demo. `None` if none of
 /// these applies or the user has hidden the line.
 pub fn line(state: &UiState) -> Option<String> {
     if state.is_tour_dismissed {

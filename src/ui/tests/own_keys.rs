@@ -18,17 +18,17 @@ fn own() -> KeyMap {
     let mut changes = KeyOverrides::new();
     for bound in KeyMap::default().lines() {
         let place = u32::try_from(changes.len()).unwrap();
-        let message = char::from_u32(0x1e00 + place * 2 + 1).unwrap();
-        let mut keys = vec![format!("alt+{message}")];
+        let character = char::from_u32(0x1e00 + place * 2 + 1).unwrap();
+        let mut keys = vec![format!("alt+{character}")];
         keys.extend(bound.keys.iter().cloned());
         changes.entry(bound.name()).or_insert(keys);
     }
     KeyMap::with_overrides(&changes).unwrap()
 }
 
-/// Returns the words that name an old key.
+/// Returns the words in `text` that name an old key, each with the word before it.
 fn old_keys(text: &str) -> Vec<String> {
-    let messages: Vec<&str> = TABLE
+    let keys: Vec<&str> = TABLE
         .iter()
         .flat_map(|b| b.keys)
         .copied()
@@ -52,7 +52,7 @@ fn old_keys(text: &str) -> Vec<String> {
             || word.strip_prefix("Alt+").is_some_and(str::is_ascii);
         // `a` and `A` are also articles.
         let is_article = word.eq_ignore_ascii_case("a") && !before.eq_ignore_ascii_case("press");
-        let is_letter = messages.contains(word) && !is_article;
+        let is_letter = keys.contains(word) && !is_article;
         let is_pane = word.len() == 1 && words.get(at + 1) == Some(&"then");
         if NAMED.contains(word) || is_chord || is_letter || is_pane {
             out.push(format!("{before} {word}"));

@@ -126,8 +126,8 @@ fn form_text_is_styled_in_all_rows() {
     let theme = Theme::new(ThemeName::Terminal, ColorDepth::True);
     let mut state = busy(70, 20);
     press(&mut state, "esc 3 a");
-    for message in "word".chars().chain([' ']).cycle().take(80) {
-        let key = KeyEvent::from(KeyCode::Char(message));
+    for character in "word".chars().chain([' ']).cycle().take(80) {
+        let key = KeyEvent::from(KeyCode::Char(character));
         let now = Timestamp(state.now.0 + 1.0);
         update(&mut state, Msg::Key(key, now));
     }

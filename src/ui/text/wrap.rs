@@ -1,4 +1,5 @@
-//! Wraps styled text into rows of a given width. Widths are counted as the terminal buffer counts them.
+//! Wraps styled text into rows of a given width. Widths are counted as the terminal buffer counts them. Written here
+//! because `textwrap` has no styled spans, and ratatui's `Paragraph` does not return its rows.
 //!
 //! Time and memory are linear in the length of the text, because a pending word never grows beyond one row.
 

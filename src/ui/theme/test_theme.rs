@@ -5,9 +5,9 @@ use ratatui::style::{Color, Style};
 
 use crate::ui::theme::Theme;
 
-/// The character of each text style, in lower case, because upper-case marks the selected row. Frames have signs: a
-/// frame is never on a selected row.
-const LETTERS: &[(&str, char)] = &[
+/// The character of each text style: in lower case, because upper case marks the selected row. The styles of borders have
+/// signs, because a border is never on a selected row.
+const CHARACTERS: &[(&str, char)] = &[
     ("text", 't'),
     ("dim", 'd'),
     ("title", 'h'),
@@ -56,7 +56,7 @@ fn style_of(name: &str) -> Style {
             _ => Style::new().bg(*ground),
         };
     }
-    let at = LETTERS.iter().position(|(style, _)| *style == name);
+    let at = CHARACTERS.iter().position(|(style, _)| *style == name);
     match at.and_then(|at| u8::try_from(at).ok()) {
         Some(at) => Style::new().fg(Color::Indexed(FIRST + at)),
         None => Style::reset(),
@@ -80,32 +80,30 @@ pub fn is_selected(cell: &Cell) -> bool {
     cell.bg == GROUNDS[1].1
 }
 
-/// Returns the style of a cell as one character: that of [`LETTERS`], in upper case on the selected row; `?` for a
+/// Returns the style of a cell as one character: that of [`CHARACTERS`], in upper case on the selected row; `?` for a
 /// search match, `!` for the current match, `.` for text without a style, and a space for an empty cell.
 pub fn letter(cell: &Cell) -> char {
     let style = match cell.fg {
-        Color::Indexed(color) => LETTERS.get(usize::from(color.wrapping_sub(FIRST))),
+        Color::Indexed(color) => CHARACTERS.get(usize::from(color.wrapping_sub(FIRST))),
         _ => None,
     };
-    let message = style.map_or('.', |(_, message)| *message);
+    let character = style.map_or('.', |(_, character)| *character);
     match (cell.symbol(), cell.bg) {
         (_, ground) if ground == GROUNDS[2].1 => '?',
         (_, ground) if ground == GROUNDS[3].1 => '!',
         (" ", ground) if ground == GROUNDS[1].1 => '_',
-        (_, ground) if ground == GROUNDS[1].1 => message.to_ascii_uppercase(),
+        (_, ground) if ground == GROUNDS[1].1 => character.to_ascii_uppercase(),
         (" ", _) => ' ',
-        _ => message,
+        _ => character,
     }
 }
 
-/// Returns a legend of the styles whose characters occur in `letters`.
-pub fn legend(messages: &str) -> String {
-    let is_there = |message: char| messages.contains([message, message.to_ascii_uppercase()]);
-    let words = LETTERS.iter().filter(|(_, message)| is_there(*message));
-    let words: Vec<String> = words
-        .map(|(name, message)| format!("{message} {name}"))
-        .collect();
-    words.join("  ")
+/// Returns a legend of the styles whose characters occur in `picture`.
+pub fn legend(picture: &str) -> String {
+    let occurs = |character: char| picture.contains([character, character.to_ascii_uppercase()]);
+    let styles = CHARACTERS.iter().filter(|(_, c)| occurs(*c));
+    let styles: Vec<String> = styles.map(|(name, c)| format!("{c} {name}")).collect();
+    styles.join("  ")
 }
 
 #[test]
@@ -115,13 +113,13 @@ fn every_style_has_a_unique_character() {
     for (name, style) in theme.styles() {
         let mut cell = Cell::new("x");
         cell.set_style(style);
-        let message = letter(&cell);
+        let character = letter(&cell);
         let is_ground = ["ground", "panel", "selection"].contains(&name);
-        assert_eq!(message == '.', is_ground, "{name} has no character");
+        assert_eq!(character == '.', is_ground, "{name} has no character");
         assert!(
-            is_ground || !seen.contains(&message),
-            "{name}: {message} is taken"
+            is_ground || !seen.contains(&character),
+            "{name}: {character} is taken"
         );
-        seen.push(message);
+        seen.push(character);
     }
 }

@@ -18,7 +18,6 @@ pub struct Answer {
     pub thought_ms: u64,
     /// Whether the thinking is folded to one line or shown completely.
     pub fold: Fold,
-    /// The streaming state of the answer.
     pub progress: StreamState,
     /// Identifies the text of this answer within the transcript, as part of the key of cached layouts. Answers with the
     /// same text may share it.
@@ -26,7 +25,6 @@ pub struct Answer {
     pieces: Pieces,
 }
 
-/// State of a streamed answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StreamState {
     /// More text may arrive.

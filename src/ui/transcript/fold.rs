@@ -29,8 +29,8 @@ const LIVE_LINES: usize = 5;
 /// Minimum width, in columns, for the subject of a call. If the result leaves less, the result is not shown.
 const SUBJECT_WIDTH_MIN: usize = 16;
 
-/// Returns the rows of a tool call. `ink` is the number of visible characters before the call; the number of those in
-/// the call is added to it.
+/// Returns the rows of a tool call. `text_offset` is the number of visible characters before the call; the number of
+/// those in the call is added to it.
 pub fn rows(
     run: &ToolRun,
     is_selected: bool,

@@ -127,7 +127,7 @@ impl CellLayout {
         before
     }
 
-    /// Returns the index of the last row with at most `ink` visible characters before it.
+    /// Returns the index of the last row with at most `text_offset` visible characters before it.
     pub fn line_of(&self, text_offset: usize) -> usize {
         let (mut line, mut before) = (0, 0);
         let mut found = 0;

@@ -30,7 +30,6 @@ const INPUT_MAX: usize = 16 * 1024;
 /// Maximum width of a one-line output that is shown in the folded line itself, in columns.
 const SUMMARY_WIDTH_MAX: usize = 40;
 
-/// The state of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolCallState {
     Running,

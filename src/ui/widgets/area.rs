@@ -50,7 +50,6 @@ pub const BESIDE_MAX: u16 = 4;
 /// Minimum number of rows inside the border of a popup with text. A lower popup is easily overlooked.
 pub const ROWS_MIN: u16 = 5;
 
-/// The layout of a popup with a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PopupListLayout {
     /// The area of the popup, including its border.

@@ -21,7 +21,6 @@ pub const HISTORY_MAX: usize = 200;
 /// Maximum height of the composer, in rows.
 pub const ROWS_MAX: u16 = 8;
 
-/// Result of a paste.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PasteResult {
     /// The whole text was inserted.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::code::{mask, test_modules, without_tests};
 use super::{Source, assert_no_problems, sources};
 
-/// The layers in which no two files may import each other, directly or by way of others.
+/// The layers in which no two files may import each other, directly or through others.
 const WITHOUT_CYCLES: &[&str] = &[
     "agent",
     "crew",
@@ -21,7 +21,7 @@ const WITHOUT_CYCLES: &[&str] = &[
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// The imports between the files of a layer, without those for tests.
+/// Returns the imports between the files of a layer, without those of tests.
 fn imports_within(layer: &str, all: &[Source]) -> Graph {
     let below = format!("{layer}/");
     let mine: Vec<&Source> = all.iter().filter(|s| s.path.starts_with(&below)).collect();
@@ -65,13 +65,13 @@ fn imports_within(layer: &str, all: &[Source]) -> Graph {
     graph
 }
 
-/// The module of a file: `["store", "board"]` for `store/board/mod.rs`.
+/// Returns the module of a file: `["store", "board"]` for `store/board/mod.rs`.
 fn module_of(path: &str) -> Vec<String> {
     let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
     path.split('/').map(String::from).collect()
 }
 
-/// The paths that code imports, from the root of the crate.
+/// Returns the paths that `code` imports, from the root of the crate.
 fn paths_of(code: &str, module: &[String]) -> Vec<Vec<String>> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let (mut trees, mut rest) = (Vec::new(), String::new());
@@ -133,7 +133,7 @@ fn expand(before: &mut Vec<String>, tree: &str, out: &mut Vec<Vec<String>>) {
     before.truncate(depth);
 }
 
-/// A path as it is seen from the root; `None` if it starts with something else.
+/// Returns `path` as a path from the root of the crate; `None` if it does not start with `crate`, `self` or `super`.
 fn from_root(path: &[String], module: &[String]) -> Option<Vec<String>> {
     let up = path.iter().take_while(|s| *s == "super").count();
     let base = match path.first()?.as_str() {
@@ -149,7 +149,7 @@ fn from_root(path: &[String], module: &[String]) -> Option<Vec<String>> {
     Some(base.iter().chain(rest).cloned().collect())
 }
 
-/// The cycles of a graph: its strongly connected components of more than one node, by Tarjan's algorithm.
+/// Returns the cycles of a graph: its strongly connected components of more than one node, by Tarjan's algorithm.
 fn cycles(graph: &Graph) -> Vec<Vec<String>> {
     #[derive(Default)]
     struct Search<'a> {

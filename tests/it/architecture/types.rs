@@ -1,23 +1,23 @@
-//! Types: how large they are, and that a name stands for one thing.
+//! Checks that structs are small and that public type names are unique.
 
 use std::collections::BTreeMap;
 
 use super::code::{mask, test_modules, without_tests};
 use super::{Source, assert_no_problems, sources};
 
-/// Most fields of a struct. One with more has more than one task.
+/// Maximum number of fields of a struct. A larger struct usually has more than one responsibility.
 const FIELDS_MAX: usize = 20;
 
-/// Tables of one value per setting or role, which may be longer.
+/// Structs with one value per setting or role, which may have more fields.
 const TABLES: &[&str] = &["Theme"];
 
-/// Structs that are still too large. Take out what became smaller; add nothing.
+/// Structs that are still too large. Remove those that became small enough; add none.
 const TOO_LARGE: &[&str] = &[];
 
 /// Public type names that may stand for several types, with the reason.
 const SHARED_NAMES: &[(&str, &str)] = &[("Decoder", "one per provider")];
 
-/// The code of all files that are part of the program.
+/// Returns path and code of all files that are part of the program, without tests.
 fn program() -> Vec<(String, String)> {
     let all = sources();
     let is_for_tests = |source: &Source| {
@@ -39,7 +39,7 @@ fn program() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The word after each `keyword` that starts a word, with what follows it.
+/// Returns the name after each `keyword` in `code`, and the code that follows the name.
 fn declared<'a>(code: &'a str, keyword: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
     code.match_indices(keyword).filter_map(move |(at, _)| {
         let starts = code[..at]
@@ -52,7 +52,7 @@ fn declared<'a>(code: &'a str, keyword: &'a str) -> impl Iterator<Item = (&'a st
     })
 }
 
-/// The number of fields of a struct, from what follows its name. 0 for tuples and units.
+/// Returns the number of fields of a struct, given the code after its name; 0 for tuple and unit structs.
 fn fields(after: &str) -> usize {
     let Some(open) = after
         .find(['{', ';', '('])

@@ -13,7 +13,7 @@ use super::fault::FaultPlan;
 use super::request::Wire;
 use super::server::{FakeServer, ObservedCall};
 
-/// Most calls in flight for the whole team.
+/// Maximum number of concurrent calls of the whole team.
 pub const CAP: usize = 4;
 /// A run that takes longer counts as hanging.
 const DEADLINE: Duration = Duration::from_secs(180);

@@ -38,9 +38,9 @@ pub struct ObservedCall {
 #[derive(Debug, Default)]
 pub struct Log {
     pub calls: Vec<ObservedCall>,
-    /// What the client must not do and did.
+    /// Violations of the protocol by the client.
     pub violations: Vec<String>,
-    /// Most calls in flight at one time.
+    /// Largest number of concurrent calls so far.
     pub max_in_flight: usize,
     call_counts: BTreeMap<String, u64>,
     fault_count: usize,

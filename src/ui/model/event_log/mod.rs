@@ -77,7 +77,6 @@ impl Topic {
     }
 }
 
-/// The severity of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogSeverity {
     /// A neutral event.
@@ -162,7 +161,6 @@ impl NewLogLine {
     }
 }
 
-/// One line of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogLine {
     /// A sequential number that identifies the line, for the selection.

@@ -155,7 +155,6 @@ impl BoardPane {
         self.rows(model).row_of(index(model).place(id)?)
     }
 
-    /// Returns the selected task.
     pub fn selected_task(&self, model: &CrewModel) -> Option<TaskId> {
         self.selected(model).map(|(_, id)| id)
     }

@@ -49,7 +49,6 @@ fn selected_for(
     }
 }
 
-/// Claims the selected task.
 pub fn claim(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
     if let Some((task, _)) = selected_for(app, selected, TaskAction::Claim) {
         send(

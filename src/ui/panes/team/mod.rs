@@ -74,7 +74,6 @@ impl TeamRow<'_> {
     }
 }
 
-/// A row of the team.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TeamRow<'a> {
     Member(&'a Member),

@@ -35,7 +35,6 @@ const TOKENS_FROM: usize = 60;
 /// omitted.
 const ARGUMENT_MIN: usize = 10;
 
-/// Draws the team.
 pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let members = pane.rows(app);
     let selected = pane.selected_member(app).map(|(at, _)| at);

@@ -17,7 +17,6 @@ use crate::ui::text::fit;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Draws the list.
 pub fn draw(pane: &TodoListPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let items = app.shown_todo();
     let selected = pane.selected_row(app);

@@ -32,7 +32,6 @@ pub struct EventLogPopup {
     pub is_typing: bool,
 }
 
-/// Opens the event log.
 pub fn open(app: &mut App) {
     open_once(app, EventLogPopup::default());
 }

@@ -69,7 +69,6 @@ impl EventLogPopup {
         self.selected = line.map(|l| l.number);
     }
 
-    /// Returns the selected line.
     pub fn selected_line<'a>(&self, model: &'a CrewModel) -> Option<&'a LogLine> {
         let rows = self.rows(model);
         rows.get(self.row(&rows)?).copied()

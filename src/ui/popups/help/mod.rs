@@ -27,7 +27,6 @@ use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// The popup with the help.
 #[derive(Debug)]
 pub struct HelpPopup {
     /// The key contexts in which the help was opened.

@@ -133,7 +133,6 @@ impl<C: Choices> Picker<C> {
         scored.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// Returns the selected item.
     pub fn selected(&self, app: &App) -> Option<C::Item> {
         let row = self.rows(app).into_iter().nth(self.row)?;
         Some(row.item)

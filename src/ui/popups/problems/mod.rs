@@ -69,7 +69,6 @@ impl Page for ProblemsPage {
     }
 }
 
-/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub severity: ProblemSeverity,

@@ -50,7 +50,6 @@ impl FormField {
     }
 }
 
-/// The task form.
 #[derive(Debug, Default)]
 pub struct TaskForm {
     /// The task that is edited; `None` for a new task.

@@ -127,7 +127,7 @@ fn rejected_form_reopens_with_reason() {
     assert!(state.popups.is_empty() && task_form::is_clear(&mut state));
     press(&mut state, "a");
     assert!(!picture(&state).contains("Draw"));
-    // A paste into a single- line field becomes one line.
+    // A paste into a single-line field becomes one line.
     crate::ui::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
     assert!(picture(&state).contains("a b"));
     crate::ui::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));

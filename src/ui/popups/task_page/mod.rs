@@ -12,7 +12,6 @@ pub use crate::ui::popups::task_page::lines::lines;
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 
-/// The page of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskPage(TaskId);
 

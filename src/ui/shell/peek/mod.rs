@@ -37,7 +37,6 @@ const EDGE_ROWS: u16 = 3;
 /// Minimum height, with border, of a pane that shares its area with the preview, in rows.
 const LIST_MIN: u16 = 5;
 
-/// Returns the previewed pane.
 fn previewed_pane(app: &App) -> Option<Pane> {
     let pane = app.popups.top::<Peek>()?.pane;
     (app.focus == Focus::Pane(pane)).then_some(pane)

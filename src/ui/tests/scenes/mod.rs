@@ -58,7 +58,6 @@ impl Scene {
     }
 }
 
-/// Returns all scenes.
 pub fn scenes() -> Vec<Scene> {
     let mut all = panes::scenes();
     all.extend(popups::scenes());

@@ -9,7 +9,6 @@ use crate::ui::{Pane, UiState};
 /// How full a pane is.
 #[derive(Debug, Clone, Copy)]
 enum Fill {
-    /// Empty.
     Empty,
     /// Typical.
     Ordinary,

@@ -15,7 +15,7 @@ use crate::ui::theme::test_theme;
 /// Returns the snapshot of a scene and a legend of its style characters.
 pub fn of(scene: &Scene) -> String {
     let mut out = String::new();
-    let mut messages = String::new();
+    let mut all_styles = String::new();
     for (width, height) in &scene.sizes {
         let state = (scene.make)(*width, *height);
         let buffer = cells(&state, &test_theme::theme());
@@ -27,9 +27,9 @@ pub fn of(scene: &Scene) -> String {
         };
         let words = words(&buffer, &shown);
         let _ = writeln!(out, "{width}x{height}{place}\n{words}\n{style}");
-        messages += &style;
+        all_styles += &style;
     }
-    out + &test_theme::legend(&messages)
+    out + &test_theme::legend(&all_styles)
 }
 
 /// Returns the areas of the screen that a scene shows.

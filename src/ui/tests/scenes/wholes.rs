@@ -1,4 +1,4 @@
-//! Scenes of whole screens: every layout, every session role, and full- screen pages.
+//! Scenes of whole screens: every layout, every session role, and full-screen pages.
 
 use std::time::Duration;
 

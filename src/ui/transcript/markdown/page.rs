@@ -45,7 +45,7 @@ pub struct PageBuilder<'a> {
 }
 
 impl<'a> PageBuilder<'a> {
-    /// Creates an empty page. `ink` is the number of visible characters before it.
+    /// Creates an empty page. `text_offset` is the number of visible characters before it.
     pub fn new(columns: usize, theme: &'a Theme, text_offset: usize) -> PageBuilder<'a> {
         PageBuilder {
             columns: columns.max(1),

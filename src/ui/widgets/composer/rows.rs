@@ -1,6 +1,9 @@
 //! Wraps one line of the composer's text into rows. Every typed character stays visible, and every cursor position has
 //! exactly one cell. No I/O.
 //!
+//! `ratatui-textarea` 0.9 wraps too, but lays out the whole text at each change, does not draw the cursor behind a full
+//! row, drops control characters, and may begin a row with a blank.
+//!
 //! A row reserves its last column for the cursor after a word, or for the blank at which the row breaks. That blank
 //! stays where it was typed, so the next row begins with a word. A word longer than a row breaks between grapheme
 //! clusters.

@@ -146,7 +146,7 @@ fn unmerged_count_equals_marked_tasks() {
         (page.matches('⇡').count(), counted)
     };
     let mut state = merging(160, 45);
-    // #7 is among them: that #8 solves a conflict in its worktree merges nothing yet.
+    // #7 still counts: #8 resolves the conflict, but only in its own worktree.
     assert_eq!(marks(&state), (5, Some(4)));
     // #8 merged the base into the branch of #7: one branch, and one mark, on the task that it was made for.
     let mut board = state.model.board.as_ref().clone();

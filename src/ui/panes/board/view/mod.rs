@@ -28,7 +28,6 @@ use crate::ui::theme::Theme;
 /// Maximum number of task numbers in the list of tasks that the selected task unblocks.
 const NEXT_MAX: usize = 4;
 
-/// Draws the board.
 pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let index = index(app);
     let places = pane.layout(app, frame_layout::inside(area));

@@ -55,7 +55,7 @@ fn early_keys_on_approval_page_are_ignored() {
         update(state, Msg::Key(keys::parse(name).unwrap(), at))
     };
     let soon = SETTLE / 4;
-    // Type- ahead and key repeat do not approve the page until there is a pause.
+    // Type-ahead and key repeat do not approve the page until there is a pause.
     let now = state.now;
     state.show_approval(approval(), now);
     for _ in 0..9 {

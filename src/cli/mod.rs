@@ -232,7 +232,7 @@ pub enum Verb {
   crewdeck doctor --json --base-url http://127.0.0.1:9000")]
     Doctor {
         /// Fix what can be fixed without losing data; asks before each fix
-        #[arg(long)]
+        #[arg(id = "mend", long = "mend")]
         mend: bool,
         /// Fix without asking
         #[arg(long, requires = "mend")]

@@ -50,7 +50,7 @@ pub struct Finding {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
     /// The fix that `doctor --mend` applies. A fix never loses work.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "mend", skip_serializing_if = "Option::is_none")]
     pub mend: Option<Fix>,
 }
 

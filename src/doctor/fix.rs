@@ -24,6 +24,7 @@ pub enum Fix {
     /// Removes a worktree that contains no unmerged work.
     RemoveWorktree { name: WorktreeName },
     /// Removes an empty folder in `.worktrees`, or git's entry of a worktree whose folder is gone.
+    #[serde(rename = "clear_stray")]
     ClearStray { name: WorktreeName },
     /// Repairs what killed git processes left in the repository.
     Repair,

@@ -103,7 +103,7 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<PendingCall>,
     /// The approver according to the settings at the time of the request. The user may decide every request.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "decider", default, skip_serializing_if = "is_default")]
     pub decider: Approver,
     #[serde(default)]
     pub created_at: Timestamp,

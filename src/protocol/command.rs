@@ -65,6 +65,7 @@ pub enum Command {
         scope: PermissionScope,
     },
     /// Revokes a session permission, given by its number. Answered by `PermissionsChanged`.
+    #[serde(rename = "take_back")]
     TakeBack { rule: u64 },
     /// Asks a teammate to shut down. No approval is needed, since the user asks. Answered by `RequestChanged`.
     AskShutdown { member: Name },
@@ -82,12 +83,14 @@ pub enum Command {
     /// Asks for the diff of a task's branch. Answered by `DiffShown`.
     ShowDiff { task: TaskId },
     /// Asks what would be lost if a task's worktree were removed. Answered by `WorktreeInspected`.
+    #[serde(rename = "judge_worktree")]
     JudgeWorktree { task: TaskId },
     /// Removes the worktree of a task. Refused if more would be lost than the user has confirmed. Answered by a
     /// `Notice` with the result.
     RemoveWorktree {
         task: TaskId,
         /// The losses that the user has confirmed.
+        #[serde(rename = "told")]
         told: Losses,
     },
     /// Asks for the names of the models that the server offers. Answered by `ModelsListed`.

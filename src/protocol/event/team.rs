@@ -23,6 +23,7 @@ pub enum TeamEvent {
     /// A message was sent, delivered or acted on.
     #[serde(rename = "letter_moved")]
     MessageMoved {
+        #[serde(rename = "letter")]
         letter: MailMessage,
         step: DeliveryState,
     },

@@ -13,7 +13,7 @@ use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
-use crate::crew::{Approvers, Crew, ModelParts, Parts, Start, TeamLimits};
+use crate::crew::{Approvers, Crew, ModelParts, Parts, TeamLimits};
 use crate::domain::request::Approver;
 use crate::model::governor::{self, Governor};
 use crate::model::providers::ProviderChoice;
@@ -148,14 +148,12 @@ pub enum Built {
 pub async fn build(blueprint: &Blueprint, publisher: EventSender) -> Result<Built> {
     let root = &blueprint.root;
     let notices = store::prepare(root)?;
-    let (session, start) = match &blueprint.resume {
-        Some(session) => (session.clone(), Start::Resumed),
-        None => (new_id(), Start::Fresh),
-    };
+    let resumes = blueprint.resume.is_some();
+    let session = blueprint.resume.clone().unwrap_or_else(new_id);
     match lock::take(root, &session)? {
         LockAttempt::Acquired(lock) => {
             publish_notices(&publisher, notices).await;
-            start_crew(blueprint, lock, session, start, publisher).await
+            start_crew(blueprint, lock, session, resumes, publisher).await
         }
         LockAttempt::Held(holder) => Ok(Built::RunsElsewhere(holder)),
     }
@@ -172,7 +170,8 @@ pub async fn take_over(
     publisher: EventSender,
 ) -> Result<Built> {
     let lock = freed.take(&session)?;
-    start_crew(blueprint, lock, session, Start::Resumed, publisher).await
+    let resumes = true;
+    start_crew(blueprint, lock, session, resumes, publisher).await
 }
 
 /// Returns whether `root` has earlier sessions; false if that cannot be determined.
@@ -184,7 +183,7 @@ async fn start_crew(
     blueprint: &Blueprint,
     lock: CrewLock,
     session: String,
-    start: Start,
+    resumes: bool,
     publisher: EventSender,
 ) -> Result<Built> {
     let root = &blueprint.root;
@@ -215,7 +214,7 @@ async fn start_crew(
         git: root.join(".git").exists(),
         window: model_config.window,
         tools,
-        earlier: start == Start::Fresh && has_earlier(root),
+        earlier: !resumes && has_earlier(root),
     };
     let crew = Crew::start(Parts {
         root: root.clone(),
@@ -243,7 +242,7 @@ async fn start_crew(
         tool_timeout: settings.tool_timeout(),
         supervisor: supervisor::supervisor(root, settings).map(Arc::new),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
-        start,
+        resumes,
         memory: memory(root)
             .map(|(name, text)| (name, publisher.redactor().text(&text).into_owned())),
         skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),

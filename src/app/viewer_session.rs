@@ -28,15 +28,8 @@ pub struct ViewerSession {
     freed: Option<FreedLock>,
     /// The sequence number of the last event that was received.
     seq: u64,
-    expected: Run,
-}
-
-/// Whether the next setup event starts a new run of the crew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Run {
-    Same,
-    /// It starts a new run, because the lock's holder has changed.
-    Another,
+    /// Whether the next setup event starts a new run of the crew, because the lock's holder has changed.
+    expects_new_run: bool,
 }
 
 /// An update of the crew that the viewer follows.
@@ -100,7 +93,7 @@ impl ViewerSession {
             waiting: None,
             freed: None,
             seq: 0,
-            expected: Run::Another,
+            expects_new_run: true,
         })
     }
 
@@ -123,7 +116,7 @@ impl ViewerSession {
                 heard = self.follower.next() => match heard {
                     Some(JournalUpdate::Holder(holder)) => {
                         self.holder = holder;
-                        self.expected = Run::Another;
+                        self.expects_new_run = true;
                         return ViewerUpdate::Holder;
                     }
                     Some(JournalUpdate::Restarted(events, beginning)) => {
@@ -205,10 +198,10 @@ impl ViewerSession {
     /// publishes its setup. Records the event's sequence number.
     pub fn begins(&mut self, event: &Event) -> bool {
         let before = std::mem::replace(&mut self.seq, event.seq);
-        let is_first = self.expected == Run::Another
-            && matches!(event.kind, EventKind::Crew(CrewEvent::Ready(_)));
+        let is_first =
+            self.expects_new_run && matches!(event.kind, EventKind::Crew(CrewEvent::Ready(_)));
         if is_first {
-            self.expected = Run::Same;
+            self.expects_new_run = false;
         }
         is_first || event.seq < before
     }

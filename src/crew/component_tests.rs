@@ -12,7 +12,6 @@ use super::context::lock;
 use super::idle_detector::IdleDetector;
 use super::jobs::JobRunner;
 use super::merge_service::MergeService;
-use super::parts::Start;
 use super::recovery::Recovery;
 use super::registry::AgentState;
 use super::request_reminders::RequestReminders;
@@ -339,11 +338,13 @@ async fn fresh_start_closes_the_members_and_requests_of_an_ended_crew() {
         board: board.clone(),
         team: crew.team.clone(),
     };
-    let (back, _) = recovery.recover(Start::Resumed).await.unwrap();
+    let mut resumes = true;
+    let (back, _) = recovery.recover(resumes).await.unwrap();
     assert_eq!(back.len(), 1);
     assert_eq!(broker.pending().await.unwrap().len(), 1);
     crew.published();
-    let (back, _) = recovery.recover(Start::Fresh).await.unwrap();
+    resumes = false;
+    let (back, _) = recovery.recover(resumes).await.unwrap();
     assert!(back.is_empty());
     assert_eq!(broker.pending().await.unwrap(), []);
     let team = crew.team.load().await.unwrap();

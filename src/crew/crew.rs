@@ -9,7 +9,7 @@ use super::assembly::{Components, StartChecks, assemble};
 use super::command_loop::{self, COMMANDS_MAX};
 use super::context::CrewContext;
 use super::lead::LeadAgent;
-use super::parts::{Parts, Start};
+use super::parts::Parts;
 use super::recovery::Recovery;
 use super::start;
 use super::teammate::RestoredTeammate;
@@ -43,7 +43,7 @@ impl Crew {
         let graph = start::publish_first(&parts, &board).await;
         let checked = start::finish_git_check(git_check).await;
         let environment = start::environment(environment).await;
-        let start = parts.start;
+        let resumes = parts.resumes;
         let found = StartChecks {
             board,
             graph,
@@ -55,7 +55,7 @@ impl Crew {
         for (level, text) in checked.notices {
             context.notice(level, text).await;
         }
-        launch(components, start).await
+        launch(components, resumes).await
     }
 
     /// Returns whether a turn, task or message was unfinished when the resumed session ended. The crew then continues
@@ -88,7 +88,7 @@ impl Crew {
 }
 
 /// Restores the agents of a resumed session, and starts all components that act on their own.
-async fn launch(components: Components, start: Start) -> Result<Crew, StoreError> {
+async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreError> {
     let Components {
         context,
         signals,
@@ -106,10 +106,10 @@ async fn launch(components: Components, start: Start) -> Result<Crew, StoreError
     } = components;
     budget.publish_limits().await;
     budget.warn_unknown_price().await;
-    let (back, team) = recovery.recover(start).await?;
+    let (back, team) = recovery.recover(resumes).await?;
     skills.read().await;
     let (inbox, delivery) = (Arc::clone(&lead.inbox), Arc::clone(&lead.delivery));
-    let lead = LeadAgent::prepare(lead, &builder, Arc::clone(&host), start).await?;
+    let lead = LeadAgent::prepare(lead, &builder, Arc::clone(&host), resumes).await?;
     let mut resumed = lead.turn();
     let mut restored: Vec<RestoredTeammate> = Vec::new();
     for member in back {
@@ -124,7 +124,7 @@ async fn launch(components: Components, start: Start) -> Result<Crew, StoreError
     let has_left = has_news
         || delivery.has_mail(&Name::lead()).await
         || commands.broker.has_unfinished().await;
-    if start == Start::Resumed && has_left {
+    if resumes && has_left {
         // Counts as having worked, so that the lead is woken when the crew becomes idle.
         registry.count_work_start();
         resumed = TurnState::Open;

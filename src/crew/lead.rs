@@ -7,7 +7,6 @@ use super::board_view::BoardView;
 use super::context::CrewContext;
 use super::lead_inbox::LeadInbox;
 use super::message_delivery::MessageDelivery;
-use super::parts::Start;
 use super::progress::is_news;
 use super::registry::{AgentRegistry, AgentState};
 use super::signals::CrewSignals;
@@ -42,7 +41,7 @@ pub struct LeadAgent {
 }
 
 impl LeadAgent {
-    /// Prepares the lead with an empty conversation or the one on disk.
+    /// Prepares the lead with the conversation on disk if it `resumes`, else with an empty one.
     ///
     /// # Errors
     /// Fails if the conversation or the board cannot be read.
@@ -50,7 +49,7 @@ impl LeadAgent {
         parts: LeadParts,
         builder: &AgentBuilder,
         host: Arc<dyn Host>,
-        start: Start,
+        resumes: bool,
     ) -> Result<LeadAgent, StoreError> {
         let spec = AgentSpec {
             name: Name::lead(),
@@ -63,9 +62,10 @@ impl LeadAgent {
             system: &prompt::lead,
         };
         let mut agent = builder.build(spec, host);
-        let first = match start {
-            Start::Fresh => None,
-            Start::Resumed => resume(&parts, &mut agent).await?,
+        let first = if resumes {
+            resume(&parts, &mut agent).await?
+        } else {
+            None
         };
         parts.registry.add(Name::lead(), agent.handle.clone());
         if first.is_some() {

@@ -58,8 +58,9 @@ pub struct Parts {
     pub supervisor: Option<Arc<Supervisor>>,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
-    /// Whether to start with empty conversations or to resume the session in `setup`.
-    pub start: Start,
+    /// Whether the agents continue with the conversations of the session in `setup`, however it ended. Otherwise they start
+    /// with empty conversations.
+    pub resumes: bool,
     /// The name and text of the project's instruction file.
     pub memory: Option<(String, String)>,
     pub skills: Skills,
@@ -70,13 +71,4 @@ pub struct Parts {
     pub new_id: fn() -> String,
     /// Returns a random number in 0..1, which spreads retries.
     pub jitter: fn() -> f64,
-}
-
-/// How a crew starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// With empty conversations.
-    Fresh,
-    /// With the conversations of the session in [`Parts::setup`], however it ended.
-    Resumed,
 }

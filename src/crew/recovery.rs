@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::board_view::BoardView;
 use super::context::CrewContext;
 use super::file_errors::FileErrors;
-use super::parts::Start;
 use super::registry::AgentRegistry;
 use super::request_broker::RequestBroker;
 use super::signals::CrewSignals;
@@ -44,13 +43,13 @@ impl Recovery {
     /// Prepares the start of a crew after an earlier crew has ended. Returns the members that continue in the
     /// session, and the team as the earlier crew left it. These members keep their tasks and pending requests. All
     /// other members are marked as gone; their tasks are released and their requests withdrawn.
-    pub async fn recover(&self, start: Start) -> Result<(Vec<Member>, Team), StoreError> {
+    pub async fn recover(&self, resumes: bool) -> Result<(Vec<Member>, Team), StoreError> {
         let team = self.team.load().await?;
         let session = &self.context.session;
-        let comes_back = |m: &&Member| start == Start::Resumed && m.session == *session;
+        let comes_back = |m: &&Member| resumes && m.session == *session;
         let back: Vec<Member> = team.members.iter().filter(comes_back).cloned().collect();
         let names: Vec<Name> = back.iter().map(|m| m.name.clone()).collect();
-        self.close_all_but(&names, start).await?;
+        self.close_all_but(&names, resumes).await?;
         Ok((back, team))
     }
 
@@ -58,29 +57,26 @@ impl Recovery {
     /// wait for a decision which the lead did not make continue in the next run, as after a crash.
     pub async fn close(&self) -> Result<(), StoreError> {
         let back = self.broker.agents_given_up().await;
-        let start = if back.is_empty() {
-            Start::Fresh
-        } else {
-            Start::Resumed
-        };
-        self.close_all_but(&back, start).await
+        let resumes = !back.is_empty();
+        self.close_all_but(&back, resumes).await
     }
 
-    async fn close_all_but(&self, back: &[Name], start: Start) -> Result<(), StoreError> {
+    async fn close_all_but(&self, back: &[Name], resumes: bool) -> Result<(), StoreError> {
         let team = self.team.load().await?;
         for member in crash_recovery::absent_members(&team, back) {
             self.board.release_task_of(&member.name).await?;
             let status = MemberStatus::Shutdown;
             self.team.set_status(&member.name, status).await?;
         }
-        if start == Start::Fresh {
+        if !resumes {
             self.board.release_task_of(&Name::lead()).await?;
         }
         let (requests, now) = (self.requests.clone(), self.context.now());
         let back = back.to_vec();
-        let lead = match start {
-            Start::Fresh => LeadState::Gone,
-            Start::Resumed => LeadState::Back,
+        let lead = if resumes {
+            LeadState::Back
+        } else {
+            LeadState::Gone
         };
         let (withdrawn, notices) = blocking(move || {
             let reading = requests.read_all()?;

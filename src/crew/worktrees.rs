@@ -11,7 +11,7 @@ use crate::agent::prompt;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
-use crate::domain::worktree::{BranchMerges, CommitOutcome, Created, WorktreeName};
+use crate::domain::worktree::{BranchMerges, Created, WorktreeName};
 use crate::store::{NewWorktree, StoreError, TaskSet, Worktrees};
 
 /// The directory in which a claimed task is worked on, and the text that tells the owner's model about it.
@@ -218,12 +218,9 @@ impl TaskWorktrees {
         let message = format!("task {}: {}", task.id, task.subject);
         let store = store.clone();
         let done = blocking(move || store.commit_leftovers(&name, &message)).await;
-        match done {
-            Ok(CommitOutcome::None | CommitOutcome::Committed(_)) => Ok(()),
-            Err(error) => Err(format!(
-                "the uncommitted files in your worktree cannot be committed: {error}"
-            )),
-        }
+        done.map(drop).map_err(|error| {
+            format!("the uncommitted files in your worktree cannot be committed: {error}")
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{CheckResult, Lines, check_size, check_visible, ensure};
+use super::{CheckResult, check_size, check_visible, check_visible_lines, ensure};
 use crate::config::Settings;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::skill::{BODY_MAX, SkillFile};
@@ -27,11 +27,7 @@ pub fn roster(bytes: &[u8]) -> CheckResult {
         return Ok(());
     };
     let unknown_name = String::from_utf8_lossy(bytes);
-    check_visible(
-        "the error",
-        &team.unknown(&unknown_name).to_string(),
-        Lines::One,
-    )
+    check_visible("the error", &team.unknown(&unknown_name).to_string())
 }
 
 /// Checks the parser of the worktree registry, `.worktrees/index.json`, and the lookup of worktrees.
@@ -148,20 +144,20 @@ pub fn skill(bytes: &[u8]) -> CheckResult {
     let folder = text.lines().next().unwrap_or_default();
     match SkillFile::parse(&text, folder) {
         Ok(file) => {
-            check_visible("the name", &file.name, Lines::One)?;
-            check_visible("the description", &file.description, Lines::One)?;
+            check_visible("the name", &file.name)?;
+            check_visible("the description", &file.description)?;
             for tag in &file.tags {
-                check_visible("a tag", tag, Lines::One)?;
+                check_visible("a tag", tag)?;
             }
             // Skills may contain tabs, for example in a Makefile.
-            check_visible("the text", &file.body.replace('\t', " "), Lines::Many)?;
+            check_visible_lines("the text", &file.body.replace('\t', " "))?;
             ensure(file.body.len() <= BODY_MAX + 64, || {
                 format!("the text has {} bytes", file.body.len())
             })
         }
         Err(error) => {
             let message = error.to_string();
-            check_visible("the error", &message, Lines::One)?;
+            check_visible("the error", &message)?;
             check_size("the error", message.len(), 0, 1)
         }
     }

@@ -50,27 +50,27 @@ static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Whether a text may contain newlines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lines {
-    /// No newlines: a row, a title or a name.
-    One,
-    /// Newlines are allowed.
-    Many,
-}
-
-/// Checks that `text` contains no control and no invisible characters. `what` names the text in the error.
+/// Checks that no line of `text` contains control or invisible characters. `what` names the text in the error.
 ///
 /// # Errors
 /// Returns the first forbidden character with its context.
-pub fn check_visible(what: &str, text: &str, lines: Lines) -> CheckResult {
+pub fn check_visible_lines(what: &str, text: &str) -> CheckResult {
+    text.split('\n')
+        .try_for_each(|line| check_visible(what, line))
+}
+
+/// Checks that `text` contains no control characters, including newlines, and no invisible characters. `what` names the
+/// text in the error.
+///
+/// # Errors
+/// Returns the first forbidden character with its context.
+pub fn check_visible(what: &str, text: &str) -> CheckResult {
     let hidden = HIDDEN.as_ref().ok_or("the pattern is invalid")?;
     for found in hidden.find_iter(text) {
         let before = text[..found.start()].chars().next_back();
         // Joiners and variation selectors are part of emoji and of some scripts.
         let follows_symbol = before.is_some_and(|b| !b.is_ascii() && !b.is_control());
         let is_allowed = match found.as_str() {
-            "\n" => lines == Lines::Many,
             "\u{200c}" | "\u{200d}" => follows_symbol,
             "\u{fe0e}" | "\u{fe0f}" => {
                 follows_symbol || before.is_some_and(|b| b.is_ascii_digit() || "#*".contains(b))

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{CheckResult, Lines, check_size, check_visible, ensure};
+use super::{CheckResult, check_size, check_visible, ensure};
 use crate::model::Delta;
 use crate::model::provider::Decode;
 use crate::model::providers::PROVIDERS;
@@ -82,12 +82,12 @@ pub fn tool(bytes: &[u8]) -> CheckResult {
     for tool in TABLE {
         for input in &inputs {
             let shown = (tool.show)(input);
-            check_visible(tool.name, &shown, Lines::One)?;
+            check_visible(tool.name, &shown)?;
             check_size(tool.name, shown.len(), bytes.len(), 6)?;
         }
     }
     let known: Vec<&str> = TABLE.iter().map(|t| t.name).collect();
-    check_visible("the error", &table::unknown(&text, &known), Lines::One)?;
+    check_visible("the error", &table::unknown(&text, &known))?;
     let rules = PermissionRules::default();
     let standing = PolicyContext {
         rules: &rules,

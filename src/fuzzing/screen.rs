@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::{CheckResult, Lines, check_size, check_visible, ensure, hostile_events};
+use super::{CheckResult, check_size, check_visible, ensure, hostile_events};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Command, Event};
 use crate::ui::transcript::markdown::rows;
@@ -122,7 +122,7 @@ pub fn markdown(bytes: &[u8]) -> CheckResult {
     let drawn = rows(&text, columns, &Theme::default(), &mut 0);
     for row in &drawn {
         let line: String = row.spans.iter().map(|s| s.content.as_ref()).collect();
-        check_visible("a row", &line, Lines::One)?;
+        check_visible("a row", &line)?;
         ensure(row.width() <= columns, || {
             format!("{} > {columns}: {line:?}", row.width())
         })?;
@@ -180,7 +180,7 @@ fn check_drawing(state: &mut UiState, nth: usize) -> CheckResult {
                         at / usize::from(width)
                     )
                 };
-                check_visible(&position(), symbol, Lines::One)?;
+                check_visible(&position(), symbol)?;
                 ensure(symbol.len() <= CELL_MAX, || {
                     format!("{}: the cell has {} bytes", position(), symbol.len())
                 })?;

@@ -206,18 +206,9 @@ pub struct ModelError {
     /// Whether the server asks for a retry (header `x-should-retry`). Overrides the rule for `kind`; `None` if the header
     /// is missing.
     pub retry: Option<bool>,
-    /// Whether the server has answered before; set by the [`governor`].
-    pub server: ServerHistory,
-}
-
-/// Whether a server has ever answered. If it has, its address and key are right, and a failure is probably transient.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ServerHistory {
-    /// The server has never answered: the address, the key or the provider setting may be wrong.
-    #[default]
-    New,
-    /// The server has answered at least once.
-    Known,
+    /// Whether the server has answered at least once; set by the [`governor`]. If it has, its address and key are right,
+    /// and a failure is probably transient; otherwise the address, the key or the provider setting may be wrong.
+    pub server_has_answered: bool,
 }
 
 impl ModelError {
@@ -233,7 +224,7 @@ impl ModelError {
             hint: hint.into(),
             wait: None,
             retry: None,
-            server: ServerHistory::New,
+            server_has_answered: false,
         }
     }
 }

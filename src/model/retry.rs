@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ErrorKind, ModelError, ServerHistory};
+use super::{ErrorKind, ModelError};
 
 /// Maximum number of tries of one call, including the first. With the default back-off they take five minutes, so that
 /// a server outage of that length does not stop an unattended team.
@@ -104,24 +104,27 @@ pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
 /// Returns whether a failure affects all calls to the server: the server limits the rate (429), fails (5xx) or is no
 /// longer reachable. The header `x-should-retry` overrides this.
 pub fn is_server_wide(error: &ModelError) -> bool {
-    error.retry.unwrap_or(match (error.kind, error.server) {
-        (ErrorKind::RateLimited | ErrorKind::Server, _)
-        | (ErrorKind::Unreachable, ServerHistory::Known) => true,
-        (ErrorKind::Unreachable, ServerHistory::New)
-        | (
-            ErrorKind::NoKey
-            | ErrorKind::Auth
-            | ErrorKind::UnknownModel
-            | ErrorKind::ContextTooLong
-            | ErrorKind::BadRequest
-            | ErrorKind::Truncated
-            | ErrorKind::InvalidResponse
-            | ErrorKind::Timeout
-            | ErrorKind::Redirected
-            | ErrorKind::Script,
-            _,
-        ) => false,
-    })
+    error
+        .retry
+        .unwrap_or(match (error.kind, error.server_has_answered) {
+            (ErrorKind::RateLimited | ErrorKind::Server, _) | (ErrorKind::Unreachable, true) => {
+                true
+            }
+            (ErrorKind::Unreachable, false)
+            | (
+                ErrorKind::NoKey
+                | ErrorKind::Auth
+                | ErrorKind::UnknownModel
+                | ErrorKind::ContextTooLong
+                | ErrorKind::BadRequest
+                | ErrorKind::Truncated
+                | ErrorKind::InvalidResponse
+                | ErrorKind::Timeout
+                | ErrorKind::Redirected
+                | ErrorKind::Script,
+                _,
+            ) => false,
+        })
 }
 
 /// Returns whether a retry may succeed.
@@ -145,14 +148,13 @@ fn is_transient(fault: ErrorKind) -> bool {
 
 /// Returns the maximum number of tries of one call that fail with this kind of error, including the first.
 fn max_tries_per_kind(error: &ModelError) -> u32 {
-    match (error.kind, error.server) {
+    match (error.kind, error.server_has_answered) {
         // The server has never answered; that rarely changes within minutes.
-        (ErrorKind::Unreachable, ServerHistory::New) => 3,
-        (ErrorKind::InvalidResponse, ServerHistory::New) => 2,
+        (ErrorKind::Unreachable, false) => 3,
+        (ErrorKind::InvalidResponse, false) => 2,
         // Each of these tries may cost as much as a complete response.
-        (ErrorKind::InvalidResponse, ServerHistory::Known)
-        | (ErrorKind::Truncated | ErrorKind::Timeout, _) => 5,
-        (ErrorKind::Unreachable, ServerHistory::Known)
+        (ErrorKind::InvalidResponse, true) | (ErrorKind::Truncated | ErrorKind::Timeout, _) => 5,
+        (ErrorKind::Unreachable, true)
         | (
             ErrorKind::RateLimited
             | ErrorKind::Server
@@ -180,7 +182,7 @@ mod tests {
 
     fn known(fault: ErrorKind) -> ModelError {
         ModelError {
-            server: ServerHistory::Known,
+            server_has_answered: true,
             ..error(fault)
         }
     }

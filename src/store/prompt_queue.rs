@@ -24,12 +24,20 @@ pub struct QueuedPrompt {
     pub text: String,
 }
 
-/// State of a prompt in the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Waiting,
-    /// Added to a conversation that may not be on disk yet.
-    Taken,
+#[derive(Debug)]
+struct QueueEntry {
+    prompt: QueuedPrompt,
+    /// Whether the prompt was added to a conversation, which may not be on disk yet.
+    is_taken: bool,
+}
+
+impl QueueEntry {
+    fn waiting(prompt: QueuedPrompt) -> QueueEntry {
+        QueueEntry {
+            prompt,
+            is_taken: false,
+        }
+    }
 }
 
 /// The queue of one session: `.crewdeck/sessions/ID/prompts.json`, an array of [`QueuedPrompt`], oldest first. The file is
@@ -38,7 +46,7 @@ enum Stage {
 pub struct PromptQueue {
     path: PathBuf,
     redactor: Redactor,
-    entries: Mutex<Vec<(QueuedPrompt, Stage)>>,
+    entries: Mutex<Vec<QueueEntry>>,
     /// Held during a write. It orders the writes, so that an older state never replaces a newer one.
     write_turn: Mutex<()>,
 }
@@ -76,7 +84,7 @@ impl PromptQueue {
             )));
         };
         let waiting = prompts.into_iter().filter(|p| !held.contains(&p.id));
-        *lock(&self.entries) = waiting.map(|p| (p, Stage::Waiting)).collect();
+        *lock(&self.entries) = waiting.map(QueueEntry::waiting).collect();
         Ok(None)
     }
 
@@ -89,18 +97,18 @@ impl PromptQueue {
         let mut all = self.snapshot();
         all.push(prompt.clone());
         let written = self.write(&all);
-        lock(&self.entries).push((prompt, Stage::Waiting));
+        lock(&self.entries).push(QueueEntry::waiting(prompt));
         written
     }
 
     /// Takes all waiting prompts, oldest first. They stay on disk until [`PromptQueue::remove`].
     pub fn take(&self) -> Vec<QueuedPrompt> {
         let mut entries = lock(&self.entries);
-        let waiting = entries.iter_mut().filter(|(_, s)| *s == Stage::Waiting);
+        let waiting = entries.iter_mut().filter(|e| !e.is_taken);
         waiting
-            .map(|(prompt, stage)| {
-                *stage = Stage::Taken;
-                prompt.clone()
+            .map(|entry| {
+                entry.is_taken = true;
+                entry.prompt.clone()
             })
             .collect()
     }
@@ -111,7 +119,7 @@ impl PromptQueue {
     /// When the file cannot be written. The prompts then stay in the file, so the conversation must keep their ids.
     pub fn remove(&self, held: &[PromptId]) -> Result<(), StoreError> {
         let _turn = lock(&self.write_turn);
-        lock(&self.entries).retain(|(p, _)| !held.contains(&p.id));
+        lock(&self.entries).retain(|e| !held.contains(&e.prompt.id));
         self.write(&self.snapshot())
     }
 
@@ -123,11 +131,12 @@ impl PromptQueue {
     /// Returns the number of prompts that wait to be taken.
     pub fn waiting(&self) -> usize {
         let entries = lock(&self.entries);
-        entries.iter().filter(|(_, s)| *s == Stage::Waiting).count()
+        entries.iter().filter(|e| !e.is_taken).count()
     }
 
     fn snapshot(&self) -> Vec<QueuedPrompt> {
-        lock(&self.entries).iter().map(|(p, _)| p.clone()).collect()
+        let entries = lock(&self.entries);
+        entries.iter().map(|e| e.prompt.clone()).collect()
     }
 
     fn write(&self, prompts: &[QueuedPrompt]) -> Result<(), StoreError> {

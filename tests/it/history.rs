@@ -12,7 +12,6 @@ use std::sync::Arc;
 use crate::common::repository;
 use crate::common::repository::{NOW, Repository};
 use crate::common::supervised::{check_available, job, program, run, sandboxed_supervisor};
-use crewdeck::domain::worktree::CommitOutcome;
 use crewdeck::process::sandbox::{Availability, HistoryReach, Sandbox, probe};
 use crewdeck::process::supervisor::Supervisor;
 use crewdeck::process::{self, JobExit, JobReport};
@@ -341,7 +340,7 @@ fn commits_of_a_killed_crew_are_recovered() {
         .worktrees()
         .commit_leftovers(&name, "leftovers")
         .unwrap();
-    assert!(matches!(result, CommitOutcome::Committed(_)), "{result:?}");
+    assert!(result.is_some(), "{result:?}");
     let log = repository::git(&tree, &["log", "-2", "--format=%s"]);
     assert_eq!(log, "leftovers\nkept");
     crew.repository.worktrees().merge(&name, NOW).unwrap();

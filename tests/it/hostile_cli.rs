@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
-use crewdeck::fuzzing::{Lines, check_visible};
+use crewdeck::fuzzing::check_visible_lines;
 use serde_json::{Value, json};
 
 use crate::common::project::{Project, RunResult};
@@ -58,7 +58,7 @@ fn project() -> Project {
 
 fn assert_escaped(what: &str, ran: &RunResult) {
     for text in [ran.out(), ran.err()] {
-        if let Err(why) = check_visible(what, &text, Lines::Many) {
+        if let Err(why) = check_visible_lines(what, &text) {
             panic!("{why}\n{text:?}");
         }
     }

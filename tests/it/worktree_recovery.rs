@@ -13,9 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::worktree::{
-    CommitOutcome, ContentStatus, FolderState, Origin, RemovalMode, WorktreeError,
-};
+use crewdeck::domain::worktree::{ContentStatus, FolderState, Origin, RemovalMode, WorktreeError};
 use crewdeck::store::{NewWorktree, StoreError, Worktrees};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -205,7 +203,7 @@ fn commit_without_a_git_identity_uses_crewdeck() {
         .worktrees()
         .commit_leftovers(&name("task-1"), "task #1: Subject")
         .unwrap();
-    assert!(matches!(done, CommitOutcome::Committed(_)));
+    assert!(done.is_some());
     let who = git(
         &r.worktree_path("task-1"),
         &["log", "-1", "--format=%an <%ae>"],

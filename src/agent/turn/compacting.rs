@@ -37,13 +37,6 @@ pub(super) enum AfterSummary {
     EndTurn,
 }
 
-/// Who requested a summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Requester {
-    User,
-    Agent,
-}
-
 /// A summary that the model is writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
@@ -159,14 +152,15 @@ impl Turn {
         self.length.tokens(&self.messages)
     }
 
-    /// Starts a summary if no turn is running; otherwise records the request.
+    /// Starts a summary if no turn is running; otherwise records the request. `after` applies if the
+    /// summary is made before the next model call of the turn.
     pub(super) fn request_compaction(
         &mut self,
         focus: String,
-        asker: Requester,
+        after: AfterSummary,
     ) -> Vec<TurnEffect> {
         if !self.is_idle() {
-            self.requested_compaction = Some((focus, asker));
+            self.requested_compaction = Some((focus, after));
             return vec![];
         }
         if self.messages.len() < 2 {
@@ -191,11 +185,7 @@ impl Turn {
     /// Returns the effects that shorten the conversation before the next model call; `None` if it need not be
     /// shortened.
     pub(super) fn shorten(&mut self) -> Option<Vec<TurnEffect>> {
-        if let Some((focus, asker)) = self.requested_compaction.take() {
-            let after = match asker {
-                Requester::User => AfterSummary::CallRequestedByUser,
-                Requester::Agent => AfterSummary::Call,
-            };
+        if let Some((focus, after)) = self.requested_compaction.take() {
             return Some(self.summarise(SummaryForm::Appended, focus, after));
         }
         if self.length.is_fresh {

@@ -26,7 +26,7 @@ use crate::model::retry::FailedTries;
 use crate::model::{Reply, StopReason};
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use calls::{Calls, signature};
-use compacting::{AfterSummary, Length, Requester, Summary};
+use compacting::{AfterSummary, Length, Summary};
 pub use inputs::{Input, TurnEffect};
 use progress::{LoopDetector, Round};
 
@@ -111,7 +111,7 @@ pub struct Turn {
     progress: LoopDetector,
     length: Length,
     /// The focus and requester of a summary that was requested during the turn.
-    requested_compaction: Option<(String, Requester)>,
+    requested_compaction: Option<(String, AfterSummary)>,
 }
 
 impl Turn {
@@ -189,8 +189,10 @@ impl Turn {
                 self.since_todo = 0;
                 vec![]
             }
-            Input::Compact { focus } => self.request_compaction(focus, Requester::User),
-            Input::OwnCompaction { focus } => self.request_compaction(focus, Requester::Agent),
+            Input::Compact { focus } => {
+                self.request_compaction(focus, AfterSummary::CallRequestedByUser)
+            }
+            Input::OwnCompaction { focus } => self.request_compaction(focus, AfterSummary::Call),
             Input::Archived(keep) => self.archived(&keep),
             Input::ArchiveFailed { why } => self.archive_failed(&why),
             Input::Stop { why } => self.stopped(why),

@@ -22,8 +22,7 @@ pub use checked_out::CheckedOut;
 pub use error::WorktreeError;
 pub use index::{IndexEntry, WorktreeIndex};
 pub use outcome::{
-    BranchMerges, BranchOutcome, CommitOutcome, Conflict, Created, DiskUse, Merge, Origin,
-    WorktreeDiff,
+    BranchMerges, BranchOutcome, Conflict, Created, DiskUse, Merge, Origin, WorktreeDiff,
 };
 pub use state::{
     ContentStatus, FILES_MAX, FolderState, GitOperation, Losses, RemovalMode, SUBJECTS_MAX,

@@ -71,15 +71,6 @@ pub enum Merge {
     },
 }
 
-/// The result of committing the uncommitted files that an agent left.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommitOutcome {
-    /// There were no uncommitted files.
-    None,
-    /// The hash of the new commit.
-    Committed(String),
-}
-
 /// What happened to the branch of a removed worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BranchOutcome {

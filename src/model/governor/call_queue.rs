@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::super::{ErrorKind, ModelError, ServerHistory, retry};
+use super::super::{ErrorKind, ModelError, retry};
 
 /// The number of a call, in the order in which calls are queued.
 pub type CallNumber = u64;
@@ -22,7 +22,7 @@ pub struct CallQueue {
     /// The number of consecutive server-wide failures. Failures of concurrent calls count as one.
     failures: u32,
     /// Whether the server has ever answered.
-    server: ServerHistory,
+    server_has_answered: bool,
     /// A counter that each server-wide failure increments. A success of a call that started in an earlier round does not
     /// open the gate.
     round: u64,
@@ -68,14 +68,14 @@ impl CallQueue {
             running: BTreeMap::new(),
             gate: Gate::Open,
             failures: 0,
-            server: ServerHistory::New,
+            server_has_answered: false,
             round: 0,
         }
     }
 
     /// Returns whether the server has ever answered.
-    pub fn server(&self) -> ServerHistory {
-        self.server
+    pub fn server_has_answered(&self) -> bool {
+        self.server_has_answered
     }
 
     /// Adds a call at the end of the queue.
@@ -119,7 +119,7 @@ impl CallQueue {
 
     /// Records that the server has started to answer call `number`.
     pub fn record_success(&mut self, number: CallNumber) {
-        self.server = ServerHistory::Known;
+        self.server_has_answered = true;
         self.open_gate(number);
     }
 

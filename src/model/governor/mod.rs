@@ -119,7 +119,7 @@ impl Ticket {
         let now = self.shared.now();
         {
             let mut queue = self.shared.queue();
-            error.server = queue.server();
+            error.server_has_answered = queue.server_has_answered();
             let wait = queue.record_failure(self.number, error, now, jitter);
             if wait.is_some() {
                 error.wait = wait;

@@ -32,12 +32,12 @@ pub(super) fn list(dir: &Path) -> Result<FolderListing, StoreError> {
         let entry = entry.map_err(StoreError::at(dir))?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        match id_of(&name) {
-            Some((id, TaskFileKind::Current)) => {
+        match id_and_suffix(&name) {
+            Some((id, CURRENT)) => {
                 names.tasks.push(id);
                 names.last = names.last.max(id.0);
             }
-            Some((id, TaskFileKind::Damaged)) => names.last = names.last.max(id.0),
+            Some((id, _)) => names.last = names.last.max(id.0),
             None if atomic::is_temporary(&name) => names.temps.push(entry.path()),
             None if name.starts_with("task_") && name.ends_with(".json") => {
                 let (first, count) = names.unrecognized.take().unwrap_or((name.to_string(), 0));
@@ -60,29 +60,21 @@ pub(super) fn name(id: TaskId) -> String {
     format!("task_{}.json", id.0)
 }
 
-/// Kind of a file whose name contains a task number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TaskFileKind {
-    /// `task_N.json`.
-    Current,
-    /// `task_N.json.damaged-M`.
-    Damaged,
-}
+/// The suffix of a task file that is not damaged.
+pub(super) const CURRENT: &str = "json";
 
-/// Returns the task number in a file name and the kind of the file.
-pub(super) fn id_of(name: &str) -> Option<(TaskId, TaskFileKind)> {
-    let (number, end) = name.strip_prefix("task_")?.split_once('.')?;
-    let kind = match end {
-        "json" => TaskFileKind::Current,
-        _ if end.starts_with("json.damaged") => TaskFileKind::Damaged,
-        _ => return None,
-    };
+/// Returns the task number and the suffix of `task_N.json` ([`CURRENT`]) and of `task_N.json.damaged-M`.
+pub(super) fn id_and_suffix(name: &str) -> Option<(TaskId, &str)> {
+    let (number, suffix) = name.strip_prefix("task_")?.split_once('.')?;
+    if suffix != CURRENT && !suffix.starts_with("json.damaged") {
+        return None;
+    }
     let is_canonical = number == "0" || !number.starts_with('0');
     if !is_canonical || !number.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
     let id = number.parse().ok().map(TaskId)?;
-    (id <= TaskId::MAX).then_some((id, kind))
+    (id <= TaskId::MAX).then_some((id, suffix))
 }
 
 #[cfg(test)]
@@ -92,18 +84,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn id_of_accepts_only_task_file_names() {
+    fn id_and_suffix_accepts_only_task_file_names() {
         for (name, expected) in [
-            ("task_1.json", Some((TaskId(1), TaskFileKind::Current))),
-            ("task_0.json", Some((TaskId(0), TaskFileKind::Current))),
+            ("task_1.json", Some((TaskId(1), CURRENT))),
+            ("task_0.json", Some((TaskId(0), CURRENT))),
             (
                 "task_12.json.damaged-1",
-                Some((TaskId(12), TaskFileKind::Damaged)),
+                Some((TaskId(12), "json.damaged-1")),
             ),
-            (
-                "task_9007199254740991.json",
-                Some((TaskId::MAX, TaskFileKind::Current)),
-            ),
+            ("task_9007199254740991.json", Some((TaskId::MAX, CURRENT))),
             ("task_9007199254740992.json", None),
             ("task_99999999999999999999.json", None),
             ("task_-1.json", None),
@@ -114,7 +103,7 @@ mod tests {
             ("task_1.json.bak", None),
             (".tmp-abc", None),
         ] {
-            assert_eq!(id_of(name), expected, "{name}");
+            assert_eq!(id_and_suffix(name), expected, "{name}");
         }
     }
 

@@ -401,13 +401,13 @@ impl Board {
 
 /// Returns the task to which the file name `name` belongs. `None` for other files, including renamed damaged task files.
 pub(super) fn task_of_file_name(name: &str) -> Option<TaskId> {
-    let (id, kind) = files::id_of(name)?;
-    (kind == files::TaskFileKind::Current).then_some(id)
+    let (id, suffix) = files::id_and_suffix(name)?;
+    (suffix == files::CURRENT).then_some(id)
 }
 
 /// Returns the task to which the file name `name` belongs; renamed damaged task files count too. `None` for other files.
 pub(super) fn id_of_file(name: &str) -> Option<TaskId> {
-    files::id_of(name).map(|(id, _)| id)
+    files::id_and_suffix(name).map(|(id, _)| id)
 }
 
 /// Returns the first [`NOTICES_MAX`] lines and, if there are more, one with the number of further lines.

@@ -10,8 +10,7 @@ use crate::domain::folders::STATE;
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
-    CommitOutcome, FILES_MAX, FolderState, GitOperation, Merge, Worktree, WorktreeError,
-    WorktreeName,
+    FILES_MAX, FolderState, GitOperation, Merge, Worktree, WorktreeError, WorktreeName,
 };
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head, is_hash};
@@ -26,9 +25,9 @@ pub enum MergeOutcome {
 }
 
 impl Worktrees {
-    /// Commits all uncommitted files of a worktree except ignored ones. The author is the user, or crewdeck if the user has
-    /// configured no name. Hooks and signing are off, because the commit is made unattended; they apply when the branch is
-    /// merged into the base.
+    /// Commits all uncommitted files of a worktree except ignored ones. Returns the hash of the new commit; `None` if
+    /// there were no such files. The author is the user, or crewdeck if the user has configured no name. Hooks and
+    /// signing are off, because the commit is made unattended; they apply when the branch is merged into the base.
     ///
     /// # Errors
     /// When the folder is gone, has another branch checked out, has an operation in progress, or git fails.
@@ -36,7 +35,7 @@ impl Worktrees {
         &self,
         name: &WorktreeName,
         message: &str,
-    ) -> Result<CommitOutcome, StoreError> {
+    ) -> Result<Option<String>, StoreError> {
         let work = self.begin_change()?;
         let tree = work.index.find(name)?.clone();
         let name = tree.name.clone();
@@ -47,12 +46,12 @@ impl Worktrees {
         }
         if status_of(&git)?.count == 0 {
             work.check_no_other_commits(&tree, &git)?;
-            return Ok(CommitOutcome::None);
+            return Ok(None);
         }
         check_own_branch(&name, &git)?;
         add_all(&git, &work.folder(&name).dir)?;
         if git.succeeds(&["diff", "--cached", "--quiet"])? {
-            return Ok(CommitOutcome::None);
+            return Ok(None);
         }
         git.committer()?.ok(&[
             "commit",
@@ -64,7 +63,7 @@ impl Worktrees {
             message,
         ])?;
         let commit = head(&git)?.ok_or(GitError::NoCommits)?.commit;
-        Ok(CommitOutcome::Committed(commit))
+        Ok(Some(commit))
     }
 
     /// Merges a worktree's branch into its base. The main worktree must have the base checked out, and both worktrees

@@ -138,29 +138,20 @@ fn numbered(line: &str) -> Option<(u64, char, &str)> {
 /// returns two variants: the first keeps them, the second removes them.
 fn escapes(old: &str, new: &str) -> Vec<(String, String)> {
     let mut out = Vec::new();
-    // Escaped quotes show that the whole text was encoded once too often.
-    if !old.contains("\\\"") && !new.contains("\\\"") {
-        out.push((unescaped(old, Within::Code), unescaped(new, Within::Code)));
+    for keeps_quoted in [true, false] {
+        // Escaped quotes show that the whole text was encoded once too often.
+        if keeps_quoted && (old.contains("\\\"") || new.contains("\\\"")) {
+            continue;
+        }
+        out.push((unescaped(old, keeps_quoted), unescaped(new, keeps_quoted)));
     }
-    out.push((
-        unescaped(old, Within::Everything),
-        unescaped(new, Within::Everything),
-    ));
     out.retain(|(cleaned, _)| cleaned != old);
     out.dedup();
     out
 }
 
-/// Where escapes are removed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Within {
-    /// Escapes are removed outside of quotes.
-    Code,
-    /// Escapes are removed everywhere.
-    Everything,
-}
-
-fn unescaped(text: &str, within: Within) -> String {
+/// Removes one level of escapes: everywhere, or outside of quotes if `keeps_quoted`.
+fn unescaped(text: &str, keeps_quoted: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut quote = None;
     let mut chars = text.chars().peekable();
@@ -182,7 +173,7 @@ fn unescaped(text: &str, within: Within) -> String {
             }
             continue;
         }
-        if within == Within::Code {
+        if keeps_quoted {
             quote = match quote {
                 None if c == '"' || c == '\'' => Some(c),
                 Some(open) if open == c || c == '\n' => None,

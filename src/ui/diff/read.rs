@@ -28,7 +28,8 @@ pub struct DiffFile<'a> {
     /// The path after the change, or before it if the file was deleted.
     pub path: Cow<'a, str>,
     pub change: FileChange<'a>,
-    pub content: ContentKind,
+    /// Whether the content is binary data, which is not shown.
+    pub is_binary: bool,
     /// The file modes before and after the change; empty if unknown.
     pub modes: (&'a str, &'a str),
     /// The number of added lines in the diff.
@@ -50,16 +51,6 @@ pub enum FileChange<'a> {
     Copied(Cow<'a, str>),
 }
 
-/// Whether a file is text or binary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ContentKind {
-    /// Text, shown line by line.
-    #[default]
-    Text,
-    /// Binary data, not shown.
-    Binary,
-}
-
 impl DiffFile<'_> {
     /// Returns a description of the change, such as `new, executable`; empty for a normal edit. The screen shows it
     /// beside the path.
@@ -72,7 +63,7 @@ impl DiffFile<'_> {
             FileChange::Renamed(from) => words.push(format!("renamed from {from}")),
             FileChange::Copied(from) => words.push(format!("copied from {from}")),
         }
-        if self.content == ContentKind::Binary {
+        if self.is_binary {
             words.push("binary".into());
         }
         match self.modes {
@@ -221,7 +212,7 @@ impl<'a> Reader<'a> {
         } else if let Some(to) = after("rename to ").or(after("copy to ")) {
             self.change_file(|file| file.path = unquoted(to));
         } else if after("Binary files ").is_some() || after("GIT binary patch").is_some() {
-            self.change_file(|file| file.content = ContentKind::Binary);
+            self.change_file(|file| file.is_binary = true);
         } else {
             const NOISE: [&str; 4] = [
                 "index ",

@@ -1,6 +1,7 @@
 //! Keyboard navigation in the graph: along edges, and up and down within a layer.
 
 use crate::ui::graph::{Drawing, Node};
+use crate::ui::keymap::direction::VerticalDirection;
 
 /// A move of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +49,12 @@ pub fn step(drawing: &Drawing, at: usize, step: GraphMove) -> usize {
             };
             along.or_else(beside).unwrap_or(at)
         }
-        GraphMove::Up(count) => (0..count).fold(at, |at, _| above_or_below(drawing, at, Way::Up)),
-        GraphMove::Down(count) => {
-            (0..count).fold(at, |at, _| above_or_below(drawing, at, Way::Down))
-        }
+        GraphMove::Up(count) => (0..count).fold(at, |at, _| {
+            above_or_below(drawing, at, VerticalDirection::Up)
+        }),
+        GraphMove::Down(count) => (0..count).fold(at, |at, _| {
+            above_or_below(drawing, at, VerticalDirection::Down)
+        }),
         GraphMove::First => all()
             .min_by_key(|n| (place(*n).component, place(*n).layer, place(*n).y))
             .unwrap_or(at),
@@ -61,19 +64,13 @@ pub fn step(drawing: &Drawing, at: usize, step: GraphMove) -> usize {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Way {
-    Up,
-    Down,
-}
-
 /// Returns the next node of the same layer in that direction. At the end of the layer, returns the nearest node of the
 /// next connected component; `at` if there is none.
-fn above_or_below(drawing: &Drawing, at: usize, way: Way) -> usize {
+fn above_or_below(drawing: &Drawing, at: usize, direction: VerticalDirection) -> usize {
     let here = drawing.nodes[at];
-    let is_beyond = |n: &Node| match way {
-        Way::Up => n.y < here.y,
-        Way::Down => n.y > here.y,
+    let is_beyond = |n: &Node| match direction {
+        VerticalDirection::Up => n.y < here.y,
+        VerticalDirection::Down => n.y > here.y,
     };
     let next = drawing
         .nodes

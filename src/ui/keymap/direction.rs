@@ -1,4 +1,4 @@
-//! Directions for key bindings: scroll commands, the four directions of panning, and forward or back.
+//! Directions for key bindings: scroll commands, the directions of panning and of vertical moves, and forward or back.
 
 /// A command that scrolls a text or moves the selection in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,13 @@ impl PanDirection {
             PanDirection::Down => (0, y),
         }
     }
+}
+
+/// A vertical direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerticalDirection {
+    Up,
+    Down,
 }
 
 /// A direction in a sequence, such as search matches or prompts.

@@ -1,18 +1,10 @@
 //! Parses filter text into terms: `word`, `key:value`, and `!` for negation. No I/O.
 
-/// Whether a row must match a term or must not match it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Polarity {
-    /// The row must match the term.
-    Wanted,
-    /// The row must not match the term.
-    Unwanted,
-}
-
 /// One filter term, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    pub sign: Polarity,
+    /// Whether a row must not match the term.
+    pub is_negated: bool,
     /// The key before the colon; `None` for a plain word.
     pub key: Option<String>,
     /// The word, or the value after the colon; may be empty.
@@ -26,9 +18,9 @@ pub fn terms(text: &str) -> Vec<Term> {
 }
 
 fn term(word: &str) -> Term {
-    let (sign, word) = match word.strip_prefix('!') {
-        Some(rest) => (Polarity::Unwanted, rest),
-        None => (Polarity::Wanted, word),
+    let (is_negated, word) = match word.strip_prefix('!') {
+        Some(rest) => (true, rest),
+        None => (false, word),
     };
     let (key, value) = match word.split_once(':') {
         // `std::fs` and `http://` are plain words.
@@ -42,7 +34,7 @@ fn term(word: &str) -> Term {
         Some(_) | None => (None, word),
     };
     Term {
-        sign,
+        is_negated,
         key,
         value: value.to_string(),
     }
@@ -71,7 +63,7 @@ impl FilterTerms {
                 Some((_, Some(part))) => part.contains(value.trim_start_matches('@')),
                 Some((key, None)) => hay.contains(&format!("{key}:{value}")),
             };
-            found == (term.sign == Polarity::Wanted)
+            found != term.is_negated
         })
     }
 }
@@ -84,18 +76,22 @@ mod tests {
     #[test]
     fn terms_are_parsed() {
         let cases = [
-            ("Word", Polarity::Wanted, None, "word"),
-            ("!word", Polarity::Unwanted, None, "word"),
-            ("!", Polarity::Unwanted, None, ""),
-            ("who:Alice", Polarity::Wanted, Some("who"), "alice"),
-            ("!kind:", Polarity::Unwanted, Some("kind"), ""),
-            ("std::fs", Polarity::Wanted, None, "std::fs"),
-            ("http://x", Polarity::Wanted, None, "http://x"),
-            ("12:30", Polarity::Wanted, None, "12:30"),
+            ("Word", false, None, "word"),
+            ("!word", true, None, "word"),
+            ("!", true, None, ""),
+            ("who:Alice", false, Some("who"), "alice"),
+            ("!kind:", true, Some("kind"), ""),
+            ("std::fs", false, None, "std::fs"),
+            ("http://x", false, None, "http://x"),
+            ("12:30", false, None, "12:30"),
         ];
-        for (text, sign, key, value) in cases {
-            let (key, value) = (key.map(String::from), value.into());
-            assert_eq!(terms(text), [Term { sign, key, value }], "{text}");
+        for (text, is_negated, key, value) in cases {
+            let expected = Term {
+                is_negated,
+                key: key.map(String::from),
+                value: value.into(),
+            };
+            assert_eq!(terms(text), [expected], "{text}");
         }
     }
 

@@ -10,7 +10,7 @@ use crate::ui::theme::Theme;
 use crate::ui::transcript::answer::{Answer, StreamState};
 use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::markdown::{
-    Continuation, Joint, RenderedPiece, RowRules, TableLayout, TableMeasure,
+    Continuation, Joint, RenderedPiece, TableLayout, TableMeasure,
 };
 use crate::ui::transcript::thinking::thinking_rows;
 use crate::ui::transcript::{fold, markdown};
@@ -300,23 +300,17 @@ fn align_table_pieces(
     let mut fresh = 0;
     // First pass: column widths. Second pass: rules, once it is known whether rows wrap.
     for _ in 0..2 {
-        let plain = TableLayout::new(&natural_widths, page.columns, RowRules::None);
+        let plain = TableLayout::without_rules(&natural_widths, page.columns);
         let fits = |part: &&LayoutPart| {
             part.shared
                 .as_ref()
                 .is_some_and(|s| s.widths == plain.widths)
         };
-        let is_tall = |part: &LayoutPart| {
-            part.measured
-                .as_ref()
-                .is_some_and(|m| m.rules == RowRules::Drawn)
+        let is_tall = |part: &LayoutPart| part.measured.as_ref().is_some_and(|m| m.needs_rules);
+        let common = TableLayout {
+            has_rules: parts.iter().filter(fits).any(is_tall),
+            ..plain
         };
-        let rules = if parts.iter().filter(fits).any(is_tall) {
-            RowRules::Drawn
-        } else {
-            RowRules::None
-        };
-        let common = TableLayout { rules, ..plain };
         let mut has_text_above = has_text_above;
         for part in parts.iter_mut() {
             if part.shared.as_ref() != Some(&common)

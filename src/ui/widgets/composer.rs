@@ -9,6 +9,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::{CursorMove, TextArea};
 
 use crate::domain::text::{escape_control_chars, is_hidden};
+use crate::ui::keymap::direction::VerticalDirection;
 use crate::ui::widgets::composer::rows::WrappedLine;
 pub use crate::ui::widgets::composer::view::{Overflow, TextAreaSize};
 
@@ -46,12 +47,6 @@ pub struct Composer {
     goal: Option<usize>,
     /// Line and character of the first visible row at the last cursor movement.
     top: (usize, usize),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum VerticalDirection {
-    Up,
-    Down,
 }
 
 impl Composer {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crewdeck::agent::driver::ModelConfig;
 use crewdeck::app::new_id;
-use crewdeck::crew::{Approvers, Crew, ModelParts, Parts, Start, TeamLimits};
+use crewdeck::crew::{Approvers, Crew, ModelParts, Parts, TeamLimits};
 use crewdeck::domain::ids::{MessageId, Name};
 use crewdeck::domain::mail::{MailKind, MailMessage};
 use crewdeck::domain::request::Approver;
@@ -98,7 +98,7 @@ fn crew_parts(root: &Path, publisher: EventSender) -> Parts {
         tool_timeout: Duration::from_secs(20),
         supervisor: None,
         compact_at: 80,
-        start: Start::Fresh,
+        resumes: false,
         memory: None,
         skills: Skills::open(root, None),
         worktrees: None,

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::worktree::{CommitOutcome, Merge, RemovalMode};
+use crewdeck::domain::worktree::{Merge, RemovalMode};
 use crewdeck::store::{Debris, NewWorktree, Worktrees};
 use pretty_assertions::assert_eq;
 
@@ -51,7 +51,7 @@ impl Step {
                 let own = made.worktree.name;
                 fs::write(Path::new(&made.worktree.path).join("new.txt"), "new\n").unwrap();
                 let done = trees.commit_leftovers(&own, "Work").unwrap();
-                assert!(matches!(done, CommitOutcome::Committed(_)));
+                assert!(done.is_some());
                 trees.merge(&own, NOW).unwrap();
                 trees.remove(&own, RemovalMode::OnlyIfSafe, NOW).unwrap();
             }

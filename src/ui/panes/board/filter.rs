@@ -5,7 +5,7 @@ use std::fmt;
 use crate::domain::task::Task;
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::text::display_name;
-use crate::ui::text::terms::{Polarity, Term as Word, terms};
+use crate::ui::text::terms::terms;
 
 /// The supported keys, for the error about an unknown key.
 const KEYS: &str = "owner: status: tag:";
@@ -42,13 +42,13 @@ const STATUS: [(&str, &[BoardStatus]); 10] = [
 /// A parsed filter. A task matches the filter if it matches all terms.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BoardQuery {
-    terms: Vec<Term>,
+    terms: Vec<BoardTerm>,
     problems: Vec<BoardQueryError>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Term {
-    sign: Polarity,
+struct BoardTerm {
+    is_negated: bool,
     looks: BoardCondition,
 }
 
@@ -85,9 +85,10 @@ impl BoardQuery {
     /// Parses `text`. A key without a value matches every task, because the user is still typing.
     pub fn new(text: &str) -> BoardQuery {
         let mut out = BoardQuery::default();
-        for Word { sign, key, value } in terms(text) {
-            match read(key.as_deref(), value) {
-                Ok(Some(looks)) => out.terms.push(Term { sign, looks }),
+        for term in terms(text) {
+            let is_negated = term.is_negated;
+            match read(term.key.as_deref(), term.value) {
+                Ok(Some(looks)) => out.terms.push(BoardTerm { is_negated, looks }),
                 Ok(None) => {}
                 Err(problem) => out.problems.push(problem),
             }
@@ -117,10 +118,7 @@ impl BoardQuery {
                     .get_or_insert_with(|| words(task, standing))
                     .contains(word),
             };
-            match term.sign {
-                Polarity::Wanted => found,
-                Polarity::Unwanted => !found,
-            }
+            found != term.is_negated
         })
     }
 }

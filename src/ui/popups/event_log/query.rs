@@ -4,13 +4,19 @@
 use std::fmt;
 
 use crate::ui::model::event_log::{LogLine, Topic};
-use crate::ui::text::terms::{Polarity, Term, terms};
+use crate::ui::text::terms::{Term, terms};
 
 /// A parsed filter. A line matches the filter if it matches all terms.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventLogQuery {
-    wanted: Vec<(Polarity, LogCondition)>,
+    terms: Vec<LogTerm>,
     problems: Vec<EventLogQueryError>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LogTerm {
+    is_negated: bool,
+    condition: LogCondition,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,11 +52,16 @@ impl EventLogQuery {
     /// Parses `text`. A key without a value matches every line, because the user is still typing.
     pub fn new(text: &str) -> EventLogQuery {
         let mut out = EventLogQuery::default();
-        for Term { sign, key, value } in terms(text) {
-            let looks = match (key.as_deref(), value) {
-                (None, value) if value.is_empty() && sign == Polarity::Unwanted => {
-                    out.wanted.push((Polarity::Wanted, LogCondition::Trouble));
-                    continue;
+        for term in terms(text) {
+            let Term {
+                mut is_negated,
+                key,
+                value,
+            } = term;
+            let condition = match (key.as_deref(), value) {
+                (None, value) if value.is_empty() && is_negated => {
+                    is_negated = false;
+                    LogCondition::Trouble
                 }
                 (_, value) if value.is_empty() => continue,
                 (None, word) => LogCondition::Word(word),
@@ -69,7 +80,10 @@ impl EventLogQuery {
                     continue;
                 }
             };
-            out.wanted.push((sign, looks));
+            out.terms.push(LogTerm {
+                is_negated,
+                condition,
+            });
         }
         out
     }
@@ -82,8 +96,8 @@ impl EventLogQuery {
     /// Returns whether `line` matches the filter.
     pub fn matches(&self, line: &LogLine) -> bool {
         let mut hay = None;
-        self.wanted.iter().all(|(sign, looks)| {
-            let found = match looks {
+        self.terms.iter().all(|term| {
+            let found = match &term.condition {
                 LogCondition::Trouble => line.severity.is_trouble(),
                 LogCondition::Kind(topic) => line.topic == *topic,
                 LogCondition::Who(name) => line.who.iter().any(|w| w.to_lowercase().contains(name)),
@@ -93,7 +107,7 @@ impl EventLogQuery {
                     })
                     .contains(word),
             };
-            found == (*sign == Polarity::Wanted)
+            found != term.is_negated
         })
     }
 }

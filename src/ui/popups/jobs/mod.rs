@@ -72,37 +72,22 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
     Line::styled("─".repeat(room), theme.dim).render(rule, buffer);
     let rest: Vec<Rect> = rows.collect();
     let Some(job) = jobs.get(row) else { return };
-    let text = output(job, room, rest.len());
+    let text = output(job, (room, rest.len()), theme);
     for (line, row) in text.into_iter().zip(rest) {
-        line_of(line, theme).render(row, buffer);
+        line.render(row, buffer);
     }
 }
 
-fn line_of(text: (String, Of), theme: &Theme) -> Line<'static> {
-    let style = match text.1 {
-        Of::Command => theme.text,
-        Of::Output => theme.dim,
-    };
-    Line::styled(text.0, style)
-}
-
-/// The kind of a line below the list.
-#[derive(Clone, Copy)]
-enum Of {
-    Command,
-    Output,
-}
-
 /// Returns the lines below the list: the job's command and the end of its output, in at most `rows` lines.
-fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
+fn output(job: &Job, (columns, rows): (usize, usize), theme: &Theme) -> Vec<Line<'static>> {
     let command = wrap(
         &format!("$ {}", escape_control_chars(&job.command)),
         columns,
     );
-    let mut out: Vec<(String, Of)> = command
+    let mut out: Vec<Line<'static>> = command
         .into_iter()
         .take((rows / 3).max(1))
-        .map(|l| (l, Of::Command))
+        .map(|l| Line::styled(l, theme.text))
         .collect();
     let left = rows.saturating_sub(out.len());
     let text = escape_control_chars(job.tail.trim_end());
@@ -115,7 +100,8 @@ fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
         });
     }
     let from = lines.len().saturating_sub(left);
-    out.extend(lines.drain(from..).map(|l| (l, Of::Output)));
+    let lines = lines.drain(from..);
+    out.extend(lines.map(|l| Line::styled(l, theme.dim)));
     out
 }
 

@@ -72,24 +72,17 @@ pub fn places(app: &App, row: Rect) -> Vec<PlacedPart<Hit>> {
 /// Returns the parts of the status line that fit into `row`, with their areas.
 fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<PlacedPart<Piece>> {
     let columns = usize::from(row.width);
-    let mut left = left(app, theme, Words::Whole, BRANCH);
+    let mut is_short = false;
+    let mut left = left(app, theme, is_short, BRANCH);
     let mut right = right(app, theme);
     // Short forms are used before an essential piece is dropped.
     let essential = |p: &&Piece| p.rank <= ESSENTIAL;
-    if left
-        .iter()
-        .filter(essential)
-        .map(|p| width(&p.text) + 2)
-        .sum::<usize>()
-        + 1
-        > columns
-    {
-        left = self::left(app, theme, Words::Short, BRANCH);
-    } else {
-        let whole = self::left(app, theme, Words::Whole, BRANCH_MAX);
-        if total(&whole) + total(&right) < columns {
-            left = whole;
-        }
+    let essential = left.iter().filter(essential);
+    is_short = essential.map(|p| width(&p.text) + 2).sum::<usize>() + 1 > columns;
+    let branch = if is_short { BRANCH } else { BRANCH_MAX };
+    let other = self::left(app, theme, is_short, branch);
+    if is_short || total(&other) + total(&right) < columns {
+        left = other;
     }
     let dropped = without_place(left.iter().chain(&right), columns);
     let mut at = 0;
@@ -135,22 +128,13 @@ fn total(pieces: &[Piece]) -> usize {
     pieces.iter().map(|p| width(&p.text) + 2).sum()
 }
 
-/// The length of the texts.
-#[derive(Clone, Copy)]
-enum Words {
-    Whole,
-    Short,
-}
-
-fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
+/// Returns the parts on the left: with short texts if `is_short`, and with at most `branch` columns of the branch name.
+fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<Piece> {
     let mut out = vec![Piece::plain(0, "crewdeck".into(), theme.title)];
     let piece = Piece::plain;
     let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Popup("problems")));
     if let Some((whole, short)) = app.role.status_label() {
-        let text = match words {
-            Words::Whole => whole,
-            Words::Short => short,
-        };
+        let text = if is_short { short } else { whole };
         out.push(piece(0, text, theme.accent));
     }
     if let Some(address) = app.key_address() {
@@ -202,9 +186,10 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
     }
     if let Some((until, cause)) = style::backoff(app) {
         let left = style::seconds(until, app.now);
-        let text = match words {
-            Words::Whole => format!("◔ {cause}, retry in {left} s"),
-            Words::Short => format!("◔ retry {left} s"),
+        let text = if is_short {
+            format!("◔ retry {left} s")
+        } else {
+            format!("◔ {cause}, retry in {left} s")
         };
         out.push(piece(3, text, theme.warn).leads(problems.clone()));
     }

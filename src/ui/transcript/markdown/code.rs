@@ -26,34 +26,23 @@ pub struct Language {
 #[derive(Debug)]
 struct Quote {
     sign: &'static str,
-    lines: LineRule,
-    escapes: EscapeRule,
+    /// Whether a string may contain newlines.
+    is_multiline: bool,
+    /// Whether a backslash escapes the next character.
+    has_escapes: bool,
 }
 
-/// Whether a string may contain newlines.
-#[derive(Debug, PartialEq, Eq)]
-enum LineRule {
-    One,
-    Many,
-}
-
-/// Whether a backslash escapes the next character.
-#[derive(Debug, PartialEq, Eq)]
-enum EscapeRule {
-    Yes,
-    No,
-}
-
-const fn quote(sign: &'static str, lines: LineRule, escapes: EscapeRule) -> Quote {
+/// Returns the rules of strings with escapes on one line.
+const fn quote(sign: &'static str) -> Quote {
     Quote {
         sign,
-        lines,
-        escapes,
+        is_multiline: false,
+        has_escapes: true,
     }
 }
 
-const DOUBLE: Quote = quote("\"", LineRule::One, EscapeRule::Yes);
-const SINGLE: Quote = quote("'", LineRule::One, EscapeRule::Yes);
+const DOUBLE: Quote = quote("\"");
+const SINGLE: Quote = quote("'");
 /// Maximum length of a string in single quotes, in bytes. If no closing quote follows within it, the quote counts as an
 /// apostrophe.
 const SINGLE_QUOTED_MAX: usize = 200;
@@ -63,27 +52,27 @@ const STARS: Option<(&str, &str)> = Some(("/*", "*/"));
 
 #[rustfmt::skip]
 const LANGUAGES: &[Language] = &[
-    Language { names: &["rust", "rs"], comments: SLASHES, block: STARS, quotes: &[quote("\"", LineRule::Many, EscapeRule::Yes), SINGLE],
+    Language { names: &["rust", "rs"], comments: SLASHES, block: STARS, quotes: &[quote("\"").multiline(), SINGLE],
         words: "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type union unsafe use where while" },
     Language { names: &["python", "py", "python3"], comments: HASH, block: None,
-        quotes: &[quote("\"\"\"", LineRule::Many, EscapeRule::Yes), quote("'''", LineRule::Many, EscapeRule::Yes), DOUBLE, SINGLE],
+        quotes: &[quote("\"\"\"").multiline(), quote("'''").multiline(), DOUBLE, SINGLE],
         words: "and as assert async await break class continue def del elif else except False finally for from global if import in is lambda match None nonlocal not or pass raise return self True try while with yield" },
     Language { names: &["javascript", "js", "jsx", "typescript", "ts", "tsx", "mjs"], comments: SLASHES, block: STARS,
-        quotes: &[DOUBLE, SINGLE, quote("`", LineRule::Many, EscapeRule::Yes)],
+        quotes: &[DOUBLE, SINGLE, quote("`").multiline()],
         words: "abstract any as async await boolean break case catch class const continue debugger default delete do else enum export extends false finally for from function get if implements import in instanceof interface keyof let new null number of private protected public readonly return set static string super switch this throw true try type typeof undefined var void while with yield" },
-    Language { names: &["go", "golang"], comments: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE, quote("`", LineRule::Many, EscapeRule::No)],
+    Language { names: &["go", "golang"], comments: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE, quote("`").multiline().without_escapes()],
         words: "any bool break byte case chan const continue default defer else error fallthrough false for func go goto if import int interface iota make map nil package range return rune select string struct switch true type var" },
     Language { names: &["shell", "sh", "bash", "zsh", "console"], comments: HASH, block: None,
-        quotes: &[quote("\"", LineRule::Many, EscapeRule::Yes), quote("'", LineRule::Many, EscapeRule::No)],
+        quotes: &[quote("\"").multiline(), quote("'").multiline().without_escapes()],
         words: "case cd do done echo elif else esac exit export fi for function if in local readonly return set shift source then trap until while" },
     Language { names: &["json", "jsonc", "json5"], comments: SLASHES, block: STARS, quotes: &[DOUBLE], words: "true false null" },
     Language { names: &["toml", "ini"], comments: HASH, block: None,
-        quotes: &[quote("\"\"\"", LineRule::Many, EscapeRule::Yes), quote("'''", LineRule::Many, EscapeRule::No), DOUBLE, quote("'", LineRule::One, EscapeRule::No)],
+        quotes: &[quote("\"\"\"").multiline(), quote("'''").multiline().without_escapes(), DOUBLE, quote("'").without_escapes()],
         words: "true false inf nan" },
-    Language { names: &["yaml", "yml"], comments: HASH, block: None, quotes: &[DOUBLE, quote("'", LineRule::One, EscapeRule::No)], words: "true false null yes no on off" },
+    Language { names: &["yaml", "yml"], comments: HASH, block: None, quotes: &[DOUBLE, quote("'").without_escapes()], words: "true false null yes no on off" },
     Language { names: &["c", "h", "cpp", "c++", "hpp", "cc"], comments: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE],
         words: "auto bool break case catch char class const constexpr continue default delete do double else enum explicit extern false float for friend goto if inline int long namespace new noexcept NULL nullptr operator override private protected public register return short signed sizeof static struct switch template this throw true try typedef typename union unsigned using virtual void volatile while" },
-    Language { names: &["java", "kotlin", "kt"], comments: SLASHES, block: STARS, quotes: &[quote("\"\"\"", LineRule::Many, EscapeRule::Yes), DOUBLE, SINGLE],
+    Language { names: &["java", "kotlin", "kt"], comments: SLASHES, block: STARS, quotes: &[quote("\"\"\"").multiline(), DOUBLE, SINGLE],
         words: "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for fun if implements import in instanceof int interface is long native new null object package private protected public record return short static super switch synchronized this throw throws transient true false try val var void volatile when while" },
 ];
 
@@ -220,7 +209,7 @@ impl Language {
                         OpenToken::Nothing,
                     );
                 }
-                StringEnd::Open if quote.lines == LineRule::Many => {
+                StringEnd::Open if quote.is_multiline => {
                     return (TokenKind::String, rest.len(), OpenToken::String(at));
                 }
                 StringEnd::Open => return (TokenKind::String, rest.len(), OpenToken::Nothing),
@@ -257,17 +246,31 @@ impl Language {
 }
 
 impl Quote {
+    const fn multiline(self) -> Quote {
+        Quote {
+            is_multiline: true,
+            ..self
+        }
+    }
+
+    const fn without_escapes(self) -> Quote {
+        Quote {
+            has_escapes: false,
+            ..self
+        }
+    }
+
     /// Finds the end of a string. `inside` is the text after its opening delimiter.
     fn end(&self, inside: &str) -> StringEnd {
         let mut is_escaped = false;
         for (at, c) in inside.char_indices() {
             if is_escaped {
                 is_escaped = false;
-            } else if c == '\\' && self.escapes == EscapeRule::Yes {
+            } else if c == '\\' && self.has_escapes {
                 is_escaped = true;
             } else if inside[at..].starts_with(self.sign) {
                 return StringEnd::At(at + self.sign.len());
-            } else if self.lines == LineRule::One {
+            } else if !self.is_multiline {
                 if c == '\n' && self.sign == "\"" {
                     return StringEnd::At(at);
                 }
@@ -277,7 +280,7 @@ impl Quote {
                 }
             }
         }
-        if self.lines == LineRule::Many || self.sign == "\"" {
+        if self.is_multiline || self.sign == "\"" {
             StringEnd::Open
         } else {
             StringEnd::NotAString

@@ -23,7 +23,7 @@ use crate::ui::theme::Theme;
 use crate::ui::transcript::markdown::page::PageBuilder;
 pub use crate::ui::transcript::markdown::pieces::{Joint, Piece, Pieces};
 pub use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece};
-pub use crate::ui::transcript::markdown::table::{RowRules, TableLayout, TableMeasure};
+pub use crate::ui::transcript::markdown::table::{TableLayout, TableMeasure};
 
 /// Renders `text` in rows of at most `columns` columns. `text_offset` is the number of visible characters before the
 /// text, as in [`Row::text_offset`]; the number of those in the text is added to it.

@@ -34,30 +34,22 @@ pub struct Table {
     unmeasured: usize,
 }
 
-/// Whether horizontal rules are drawn between the rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RowRules {
-    /// Rules are drawn, because at least one row takes several lines.
-    Drawn,
-    /// No rules are drawn, because every row takes one line.
-    None,
-}
-
 /// The layout that all pieces of one table share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableLayout {
     /// The width of each table column; `None` if a grid does not fit.
     pub widths: Option<Vec<usize>>,
-    pub rules: RowRules,
+    /// Whether horizontal rules are drawn between the rows, because at least one row takes several lines.
+    pub has_rules: bool,
 }
 
 impl TableLayout {
-    /// Computes the layout for a screen of `columns` columns. `natural_widths` are the widths that the widest cells
-    /// need.
-    pub fn new(natural_widths: &[usize], columns: usize, rules: RowRules) -> TableLayout {
+    /// Computes the layout without rules for a screen of `columns` columns. `natural_widths` are the widths that the
+    /// widest cells need.
+    pub fn without_rules(natural_widths: &[usize], columns: usize) -> TableLayout {
         TableLayout {
             widths: fit_widths(natural_widths, columns),
-            rules,
+            has_rules: false,
         }
     }
 }
@@ -67,8 +59,8 @@ impl TableLayout {
 pub struct TableMeasure {
     /// The width of the widest cell of each table column.
     pub natural_widths: Vec<usize>,
-    /// The rules that this piece needs by itself: drawn if one of its rows took several lines.
-    pub rules: RowRules,
+    /// Whether this piece needs rules by itself, because one of its rows takes several lines.
+    pub needs_rules: bool,
 }
 
 impl Table {
@@ -118,12 +110,9 @@ impl Table {
             Some(shared) => shared.widths.clone(),
             None => fit_widths(&natural_widths, columns),
         };
-        let (mut rows, rules) = match widths {
+        let (mut rows, needs_rules) = match widths {
             Some(widths) => self.grid(&widths, (shared, is_head_above), theme, text_offset),
-            None => (
-                self.list(columns, is_head_above, theme, text_offset),
-                RowRules::None,
-            ),
+            None => (self.list(columns, is_head_above, theme, text_offset), false),
         };
         if margin_width > 0 {
             for (at, row) in rows.iter_mut().enumerate() {
@@ -135,7 +124,7 @@ impl Table {
             rows,
             TableMeasure {
                 natural_widths,
-                rules,
+                needs_rules,
             },
         )
     }
@@ -153,13 +142,14 @@ impl Table {
         natural_widths
     }
 
+    /// Returns the rows of the grid and whether it needs rules by itself.
     fn grid(
         &self,
         widths: &[usize],
         (shared, is_head_above): (Option<&TableLayout>, bool),
         theme: &Theme,
         text_offset: &mut usize,
-    ) -> (Vec<Row>, RowRules) {
+    ) -> (Vec<Row>, bool) {
         let skip = usize::from(is_head_above);
         let drawn: Vec<(usize, Vec<Vec<Row>>)> = self
             .rows
@@ -185,16 +175,12 @@ impl Table {
         // If any row takes several lines, rules separate the rows.
         let measured = drawn.len() - self.unmeasured.min(drawn.len());
         let body = drawn[..measured].iter().skip(1 - skip);
-        let own = if body.into_iter().any(|(_, row)| height(row) > 1) {
-            RowRules::Drawn
-        } else {
-            RowRules::None
-        };
-        let rules = shared.map_or(own, |shared| shared.rules);
+        let needs_rules = body.into_iter().any(|(_, row)| height(row) > 1);
+        let has_rules = shared.map_or(needs_rules, |shared| shared.has_rules);
         let mut out = Vec::new();
         for (at, (text_offset, row)) in (skip..).zip(&drawn) {
             let is_below_head = at == 1 && !is_head_above;
-            if is_below_head || (at > 0 && rules == RowRules::Drawn) {
+            if is_below_head || (at > 0 && has_rules) {
                 let rules: Vec<String> = widths.iter().map(|w| "─".repeat(*w)).collect();
                 let rule = Span::styled(rules.join("─┼─"), theme.dim);
                 out.push(Row::decoration(vec![rule], *text_offset));
@@ -215,7 +201,7 @@ impl Table {
                 out.push(Row::decoration(spans, *text_offset));
             }
         }
-        (out, own)
+        (out, needs_rules)
     }
 
     fn align(

@@ -156,10 +156,10 @@ pub fn echo(screen: &mut Screen, typed: &mut String, n: usize) -> f64 {
             before.is_empty() || !t.contains(&before)
         });
     }
-    let letter = char::from(b'A' + u8::try_from(n % 26).unwrap_or(0));
-    typed.push(letter);
+    let character = char::from(b'A' + u8::try_from(n % 26).unwrap_or(0));
+    typed.push(character);
     let began = Instant::now();
-    screen.send(&letter.to_string());
+    screen.send(&character.to_string());
     screen.wait_for(typed);
     ms(began.elapsed())
 }

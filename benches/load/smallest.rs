@@ -33,7 +33,7 @@ pub fn run() {
         if let Event::Key(key) = event {
             match key.code {
                 KeyCode::Char('u') if key.modifiers == KeyModifiers::CONTROL => typed.clear(),
-                KeyCode::Char(letter) => typed.push(letter),
+                KeyCode::Char(character) => typed.push(character),
                 _ => {}
             }
         }

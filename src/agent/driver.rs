@@ -280,11 +280,8 @@ impl Driver {
                 self.count(&model_config, &reply).await;
                 for message in std::mem::take(&mut self.state.unanswered) {
                     let step = DeliveryState::ActedOn;
-                    self.publish(EventKind::Team(TeamEvent::MessageMoved {
-                        letter: message,
-                        step,
-                    }))
-                    .await;
+                    self.publish(EventKind::Team(TeamEvent::MessageMoved { message, step }))
+                        .await;
                 }
                 Input::Replied(reply)
             }

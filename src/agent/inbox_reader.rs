@@ -40,7 +40,7 @@ impl Driver {
         };
         // Messages that were taken but not saved, because the turn was interrupted, must not be taken twice.
         if self.state.pending_inbox.is_none() && self.state.unacknowledged_inbox.is_none() {
-            match self.take_letters(&post).await {
+            match self.read_unread(&post).await {
                 Ok(pending) => {
                     for notice in pending.notices() {
                         self.publish(EventKind::notice(NoticeLevel::Warn, notice))
@@ -63,7 +63,7 @@ impl Driver {
     }
 
     /// Returns the waiting messages. If there are any, the inbox stays locked until they are acknowledged.
-    async fn take_letters(&self, post: &Mailbox) -> Result<UnreadMessages, StoreError> {
+    async fn read_unread(&self, post: &Mailbox) -> Result<UnreadMessages, StoreError> {
         let (post, name) = (post.clone(), self.name.clone());
         let (reader, pending) = blocking(move || {
             // Most checks find nothing and need no lock.
@@ -112,7 +112,7 @@ impl Driver {
         if self.state.pending_inbox.is_some() || self.state.unacknowledged_inbox.is_some() {
             return false;
         }
-        let Ok(pending) = self.take_letters(&post).await else {
+        let Ok(pending) = self.read_unread(&post).await else {
             return false;
         };
         self.look_for_shutdown(&pending.messages).await;
@@ -172,7 +172,7 @@ impl Driver {
             let step = DeliveryState::Delivered;
             self.publisher
                 .publish(EventKind::Team(TeamEvent::MessageMoved {
-                    letter: message.clone(),
+                    message: message.clone(),
                     step,
                 }))
                 .await;

@@ -96,7 +96,7 @@ impl ToolRunner {
             cancel,
             timeout: self.timeout,
             redactor: self.redactor.clone(),
-            guard: self.supervisor.clone(),
+            supervisor: self.supervisor.clone(),
             snapshots: Arc::clone(&self.snapshots),
             clock: self.clock,
         };

@@ -13,7 +13,7 @@ use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
-use crate::crew::{Approvers, Crew, ModelParts, Parts, TeamLimits};
+use crate::crew::{Approvers, Crew, CrewParts, ModelParts, TeamLimits};
 use crate::domain::request::Approver;
 use crate::model::governor::{self, Governor};
 use crate::model::providers::ProviderChoice;
@@ -216,7 +216,7 @@ async fn start_crew(
         tools,
         earlier: !resumes && has_earlier(root),
     };
-    let crew = Crew::start(Parts {
+    let crew = Crew::start(CrewParts {
         root: root.clone(),
         setup,
         models: ModelParts {

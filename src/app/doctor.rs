@@ -34,8 +34,8 @@ pub enum FixMode {
 }
 
 impl FixMode {
-    pub fn from_options(mend: bool, yes: bool) -> FixMode {
-        match (mend, yes) {
+    pub fn from_options(fix: bool, yes: bool) -> FixMode {
+        match (fix, yes) {
             (false, _) => FixMode::Report,
             (true, false) => FixMode::Ask,
             (true, true) => FixMode::Fix,
@@ -76,7 +76,7 @@ pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result
     let mut findings = examine(&place);
     let mode = allowed(mode, &place.crew, &findings);
     let mut fixed = Vec::new();
-    if mode != FixMode::Report && findings.iter().any(|f| f.mend.is_some()) {
+    if mode != FixMode::Report && findings.iter().any(|f| f.fix.is_some()) {
         if form == OutputFormat::Text && mode == FixMode::Ask {
             print_line(&print::report(&findings, paper()))?;
         }
@@ -167,7 +167,7 @@ fn allowed(mode: FixMode, crew: &CrewPresence, findings: &[Finding]) -> FixMode 
         return FixMode::Report;
     }
     let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    if mode == FixMode::Ask && !is_interactive && findings.iter().any(|f| f.mend.is_some()) {
+    if mode == FixMode::Ask && !is_interactive && findings.iter().any(|f| f.fix.is_some()) {
         warn(
             "nothing was fixed: crewdeck needs a terminal to ask before each fix. Add --yes to fix without asking",
         );
@@ -187,7 +187,7 @@ fn apply_fixes(place: &DoctorContext, findings: &[Finding], mode: FixMode) -> Re
     let mut fixed = Vec::new();
     for (finding, act) in findings
         .iter()
-        .filter_map(|f| f.mend.as_ref().map(|m| (f, m)))
+        .filter_map(|f| f.fix.as_ref().map(|m| (f, m)))
     {
         if mode == FixMode::Ask
             && !confirm(&format!("{}\n  {} [y/N] ", finding.text, act.question()))?

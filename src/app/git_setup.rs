@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use ignore::WalkBuilder;
 
-use super::first::{FirstCommit, GitStatus};
+use super::onboarding::{FirstCommit, GitStatus};
 use crate::domain::folders;
 use crate::store::{self, GitError};
 

@@ -53,7 +53,7 @@ pub fn has_user() -> bool {
 /// Fails if signal handlers cannot be installed, or if standard output cannot be written. A closed pipe is no error.
 pub async fn run(
     crew: &Crew,
-    inlet: &mut EventReceiver,
+    events: &mut EventReceiver,
     journal: &mut JournalWriter,
     board: &Board,
     prompt: Option<String>,
@@ -84,7 +84,7 @@ pub async fn run(
             _ = &mut interrupted => return Ok(RunOutcome::Interrupted),
             _ = terminate.recv() => return Ok(RunOutcome::Interrupted),
             _ = hangup.recv() => return Ok(RunOutcome::Interrupted),
-            event = inlet.next() => match event {
+            event = events.next() => match event {
                 Some(event) => event,
                 None => return Ok(RunOutcome::Failed("the crew ended unexpectedly".into())),
             },
@@ -111,7 +111,7 @@ pub async fn run(
                 event: AgentEvent::TurnEnded { end },
             } if agent.is_lead() => last = end,
             EventKind::Team(TeamEvent::RequestChanged { request })
-                if request.is_pending() && request.decider == Approver::Ask =>
+                if request.is_pending() && request.approver == Approver::Ask =>
             {
                 decide(crew, &mut ids, request, form).await;
             }

@@ -23,7 +23,7 @@ impl JournalWriter {
     pub fn open(root: &Path, session: &str) -> JournalWriter {
         let (lines, queue) = sync_channel::<String>(LINES_MAX);
         let (warn, warnings) = channel();
-        let mut writer = Writer {
+        let mut writer = WriterState {
             root: root.to_path_buf(),
             session: session.to_string(),
             file: None,
@@ -72,7 +72,7 @@ impl Drop for JournalWriter {
 }
 
 /// The state of the writer thread. After a write error, each further line is a new attempt.
-struct Writer {
+struct WriterState {
     root: PathBuf,
     session: String,
     file: Option<File>,
@@ -82,7 +82,7 @@ struct Writer {
     warn: Sender<String>,
 }
 
-impl Writer {
+impl WriterState {
     fn write(&mut self, line: &str) {
         match (self.try_write(line), self.missed) {
             (Ok(()), 0) => {}
@@ -130,7 +130,7 @@ mod tests {
         let in_the_way = dir.path().join(".crewdeck");
         std::fs::write(&in_the_way, "").unwrap();
         let (warn, warnings) = channel();
-        let mut writer = Writer {
+        let mut writer = WriterState {
             root: dir.path().to_path_buf(),
             session: "s1".into(),
             file: None,

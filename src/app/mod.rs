@@ -7,7 +7,6 @@ pub mod demo;
 mod doctor;
 mod editor;
 mod external_program;
-mod first;
 mod frame_limiter;
 mod git_setup;
 pub mod headless;
@@ -19,6 +18,7 @@ mod local_server;
 mod lock;
 pub mod model_setup;
 mod mouse;
+mod onboarding;
 mod pending_requests;
 mod replay;
 mod resume;
@@ -77,8 +77,8 @@ pub fn main(cli: Cli) -> Result<u8> {
     match cli.verb {
         None => dashboard::main(&cli.global),
         Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
-        Some(Verb::Doctor { mend, yes }) => {
-            let mode = doctor::FixMode::from_options(mend, yes);
+        Some(Verb::Doctor { fix, yes }) => {
+            let mode = doctor::FixMode::from_options(fix, yes);
             doctor::main(&cli.global, mode, form)
         }
         Some(Verb::Trust(options)) => trust::main(&cli.global, options),
@@ -87,13 +87,13 @@ pub fn main(cli: Cli) -> Result<u8> {
         Some(Verb::Man) => print(&manual::page()?),
         Some(Verb::Files(verb)) => {
             let root = root(&cli.global)?;
-            let desk = CommandContext {
+            let context = CommandContext {
                 root: &root,
                 format: form,
                 now: now(),
                 new_id,
             };
-            Ok(match commands::run(&verb, &desk)? {
+            Ok(match commands::run(&verb, &context)? {
                 commands::CommandOutcome::Done => 0,
                 commands::CommandOutcome::Nothing => NOTHING,
             })
@@ -127,7 +127,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
         headless::eprint_line(&format!("crewdeck: the key in {key} goes to {address}"));
     }
     block_on(async {
-        let (publisher, mut inlet) = bus::bus(now);
+        let (publisher, mut events) = bus::bus(now);
         let publisher = publisher.with_redactor(secrets::redactor());
         let Assembly {
             crew,
@@ -152,7 +152,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
             );
         }
         let board = Board::open(&blueprint.root);
-        let ended = headless::run(&crew, &mut inlet, &mut journal, &board, prompt, form).await;
+        let ended = headless::run(&crew, &mut events, &mut journal, &board, prompt, form).await;
         let stopped = crew.stop().await;
         // The journal must be complete before another process can take the lock.
         drop(journal);
@@ -302,7 +302,7 @@ impl Blueprint {
         self.approvers.budget = Approver::Deny;
         self.approvers.question = Approver::Deny;
         let (mut approved, mut denied) = (Vec::new(), Vec::new());
-        for ((name, decider), set) in [
+        for ((name, approver), set) in [
             ("--plan", &mut self.approvers.plan),
             ("--shutdown", &mut self.approvers.shutdown),
             ("--tool", &mut self.approvers.tool),
@@ -310,14 +310,14 @@ impl Blueprint {
         .into_iter()
         .zip(set)
         {
-            if *decider != Approver::Ask {
+            if *approver != Approver::Ask {
                 continue;
             }
             if is_demo && set.is_none() {
-                *decider = Approver::Auto;
+                *approver = Approver::Auto;
                 approved.push(name);
             } else {
-                *decider = Approver::Deny;
+                *approver = Approver::Deny;
                 denied.push(name);
             }
         }

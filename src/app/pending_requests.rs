@@ -32,7 +32,7 @@ impl PendingRequests {
             0 => String::new(),
             more => format!(" (and {more} more)"),
         };
-        let why = match first.decider {
+        let why = match first.approver {
             Approver::Lead => {
                 format!("the lead did not decide it, though it was reminded {REMINDERS_MAX} times")
             }
@@ -66,7 +66,7 @@ mod tests {
         let (id, bob) = (RequestId(id.into()), Name::member("bob").unwrap());
         Request {
             task: Some(TaskId(3)),
-            decider: Approver::Lead,
+            approver: Approver::Lead,
             ..Request::new(
                 id,
                 kind,

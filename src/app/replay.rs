@@ -39,7 +39,7 @@ pub fn main(global: &GlobalOptions, session: Option<&str>) -> Result<u8> {
 
 async fn play(player: Player, settings: &Settings) -> Result<()> {
     let keymap = keys::keymap(settings)?;
-    let mut signals = Signals {
+    let mut signals = ReplaySignals {
         interrupt: signal(SignalKind::interrupt())?,
         terminate: signal(SignalKind::terminate())?,
         hangup: signal(SignalKind::hangup())?,
@@ -134,7 +134,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
 }
 
 /// The signals that end the replay.
-struct Signals {
+struct ReplaySignals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
@@ -146,7 +146,7 @@ async fn run_program(
     screen: &mut Screen,
     state: &mut UiState,
     program: ExternalProgram,
-    signals: &mut Signals,
+    signals: &mut ReplaySignals,
 ) -> Result<bool> {
     screen.restore_terminal()?;
     let stop = CancellationToken::new();

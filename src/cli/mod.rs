@@ -233,7 +233,7 @@ pub enum Verb {
     Doctor {
         /// Fix what can be fixed without losing data; asks before each fix
         #[arg(id = "mend", long = "mend")]
-        mend: bool,
+        fix: bool,
         /// Fix without asking
         #[arg(long, requires = "mend")]
         yes: bool,

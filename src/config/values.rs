@@ -29,13 +29,13 @@ pub fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkRules
         untagged,
         expecting = "network is \"on\", \"off\" or \"ask\", or a table with lead, teammate and subagent"
     )]
-    enum Word {
+    enum NetworkValue {
         All(Network),
         Each(NetworkRules),
     }
-    Ok(Some(match Word::deserialize(from)? {
-        Word::All(network) => NetworkRules::all(network),
-        Word::Each(rules) => rules,
+    Ok(Some(match NetworkValue::deserialize(from)? {
+        NetworkValue::All(network) => NetworkRules::all(network),
+        NetworkValue::Each(rules) => rules,
     }))
 }
 

@@ -33,7 +33,7 @@ impl Approvers {
     pub fn of_request(self, request: &Request) -> Approver {
         match self.of(request.kind) {
             Approver::Lead if request.from.is_lead() => self.question,
-            decider => decider,
+            approver => approver,
         }
     }
 }
@@ -51,7 +51,7 @@ pub enum Route {
 
 /// Returns where a new request goes, according to its approver.
 pub fn route(request: &Request) -> Route {
-    match request.decider {
+    match request.approver {
         Approver::Ask => Route::User,
         Approver::Lead => Route::Lead(match request.kind {
             RequestKind::Plan => MailKind::PlanRequest,
@@ -82,10 +82,13 @@ mod tests {
     use crate::domain::ids::{Name, RequestId};
     use crate::domain::timestamp::Timestamp;
 
-    fn request(from: &Name, kind: RequestKind, decider: Approver) -> Request {
+    fn request(from: &Name, kind: RequestKind, approver: Approver) -> Request {
         let (id, to) = (RequestId("r".into()), from.clone());
         let request = Request::new(id, kind, from.clone(), to, "x".into(), Timestamp(1.0));
-        Request { decider, ..request }
+        Request {
+            approver,
+            ..request
+        }
     }
 
     #[test]
@@ -108,10 +111,10 @@ mod tests {
     #[test]
     fn questions_are_rejected_when_no_user_is_present() {
         let bob = Name::member("bob").unwrap();
-        let routed = |kind, decider| route(&request(&bob, kind, decider));
+        let routed = |kind, approver| route(&request(&bob, kind, approver));
         let rejected = Route::Decided(Verdict::Reject, "no user is present");
-        for decider in [Approver::Auto, Approver::Deny] {
-            assert_eq!(routed(RequestKind::Question, decider), rejected);
+        for approver in [Approver::Auto, Approver::Deny] {
+            assert_eq!(routed(RequestKind::Question, approver), rejected);
         }
         let approved = routed(RequestKind::Plan, Approver::Auto);
         assert!(matches!(approved, Route::Decided(Verdict::Approve, _)));

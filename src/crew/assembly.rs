@@ -22,7 +22,7 @@ use super::lead_inbox::LeadInbox;
 use super::merge_service::MergeService;
 use super::message_delivery::MessageDelivery;
 use super::models::ModelSwitch;
-use super::parts::Parts;
+use super::parts::CrewParts;
 use super::recovery::Recovery;
 use super::registry::AgentRegistry;
 use super::request_broker::{BrokerParts, RequestBroker};
@@ -73,7 +73,7 @@ pub struct Components {
 }
 
 /// The components that need no component of another group.
-struct Base {
+struct BaseComponents {
     context: Arc<CrewContext>,
     signals: Arc<CrewSignals>,
     errors: Arc<FileErrors>,
@@ -86,8 +86,8 @@ struct Base {
     requests: Requests,
 }
 
-impl Base {
-    fn new(context: CrewContext) -> Base {
+impl BaseComponents {
+    fn new(context: CrewContext) -> BaseComponents {
         let context = Arc::new(context);
         let (root, redactor) = (&context.root, context.publisher.redactor());
         let prompts = Arc::new(PromptQueue::open(root, &context.session, redactor));
@@ -104,7 +104,7 @@ impl Base {
             post.clone(),
         );
         let team = TeamRoster::new(context.clone(), errors.clone(), roster);
-        Base {
+        BaseComponents {
             lead: Arc::new(lead),
             delivery: Arc::new(delivery),
             team: Arc::new(team),
@@ -179,7 +179,7 @@ struct RequestGroup {
 
 impl RequestGroup {
     fn new(
-        base: &Base,
+        base: &BaseComponents,
         board: &Arc<BoardView>,
         approvers: super::approvers::Approvers,
         rules: crate::agent::tool_runner::SharedRules,
@@ -219,8 +219,8 @@ impl RequestGroup {
 
 /// Creates the components of a crew.
 #[allow(clippy::too_many_lines)] // one list, without decisions
-pub fn assemble(parts: Parts, found: StartChecks) -> Components {
-    let base = Base::new(CrewContext {
+pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
+    let base = BaseComponents::new(CrewContext {
         root: parts.root,
         session: parts.setup.session.clone(),
         publisher: parts.publisher,
@@ -241,7 +241,7 @@ pub fn assemble(parts: Parts, found: StartChecks) -> Components {
         permissions,
         shutdowns,
     } = RequestGroup::new(&base, &board, parts.approvers, rules.clone());
-    let Base {
+    let BaseComponents {
         context,
         signals,
         errors,

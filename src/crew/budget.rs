@@ -30,14 +30,14 @@ pub struct TeamBudget {
     calls: usize,
     ledger: Mutex<Ledger>,
     /// The pending requests, at most one for each budget.
-    questions: Mutex<BTreeMap<BudgetKey, Arc<Question>>>,
+    questions: Mutex<BTreeMap<BudgetKey, Arc<BudgetQuestion>>>,
     /// Agents that may not call their model again in this turn, with the reason.
     denied: Mutex<BTreeMap<Name, String>>,
 }
 
 /// A request to raise a budget, for which several agents may wait.
 #[derive(Default)]
-struct Question {
+struct BudgetQuestion {
     /// The number of denials so far. If it has grown while an agent waited for `asking`, the last denial applies to
     /// that agent too, and it does not ask again.
     denials: AtomicU64,
@@ -84,7 +84,7 @@ impl TeamBudget {
         lock(&self.ledger).reached(agent)
     }
 
-    fn question(&self, key: &BudgetKey) -> Arc<Question> {
+    fn question(&self, key: &BudgetKey) -> Arc<BudgetQuestion> {
         Arc::clone(lock(&self.questions).entry(key.clone()).or_default())
     }
 

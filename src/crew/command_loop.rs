@@ -120,10 +120,10 @@ mod tests {
             Command::Merge { task },
             Command::MergeAll { tasks: vec![task] },
             Command::ShowDiff { task },
-            Command::JudgeWorktree { task },
+            Command::InspectWorktree { task },
             Command::RemoveWorktree {
                 task,
-                told: Losses::default(),
+                confirmed: Losses::default(),
             },
             Command::ListModels,
             Command::Task(Box::new(TaskCommand::Complete { task })),

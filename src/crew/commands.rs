@@ -53,15 +53,17 @@ impl CommandHandler for Commands {
             Command::KillJob { job } => self.jobs.kill(&job, &Name::user()),
             Command::Decide(decision) => self.broker.decide(decision).await.map(|_| ()),
             Command::Allow { request, scope } => self.permissions.allow(&request, scope).await,
-            Command::TakeBack { rule } => self.permissions.revoke(rule).await,
+            Command::RevokePermission { rule } => self.permissions.revoke(rule).await,
             Command::AskShutdown { member } => self.ask_shutdown(&member).await,
             Command::Force { member } => self.shutdowns.force(&member),
             Command::Nudge { member } => self.shutdowns.nudge(&member).await,
-            Command::Task(wish) => self.user_actions.act(*wish).await,
+            Command::Task(command) => self.user_actions.act(*command).await,
             Command::Merge { task } => self.merges.merge_for_user(vec![task]).await,
             Command::MergeAll { tasks } => self.merges.merge_for_user(tasks).await,
-            Command::JudgeWorktree { task } => self.removal.publish_losses(task).await,
-            Command::RemoveWorktree { task, told } => self.removal.remove(task, told).await,
+            Command::InspectWorktree { task } => self.removal.publish_losses(task).await,
+            Command::RemoveWorktree { task, confirmed } => {
+                self.removal.remove(task, confirmed).await
+            }
             Command::ShowDiff { task } => self.merges.show_diff(task).await,
             Command::ListModels => self.models.list().await,
             Command::UseModel { name } => {

@@ -9,7 +9,7 @@ use super::assembly::{Components, StartChecks, assemble};
 use super::command_loop::{self, COMMANDS_MAX};
 use super::context::CrewContext;
 use super::lead::LeadAgent;
-use super::parts::Parts;
+use super::parts::CrewParts;
 use super::recovery::Recovery;
 use super::start;
 use super::teammate::RestoredTeammate;
@@ -35,7 +35,7 @@ impl Crew {
     ///
     /// # Errors
     /// Fails if the state folders cannot be read or written.
-    pub async fn start(parts: Parts) -> Result<Crew, StoreError> {
+    pub async fn start(parts: CrewParts) -> Result<Crew, StoreError> {
         let board = Board::open(&parts.root);
         // Git runs concurrently, since it takes longer than everything before the first screen.
         let git_check = start::start_git_check(&parts);

@@ -92,14 +92,15 @@ impl DecisionFollowup {
     /// Sends the approver's comment on an approved shutdown to the agent that requested it. The answer itself comes
     /// later, from the agent that shuts down.
     async fn forward_comment(&self, request: &Request) {
-        let Ok(decider) = Name::party(&request.decided_by) else {
+        let Ok(approver) = Name::party(&request.decided_by) else {
             return;
         };
-        if !comment(request).is_empty() && !request.from.is_user() && !decider.same(&request.from) {
+        if !comment(request).is_empty() && !request.from.is_user() && !approver.same(&request.from)
+        {
             let text = format!("{} may shut down. {}", request.target, request.comment);
             let kind = MailKind::Message;
             self.delivery
-                .send_about(request, &decider, &request.from, kind, &text)
+                .send_about(request, &approver, &request.from, kind, &text)
                 .await;
         }
     }

@@ -86,13 +86,13 @@ impl JobRunner {
         context: Arc<CrewContext>,
         signals: Arc<CrewSignals>,
         registry: Arc<AgentRegistry>,
-        guard: Option<Arc<Supervisor>>,
+        supervisor: Option<Arc<Supervisor>>,
     ) -> JobRunner {
         JobRunner {
             context,
             signals,
             registry,
-            supervisor: guard,
+            supervisor,
             jobs: Jobs::default(),
         }
     }

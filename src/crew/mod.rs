@@ -71,6 +71,6 @@ mod worktrees;
 
 pub use approvers::Approvers;
 pub use crew::Crew;
-pub use parts::{ModelParts, Parts, TeamLimits};
+pub use parts::{CrewParts, ModelParts, TeamLimits};
 pub use request_reminders::REMINDERS_MAX;
 pub use viewer::{Runner, Viewer, ViewerParts};

@@ -37,7 +37,7 @@ pub struct TeamLimits {
 }
 
 /// The parameters of a crew.
-pub struct Parts {
+pub struct CrewParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
     /// The session information that the first event publishes.

@@ -83,7 +83,7 @@ impl RequestTicket {
         };
         // The crew counts as busy until the approver has the request.
         drop(busy);
-        if request.decider == Approver::Ask {
+        if request.approver == Approver::Ask {
             let agent = request.from.clone();
             let activity = Activity::NeedsYou {
                 request: request.kind,
@@ -289,8 +289,11 @@ impl RequestBroker {
                 context.now(),
             )
         };
-        let decider = self.approver_of(&request);
-        Request { decider, ..request }
+        let approver = self.approver_of(&request);
+        Request {
+            approver,
+            ..request
+        }
     }
 
     /// Returns the approver of a request in this crew.
@@ -347,7 +350,7 @@ impl RequestBroker {
         };
         for mut request in pending {
             // The approver may differ from the one at the time of the request: a user may be present now, or no longer.
-            request.decider = self.approver_of(&request);
+            request.approver = self.approver_of(&request);
             self.hand_over(&request).await;
         }
     }

@@ -106,9 +106,9 @@ async fn permission_given_while_no_agent_waited_is_used_once() {
     let filed = broker.file(&bob(), permission("ls")).await.unwrap();
     let by_lead = decided(&filed, Verdict::Approve, Name::lead());
     broker.decide(by_lead).await.unwrap();
-    let told = Mailbox::open(crew.dir.path()).peek(&bob()).unwrap();
+    let unread = Mailbox::open(crew.dir.path()).peek(&bob()).unwrap();
     assert_eq!(
-        told.messages[0].content,
+        unread.messages[0].content,
         "Approved: fine. Continue with this now: ls"
     );
     let granted = broker.ask(&bob(), permission("ls")).await.unwrap();

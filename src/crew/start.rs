@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use super::parts::Parts;
+use super::parts::CrewParts;
 use crate::agent::driver::blocking;
 use crate::domain::environment::Environment;
 use crate::domain::graph::{BoardDelta, TaskGraph};
@@ -34,7 +34,7 @@ pub struct GitCheckResult {
 
 /// Starts a check whether worktrees can be used. The check also repairs what killed git processes left in the
 /// repository. Returns `None` if worktrees are switched off.
-pub fn start_git_check(parts: &Parts) -> Option<GitCheck> {
+pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
     let policy = parts.worktrees?;
     let store = Worktrees::open(&parts.root);
     let (check, now) = (store.clone(), (parts.clock)());
@@ -52,7 +52,7 @@ pub fn start_git_check(parts: &Parts) -> Option<GitCheck> {
 }
 
 /// Starts to collect the description of machine and project, for the system prompts.
-pub fn start_environment(parts: &Parts) -> JoinHandle<Environment> {
+pub fn start_environment(parts: &CrewParts) -> JoinHandle<Environment> {
     let (root, date) = (parts.root.clone(), day((parts.clock)()));
     tokio::task::spawn_blocking(move || crate::store::environment(&root, date))
 }
@@ -104,7 +104,7 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
 }
 
 /// Publishes the session information and the board before anything slower runs. Returns the published board.
-pub async fn publish_first(parts: &Parts, board: &Board) -> TaskGraph {
+pub async fn publish_first(parts: &CrewParts, board: &Board) -> TaskGraph {
     let publisher = &parts.publisher;
     publisher
         .publish(EventKind::Crew(CrewEvent::Ready(parts.setup.clone())))

@@ -68,8 +68,8 @@ impl CompletedAction {
 impl ActionStores {
     /// Commits the uncommitted files in the worktree of a task that the user completes, since dependent tasks build
     /// on its branch. Does nothing for other actions.
-    pub fn prepare(&self, wish: &TaskCommand) -> Result<(), StoreError> {
-        let (TaskCommand::Complete { task }, Some(worktrees)) = (wish, &self.worktrees) else {
+    pub fn prepare(&self, command: &TaskCommand) -> Result<(), StoreError> {
+        let (TaskCommand::Complete { task }, Some(worktrees)) = (command, &self.worktrees) else {
             return Ok(());
         };
         let id = *task;
@@ -87,9 +87,9 @@ impl ActionStores {
     }
 
     /// Executes an action on the board.
-    pub fn act(&self, wish: TaskCommand) -> Result<CompletedAction, StoreError> {
+    pub fn act(&self, command: TaskCommand) -> Result<CompletedAction, StoreError> {
         let (board, now) = (&self.board, self.now);
-        let (task, act) = match wish {
+        let (task, act) = match command {
             TaskCommand::Claim { task } => {
                 let claimed = board.claim(Some(task), &Claimer::user(), now)?;
                 (
@@ -145,7 +145,7 @@ impl UserActions {
     }
 
     /// Executes an action on the board and publishes the result.
-    pub async fn act(&self, wish: TaskCommand) -> Result<(), String> {
+    pub async fn act(&self, command: TaskCommand) -> Result<(), String> {
         let stores = ActionStores {
             root: self.context.root.clone(),
             board: self.board.store().clone(),
@@ -155,11 +155,12 @@ impl UserActions {
             now: self.context.now(),
             new_id: self.context.new_id,
         };
-        let (stores, wish) = blocking(move || stores.prepare(&wish).map(|()| (stores, wish)))
-            .await
-            .map_err(|e| e.to_string())?;
+        let (stores, command) =
+            blocking(move || stores.prepare(&command).map(|()| (stores, command)))
+                .await
+                .map_err(|e| e.to_string())?;
         let change = async {
-            let acted = blocking(move || stores.act(wish)).await;
+            let acted = blocking(move || stores.act(command)).await;
             acted.map_err(|e| e.to_string())
         };
         let acted = self.board.change(change, CompletedAction::to_event).await?;

@@ -15,7 +15,7 @@ use super::merge_service::diff_of;
 use super::message_delivery::{from_user, send_to_member};
 use super::shutdown::NUDGE;
 use super::user_actions::ActionStores;
-use super::watcher::LETTERS_MAX;
+use super::watcher::RECENT_MESSAGES_MAX;
 use super::worktree_removal;
 use crate::agent::driver::blocking;
 use crate::domain::graph::BoardDelta;
@@ -52,14 +52,14 @@ pub struct ViewerParts {
 /// Accepts commands for a crew that runs in another process. Stops when dropped, without effect on the crew.
 pub struct Viewer {
     commands: mpsc::Sender<SentCommand>,
-    files: Arc<Files>,
+    files: Arc<ViewerStores>,
 }
 
 impl Viewer {
     /// Starts the viewer, which then accepts commands.
     pub fn start(parts: ViewerParts) -> Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
-        let files = Arc::new(Files {
+        let files = Arc::new(ViewerStores {
             board: Board::open(&parts.root),
             post: Mailbox::open(&parts.root),
             requests: Requests::open(&parts.root),
@@ -105,7 +105,7 @@ impl Viewer {
 }
 
 /// The stores of the viewed crew.
-struct Files {
+struct ViewerStores {
     root: PathBuf,
     board: Board,
     post: Mailbox,
@@ -120,20 +120,22 @@ struct Files {
     new_id: fn() -> String,
 }
 
-impl CommandHandler for Files {
+impl CommandHandler for ViewerStores {
     async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
         match command {
             Command::Prompt { to, text } => self.write(&to, &text).await,
             Command::Nudge { member } => self.write(&member, NUDGE).await,
             Command::Decide(decision) => self.decide(decision).await,
             Command::AskShutdown { member } => self.ask_shutdown(&member).await,
-            Command::Task(wish) => self.act(*wish).await,
+            Command::Task(command) => self.act(*command).await,
             Command::Merge { task } => self.merge_asked(vec![task]).await,
             Command::MergeAll { tasks } => self.merge_asked(tasks).await,
-            Command::JudgeWorktree { task } => self.judge_worktree(task).await,
-            Command::RemoveWorktree { task, told } => self.remove_worktree(task, told).await,
+            Command::InspectWorktree { task } => self.judge_worktree(task).await,
+            Command::RemoveWorktree { task, confirmed } => {
+                self.remove_worktree(task, confirmed).await
+            }
             Command::ShowDiff { task } => self.show_diff(task).await,
-            _ => Err(self.not_here()),
+            _ => Err(self.crew_window_only()),
         }
     }
 
@@ -151,7 +153,7 @@ impl CommandHandler for Files {
     }
 }
 
-impl Files {
+impl ViewerStores {
     fn now(&self) -> Timestamp {
         (self.clock)()
     }
@@ -160,13 +162,13 @@ impl Files {
         *lock(&self.runner)
     }
 
-    fn not_here(&self) -> String {
+    fn crew_window_only(&self) -> String {
         match self.runner() {
             Runner::Process(Some(id)) => {
                 format!("Only the crew's own window can do that (process {id}).")
             }
             Runner::Process(None) => "Only the crew's own window can do that.".into(),
-            Runner::None => NOBODY.into(),
+            Runner::None => NO_CREW.into(),
         }
     }
 
@@ -174,7 +176,7 @@ impl Files {
     fn needs_crew(&self) -> Result<(), String> {
         match self.runner() {
             Runner::Process(_) => Ok(()),
-            Runner::None => Err(NOBODY.into()),
+            Runner::None => Err(NO_CREW.into()),
         }
     }
 
@@ -196,10 +198,7 @@ impl Files {
         done.await.map_err(|e| e.to_string())?;
         let step = DeliveryState::Sent;
         self.publisher
-            .publish(EventKind::Team(TeamEvent::MessageMoved {
-                letter: message,
-                step,
-            }))
+            .publish(EventKind::Team(TeamEvent::MessageMoved { message, step }))
             .await;
         Ok(())
     }
@@ -248,7 +247,7 @@ impl Files {
 
     /// Executes an action of the user on the board. A running crew notices the changed files and publishes the
     /// change; without a crew, the viewer publishes it.
-    async fn act(&self, wish: TaskCommand) -> Result<(), String> {
+    async fn act(&self, command: TaskCommand) -> Result<(), String> {
         let stores = ActionStores {
             root: self.root.clone(),
             board: self.board.clone(),
@@ -259,8 +258,8 @@ impl Files {
             new_id: self.new_id,
         };
         let done = blocking(move || {
-            stores.prepare(&wish)?;
-            stores.act(wish)
+            stores.prepare(&command)?;
+            stores.act(command)
         });
         let acted = done.await.map_err(|e| e.to_string())?;
         self.publisher.publish(acted.to_event()).await;
@@ -358,7 +357,12 @@ impl Files {
         let (requests, post) = (self.requests.clone(), self.post.clone());
         let read = move || {
             let (graph, team) = (board.read()?.graph, roster.read()?);
-            Ok((graph, team, requests.read_all()?, post.recent(LETTERS_MAX)?))
+            Ok((
+                graph,
+                team,
+                requests.read_all()?,
+                post.recent(RECENT_MESSAGES_MAX)?,
+            ))
         };
         let (graph, team, requests, messages) = blocking(read).await?;
         let whole = BoardDelta {
@@ -378,10 +382,7 @@ impl Files {
             self.publisher.publish(event).await;
         }
         for (message, step) in messages.messages {
-            let event = EventKind::Team(TeamEvent::MessageMoved {
-                letter: message,
-                step,
-            });
+            let event = EventKind::Team(TeamEvent::MessageMoved { message, step });
             self.publisher.publish(event).await;
         }
         self.publish_branches().await;
@@ -397,12 +398,15 @@ impl Files {
         Ok(())
     }
 
-    async fn remove_worktree(&self, id: TaskId, told: Losses) -> Result<(), String> {
+    async fn remove_worktree(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
         let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
-        let removed =
-            blocking(move || Ok(worktree_removal::remove(&board, &worktrees, id, &told, now)))
-                .await;
+        let removed = blocking(move || {
+            Ok(worktree_removal::remove(
+                &board, &worktrees, id, &confirmed, now,
+            ))
+        })
+        .await;
         let text = removed.map_err(|e: StoreError| e.to_string())??;
         self.notice(text).await;
         self.publish_branches().await;
@@ -419,7 +423,7 @@ impl Files {
     }
 }
 
-const NOBODY: &str = "No crew is running here: start it with crewdeck --resume.";
+const NO_CREW: &str = "No crew is running here: start it with crewdeck --resume.";
 
 #[cfg(test)]
 #[path = "viewer_tests.rs"]

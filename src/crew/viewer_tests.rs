@@ -13,7 +13,7 @@ use pretty_assertions::assert_eq;
 struct Place {
     dir: tempfile::TempDir,
     viewer: Viewer,
-    inlet: EventReceiver,
+    events: EventReceiver,
 }
 
 fn bob() -> Name {
@@ -26,7 +26,7 @@ fn place() -> Place {
     prepare(dir.path()).unwrap();
     let bob = Member::new(bob(), "coder");
     Roster::open(dir.path()).add_member(bob, 16).unwrap();
-    let (publisher, inlet) = bus(|| Timestamp(1.0));
+    let (publisher, events) = bus(|| Timestamp(1.0));
     let viewer = Viewer::start(ViewerParts {
         root: dir.path().to_path_buf(),
         runner: Runner::Process(Some(4711)),
@@ -34,7 +34,11 @@ fn place() -> Place {
         clock: || Timestamp(9.0),
         new_id: || "id-1".into(),
     });
-    Place { dir, viewer, inlet }
+    Place {
+        dir,
+        viewer,
+        events,
+    }
 }
 
 impl Place {
@@ -47,7 +51,7 @@ impl Place {
     /// Submits a command and returns the next event.
     async fn answer(&mut self, command: Command) -> EventKind {
         self.submit(command);
-        self.inlet.next().await.unwrap().kind
+        self.events.next().await.unwrap().kind
     }
 
     async fn refusal(&mut self, command: Command) -> String {
@@ -84,7 +88,7 @@ async fn commands_for_the_crew_process_are_refused() {
             job: crate::domain::ids::JobId("j1".into()),
         },
         Command::Allow { request, scope },
-        Command::TakeBack { rule: 1 },
+        Command::RevokePermission { rule: 1 },
         Command::Force { member: bob() },
         Command::ListModels,
         Command::UseModel { name },
@@ -99,12 +103,12 @@ async fn prompts_are_sent_as_messages_from_the_user() {
     let mut place = place();
     for (to, text) in [(Name::lead(), "hello"), (bob(), "how far?")] {
         let said = place.answer(prompt(to.clone(), text)).await;
-        let EventKind::Team(TeamEvent::MessageMoved { letter, step }) = said else {
+        let EventKind::Team(TeamEvent::MessageMoved { message, step }) = said else {
             panic!("no message: {said:?}");
         };
-        assert_eq!((letter.from.as_str(), step), ("user", DeliveryState::Sent));
+        assert_eq!((message.from.as_str(), step), ("user", DeliveryState::Sent));
         let waiting = Mailbox::open(place.dir.path()).peek(&to).unwrap();
-        assert_eq!(waiting.messages, [letter]);
+        assert_eq!(waiting.messages, [message]);
         assert_eq!(waiting.messages[0].content, text);
     }
     let stranger = Name::member("eve").unwrap();
@@ -139,7 +143,7 @@ async fn decision_needs_a_running_crew_and_counts_once() {
         })
     };
     place.viewer.set_runner(Runner::None);
-    assert_eq!(place.refusal(decide(Verdict::Approve)).await, NOBODY);
+    assert_eq!(place.refusal(decide(Verdict::Approve)).await, NO_CREW);
     place.viewer.set_runner(Runner::Process(None));
     place.submit(decide(Verdict::Approve));
     assert_eq!(
@@ -236,13 +240,16 @@ async fn slow_merge_hook_does_not_block_other_commands() {
         tokio::task::yield_now().await;
     }
     // The removal waits for the merge; the message does not.
-    let told = crate::domain::worktree::Losses {
+    let confirmed = crate::domain::worktree::Losses {
         commits: 1,
         subjects: vec![git(&root, &["log", "-1", "--format=%h %s", "wt/task-2"])],
         ..Default::default()
     };
     let task = TaskId(2);
-    let remove = Command::RemoveWorktree { task, told };
+    let remove = Command::RemoveWorktree {
+        task,
+        confirmed: confirmed,
+    };
     place.submit(remove);
     let words = place.answer(prompt(bob(), "hello"));
     let left = until.saturating_duration_since(std::time::Instant::now());
@@ -254,7 +261,7 @@ async fn slow_merge_hook_does_not_block_other_commands() {
     std::fs::write(root.join(".git/go"), "").unwrap();
     let (mut said, mut gone) = (Vec::new(), Vec::new());
     while gone.is_empty() {
-        match place.inlet.next().await.unwrap().kind {
+        match place.events.next().await.unwrap().kind {
             EventKind::Crew(CrewEvent::Notice { text, .. }) => said.push(text),
             EventKind::Board(BoardEvent::BranchesChanged { branches }) => {
                 let is_gone = |b: &crate::domain::worktree::Branch| b.state == BranchState::Gone;
@@ -285,7 +292,7 @@ async fn merge_all_stops_at_first_conflict_and_reports_status() {
     let mut said = Vec::new();
     let mut stand = Vec::new();
     while said.len() < 3 {
-        match place.inlet.next().await.unwrap().kind {
+        match place.events.next().await.unwrap().kind {
             EventKind::Crew(
                 CrewEvent::Notice { text, .. } | CrewEvent::CommandRejected { why: text, .. },
             ) => {

@@ -28,7 +28,7 @@ const DIRTY_MAX: usize = 16;
 /// The interval at which unreadable state files are read again.
 const AGAIN: Duration = Duration::from_secs(5);
 /// Maximum number of messages that the Inbox pane shows.
-pub const LETTERS_MAX: usize = 500;
+pub const RECENT_MESSAGES_MAX: usize = 500;
 
 /// Watches the state files, and informs these components of changes.
 pub struct Watcher {
@@ -135,7 +135,7 @@ impl PublishedMessages {
     /// Publishes the messages that are new or were received since the last call.
     async fn read(&mut self, watcher: &Watcher) {
         let post = watcher.post.clone();
-        let recent = blocking(move || post.recent(LETTERS_MAX)).await;
+        let recent = blocking(move || post.recent(RECENT_MESSAGES_MAX)).await;
         let Some(recent) = watcher.errors.check("The messages", recent).await else {
             return;
         };
@@ -147,10 +147,7 @@ impl PublishedMessages {
             if before != Some(step) {
                 watcher
                     .context
-                    .publish(EventKind::Team(TeamEvent::MessageMoved {
-                        letter: message,
-                        step,
-                    }))
+                    .publish(EventKind::Team(TeamEvent::MessageMoved { message, step }))
                     .await;
             }
         }

@@ -102,12 +102,12 @@ impl WorktreeRemoval {
     }
 
     /// Removes the worktree of a task for the user and publishes the result.
-    pub async fn remove(&self, id: TaskId, told: Losses) -> Result<(), String> {
+    pub async fn remove(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
         let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
         // Removals and merges run one at a time.
         let _turn = self.merges.user_turn().await;
         let now = self.context.now();
-        let removed = blocking(move || Ok(remove(&board, &trees, id, &told, now))).await;
+        let removed = blocking(move || Ok(remove(&board, &trees, id, &confirmed, now))).await;
         let text = removed.map_err(|e: StoreError| e.to_string())??;
         self.context.notice(NoticeLevel::Info, text).await;
         self.branches.read(ScanMode::Always).await;

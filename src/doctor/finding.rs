@@ -51,7 +51,7 @@ pub struct Finding {
     pub remedy: Option<String>,
     /// The fix that `doctor --mend` applies. A fix never loses work.
     #[serde(rename = "mend", skip_serializing_if = "Option::is_none")]
-    pub mend: Option<Fix>,
+    pub fix: Option<Fix>,
 }
 
 impl Finding {
@@ -62,7 +62,7 @@ impl Finding {
             level: Level::Ok,
             text: text.into(),
             remedy: None,
-            mend: None,
+            fix: None,
         }
     }
 
@@ -95,7 +95,7 @@ impl Finding {
     #[must_use]
     pub fn with_fix(self, fix: Fix) -> Finding {
         Finding {
-            mend: Some(fix),
+            fix: Some(fix),
             ..self
         }
     }

@@ -25,7 +25,7 @@ pub enum Fix {
     RemoveWorktree { name: WorktreeName },
     /// Removes an empty folder in `.worktrees`, or git's entry of a worktree whose folder is gone.
     #[serde(rename = "clear_stray")]
-    ClearStray { name: WorktreeName },
+    ClearOrphan { name: WorktreeName },
     /// Repairs what killed git processes left in the repository.
     Repair,
     /// Deletes temporary files of killed processes.
@@ -42,7 +42,7 @@ impl Fix {
             Fix::Leave { member } => format!("Mark {member} as shut down?"),
             Fix::Withdraw { request } => format!("Withdraw request {request}?"),
             Fix::RemoveWorktree { name } => format!("Remove worktree {name}?"),
-            Fix::ClearStray { name } => format!("Clean up .worktrees/{name}?"),
+            Fix::ClearOrphan { name } => format!("Clean up .worktrees/{name}?"),
             Fix::Repair => "Repair what killed git processes left in the repository?".into(),
             Fix::Sweep { files } => format!("Delete {} temporary file(s)?", files.len()),
         }
@@ -74,7 +74,7 @@ impl Fix {
                     }
                 }
             }
-            Fix::ClearStray { name } => {
+            Fix::ClearOrphan { name } => {
                 Worktrees::open(root).remove_orphan(name)?;
                 format!(".worktrees/{name} was cleaned up")
             }

@@ -107,7 +107,7 @@ fn wrap(line: &str, room: usize) -> Vec<String> {
 fn summary(findings: &[Finding]) -> String {
     let number = |level| findings.iter().filter(|f| f.level == level).count();
     let (warn, fail) = (number(Level::Warn), number(Level::Fail));
-    let fixes = findings.iter().filter(|f| f.mend.is_some()).count();
+    let fixes = findings.iter().filter(|f| f.fix.is_some()).count();
     let summary = match (fail, warn) {
         (0, 0) => "No problems.".to_string(),
         (0, warn) => format!("No failures, {}.", count(warn, "warning")),

@@ -324,8 +324,8 @@ mod tests {
             assert!(error.contains(hint), "{word}: {error}");
         }
         for number in 0..=255 {
-            let ink = ThemeColor::Indexed(number);
-            assert_eq!(ThemeColor::parse(&ink.to_string()), Ok(ink));
+            let theme_color = ThemeColor::Indexed(number);
+            assert_eq!(ThemeColor::parse(&theme_color.to_string()), Ok(theme_color));
         }
     }
 

@@ -145,12 +145,12 @@ mod tests {
 
     #[test]
     fn learn_claude_code_message_and_unknown_types_are_read() {
-        let letter: MailMessage = serde_json::from_str(
+        let message: MailMessage = serde_json::from_str(
             r#"{"type":"plan_approval_response","from":"lead","content":"","timestamp":1.5,"request_id":"ab12","approve":true}"#,
         )
         .unwrap();
-        assert_eq!(letter.kind, MailKind::PlanApprovalResponse);
-        assert_eq!(letter.request_id(), Some(RequestId("ab12".into())));
+        assert_eq!(message.kind, MailKind::PlanApprovalResponse);
+        assert_eq!(message.request_id(), Some(RequestId("ab12".into())));
         let odd: MailMessage =
             serde_json::from_str(r#"{"type":"result","from":"x","content":"y"}"#).unwrap();
         assert_eq!(odd.kind, MailKind::Other("result".into()));

@@ -104,7 +104,7 @@ pub struct Request {
     pub call: Option<PendingCall>,
     /// The approver according to the settings at the time of the request. The user may decide every request.
     #[serde(rename = "decider", default, skip_serializing_if = "is_default")]
-    pub decider: Approver,
+    pub approver: Approver,
     #[serde(default)]
     pub created_at: Timestamp,
     /// When the request was decided; zero while it is pending.
@@ -201,7 +201,7 @@ impl Request {
             choices: Vec::new(),
             workdir: String::new(),
             call: None,
-            decider: Approver::Ask,
+            approver: Approver::Ask,
             created_at: at,
             decided_at: Timestamp(0.0),
             followed: FollowUp::NotYet,
@@ -371,7 +371,11 @@ mod tests {
         let text = r#"{"id":"r1","kind":"question","from":"bob","target":"bob","body":"?"}"#;
         let request: Request = serde_json::from_str(text).unwrap();
         assert_eq!(
-            (request.decider, request.choices.len(), request.is_pending()),
+            (
+                request.approver,
+                request.choices.len(),
+                request.is_pending()
+            ),
             (Approver::Ask, 0, true)
         );
         let written = serde_json::to_value(&request).unwrap();

@@ -61,16 +61,16 @@ pub struct CommandOutput {
 ///
 /// # Errors
 /// Fails if the program cannot be started, or its output cannot be read.
-pub fn run(errand: &BlockingCommand) -> std::io::Result<CommandOutput> {
-    let files = match errand.stdin {
+pub fn run(spec: &BlockingCommand) -> std::io::Result<CommandOutput> {
+    let files = match spec.stdin {
         Some(_) => OutputFiles(Some((tempfile::tempfile()?, tempfile::tempfile()?))),
         None => OutputFiles(None),
     };
-    let mut command = Command::new(&errand.program);
+    let mut command = Command::new(&spec.program);
     command
-        .args(&errand.args)
-        .current_dir(&errand.dir)
-        .stdin(match &errand.stdin {
+        .args(&spec.args)
+        .current_dir(&spec.dir)
+        .stdin(match &spec.stdin {
             Some(file) => Stdio::from(file.try_clone()?),
             None => Stdio::null(),
         })
@@ -78,7 +78,7 @@ pub fn run(errand: &BlockingCommand) -> std::io::Result<CommandOutput> {
         .stderr(files.stdio(OutputStream::Err)?);
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     environment::scrub(&mut command);
-    for (name, value) in &errand.env {
+    for (name, value) in &spec.env {
         match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),
@@ -87,8 +87,8 @@ pub fn run(errand: &BlockingCommand) -> std::io::Result<CommandOutput> {
     let mut child = command.spawn()?;
     let group = ProcessGroup::new(Some(child.id()));
     let mut pipes = OutputPipes::of(&mut child)?;
-    let mut captured = CapturedOutput::new(errand.keep);
-    let ended = wait(&mut child, &group, &mut pipes, &mut captured, errand)?;
+    let mut captured = CapturedOutput::new(spec.keep);
+    let ended = wait(&mut child, &group, &mut pipes, &mut captured, spec)?;
     drop(group);
     files.read(&mut captured)?;
     Ok(CommandOutput {
@@ -141,10 +141,10 @@ fn wait(
     group: &ProcessGroup,
     pipes: &mut OutputPipes,
     captured: &mut CapturedOutput,
-    errand: &BlockingCommand,
+    spec: &BlockingCommand,
 ) -> std::io::Result<JobExit> {
-    let deadline = Instant::now() + errand.timeout;
-    let is_stopped = || matches!(&errand.stop, Some(stop) if stop.load(Ordering::SeqCst));
+    let deadline = Instant::now() + spec.timeout;
+    let is_stopped = || matches!(&spec.stop, Some(stop) if stop.load(Ordering::SeqCst));
     loop {
         let now = Instant::now();
         // The exit is checked before the read: once the child has exited, all its output is in the pipes. Other
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn errand(script: &str) -> BlockingCommand {
+    fn shell_script(script: &str) -> BlockingCommand {
         BlockingCommand {
             program: "/bin/sh".into(),
             args: vec!["-c".into(), script.into()],
@@ -292,7 +292,7 @@ mod tests {
         for stdin in [None, Some(Arc::new(tempfile::tempfile().unwrap()))] {
             let output = run(&BlockingCommand {
                 stdin,
-                ..errand("echo \"$SET$HOME\"; printf 1234567890; echo bad >&2; exit 3")
+                ..shell_script("echo \"$SET$HOME\"; printf 1234567890; echo bad >&2; exit 3")
             })
             .unwrap();
             assert_eq!(
@@ -309,13 +309,13 @@ mod tests {
 
     #[test]
     fn output_is_complete_when_read_after_exit() {
-        let errand = BlockingCommand {
+        let spec = BlockingCommand {
             keep: 100_000,
-            ..errand("printf %60000d 7; printf %3000d 7 >&2")
+            ..shell_script("printf %60000d 7; printf %3000d 7 >&2")
         };
         thread::scope(|scope| {
             let runs: Vec<_> = (0..300)
-                .map(|_| scope.spawn(|| run(&errand).unwrap()))
+                .map(|_| scope.spawn(|| run(&spec).unwrap()))
                 .collect();
             for output in runs.into_iter().map(|run| run.join().unwrap()) {
                 assert_eq!(output.ended, JobExit::Code(0));
@@ -329,7 +329,7 @@ mod tests {
         let output = run(&BlockingCommand {
             timeout: Duration::from_millis(300),
             keep: 100,
-            ..errand("sleep 600 & echo $!; wait")
+            ..shell_script("sleep 600 & echo $!; wait")
         })
         .unwrap();
         assert_eq!(output.ended, JobExit::TimedOut);
@@ -348,12 +348,12 @@ mod tests {
         let stop = Arc::new(AtomicBool::new(false));
         let dir = tempfile::tempdir().unwrap();
         let started = dir.path().join("started");
-        let errand = BlockingCommand {
+        let spec = BlockingCommand {
             stop: Some(Arc::clone(&stop)),
             timeout: Duration::from_secs(600),
-            ..errand(&format!("touch '{}'; sleep 600 & wait", started.display()))
+            ..shell_script(&format!("touch '{}'; sleep 600 & wait", started.display()))
         };
-        let running = thread::spawn(move || run(&errand).unwrap().ended);
+        let running = thread::spawn(move || run(&spec).unwrap().ended);
         let until = Instant::now() + Duration::from_secs(10);
         while !started.exists() {
             assert!(Instant::now() < until, "the command did not start");
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn grandchild_that_keeps_the_pipe_open_is_not_waited_for() {
         let started = Instant::now();
-        let output = run(&errand("sleep 600 & echo done")).unwrap();
+        let output = run(&shell_script("sleep 600 & echo done")).unwrap();
         assert_eq!(
             (output.ended, output.stdout),
             (JobExit::Code(0), b"done\n".to_vec())

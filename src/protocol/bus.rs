@@ -118,7 +118,7 @@ mod tests {
 
     #[tokio::test]
     async fn full_bus_drops_only_deltas() {
-        let (publisher, mut inlet) = bus(|| Timestamp(1.0));
+        let (publisher, mut events) = bus(|| Timestamp(1.0));
         let delta = || AgentEvent::TextDelta { text: "x".into() }.of(Name::lead());
         for _ in 0..BUS_CAPACITY + 10 {
             publisher.publish(delta()).await;
@@ -128,7 +128,7 @@ mod tests {
                 async move { publisher.publish(EventKind::Crew(CrewEvent::AllIdle)).await },
             );
         let mut seen = Vec::new();
-        while let Some(event) = inlet.next().await {
+        while let Some(event) = events.next().await {
             seen.push(event);
         }
         last.await.unwrap();
@@ -141,7 +141,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn numbers_increase_with_concurrent_senders() {
-        let (publisher, mut inlet) = bus(|| Timestamp(1.0));
+        let (publisher, mut events) = bus(|| Timestamp(1.0));
         for _ in 0..4 {
             let publisher = publisher.clone();
             tokio::spawn(async move {
@@ -152,7 +152,7 @@ mod tests {
         }
         drop(publisher);
         let mut numbers = Vec::new();
-        while let Some(event) = inlet.next().await {
+        while let Some(event) = events.next().await {
             numbers.push(event.seq);
         }
         assert_eq!(numbers, (1..=8000).collect::<Vec<u64>>());

@@ -66,7 +66,7 @@ pub enum Command {
     },
     /// Revokes a session permission, given by its number. Answered by `PermissionsChanged`.
     #[serde(rename = "take_back")]
-    TakeBack { rule: u64 },
+    RevokePermission { rule: u64 },
     /// Asks a teammate to shut down. No approval is needed, since the user asks. Answered by `RequestChanged`.
     AskShutdown { member: Name },
     /// Ends a teammate at once, even in the middle of a turn, and releases its task. Answered by `RosterChanged`.
@@ -84,14 +84,14 @@ pub enum Command {
     ShowDiff { task: TaskId },
     /// Asks what would be lost if a task's worktree were removed. Answered by `WorktreeInspected`.
     #[serde(rename = "judge_worktree")]
-    JudgeWorktree { task: TaskId },
+    InspectWorktree { task: TaskId },
     /// Removes the worktree of a task. Refused if more would be lost than the user has confirmed. Answered by a
     /// `Notice` with the result.
     RemoveWorktree {
         task: TaskId,
         /// The losses that the user has confirmed.
         #[serde(rename = "told")]
-        told: Losses,
+        confirmed: Losses,
     },
     /// Asks for the names of the models that the server offers. Answered by `ModelsListed`.
     ListModels,
@@ -107,7 +107,7 @@ impl Command {
             Command::Merge { .. }
             | Command::MergeAll { .. }
             | Command::ShowDiff { .. }
-            | Command::JudgeWorktree { .. }
+            | Command::InspectWorktree { .. }
             | Command::RemoveWorktree { .. }
             | Command::ListModels => true,
             // Completing a task commits the worktree's uncommitted files first.

@@ -40,8 +40,8 @@ pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
         let text = String::from_utf8_lossy(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
         let text = text.trim();
         match parse_message(text, at, owner) {
-            Some(letter) => {
-                out.messages.push(letter);
+            Some(message) => {
+                out.messages.push(message);
                 out.ends.push(at + line.len() as u64);
             }
             None if text.is_empty() => {}
@@ -52,9 +52,9 @@ pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
                     Some((start, parse_message(&text[start..], at, owner)?))
                 });
                 match appended {
-                    Some((start, letter)) => {
+                    Some((start, message)) => {
                         out.bad.push(text[..start].to_string());
-                        out.messages.push(letter);
+                        out.messages.push(message);
                         out.ends.push(at + line.len() as u64);
                     }
                     None => out.bad.push(text.to_string()),
@@ -69,14 +69,14 @@ pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
 
 fn parse_message(text: &str, at: u64, owner: &Name) -> Option<MailMessage> {
     let value: Value = serde_json::from_str(text).ok()?;
-    let mut letter: MailMessage = serde_json::from_value(value).ok()?;
-    if letter.id.0.is_empty() {
-        letter.id = MessageId(format!("{owner}-{at}"));
+    let mut message: MailMessage = serde_json::from_value(value).ok()?;
+    if message.id.0.is_empty() {
+        message.id = MessageId(format!("{owner}-{at}"));
     }
-    if letter.to.is_empty() {
-        letter.to = owner.to_string();
+    if message.to.is_empty() {
+        message.to = owner.to_string();
     }
-    Some(letter)
+    Some(message)
 }
 
 #[cfg(test)]

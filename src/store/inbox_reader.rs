@@ -211,7 +211,7 @@ mod tests {
     fn send(post: &Mailbox, text: &str) {
         let bob = Name::member("bob").unwrap();
         let id = MessageId(text.into());
-        let letter = MailMessage::new(
+        let message = MailMessage::new(
             id,
             MailKind::Message,
             &Name::lead(),
@@ -219,7 +219,7 @@ mod tests {
             text,
             Timestamp(1.0),
         );
-        post.send(&letter).unwrap();
+        post.send(&message).unwrap();
     }
 
     fn texts_of(pending: &UnreadMessages) -> Vec<&str> {

@@ -224,8 +224,8 @@ mod tests {
         assert_eq!(tail.read().unwrap(), TailRead::Nothing);
         let mut journal = Journal::open(dir.path(), "s").unwrap();
         journal.append("1").unwrap();
-        let anew = |l: &[&str]| TailRead::Replaced(lines(l), JournalStart::Whole);
-        assert_eq!(tail.read().unwrap(), anew(&["1"]));
+        let replaced = |l: &[&str]| TailRead::Replaced(lines(l), JournalStart::Whole);
+        assert_eq!(tail.read().unwrap(), replaced(&["1"]));
         assert_eq!(tail.read().unwrap(), TailRead::Nothing);
         let file = path(dir.path(), "s");
         add(&file, "2\n{\"ha");
@@ -238,11 +238,11 @@ mod tests {
         );
         // Truncated, then replaced by another file.
         fs::write(&file, "3\n").unwrap();
-        assert_eq!(tail.read().unwrap(), anew(&["3"]));
+        assert_eq!(tail.read().unwrap(), replaced(&["3"]));
         let other = dir.path().join("other");
         fs::write(&other, "4\n5\n6\n").unwrap();
         fs::rename(&other, &file).unwrap();
-        assert_eq!(tail.read().unwrap(), anew(&["4", "5", "6"]));
+        assert_eq!(tail.read().unwrap(), replaced(&["4", "5", "6"]));
     }
 
     #[test]

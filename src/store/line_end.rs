@@ -93,9 +93,9 @@ mod tests {
             for n in 0..300 {
                 let id = MessageId(format!("l{n}"));
                 let kind: MailKind = serde_json::from_value("message".into()).unwrap();
-                let letter =
+                let message =
                     MailMessage::new(id, kind, &Name::user(), &lead, "well", Timestamp(1.0));
-                let sent = post.send(&letter);
+                let sent = post.send(&message);
                 if sent.is_err() {
                     over.store(true, Ordering::SeqCst);
                 }

@@ -108,14 +108,14 @@ impl Mailbox {
     ///
     /// # Errors
     /// When the message is longer than [`MAIL_MESSAGE_MAX`], the recipient is not a valid name, or the inbox cannot be written.
-    pub fn send(&self, letter: &MailMessage) -> Result<(), StoreError> {
-        if letter.content.len() > MAIL_MESSAGE_MAX {
+    pub fn send(&self, message: &MailMessage) -> Result<(), StoreError> {
+        if message.content.len() > MAIL_MESSAGE_MAX {
             let kib = MAIL_MESSAGE_MAX / 1024;
             return Err(StoreError::TooLong(format!(
                 "the message is longer than {kib} KiB: put the text into a file and send the file's name"
             )));
         }
-        let to = Name::party(&letter.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
+        let to = Name::party(&message.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
         let path = self.path(&to);
         let _lock = self.lock(&to)?;
         let at = || StoreError::at(&path);
@@ -125,7 +125,7 @@ impl Mailbox {
             .read(true)
             .clone();
         let mut file = regular_file::open_with(&options, &path).map_err(at())?;
-        let mut line = serde_json::to_vec(letter)?;
+        let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         if !ends_with_newline(&file).map_err(at())? {
             line.insert(0, b'\n');
@@ -140,18 +140,18 @@ impl Mailbox {
     ///
     /// # Errors
     /// As [`Mailbox::send`].
-    pub fn send_once(&self, letter: &MailMessage) -> Result<(), StoreError> {
-        let to = Name::party(&letter.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
+    pub fn send_once(&self, message: &MailMessage) -> Result<(), StoreError> {
+        let to = Name::party(&message.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
         let path = self.path(&to);
-        let (mut at, about) = (Cursor::default(), letter.request_id());
+        let (mut at, about) = (Cursor::default(), message.request_id());
         loop {
             let (lines, upto) = Self::lines(&to, &path, at)?;
-            let is_same = |l: &MailMessage| l.kind == letter.kind && l.request_id() == about;
+            let is_same = |l: &MailMessage| l.kind == message.kind && l.request_id() == about;
             if about.is_some() && lines.messages.iter().any(is_same) {
                 return Ok(());
             }
             if lines.used == 0 {
-                return self.send(letter);
+                return self.send(message);
             }
             at = upto;
         }
@@ -223,7 +223,7 @@ impl Mailbox {
         let surplus = all.len().saturating_sub(limit);
         let newest = all.into_iter().skip(surplus);
         Ok(RecentMessages {
-            messages: newest.map(|(_, letter, step)| (letter, step)).collect(),
+            messages: newest.map(|(_, message, step)| (message, step)).collect(),
             notices,
         })
     }
@@ -251,10 +251,10 @@ impl Mailbox {
                 }
             };
             let messages = lines.messages.into_iter().zip(lines.ends);
-            all.extend(messages.map(|(letter, end)| {
+            all.extend(messages.map(|(message, end)| {
                 // Keeps the order within an inbox even if a clock was set back in between.
-                latest = latest.max(letter.timestamp.0);
-                (latest, letter, step(end))
+                latest = latest.max(message.timestamp.0);
+                (latest, message, step(end))
             }));
         }
     }

@@ -20,7 +20,7 @@ const WORKTREES: &str = "wt";
 
 /// The git folders of a root.
 #[derive(Debug, Clone)]
-pub(super) struct Refs {
+pub(super) struct GitFolders {
     /// The git folder of the root.
     own: PathBuf,
     /// The git folder that all worktrees share.
@@ -35,11 +35,11 @@ pub(super) struct RefFolders {
     pub(super) is_complete: bool,
 }
 
-impl Refs {
+impl GitFolders {
     /// Returns the git folders of `root`, or `None` outside of a repository.
-    pub(super) fn of(root: &Path) -> Option<Refs> {
+    pub(super) fn of(root: &Path) -> Option<GitFolders> {
         let (own, shared) = git_dirs(root)?;
-        Some(Refs {
+        Some(GitFolders {
             own: own.canonicalize().ok()?,
             shared: shared.canonicalize().ok()?,
         })
@@ -127,7 +127,7 @@ impl Refs {
 /// Returns what `root` has checked out, or `None` outside of a repository or if it cannot be determined. Reads `HEAD`
 /// directly and runs git only for repositories with reftable.
 pub fn checked_out(root: &Path) -> Option<CheckedOut> {
-    let refs = Refs::of(root)?;
+    let refs = GitFolders::of(root)?;
     let head = regular_file::read_text(&refs.own.join("HEAD"), HEAD_MAX).ok()?;
     if !refs.shared.join("reftable").is_dir() {
         return CheckedOut::parse(&head);
@@ -156,9 +156,9 @@ mod tests {
     fn only_ref_files_can_move_a_branch() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        assert!(Refs::of(&root).is_none());
+        assert!(GitFolders::of(&root).is_none());
         create_folders(&root, &[".git/objects"]);
-        let refs = Refs::of(&root).unwrap();
+        let refs = GitFolders::of(&root).unwrap();
         for (path, expected) in [
             ("refs/heads/main", true),
             ("refs/heads/team/main", true),
@@ -198,7 +198,7 @@ mod tests {
                 ".git/refs/heads/a/b",
             ],
         );
-        let refs = Refs::of(&root).unwrap();
+        let refs = GitFolders::of(&root).unwrap();
         let expected = [".git", heads, ".git/refs/heads/a", ".git/refs/heads/a/b"];
         let found = refs.folders();
         assert_eq!(found.folders, expected.map(|f| root.join(f)));

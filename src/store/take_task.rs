@@ -8,7 +8,7 @@ use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 
 /// Takes the task `id` away from its owner `from` for the user, and puts it back on the board. If `from` is the lead or a
-/// present teammate, it gets a message with the id `letter`, a running crew stops its work on the task, and it does not
+/// present teammate, it gets a message with the id `message`, a running crew stops its work on the task, and it does not
 /// claim the task again automatically.
 ///
 /// # Errors
@@ -17,7 +17,7 @@ pub fn take_task(
     (board, roster, post): (&Board, &Roster, &Mailbox),
     id: TaskId,
     from: &Name,
-    letter: MessageId,
+    message: MessageId,
     now: Timestamp,
 ) -> Result<Task, StoreError> {
     let is_here = from.is_lead() || roster.read()?.present().any(|m| m.name.same(from));
@@ -28,7 +28,7 @@ pub fn take_task(
     let text = notification(&task);
     let kind = MailKind::Message;
     post.send(&MailMessage::new(
-        letter,
+        message,
         kind,
         &Name::user(),
         from,

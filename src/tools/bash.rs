@@ -67,7 +67,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     let only_cd = policy::only_changes_directory(&input.command);
     let job = CommandSpec {
         reach: reach::of(
-            context.guard.as_deref(),
+            context.supervisor.as_deref(),
             &context.agent,
             &context.workdir,
             &input.command,
@@ -76,7 +76,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         dir: context.workdir.clone(),
         timeout: asked.min(context.timeout),
         keep: OUTPUT_MAX,
-        supervisor: context.guard.clone(),
+        supervisor: context.supervisor.clone(),
     };
     // Buffered here and not by the process: secrets must be redacted before output is cut.
     let mut clean = context.redactor.stream();

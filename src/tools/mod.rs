@@ -203,7 +203,7 @@ pub struct ToolContext {
     /// Removes secrets from output.
     pub redactor: Redactor,
     /// Supervises and sandboxes programs. With `None`, programs run directly.
-    pub guard: Option<Arc<Supervisor>>,
+    pub supervisor: Option<Arc<Supervisor>>,
     /// The files as the caller last saw them.
     pub snapshots: Arc<FileSnapshots>,
     pub clock: fn() -> Timestamp,

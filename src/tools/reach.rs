@@ -9,8 +9,8 @@ use crate::process::supervisor::Supervisor;
 use crate::process::{NetworkReach, Reach};
 
 /// Returns whether `command` of `agent` may write the git history and use the network when it runs in `workdir`.
-pub fn of(guard: Option<&Supervisor>, agent: &Name, workdir: &Path, command: &str) -> Reach {
-    let network = match network_rule(guard, agent) {
+pub fn of(supervisor: Option<&Supervisor>, agent: &Name, workdir: &Path, command: &str) -> Reach {
+    let network = match network_rule(supervisor, agent) {
         Network::On => NetworkReach::On,
         // The command runs, so the user has approved it.
         Network::Ask if asks_for_network(command) => NetworkReach::On,
@@ -23,13 +23,17 @@ pub fn of(guard: Option<&Supervisor>, agent: &Name, workdir: &Path, command: &st
 }
 
 /// Returns why the user must approve network access for `command`; `None` if no approval is needed.
-pub fn network_question(guard: Option<&Supervisor>, agent: &Name, command: &str) -> Option<String> {
-    let is_asked = network_rule(guard, agent) == Network::Ask && asks_for_network(command);
+pub fn network_question(
+    supervisor: Option<&Supervisor>,
+    agent: &Name,
+    command: &str,
+) -> Option<String> {
+    let is_asked = network_rule(supervisor, agent) == Network::Ask && asks_for_network(command);
     is_asked.then(|| "it needs the network".into())
 }
 
-fn network_rule(guard: Option<&Supervisor>, agent: &Name) -> Network {
-    guard.map_or(Network::On, |guard| guard.network.of(agent))
+fn network_rule(supervisor: Option<&Supervisor>, agent: &Name) -> Network {
+    supervisor.map_or(Network::On, |supervisor| supervisor.network.of(agent))
 }
 
 #[cfg(test)]
@@ -40,7 +44,7 @@ mod tests {
 
     #[test]
     fn network_needs_approval_where_the_setting_says_ask() {
-        let guard = |network| Supervisor {
+        let supervisor = |network| Supervisor {
             program: "/nowhere".into(),
             sandbox: None,
             network: NetworkRules {
@@ -62,16 +66,16 @@ mod tests {
             (Network::Ask, plain, NetworkReach::Off, false),
             (Network::Ask, asking, NetworkReach::On, true),
         ] {
-            let guard = guard(network);
+            let supervisor = supervisor(network);
             assert_eq!(
-                of(Some(&guard), &alice, workdir, command).network,
+                of(Some(&supervisor), &alice, workdir, command).network,
                 reach,
                 "{network:?} {command}"
             );
-            let question = network_question(Some(&guard), &alice, command);
+            let question = network_question(Some(&supervisor), &alice, command);
             assert_eq!(question.is_some(), is_asked, "{network:?} {command}");
             assert_eq!(
-                of(Some(&guard), &Name::lead(), workdir, command).network,
+                of(Some(&supervisor), &Name::lead(), workdir, command).network,
                 NetworkReach::On
             );
         }

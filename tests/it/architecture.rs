@@ -63,7 +63,7 @@ const PURE: &[&str] = &[
     "tools/replace/",
     "process/sandbox/plan.rs",
     "process/sandbox/note.rs",
-    "app/first",
+    "app/onboarding",
     "ui/app/",
     "ui/diff/",
     "ui/frame/",

@@ -26,12 +26,10 @@ mod hostile_cli;
 mod hostile_tools;
 mod keys;
 mod language;
-mod lasting;
+mod long_sessions;
 mod merging;
 mod needs;
 mod onboarding;
-#[cfg(target_os = "linux")]
-mod own_terminal;
 mod practice;
 mod race;
 mod replay;
@@ -49,6 +47,8 @@ mod skills;
 mod supervisor;
 mod team;
 mod terminal;
+#[cfg(target_os = "linux")]
+mod terminal_isolation;
 mod themes;
 mod tools;
 mod user_actions;

@@ -1,5 +1,5 @@
 //! The practice prompts of the learn-claude-code lessons, run with the real tools. The prompts for subagents and
-//! background commands are in `lasting.rs`, the one for skills in `skills.rs`.
+//! background commands are in `long_sessions.rs`, the one for skills in `skills.rs`.
 
 use serde_json::Value;
 

@@ -266,11 +266,11 @@ fn first_prompt_is_delivered_once_after_a_kill() {
 }
 
 /// Returns bob's plan approval request.
-fn plan(decider: Approver) -> Request {
+fn plan(approver: Approver) -> Request {
     let (bob, body) = (Name::member("bob").unwrap(), "I do it.".to_string());
     let id = RequestId("r1".into());
     Request {
-        decider,
+        approver,
         ..Request::new(id, RequestKind::Plan, bob.clone(), bob, body, NOW)
     }
 }
@@ -285,14 +285,14 @@ rules:
   - times: 0
     say: Noted.
 "#;
-    for decider in [Approver::Auto, Approver::Lead] {
+    for approver in [Approver::Auto, Approver::Lead] {
         let crew = KilledCrew::new(Project::new());
         crew.enter(member("bob"));
         let requests = Requests::open(crew.project.path());
-        requests.create(&plan(decider)).unwrap();
+        requests.create(&plan(approver)).unwrap();
         crew.resume(script, &["--plan", "lead"]);
-        let request = requests.get(&plan(decider).id).unwrap().unwrap();
-        assert_eq!(request.status, RequestStatus::Approved, "{decider:?}");
+        let request = requests.get(&plan(approver).id).unwrap().unwrap();
+        assert_eq!(request.status, RequestStatus::Approved, "{approver:?}");
         let conversation_text = crew.conversation_text("bob");
         assert_eq!(
             conversation_text.matches("Approved").count(),

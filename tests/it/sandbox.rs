@@ -18,7 +18,7 @@ use crewdeck::process::{self, JobExit, JobReport, NetworkReach, Reach};
 use tokio_util::sync::CancellationToken;
 
 fn with_limits(
-    guard: &Arc<Supervisor>,
+    supervisor: &Arc<Supervisor>,
     processes: Option<u32>,
     memory_mb: Option<u64>,
 ) -> Arc<Supervisor> {
@@ -27,7 +27,7 @@ fn with_limits(
             processes,
             memory_mb,
         },
-        ..Supervisor::clone(guard)
+        ..Supervisor::clone(supervisor)
     })
 }
 
@@ -54,10 +54,10 @@ fn fork_bomb_is_killed_with_an_explanation() {
         std::fs::write(dir.join("b.sh"), script).unwrap();
     };
     for start in ["", "setsid"] {
-        for guard in [unconfined_supervisor(), sandboxed_supervisor(dir, &[], &[])] {
+        for supervisor in [unconfined_supervisor(), sandboxed_supervisor(dir, &[], &[])] {
             let sleep = Sleep::new();
             bomb(start, &sleep);
-            let report = run(&with_limits(&guard, Some(64), None), dir, "sh b.sh 0");
+            let report = run(&with_limits(&supervisor, Some(64), None), dir, "sh b.sh 0");
             let note = report.note.unwrap_or_default();
             assert!(
                 note.contains("more than 64 processes"),
@@ -125,9 +125,9 @@ time.sleep(600)",
     );
     // Shared memory is private to a command and is removed with it.
     if is_supported() {
-        let guard = sandboxed_supervisor(dir, &[], &[]);
+        let supervisor = sandboxed_supervisor(dir, &[], &[]);
         assert_eq!(
-            run(&guard, dir, "echo x > /dev/shm/crewdeck-test").ended,
+            run(&supervisor, dir, "echo x > /dev/shm/crewdeck-test").ended,
             JobExit::Code(0)
         );
         assert!(!Path::new("/dev/shm/crewdeck-test").exists());
@@ -135,7 +135,7 @@ time.sleep(600)",
 }
 
 fn with_network(
-    guard: &Arc<Supervisor>,
+    supervisor: &Arc<Supervisor>,
     dir: &Path,
     network: NetworkReach,
     command: &str,
@@ -146,7 +146,7 @@ fn with_network(
             network,
             ..Reach::default()
         },
-        ..job(guard, dir, command)
+        ..job(supervisor, dir, command)
     };
     let report = runtime.block_on(process::run(&job, &CancellationToken::new(), |_| {}));
     report.unwrap()
@@ -168,16 +168,16 @@ fn command_without_network_has_only_a_private_loopback() {
 socket.create_connection(s.getsockname(), 5)'";
     let unsandboxed = unconfined_supervisor();
     let sandboxed = sandboxed_supervisor(&dir, &["/tmp".into()], &[]);
-    for guard in [unsandboxed, sandboxed] {
-        let on = with_network(&guard, &dir, NetworkReach::On, &outside);
+    for supervisor in [unsandboxed, sandboxed] {
+        let on = with_network(&supervisor, &dir, NetworkReach::On, &outside);
         assert_eq!(on.ended, JobExit::Code(0), "{}", on.output);
-        let off = with_network(&guard, &dir, NetworkReach::Off, &outside);
+        let off = with_network(&supervisor, &dir, NetworkReach::Off, &outside);
         assert_eq!(off.ended, JobExit::Code(1), "{}", off.output);
-        let own = with_network(&guard, &dir, NetworkReach::Off, inside);
+        let own = with_network(&supervisor, &dir, NetworkReach::Off, inside);
         assert_eq!(own.ended, JobExit::Code(0), "{}", own.output);
         // Imitates the error of a program, because no test connects to an address outside this machine.
         let far = "python3 -c 'raise OSError(101, \"Network is unreachable\")'";
-        let far = with_network(&guard, &dir, NetworkReach::Off, far);
+        let far = with_network(&supervisor, &dir, NetworkReach::Off, far);
         assert!(
             far.note.unwrap().contains("The network is off"),
             "{}",
@@ -195,10 +195,10 @@ fn guard_with_sockets(root: &Path, sockets: &[SocketGroup]) -> Arc<Supervisor> {
     })
 }
 
-fn can_connect(guard: &Arc<Supervisor>, dir: &Path, socket: &str) -> bool {
+fn can_connect(supervisor: &Arc<Supervisor>, dir: &Path, socket: &str) -> bool {
     let command =
         format!("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{socket}\")'");
-    run(guard, dir, &command).ended == JobExit::Code(0)
+    run(supervisor, dir, &command).ended == JobExit::Code(0)
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::failing::{too_long, too_small};
-use super::{Phase, Turn, TurnEffect};
+use super::{Turn, TurnEffect, TurnPhase};
 use crate::agent::compact::{self, CompactionPlan, KeptState, LengthLimit, SummaryForm};
 use crate::domain::chat::{self, Block, Message, Role};
 use crate::domain::usage::Usage;
@@ -226,7 +226,7 @@ impl Turn {
         after: AfterSummary,
     ) -> Vec<TurnEffect> {
         let question = compact::question(&self.messages, form, Some(&focus), self.length.room());
-        self.phase = Phase::Summarising(Summary { form, focus, after });
+        self.phase = TurnPhase::Summarising(Summary { form, focus, after });
         vec![TurnEffect::Summarise(question)]
     }
 
@@ -237,7 +237,7 @@ impl Turn {
 
     /// Processes the model's summary. If it is empty, requests it once more as a [`SummaryForm::Digest`].
     pub(super) fn summarised(&mut self, reply: &Reply) -> Vec<TurnEffect> {
-        let Phase::Summarising(summary) = &self.phase else {
+        let TurnPhase::Summarising(summary) = &self.phase else {
             return vec![];
         };
         let summary = summary.clone();
@@ -246,7 +246,7 @@ impl Turn {
         if words.trim().is_empty() && summary.form == SummaryForm::Appended {
             return self.summarise(SummaryForm::Digest, summary.focus, summary.after);
         }
-        self.phase = Phase::Archiving {
+        self.phase = TurnPhase::Archiving {
             summary: words,
             after: summary.after,
         };
@@ -256,7 +256,7 @@ impl Turn {
     /// Handles a summary that failed because the conversation is too long: requests it as a [`SummaryForm::Digest`].
     /// Returns `None` for other failures, which are handled like those of any model call.
     pub(super) fn summary_failed(&mut self, error: &ModelError) -> Option<Vec<TurnEffect>> {
-        let Phase::Summarising(summary) = &self.phase else {
+        let TurnPhase::Summarising(summary) = &self.phase else {
             return None;
         };
         let summary = summary.clone();
@@ -266,7 +266,7 @@ impl Turn {
 
     /// Replaces the conversation, which was archived, with the summary and the state in `keep`.
     pub(super) fn archived(&mut self, keep: &KeptState) -> Vec<TurnEffect> {
-        let Phase::Archiving { summary, after } = &self.phase else {
+        let TurnPhase::Archiving { summary, after } = &self.phase else {
             return vec![];
         };
         let (summary, after) = (summary.clone(), *after);
@@ -309,7 +309,7 @@ impl Turn {
             AfterSummary::EndTurn if self.pending_texts.is_empty() => self.end(TurnEnd::Done),
             // Text that arrived meanwhile starts a turn, as it would have without the summary.
             AfterSummary::EndTurn => {
-                self.phase = Phase::Idle;
+                self.phase = TurnPhase::Idle;
                 self.say(Vec::new())
             }
         });
@@ -317,7 +317,7 @@ impl Turn {
     }
 
     pub(super) fn archive_failed(&mut self, why: &str) -> Vec<TurnEffect> {
-        if !matches!(self.phase, Phase::Archiving { .. }) {
+        if !matches!(self.phase, TurnPhase::Archiving { .. }) {
             return vec![];
         }
         self.end(TurnEnd::Failed {

@@ -1,6 +1,6 @@
 //! Handles failures of a turn: decides which are retried, and which end the turn.
 
-use super::{Phase, Retry, Turn, TurnEffect};
+use super::{Retry, Turn, TurnEffect, TurnPhase};
 use crate::domain::chat::Block;
 use crate::model::{ErrorKind, ModelError, retry};
 use crate::protocol::event::TurnEnd;
@@ -26,14 +26,16 @@ impl Turn {
 
     pub(super) fn failed(&mut self, error: &ModelError, jitter: f64) -> Vec<TurnEffect> {
         let again = match &self.phase {
-            Phase::Calling if error.kind == ErrorKind::ContextTooLong => return self.overflow(),
-            Phase::Calling => Retry::Call,
-            Phase::Summarising(summary) => Retry::Summary(summary.clone()),
-            Phase::Idle
-            | Phase::Gathering
-            | Phase::Waiting(_)
-            | Phase::Archiving { .. }
-            | Phase::Running(_) => return vec![],
+            TurnPhase::Calling if error.kind == ErrorKind::ContextTooLong => {
+                return self.overflow();
+            }
+            TurnPhase::Calling => Retry::Call,
+            TurnPhase::Summarising(summary) => Retry::Summary(summary.clone()),
+            TurnPhase::Idle
+            | TurnPhase::Gathering
+            | TurnPhase::Waiting(_)
+            | TurnPhase::Archiving { .. }
+            | TurnPhase::Running(_) => return vec![],
         };
         if let Some(effects) = self.summary_failed(error) {
             return effects;
@@ -46,7 +48,7 @@ impl Turn {
         self.tries.add(error.kind, wait);
         match wait {
             Some(wait) => {
-                self.phase = Phase::Waiting(again);
+                self.phase = TurnPhase::Waiting(again);
                 vec![TurnEffect::Wait {
                     wait,
                     attempt: self.tries.count(),
@@ -77,29 +79,29 @@ impl Turn {
     /// conversation.
     pub(super) fn stopped(&mut self, why: String) -> Vec<TurnEffect> {
         match self.phase {
-            Phase::Calling | Phase::Summarising(_) => {
+            TurnPhase::Calling | TurnPhase::Summarising(_) => {
                 let mut effects = self.flush_user();
                 effects.extend(self.end(TurnEnd::Stopped { why }));
                 effects
             }
-            Phase::Idle
-            | Phase::Gathering
-            | Phase::Waiting(_)
-            | Phase::Archiving { .. }
-            | Phase::Running(_) => vec![],
+            TurnPhase::Idle
+            | TurnPhase::Gathering
+            | TurnPhase::Waiting(_)
+            | TurnPhase::Archiving { .. }
+            | TurnPhase::Running(_) => vec![],
         }
     }
 
     pub(super) fn retry(&mut self) -> Vec<TurnEffect> {
-        match std::mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Waiting(Retry::Call) => self.call(),
-            Phase::Waiting(Retry::Summary(summary)) => self.summarise_again(summary),
-            other @ (Phase::Idle
-            | Phase::Gathering
-            | Phase::Calling
-            | Phase::Summarising(_)
-            | Phase::Archiving { .. }
-            | Phase::Running(_)) => {
+        match std::mem::replace(&mut self.phase, TurnPhase::Idle) {
+            TurnPhase::Waiting(Retry::Call) => self.call(),
+            TurnPhase::Waiting(Retry::Summary(summary)) => self.summarise_again(summary),
+            other @ (TurnPhase::Idle
+            | TurnPhase::Gathering
+            | TurnPhase::Calling
+            | TurnPhase::Summarising(_)
+            | TurnPhase::Archiving { .. }
+            | TurnPhase::Running(_)) => {
                 self.phase = other;
                 vec![]
             }

@@ -42,13 +42,13 @@ fn compaction_never_grows_or_reports_growth() {
     let (_, effects) = asked_to_compact(&"words ".repeat(800), 1300, 3500, "we talked");
     let [
         TurnEffect::Replace(_),
-        TurnEffect::Compacted(told),
+        TurnEffect::Compacted(compaction),
         TurnEffect::End(TurnEnd::Done),
     ] = &effects[..]
     else {
         panic!("{effects:?}")
     };
-    assert!(told.after < told.before, "{told:?}");
+    assert!(compaction.after < compaction.before, "{compaction:?}");
     // The summary is as long as the conversation: nothing is replaced, and a notice says why.
     let (turn, effects) = asked_to_compact("fine", 20, 3500, &"we talked ".repeat(100));
     let [

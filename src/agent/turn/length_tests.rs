@@ -92,7 +92,7 @@ fn summary_is_requested_only_above_the_limit() {
     let effects = turn.step(keep());
     let [
         TurnEffect::Replace(messages),
-        TurnEffect::Compacted(told),
+        TurnEffect::Compacted(compaction),
         TurnEffect::Call,
     ] = &effects[..]
     else {
@@ -101,8 +101,8 @@ fn summary_is_requested_only_above_the_limit() {
     assert_eq!(messages.len(), 1);
     assert!(messages[0].text().contains("so far so good"));
     assert!(messages[0].text().contains("<person-said>\ngo\n"));
-    assert_eq!(told.before, 801);
-    assert!(told.after < 300, "{told:?}");
+    assert_eq!(compaction.before, 801);
+    assert!(compaction.after < 300, "{compaction:?}");
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
     // The turn continues.
     let effects = turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 90));
@@ -317,10 +317,10 @@ fn request_prefix_is_stable_between_compactions() {
         }
         assert_eq!(effects.last(), Some(&TurnEffect::Call));
         for effect in &effects {
-            if let TurnEffect::Compacted(told) = effect {
-                let freed = told.before - told.after;
-                assert!(freed >= window / 4, "{told:?}");
-                match told.how {
+            if let TurnEffect::Compacted(compaction) = effect {
+                let freed = compaction.before - compaction.after;
+                assert!(freed >= window / 4, "{compaction:?}");
+                match compaction.how {
                     CompactionMethod::Results { .. } => small += 1,
                     CompactionMethod::Summary { .. } => whole += 1,
                 }

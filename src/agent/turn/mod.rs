@@ -68,7 +68,7 @@ enum Retry {
 }
 
 #[derive(Debug)]
-enum Phase {
+enum TurnPhase {
     /// No turn is running.
     Idle,
     /// The driver checks the inbox for the next user message.
@@ -92,7 +92,7 @@ enum Phase {
 #[derive(Debug)]
 pub struct Turn {
     messages: Arc<Vec<Message>>,
-    phase: Phase,
+    phase: TurnPhase,
     limits: TurnLimits,
     /// Tool results that go into the next user message.
     results: Vec<Block>,
@@ -119,7 +119,7 @@ impl Turn {
     pub fn new(limits: TurnLimits) -> Turn {
         Turn {
             messages: Arc::default(),
-            phase: Phase::Idle,
+            phase: TurnPhase::Idle,
             limits,
             results: Vec::new(),
             pending_texts: Vec::new(),
@@ -153,7 +153,7 @@ impl Turn {
 
     /// Returns whether no turn is running.
     pub fn is_idle(&self) -> bool {
-        matches!(self.phase, Phase::Idle)
+        matches!(self.phase, TurnPhase::Idle)
     }
 
     /// Processes one input and returns the effects to execute. Ignores inputs that do not fit the phase, because they
@@ -163,13 +163,13 @@ impl Turn {
             Input::Say(blocks) => self.say(blocks),
             Input::Mail(blocks) => self.gathered(blocks),
             Input::Replied(reply) => match self.phase {
-                Phase::Summarising(_) => self.summarised(&reply),
-                Phase::Calling
-                | Phase::Idle
-                | Phase::Gathering
-                | Phase::Waiting(_)
-                | Phase::Archiving { .. }
-                | Phase::Running(_) => self.replied(reply),
+                TurnPhase::Summarising(_) => self.summarised(&reply),
+                TurnPhase::Calling
+                | TurnPhase::Idle
+                | TurnPhase::Gathering
+                | TurnPhase::Waiting(_)
+                | TurnPhase::Archiving { .. }
+                | TurnPhase::Running(_) => self.replied(reply),
             },
             Input::ModelFailed { error, jitter } => self.failed(&error, jitter),
             Input::RetryDue => self.retry(),
@@ -178,7 +178,7 @@ impl Turn {
                 content,
                 outcome,
             } => {
-                let Phase::Running(calls) = &mut self.phase else {
+                let TurnPhase::Running(calls) = &mut self.phase else {
                     return vec![];
                 };
                 calls.done(&call, content, outcome);
@@ -212,13 +212,13 @@ impl Turn {
         self.pauses = 0;
         self.was_continued = false;
         self.progress = LoopDetector::default();
-        self.phase = Phase::Gathering;
+        self.phase = TurnPhase::Gathering;
         vec![TurnEffect::CheckMail]
     }
 
     /// Completes the user message with the inbox messages, and calls the model.
     fn gathered(&mut self, mail: Vec<Block>) -> Vec<TurnEffect> {
-        if !matches!(self.phase, Phase::Gathering) {
+        if !matches!(self.phase, TurnPhase::Gathering) {
             // Messages that were taken must not be lost, even if the turn was interrupted meanwhile.
             self.pending_texts.extend(mail);
             return vec![];
@@ -248,12 +248,12 @@ impl Turn {
     }
 
     fn call(&mut self) -> Vec<TurnEffect> {
-        self.phase = Phase::Calling;
+        self.phase = TurnPhase::Calling;
         vec![TurnEffect::Call]
     }
 
     fn replied(&mut self, reply: Reply) -> Vec<TurnEffect> {
-        if !matches!(self.phase, Phase::Calling) {
+        if !matches!(self.phase, TurnPhase::Calling) {
             return vec![];
         }
         self.tries = FailedTries::default();
@@ -271,7 +271,7 @@ impl Turn {
             effects.push(self.push(message));
         }
         if !calls.is_empty() {
-            self.phase = Phase::Running(Calls::new(calls, &self.limits.parallel_tools));
+            self.phase = TurnPhase::Running(Calls::new(calls, &self.limits.parallel_tools));
             effects.extend(self.run_next());
             return effects;
         }
@@ -315,7 +315,7 @@ impl Turn {
     }
 
     fn run_next(&mut self) -> Vec<TurnEffect> {
-        let Phase::Running(calls) = &mut self.phase else {
+        let TurnPhase::Running(calls) = &mut self.phase else {
             return vec![];
         };
         if let Some(batch) = calls.next_batch() {
@@ -362,27 +362,27 @@ impl Turn {
     }
 
     fn gather(&mut self) -> Vec<TurnEffect> {
-        self.phase = Phase::Gathering;
+        self.phase = TurnPhase::Gathering;
         vec![TurnEffect::CheckMail]
     }
 
     fn interrupt(&mut self, partial: String) -> Vec<TurnEffect> {
         let mut effects = Vec::new();
         self.requested_compaction = None;
-        match std::mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Idle => return vec![],
-            Phase::Gathering
-            | Phase::Waiting(_)
-            | Phase::Summarising(_)
-            | Phase::Archiving { .. } => {}
-            Phase::Calling => {
+        match std::mem::replace(&mut self.phase, TurnPhase::Idle) {
+            TurnPhase::Idle => return vec![],
+            TurnPhase::Gathering
+            | TurnPhase::Waiting(_)
+            | TurnPhase::Summarising(_)
+            | TurnPhase::Archiving { .. } => {}
+            TurnPhase::Calling => {
                 if partial.trim().is_empty() {
                     self.pending_texts.push(Block::text(UNANSWERED));
                 } else {
                     effects.push(self.push(Message::assistant(vec![Block::text(partial)])));
                 }
             }
-            Phase::Running(mut calls) => {
+            TurnPhase::Running(mut calls) => {
                 calls.close_all("Interrupted by the user before this call finished.");
                 self.results = calls.take_results();
             }
@@ -400,7 +400,7 @@ impl Turn {
 
     /// Ends the turn. Text that arrived meanwhile is kept for the next turn.
     fn end(&mut self, end: TurnEnd) -> Vec<TurnEffect> {
-        self.phase = Phase::Idle;
+        self.phase = TurnPhase::Idle;
         vec![TurnEffect::End(end)]
     }
 

@@ -92,10 +92,10 @@ fn two_compactions_without_progress_end_the_turn() {
     assert_eq!(cycle(&mut turn, 1, Some(7)).last(), Some(&TurnEffect::Call));
     let effects = cycle(&mut turn, 2, Some(7));
     assert!(stopped(&effects).contains("compacted twice"), "{effects:?}");
-    let told = effects.iter().any(
+    let is_reported = effects.iter().any(
         |e| matches!(e, TurnEffect::Notice(NoticeLevel::Warn, text) if text.contains("Turn ended")),
     );
-    assert!(told, "{effects:?}");
+    assert!(is_reported, "{effects:?}");
     assert!(turn.is_idle());
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
     // A message starts a new turn, and compactions are counted from zero.

@@ -57,7 +57,7 @@ impl Dashboard {
                     Signalled::Interrupt if is_over_by_interrupt => break Ok(None),
                     Signalled::Interrupt => {}
                 },
-                Some(event) = self.inlet.next() => self.record_event(event),
+                Some(event) = self.events.next() => self.record_event(event),
             }
         };
         if stop.is_cancelled() {

@@ -2,7 +2,7 @@
 
 mod crew;
 mod external_effects;
-mod first;
+mod onboarding;
 mod restart;
 
 use std::io::IsTerminal;
@@ -14,7 +14,7 @@ use futures::StreamExt;
 use tokio::time::Instant;
 
 use self::crew::{Building, CrewState, StartQueue};
-use self::first::{FirstCommitTask, RestartState, StartupChecks};
+use self::onboarding::{FirstCommitTask, RestartState, StartupChecks};
 pub use self::restart::main;
 use super::assemble::{self, Assembly, Blueprint};
 use super::external_program::ExternalProgram;
@@ -54,7 +54,7 @@ struct Dashboard {
     depth: ColorDepth,
     state: UiState,
     publisher: EventSender,
-    inlet: EventReceiver,
+    events: EventReceiver,
     crew: CrewState,
     checks: StartupChecks,
     /// The project settings for which the setup page asks approval.
@@ -75,7 +75,7 @@ struct Dashboard {
 impl Dashboard {
     fn open(blueprint: &Blueprint, mut kept: RestartState) -> Result<Dashboard> {
         let keymap = keys::keymap(&blueprint.settings)?;
-        let (publisher, inlet) = bus::bus(now);
+        let (publisher, events) = bus::bus(now);
         let publisher = publisher.with_redactor(secrets::redactor());
         let signals = match kept.signals.take() {
             Some(signals) => signals,
@@ -92,8 +92,8 @@ impl Dashboard {
         };
         let (width, height) = screen.size()?;
         let mut state = UiState::new(width, height, time_zone::local());
-        if let Some(matters) = &blueprint.settings.notify_about {
-            state.set_notify_kinds(matters);
+        if let Some(kinds) = &blueprint.settings.notify_about {
+            state.set_notify_kinds(kinds);
         }
         // Sets the clock first, so that the messages below do not expire at once.
         update(&mut state, Msg::Tick { now: now() });
@@ -125,7 +125,7 @@ impl Dashboard {
             depth,
             state,
             publisher,
-            inlet,
+            events,
             crew: CrewState::Starting(StartQueue::with(early)),
             checks: StartupChecks::default(),
             asked: None,
@@ -164,7 +164,7 @@ impl Dashboard {
                 probe: _,
             } = *assembly;
             let stopped = crew.stop().await;
-            while let Some(event) = self.inlet.try_next() {
+            while let Some(event) = self.events.try_next() {
                 journal.note(&event);
             }
             // The journal must be complete before another process can take the lock.
@@ -211,10 +211,10 @@ impl Dashboard {
                         }
                     }
                 }
-                Some(event) = self.inlet.next() => {
+                Some(event) = self.events.next() => {
                     self.record_event(event);
                     for _ in 0..DRAIN_MAX {
-                        let Some(event) = self.inlet.try_next() else { break };
+                        let Some(event) = self.events.try_next() else { break };
                         self.record_event(event);
                     }
                 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::first::RestartState;
+use super::onboarding::RestartState;
 use super::{Dashboard, ExitReason};
 use crate::app::assemble::Blueprint;
 use crate::app::signals::Signals;

@@ -113,9 +113,9 @@ impl TeammateLoop {
                 Block::Thinking { .. } | Block::ToolCall(_) => false,
             })
         };
-        let is_told = knows(&prompt::claimed_prefix(task.id.0));
+        let is_informed = knows(&prompt::claimed_prefix(task.id.0));
         let is_its_own = knows(&claim_task::result_line(task.id, &self.member.name));
-        if (is_its_own || is_told) && self.crew.worktrees.dir_of(&task).is_some() {
+        if (is_its_own || is_informed) && self.crew.worktrees.dir_of(&task).is_some() {
             return None;
         }
         match self

@@ -66,14 +66,14 @@ mod tests {
             found[0].text,
             ".tasks/task_1.json.damaged-1 (2 KiB) is a damaged copy of .tasks/task_1.json"
         );
-        assert_eq!(found[0].mend, None);
+        assert_eq!(found[0].fix, None);
         assert_eq!(
-            found[1].mend,
+            found[1].fix,
             Some(Fix::Sweep {
                 files: left.temporary.clone()
             })
         );
-        assert_eq!(evaluate(&left, &CrewPresence::Runs(None))[1].mend, None);
+        assert_eq!(evaluate(&left, &CrewPresence::Runs(None))[1].fix, None);
         assert_eq!(
             evaluate(&Leftovers::default(), &CrewPresence::None).len(),
             1

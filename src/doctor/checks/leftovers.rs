@@ -35,7 +35,7 @@ fn evaluate(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
     // One repair fixes everything that can be fixed.
     let has_fix = |debris: &Debris| remedy(debris) == REPAIR;
     if let Some(first) = debris.iter().take(NAMED_MAX).position(has_fix) {
-        findings[first].mend = Some(Fix::Repair);
+        findings[first].fix = Some(Fix::Repair);
     }
     findings
 }
@@ -76,7 +76,7 @@ mod tests {
         let texts: Vec<&str> = found.iter().map(|f| f.text.as_str()).collect();
         assert!(texts[0].contains(".git/packed-refs.lock"), "{texts:?}");
         assert!(texts[1].contains("wt/task-3"), "{texts:?}");
-        let offered: Vec<bool> = found.iter().map(|f| f.mend.is_some()).collect();
+        let offered: Vec<bool> = found.iter().map(|f| f.fix.is_some()).collect();
         assert_eq!(offered, [true, false]);
     }
 
@@ -88,7 +88,7 @@ mod tests {
             Debris::Unlinked(name.clone()),
             Debris::Removal(name),
         ]));
-        let offered: Vec<bool> = found.iter().map(|f| f.mend.is_some()).collect();
+        let offered: Vec<bool> = found.iter().map(|f| f.fix.is_some()).collect();
         assert_eq!(offered, [false, false, true]);
         let remedies = found.iter().map(|f| f.remedy.as_deref().unwrap());
         let words = ["delete the file", "move it away", "--mend"];

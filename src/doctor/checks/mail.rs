@@ -76,9 +76,9 @@ mod tests {
     #[test]
     fn unread_messages_are_reported_by_recipient() {
         let party = |name: &str| Name::party(name).unwrap();
-        let waiting = |name: &str, letters| UnreadCount {
+        let waiting = |name: &str, count| UnreadCount {
             name: party(name),
-            count: letters,
+            count,
             oldest: Timestamp(40.0),
         };
         let team = Team {

@@ -70,7 +70,7 @@ mod tests {
             found[0].text,
             "bob asked 60 s ago (plan: First⏎then), but is no longer running"
         );
-        assert_eq!(found[0].mend, Some(Fix::Withdraw { request: id }));
+        assert_eq!(found[0].fix, Some(Fix::Withdraw { request: id }));
         request.withdraw("x", Timestamp(2.0)).unwrap();
         assert_eq!(
             evaluate(&[request], Timestamp(3.0)),

@@ -121,7 +121,7 @@ mod tests {
         );
         let owner = Name::member("bob").unwrap();
         assert_eq!(
-            found[0].mend,
+            found[0].fix,
             Some(Fix::Release {
                 task: TaskId(1),
                 owner
@@ -139,7 +139,7 @@ mod tests {
         assert!(
             found
                 .iter()
-                .all(|f| f.mend.is_none() && f.level == Level::Warn)
+                .all(|f| f.fix.is_none() && f.level == Level::Warn)
         );
         assert_eq!(
             found[0].remedy.as_deref(),

@@ -93,8 +93,8 @@ mod tests {
             found[0].text,
             "bob is listed as working, last seen 60 s ago, but its crew is not running"
         );
-        assert_eq!(found[0].mend, Some(Fix::Leave { member: bob }));
-        assert_eq!((found[1].check, &found[1].mend), ("team", &None));
+        assert_eq!(found[0].fix, Some(Fix::Leave { member: bob }));
+        assert_eq!((found[1].check, &found[1].fix), ("team", &None));
         team.members.truncate(1);
         team.members[0].status = MemberStatus::Shutdown;
         assert_eq!(

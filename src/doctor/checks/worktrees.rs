@@ -78,7 +78,7 @@ fn gather(context: &DoctorContext) -> Result<Vec<Finding>, StoreError> {
         ));
     }
     for one in worktrees.orphans()? {
-        found.push(stray(&one, &context.crew));
+        found.push(orphan(&one, &context.crew));
     }
     if found.is_empty() {
         let text = match all {
@@ -149,13 +149,13 @@ fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &CrewPresence) -> Option
     })
 }
 
-fn stray(stray: &OrphanWorktree, crew: &CrewPresence) -> Finding {
-    let name = &stray.name;
+fn orphan(orphan: &OrphanWorktree, crew: &CrewPresence) -> Finding {
+    let name = &orphan.name;
     let with_fix = |finding: Finding| match (crew, WorktreeName::new(name)) {
-        (CrewPresence::None, Ok(name)) => finding.with_fix(Fix::ClearStray { name }),
+        (CrewPresence::None, Ok(name)) => finding.with_fix(Fix::ClearOrphan { name }),
         (CrewPresence::None | CrewPresence::Runs(_), _) => finding,
     };
-    match stray.kind {
+    match orphan.kind {
         OrphanKind::Empty => with_fix(Finding::warn(
             CHECK,
             format!(".worktrees/{name} is an empty folder and not a worktree"),
@@ -252,7 +252,7 @@ mod tests {
         ] {
             let tree = tree(dirty, content, on_disk);
             let found = evaluate(&tree, need, &CrewPresence::None);
-            let has_fix = found.as_ref().is_some_and(|f| f.mend.is_some());
+            let has_fix = found.as_ref().is_some_and(|f| f.fix.is_some());
             assert_eq!(has_fix, words == Some(fix), "{found:?}");
             match words {
                 None => assert_eq!(found, None),
@@ -260,7 +260,7 @@ mod tests {
                 Some(words) => assert!(found.as_ref().unwrap().text.contains(words), "{found:?}"),
             }
             let while_a_crew_runs = evaluate(&tree, need, &CrewPresence::Runs(None));
-            assert!(while_a_crew_runs.is_none_or(|f| f.mend.is_none()));
+            assert!(while_a_crew_runs.is_none_or(|f| f.fix.is_none()));
         }
         let mut kept = tree(0, Merged, Whole);
         kept.worktree.mark_kept(Timestamp(2.0));
@@ -281,11 +281,11 @@ mod tests {
                 kind,
             };
             assert_eq!(
-                stray(&one, &CrewPresence::None).mend.is_some(),
+                orphan(&one, &CrewPresence::None).fix.is_some(),
                 has_fix,
                 "{kind:?}"
             );
-            assert_eq!(stray(&one, &CrewPresence::Runs(None)).mend, None);
+            assert_eq!(orphan(&one, &CrewPresence::Runs(None)).fix, None);
         }
     }
 }

@@ -71,7 +71,7 @@ impl SkillFile {
     /// # Errors
     /// Returns the line, the problem and what to do.
     pub fn parse(text: &str, folder: &str) -> Result<SkillFile, SkillError> {
-        let parts = Parts::split(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+        let parts = SkillParts::split(text.strip_prefix('\u{feff}').unwrap_or(text))?;
         let meta = parts.meta()?;
         let given = meta.name.as_deref().unwrap_or(folder);
         let name = valid_name(given).ok_or_else(|| SkillError::Name {
@@ -97,7 +97,7 @@ impl SkillFile {
 }
 
 /// The front matter and the text of a file.
-struct Parts<'a> {
+struct SkillParts<'a> {
     front: &'a str,
     /// The line number of the first line of the front matter.
     front_line: usize,
@@ -105,8 +105,8 @@ struct Parts<'a> {
     body_line: usize,
 }
 
-impl<'a> Parts<'a> {
-    fn split(text: &'a str) -> Result<Parts<'a>, SkillError> {
+impl<'a> SkillParts<'a> {
+    fn split(text: &'a str) -> Result<SkillParts<'a>, SkillError> {
         let mut lines = text.split_inclusive('\n').scan(0, |at, line| {
             let start = *at;
             *at += line.len();
@@ -115,7 +115,7 @@ impl<'a> Parts<'a> {
         // Blank lines before the front matter are ignored.
         let opening = lines.by_ref().enumerate().find(|(_, l)| !l.2.is_empty());
         let Some((before, (_, begin, FENCE))) = opening else {
-            return Ok(Parts {
+            return Ok(SkillParts {
                 front: "",
                 front_line: 1,
                 body: text,
@@ -130,7 +130,7 @@ impl<'a> Parts<'a> {
         if end - begin > FRONT_MAX {
             return Err(SkillError::TooLong(fence_line));
         }
-        Ok(Parts {
+        Ok(SkillParts {
             front: &text[begin..end],
             front_line: fence_line + 1,
             body: &text[body..],
@@ -174,7 +174,7 @@ struct Meta {
     #[serde(default)]
     description: Option<String>,
     #[serde(default)]
-    tags: Tags,
+    tags: SkillTags,
 }
 
 /// Returns the trimmed name if it is valid.
@@ -191,16 +191,16 @@ fn valid_name(text: &str) -> Option<String> {
 
 /// The tags, read from a list or from a string with commas.
 #[derive(Default)]
-struct Tags(Vec<String>);
+struct SkillTags(Vec<String>);
 
-impl Tags {
-    fn from_words<'a>(words: impl Iterator<Item = &'a str>) -> Tags {
+impl SkillTags {
+    fn from_words<'a>(words: impl Iterator<Item = &'a str>) -> SkillTags {
         let words = words.map(|w| clip(&single_line(w), TAG_MAX));
-        Tags(words.filter(|w| !w.is_empty()).take(TAGS_MAX).collect())
+        SkillTags(words.filter(|w| !w.is_empty()).take(TAGS_MAX).collect())
     }
 }
 
-impl<'de> Deserialize<'de> for Tags {
+impl<'de> Deserialize<'de> for SkillTags {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TagsVisitor)
     }
@@ -209,49 +209,49 @@ impl<'de> Deserialize<'de> for Tags {
 struct TagsVisitor;
 
 impl<'de> Visitor<'de> for TagsVisitor {
-    type Value = Tags;
+    type Value = SkillTags;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a list of tags, or a string with commas")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Tags, E> {
-        Ok(Tags::from_words(text.split(',')))
+    fn visit_str<E: Error>(self, text: &str) -> Result<SkillTags, E> {
+        Ok(SkillTags::from_words(text.split(',')))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Tags, E> {
+    fn visit_u64<E: Error>(self, number: u64) -> Result<SkillTags, E> {
         self.visit_str(&number.to_string())
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Tags, E> {
+    fn visit_i64<E: Error>(self, number: i64) -> Result<SkillTags, E> {
         self.visit_str(&number.to_string())
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Tags, E> {
+    fn visit_f64<E: Error>(self, number: f64) -> Result<SkillTags, E> {
         self.visit_str(&number.to_string())
     }
 
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Tags, E> {
+    fn visit_bool<E: Error>(self, value: bool) -> Result<SkillTags, E> {
         self.visit_str(&value.to_string())
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Tags, E> {
-        Ok(Tags::default())
+    fn visit_unit<E: Error>(self) -> Result<SkillTags, E> {
+        Ok(SkillTags::default())
     }
 
-    fn visit_none<E: Error>(self) -> Result<Tags, E> {
-        Ok(Tags::default())
+    fn visit_none<E: Error>(self) -> Result<SkillTags, E> {
+        Ok(SkillTags::default())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tags, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<SkillTags, A::Error> {
         let mut words: Vec<String> = Vec::new();
         while let Some(word) = list.next_element()? {
             words.push(word);
         }
-        Ok(Tags::from_words(words.iter().map(String::as_str)))
+        Ok(SkillTags::from_words(words.iter().map(String::as_str)))
     }
 
-    fn visit_map<A: serde::de::MapAccess<'de>>(self, _: A) -> Result<Tags, A::Error> {
+    fn visit_map<A: serde::de::MapAccess<'de>>(self, _: A) -> Result<SkillTags, A::Error> {
         Err(A::Error::invalid_type(Unexpected::Map, &self))
     }
 }

@@ -32,14 +32,14 @@ pub struct Decoder {
 #[derive(Debug)]
 struct OpenBlock {
     index: u64,
-    part: Part,
+    part: BlockContent,
     /// Joins surrogate pairs in the block's text or input.
     joiner: Joiner,
     is_closed: bool,
 }
 
 #[derive(Debug)]
-enum Part {
+enum BlockContent {
     Text(String),
     Thinking {
         text: String,
@@ -137,9 +137,9 @@ impl Decoder {
                 if !first.is_empty() {
                     out.push(Delta::Text(first.clone()));
                 }
-                Part::Text(first)
+                BlockContent::Text(first)
             }
-            Some("thinking") => Part::Thinking {
+            Some("thinking") => BlockContent::Thinking {
                 text: joiner.push(&text("thinking"), has_halves).into_owned(),
                 signature: text("signature"),
             },
@@ -150,14 +150,14 @@ impl Decoder {
                     .get("input")
                     .cloned()
                     .unwrap_or_else(|| Value::Object(Map::new()));
-                Part::Call {
+                BlockContent::Call {
                     id: clip_label(&text("id")),
                     name,
                     input,
                     json: String::new(),
                 }
             }
-            Some(_) | None => Part::Other,
+            Some(_) | None => BlockContent::Other,
         };
         self.size.add(&block.to_string())?;
         self.blocks.push(OpenBlock {
@@ -176,14 +176,20 @@ impl Decoder {
         self.blocks.iter().any(|open| {
             let is_open = open.index == index && !open.is_closed;
             match (&open.part, text("type")) {
-                (Part::Call { id, .. }, "tool_use") if !id.is_empty() => {
+                (BlockContent::Call { id, .. }, "tool_use") if !id.is_empty() => {
                     *id == clip_label(text("id"))
                 }
-                (Part::Call { .. }, "tool_use") => is_open && text("id").is_empty(),
-                (Part::Text(_), "text") | (Part::Thinking { .. }, "thinking") => is_open,
-                (Part::Call { .. } | Part::Text(_) | Part::Thinking { .. } | Part::Other, _) => {
-                    false
+                (BlockContent::Call { .. }, "tool_use") => is_open && text("id").is_empty(),
+                (BlockContent::Text(_), "text") | (BlockContent::Thinking { .. }, "thinking") => {
+                    is_open
                 }
+                (
+                    BlockContent::Call { .. }
+                    | BlockContent::Text(_)
+                    | BlockContent::Thinking { .. }
+                    | BlockContent::Other,
+                    _,
+                ) => false,
             }
         })
     }
@@ -204,14 +210,14 @@ impl Decoder {
             self.size.add(more(key))?;
         }
         match &mut open.part {
-            Part::Text(text) => {
+            BlockContent::Text(text) => {
                 let more = open.joiner.push(more("text"), has_halves);
                 text.push_str(&more);
                 if !more.is_empty() {
                     out.push(Delta::Text(more.into()));
                 }
             }
-            Part::Thinking { text, signature } => {
+            BlockContent::Thinking { text, signature } => {
                 let thinking = open.joiner.push(more("thinking"), has_halves);
                 text.push_str(&thinking);
                 signature.push_str(more("signature"));
@@ -219,10 +225,10 @@ impl Decoder {
                     out.push(Delta::Thinking(thinking.into()));
                 }
             }
-            Part::Call { json, .. } => {
+            BlockContent::Call { json, .. } => {
                 json.push_str(&open.joiner.push(more("partial_json"), has_halves));
             }
-            Part::Other => {}
+            BlockContent::Other => {}
         }
         Ok(())
     }
@@ -247,13 +253,13 @@ impl Decoder {
     }
 }
 
-fn block(part: Part, mut joiner: Joiner) -> Option<Block> {
+fn block(part: BlockContent, mut joiner: Joiner) -> Option<Block> {
     match part {
-        Part::Text(mut text) => {
+        BlockContent::Text(mut text) => {
             text.push_str(joiner.end());
             (!text.is_empty()).then_some(Block::Text { text })
         }
-        Part::Thinking {
+        BlockContent::Thinking {
             mut text,
             signature,
         } => {
@@ -261,7 +267,7 @@ fn block(part: Part, mut joiner: Joiner) -> Option<Block> {
             let signature = (!signature.is_empty()).then_some(signature);
             Some(Block::Thinking { text, signature })
         }
-        Part::Call {
+        BlockContent::Call {
             id,
             name,
             input,
@@ -280,7 +286,7 @@ fn block(part: Part, mut joiner: Joiner) -> Option<Block> {
                 broken,
             }))
         }
-        Part::Other => None,
+        BlockContent::Other => None,
     }
 }
 

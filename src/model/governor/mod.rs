@@ -27,11 +27,11 @@ pub const CALLS_MAX: usize = 4;
 /// Wraps a model and sends all its calls through one queue.
 pub struct Governor {
     model: Arc<dyn Model>,
-    shared: Arc<Shared>,
+    shared: Arc<GovernorState>,
 }
 
 /// The state shared by all calls.
-struct Shared {
+struct GovernorState {
     queue: Mutex<CallQueue>,
     /// Notified whenever the queue changes; waiting calls then check it again.
     changed: watch::Sender<()>,
@@ -45,7 +45,7 @@ impl Governor {
     pub fn new(model: Arc<dyn Model>, max: usize, jitter: fn() -> f64) -> Governor {
         Governor {
             model,
-            shared: Arc::new(Shared {
+            shared: Arc::new(GovernorState {
                 queue: Mutex::new(CallQueue::new(max)),
                 changed: watch::Sender::new(()),
                 start: Instant::now(),
@@ -68,7 +68,7 @@ impl Model for Governor {
             ticket,
             reported: None,
         };
-        stream::unfold(Stage::Waiting(Box::new(waiting)), Stage::next).boxed()
+        stream::unfold(CallStage::Waiting(Box::new(waiting)), CallStage::next).boxed()
     }
 
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
@@ -80,7 +80,7 @@ impl Model for Governor {
     }
 }
 
-impl Shared {
+impl GovernorState {
     fn queue(&self) -> MutexGuard<'_, CallQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,7 +92,7 @@ impl Shared {
 
 /// The place of a waiting call in the queue, or the slot of a running call. Dropping the ticket frees it.
 struct Ticket {
-    shared: Arc<Shared>,
+    shared: Arc<GovernorState>,
     number: CallNumber,
 }
 
@@ -136,7 +136,7 @@ impl Drop for Ticket {
     }
 }
 
-enum Stage {
+enum CallStage {
     Waiting(Box<Waiting>),
     /// The call has started, and no data has been received yet.
     Started(Ticket, BoxStream<'static, Result<Delta, ModelError>>),
@@ -155,26 +155,28 @@ struct Waiting {
 
 type Item = Result<Delta, ModelError>;
 
-impl Stage {
-    async fn next(self) -> Option<(Item, Stage)> {
+impl CallStage {
+    async fn next(self) -> Option<(Item, CallStage)> {
         match self {
-            Stage::Waiting(waiting) => {
+            CallStage::Waiting(waiting) => {
                 let (held, stage) = waiting.wait().await;
                 match held {
                     Some(held) => Some((Ok(Delta::Waiting(held)), stage)),
                     None => stage.next_delta().await,
                 }
             }
-            Stage::Started(..) | Stage::Streaming(..) | Stage::Ended => self.next_delta().await,
+            CallStage::Started(..) | CallStage::Streaming(..) | CallStage::Ended => {
+                self.next_delta().await
+            }
         }
     }
 
     /// Returns the next delta of the model.
-    async fn next_delta(self) -> Option<(Item, Stage)> {
+    async fn next_delta(self) -> Option<(Item, CallStage)> {
         let (ticket, mut stream, is_first) = match self {
-            Stage::Started(ticket, stream) => (ticket, stream, true),
-            Stage::Streaming(ticket, stream) => (ticket, stream, false),
-            Stage::Waiting(_) | Stage::Ended => return None,
+            CallStage::Started(ticket, stream) => (ticket, stream, true),
+            CallStage::Streaming(ticket, stream) => (ticket, stream, false),
+            CallStage::Waiting(_) | CallStage::Ended => return None,
         };
         match stream.next().await? {
             Ok(delta) => {
@@ -182,17 +184,17 @@ impl Stage {
                     ticket.record_success();
                 }
                 let stage = match delta {
-                    Delta::Done(_) => Stage::Ended,
+                    Delta::Done(_) => CallStage::Ended,
                     Delta::Waiting(_)
                     | Delta::Text(_)
                     | Delta::Thinking(_)
-                    | Delta::ToolCall(_) => Stage::Streaming(ticket, stream),
+                    | Delta::ToolCall(_) => CallStage::Streaming(ticket, stream),
                 };
                 Some((Ok(delta), stage))
             }
             Err(mut error) => {
                 ticket.record_failure(&mut error);
-                Some((Err(error), Stage::Ended))
+                Some((Err(error), CallStage::Ended))
             }
         }
     }
@@ -201,7 +203,7 @@ impl Stage {
 impl Waiting {
     /// Waits until the call starts or the reason for the wait changes. Returns the delta to report, if any, and the next
     /// stage.
-    async fn wait(mut self: Box<Self>) -> (Option<CallWait>, Stage) {
+    async fn wait(mut self: Box<Self>) -> (Option<CallWait>, CallStage) {
         loop {
             self.changed.mark_unchanged();
             let admission = self.ticket.try_start();
@@ -209,7 +211,7 @@ impl Waiting {
                 Admission::Start => {
                     let stream = self.model.call(self.request);
                     let released = self.reported.map(|_| CallWait::Released);
-                    return (released, Stage::Started(self.ticket, stream));
+                    return (released, CallStage::Started(self.ticket, stream));
                 }
                 Admission::Queued { .. } => None,
                 Admission::Paused { until, .. } => Some(self.ticket.shared.start + *until),
@@ -217,7 +219,7 @@ impl Waiting {
             if self.reported.as_ref() != Some(&admission) {
                 let held = self.call_wait(&admission);
                 self.reported = Some(admission);
-                return (held, Stage::Waiting(self));
+                return (held, CallStage::Waiting(self));
             }
             let pause_end = async {
                 match due {

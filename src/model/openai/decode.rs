@@ -25,14 +25,14 @@ pub struct Decoder {
     text_joiner: Joiner,
     thinking: String,
     thinking_joiner: Joiner,
-    calls: Vec<Call>,
+    calls: Vec<PartialCall>,
     finish: Option<StopReason>,
     usage: Usage,
     size: SizeLimit,
 }
 
 #[derive(Debug, Default)]
-struct Call {
+struct PartialCall {
     index: Option<u64>,
     id: String,
     name: String,
@@ -161,9 +161,9 @@ impl Decoder {
         let at = match known {
             Some(at) => at,
             None if self.calls.len() < CALLS_MAX => {
-                self.calls.push(Call {
+                self.calls.push(PartialCall {
                     index,
-                    ..Call::default()
+                    ..PartialCall::default()
                 });
                 out.push(Delta::ToolCall(name.clone()));
                 self.calls.len() - 1

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 
 use super::folder::Folder;
-use super::{FILE_MAX, Phase, PrivateHistory, TransferReport};
+use super::{FILE_MAX, PrivateHistory, TransferPhase, TransferReport};
 
 /// The name of the lock file in the private folder. Each running command and its supervisor hold a shared lock on it.
 const COMMANDS: &str = "commands";
@@ -76,13 +76,13 @@ pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
 #[derive(Debug)]
 pub struct CommandTransfer {
     history: PrivateHistory,
-    phase: Phase,
+    phase: TransferPhase,
     lock: Option<CommandLock>,
 }
 
 impl PrivateHistory {
     /// Transfers the changes of earlier commands and marks a command as running.
-    pub fn start(&self, phase: Phase) -> CommandTransfer {
+    pub fn start(&self, phase: TransferPhase) -> CommandTransfer {
         let mut lock = None;
         if let Err(why) = self.transfer(phase, &mut lock) {
             // The command still gets the private history, and the transfer after it tries again.
@@ -111,8 +111,8 @@ impl CommandTransfer {
     /// # Errors
     /// Fails if a file cannot be read or written, or git fails. No change is lost: the next transfer tries again.
     pub fn finish(mut self) -> io::Result<TransferReport> {
-        if self.phase == Phase::BeforePrivate {
-            return self.history.transfer(Phase::After, &mut self.lock);
+        if self.phase == TransferPhase::BeforePrivate {
+            return self.history.transfer(TransferPhase::After, &mut self.lock);
         }
         Ok(TransferReport {
             earlier: take_notes(&self.history.folder()?)?,

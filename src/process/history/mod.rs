@@ -47,7 +47,7 @@ pub use command_lock::{CommandLock, CommandTransfer};
 use folder::Folder;
 pub use git::hooks_path;
 pub use leftovers::{remove_stale_locks, stale_locks};
-use refs::Refs;
+use refs::RefMap;
 pub use refs::WritableBranch;
 
 /// The name of the folder with the private history, in the git folder of a work directory.
@@ -86,7 +86,7 @@ pub struct PrivateHistory {
 
 /// When a transfer runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum TransferPhase {
     /// Before a command that writes to the private history.
     BeforePrivate,
     /// Before a command that writes to the repository itself with the user's approval.
@@ -239,44 +239,52 @@ impl PrivateHistory {
     ///
     /// Also saves the checkout before a command and restores damage after it. While several commands run in the same
     /// work directory, only the first saves and only the last restores. Takes the command lock `own` before a command
-    /// and releases it after one. Returns what was refused and restored; in all phases but [`Phase::After`] this is also
+    /// and releases it after one. Returns what was refused and restored; in all phases but [`TransferPhase::After`] this is also
     /// stored for the result of the next command.
-    fn transfer(&self, phase: Phase, own: &mut Option<CommandLock>) -> io::Result<TransferReport> {
+    fn transfer(
+        &self,
+        phase: TransferPhase,
+        own: &mut Option<CommandLock>,
+    ) -> io::Result<TransferReport> {
         self.prepare()?;
         let dir = self.folder()?;
         let _lock = lock(&dir)?;
         let was_unused = leftovers::remove_if_unused(&dir)?;
         match phase {
-            Phase::BeforePrivate | Phase::BeforeRepository => *own = Some(CommandLock::take(&dir)?),
-            Phase::Recovery if !was_unused => return Ok(TransferReport::default()),
-            Phase::After | Phase::Recovery => {}
+            TransferPhase::BeforePrivate | TransferPhase::BeforeRepository => {
+                *own = Some(CommandLock::take(&dir)?)
+            }
+            TransferPhase::Recovery if !was_unused => return Ok(TransferReport::default()),
+            TransferPhase::After | TransferPhase::Recovery => {}
         }
         let checkout = Checkout::open(self.own(), &dir, &self.common)?;
         let is_unused = match phase {
-            Phase::After => {
+            TransferPhase::After => {
                 drop(own.take());
                 leftovers::remove_if_unused(&dir)?
             }
-            Phase::BeforePrivate | Phase::BeforeRepository | Phase::Recovery => was_unused,
+            TransferPhase::BeforePrivate
+            | TransferPhase::BeforeRepository
+            | TransferPhase::Recovery => was_unused,
         };
-        let is_checked = is_unused && (phase == Phase::After || checkout.is_unchecked());
+        let is_checked = is_unused && (phase == TransferPhase::After || checkout.is_unchecked());
         let mut done = TransferReport::default();
         if is_checked {
             // git does not run without a valid HEAD.
             done.restored.extend(checkout.check_head()?);
         }
         done.refused = self.transfer_refs(&dir)?;
-        if is_checked && phase != Phase::Recovery {
+        if is_checked && phase != TransferPhase::Recovery {
             done.restored.extend(checkout.check()?);
         }
-        if is_unused && phase == Phase::BeforePrivate {
+        if is_unused && phase == TransferPhase::BeforePrivate {
             checkout.save()?;
         }
-        if phase == Phase::After {
+        if phase == TransferPhase::After {
             done.restored.extend(self.shallow_note(&dir)?);
             done.earlier = command_lock::take_notes(&dir)?;
         }
-        if phase != Phase::After {
+        if phase != TransferPhase::After {
             command_lock::leave_note(&dir, &done)?;
         }
         Ok(done)
@@ -327,7 +335,7 @@ impl PrivateHistory {
         if !changes.is_empty() || is_stash_kept {
             shared = self.shared()?;
         }
-        let shown: Refs = shared
+        let shown: RefMap = shared
             .into_iter()
             .filter(|(name, _)| !name.starts_with(KEPT_REFS) && !refs::is_private(name))
             .collect();
@@ -338,19 +346,19 @@ impl PrivateHistory {
         Ok(refused)
     }
 
-    fn shared(&self) -> io::Result<Refs> {
+    fn shared(&self) -> io::Result<RefMap> {
         refs::read_loose(&Folder::open(&self.common.join("refs"))?)
     }
 
     /// Creates refs in the repository that keep the objects of stash entries, and deletes those of dropped entries.
     /// Returns whether anything changed.
-    fn keep_stash(&self, stash: &[String], shared: &Refs) -> io::Result<bool> {
+    fn keep_stash(&self, stash: &[String], shared: &RefMap) -> io::Result<bool> {
         let prefix = format!("{KEPT_REFS}stash/{}/", self.name);
-        let wanted: Refs = stash
+        let wanted: RefMap = stash
             .iter()
             .map(|hash| (format!("{prefix}{}", &hash[..12]), hash.clone()))
             .collect();
-        let kept: Refs = shared
+        let kept: RefMap = shared
             .range(prefix.clone()..)
             .take_while(|(name, _)| name.starts_with(&prefix))
             .map(|(name, value)| (name.clone(), value.clone()))
@@ -395,7 +403,7 @@ pub fn recover(root_git: &Path, common: &Path) {
     for history in all(root_git, common) {
         if history.is_pending() {
             // The next command there tries again.
-            if let Err(why) = history.transfer(Phase::Recovery, &mut None) {
+            if let Err(why) = history.transfer(TransferPhase::Recovery, &mut None) {
                 tracing::error!("the git changes of earlier commands were not transferred: {why}");
             }
         }

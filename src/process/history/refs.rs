@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::folder::Folder;
 
 /// Refs by their full name. The value is a hash or `ref: NAME`.
-pub type Refs = BTreeMap<String, String>;
+pub type RefMap = BTreeMap<String, String>;
 
 /// Maximum size of a file that contains the value of a ref, in bytes.
 const VALUE_MAX: u64 = 1024;
@@ -80,7 +80,7 @@ pub struct RefChange {
 
 impl RefChange {
     /// Returns the change with the old value from `packed`, if it has none because the ref was not loose.
-    pub fn with_packed(self, packed: &Refs) -> RefChange {
+    pub fn with_packed(self, packed: &RefMap) -> RefChange {
         RefChange {
             old: self.old.or_else(|| packed.get(&self.name).cloned()),
             ..self
@@ -178,7 +178,7 @@ pub fn is_hash(text: &str) -> bool {
 }
 
 /// Returns the differences between two sets of refs, sorted by the name of the ref.
-pub fn changes(before: &Refs, now: &Refs) -> Vec<RefChange> {
+pub fn changes(before: &RefMap, now: &RefMap) -> Vec<RefChange> {
     let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
     let change = |name: &String| RefChange {
         name: name.clone(),
@@ -190,13 +190,13 @@ pub fn changes(before: &Refs, now: &Refs) -> Vec<RefChange> {
 }
 
 /// Reads all loose refs below a folder `refs`.
-pub fn read_loose(refs: &Folder) -> io::Result<Refs> {
-    let mut out = Refs::new();
+pub fn read_loose(refs: &Folder) -> io::Result<RefMap> {
+    let mut out = RefMap::new();
     read_folder(refs, "refs", 0, &mut out)?;
     Ok(out)
 }
 
-fn read_folder(folder: &Folder, name: &str, depth: usize, out: &mut Refs) -> io::Result<()> {
+fn read_folder(folder: &Folder, name: &str, depth: usize, out: &mut RefMap) -> io::Result<()> {
     for (file, kind) in folder.entries()? {
         let Some(file) = file.to_str() else {
             continue;
@@ -237,7 +237,7 @@ pub fn loose(dir: &Folder, name: &str) -> Option<String> {
 ///
 /// # Errors
 /// Also fails if `packed-refs` is not a regular file or is longer than [`LIST_MAX`] bytes.
-pub fn read_packed(common: &Path) -> io::Result<Refs> {
+pub fn read_packed(common: &Path) -> io::Result<RefMap> {
     let list = read_list(&Folder::open(common)?, "packed-refs");
     let list = list.map_err(|e| io::Error::new(e.kind(), format!("packed-refs: {e}")))?;
     Ok(list.unwrap_or_default())
@@ -252,7 +252,7 @@ pub fn current(common: &Path, name: &str) -> io::Result<Option<String>> {
 }
 
 /// Returns the refs of a repository, loose or packed, whose names start with `prefix`.
-pub fn refs_below(common: &Path, prefix: &str) -> io::Result<Refs> {
+pub fn refs_below(common: &Path, prefix: &str) -> io::Result<RefMap> {
     let mut all = read_packed(common)?;
     all.extend(read_loose(&Folder::open(&common.join("refs"))?)?);
     all.retain(|name, _| name.starts_with(prefix));
@@ -260,11 +260,11 @@ pub fn refs_below(common: &Path, prefix: &str) -> io::Result<Refs> {
 }
 
 /// Reads a file of `VALUE NAME` lines; `None` if the file does not exist.
-pub fn read_list(dir: &Folder, name: &str) -> io::Result<Option<Refs>> {
+pub fn read_list(dir: &Folder, name: &str) -> io::Result<Option<RefMap>> {
     Ok(dir.read(name, LIST_MAX)?.map(|text| parse_list(&text)))
 }
 
-fn parse_list(text: &str) -> Refs {
+fn parse_list(text: &str) -> RefMap {
     // Skips comments and the peeled values of annotated tags.
     let lines = text.lines().filter(|l| !l.starts_with(['#', '^']));
     lines
@@ -276,7 +276,7 @@ fn parse_list(text: &str) -> Refs {
 }
 
 /// Writes a file of `VALUE NAME` lines.
-pub fn write_list(dir: &Folder, name: &str, refs: &Refs) -> io::Result<()> {
+pub fn write_list(dir: &Folder, name: &str, refs: &RefMap) -> io::Result<()> {
     let lines = refs.iter().map(|(name, value)| format!("{value} {name}\n"));
     dir.write(name, &lines.collect::<String>())
 }
@@ -296,7 +296,7 @@ pub fn write_names(dir: &Folder, name: &str, names: &BTreeSet<String>) -> io::Re
 /// Updates the loose refs in `dir` from the values `private`, which were read before, to the values `shown`. Skips refs
 /// that are locked or no longer have the value in `private`. Returns the resulting refs, with the value in `private`
 /// for each skipped ref, so that the next transfer does not mistake it for a change of a command.
-pub fn update_loose(dir: &Folder, private: &Refs, shown: &Refs) -> io::Result<Refs> {
+pub fn update_loose(dir: &Folder, private: &RefMap, shown: &RefMap) -> io::Result<RefMap> {
     let mut now = shown.clone();
     for change in changes(private, shown) {
         if is_private(&change.name) || replace(dir, &change)? {

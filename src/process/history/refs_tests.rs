@@ -102,8 +102,8 @@ fn symbolic_links_in_refs_are_not_followed() {
     std::os::unix::fs::symlink(out.path(), dir.path().join("refs/heads")).unwrap();
     let folder = Folder::open(dir.path()).unwrap();
     let read = read_loose(&folder.sub("refs").unwrap()).unwrap();
-    assert_eq!(read, Refs::new());
-    let shown = Refs::from(["main", "new"].map(|n| (format!("refs/heads/{n}"), A.into())));
+    assert_eq!(read, RefMap::new());
+    let shown = RefMap::from(["main", "new"].map(|n| (format!("refs/heads/{n}"), A.into())));
     assert_eq!(update_loose(&folder, &read, &shown).unwrap(), shown);
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 1);
     assert_eq!(
@@ -112,15 +112,15 @@ fn symbolic_links_in_refs_are_not_followed() {
     );
     // An unreadable ref is not replaced.
     fs::write(dir.path().join("refs/heads/odd"), [0xff]).unwrap();
-    let odd = Refs::from([("refs/heads/odd".into(), A.into())]);
-    update_loose(&folder, &Refs::new(), &odd).unwrap();
+    let odd = RefMap::from([("refs/heads/odd".into(), A.into())]);
+    update_loose(&folder, &RefMap::new(), &odd).unwrap();
     assert_eq!(fs::read(dir.path().join("refs/heads/odd")).unwrap(), [0xff]);
 }
 
 #[test]
 fn packed_refs_are_read_without_peeled_values() {
     let text = format!("# pack-refs with: peeled\n{A} refs/heads/main\n{B} refs/tags/v1\n^{A}\n");
-    let wanted = Refs::from([
+    let wanted = RefMap::from([
         ("refs/heads/main".into(), A.into()),
         ("refs/tags/v1".into(), B.into()),
     ]);
@@ -136,7 +136,8 @@ fn changed_and_locked_refs_are_not_updated() {
     for name in ["refs/heads", "refs/tags"] {
         fs::create_dir_all(dir.join(name)).unwrap();
     }
-    let before = Refs::from(["one", "two", "gone"].map(|n| (format!("refs/heads/{n}"), A.into())));
+    let before =
+        RefMap::from(["one", "two", "gone"].map(|n| (format!("refs/heads/{n}"), A.into())));
     for name in before.keys() {
         fs::write(dir.join(name), format!("{A}\n")).unwrap();
     }
@@ -146,7 +147,7 @@ fn changed_and_locked_refs_are_not_updated() {
     let read = all();
     // After the read, one ref is locked.
     fs::write(dir.join("refs/heads/two.lock"), "").unwrap();
-    let shown = Refs::from([
+    let shown = RefMap::from([
         ("refs/heads/one".into(), B.into()),
         ("refs/heads/two".into(), B.into()),
         ("refs/heads/deep/new".into(), B.into()),
@@ -166,10 +167,10 @@ fn ref_that_cannot_be_written_is_not_recorded_as_shown() {
     let heads = dir.path().join("refs/heads");
     fs::create_dir_all(&heads).unwrap();
     let folder = Folder::open(dir.path()).unwrap();
-    let shown = Refs::from(["locked", "new"].map(|n| (format!("refs/heads/{n}"), A.into())));
+    let shown = RefMap::from(["locked", "new"].map(|n| (format!("refs/heads/{n}"), A.into())));
     // A running command creates one of the refs.
     fs::write(heads.join("locked.lock"), "").unwrap();
-    let now = update_loose(&folder, &Refs::new(), &shown).unwrap();
+    let now = update_loose(&folder, &RefMap::new(), &shown).unwrap();
     assert_eq!(now, read_loose(&folder.sub("refs").unwrap()).unwrap());
     assert_eq!(now.keys().collect::<Vec<_>>(), ["refs/heads/new"]);
 }
@@ -177,7 +178,7 @@ fn ref_that_cannot_be_written_is_not_recorded_as_shown() {
 #[test]
 fn packed_refs_must_be_a_regular_file() {
     let dir = tempfile::tempdir().unwrap();
-    assert_eq!(read_packed(dir.path()).unwrap(), Refs::new());
+    assert_eq!(read_packed(dir.path()).unwrap(), RefMap::new());
     let packed = dir.path().join("packed-refs");
     // Reading it to the end would exhaust memory.
     std::os::unix::fs::symlink("/dev/zero", &packed).unwrap();

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
 use crate::domain::sandbox::SocketGroup;
-use crate::process::history::{CommandTransfer, Phase, PrivateHistory, WritableBranch, hooks_path};
+use crate::process::history::{
+    CommandTransfer, PrivateHistory, TransferPhase, WritableBranch, hooks_path,
+};
 
 /// Maximum number of task worktrees that a command in the root can write. Further worktrees are read-only.
 const TREES_MAX: usize = 256;
@@ -193,9 +195,9 @@ impl Sandbox {
         let is_private = reach == HistoryReach::Private && !self.is_history_unprotected;
         // A command that writes to the repository itself also needs the changes of earlier commands.
         let phase = if is_private {
-            Phase::BeforePrivate
+            TransferPhase::BeforePrivate
         } else {
-            Phase::BeforeRepository
+            TransferPhase::BeforeRepository
         };
         let running = history.as_ref().map(|history| history.start(phase));
         let history = history.filter(|_| is_private);

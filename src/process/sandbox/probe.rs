@@ -110,7 +110,7 @@ pub fn probe(program: Option<&Path>) -> SandboxReport {
     let Some(program) = program else {
         return SandboxReport::none("the supervisor is not available on this operating system");
     };
-    let errand = BlockingCommand {
+    let command = BlockingCommand {
         program: program.to_path_buf(),
         args: vec![crate::process::supervisor::VERB.into(), "--probe".into()],
         dir: "/".into(),
@@ -120,7 +120,7 @@ pub fn probe(program: Option<&Path>) -> SandboxReport {
         stop: None,
         keep: ANSWER_MAX,
     };
-    match blocking::run(&errand) {
+    match blocking::run(&command) {
         Err(why) => SandboxReport::none(format!("cannot start the supervisor: {why}")),
         Ok(output) if output.ended == JobExit::Code(0) => serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|_| SandboxReport::none("the supervisor gave an invalid answer")),

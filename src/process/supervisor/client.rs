@@ -56,12 +56,12 @@ pub struct JobOutcome {
 impl SupervisorClient {
     /// Starts a supervisor that runs `job`. Returns the supervisor's process and its client.
     pub async fn start(
-        guard: &Supervisor,
+        supervisor: &Supervisor,
         job: &CommandSpec,
     ) -> io::Result<(Child, SupervisorClient)> {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
-        let (plan, running) = match guard.sandbox.clone() {
+        let (plan, running) = match supervisor.sandbox.clone() {
             Some(confinement) => {
                 let (dir, reach) = (job.dir.clone(), job.reach.history);
                 let started = tokio::task::spawn_blocking(move || confinement.start(&dir, reach));
@@ -76,9 +76,9 @@ impl SupervisorClient {
             plan: plan.clone(),
             mark: uuid::Uuid::now_v7().simple().to_string(),
             network: job.reach.network,
-            limits: Some(guard.limits),
+            limits: Some(supervisor.limits),
         };
-        let mut command = Command::new(&guard.program);
+        let mut command = Command::new(&supervisor.program);
         command
             .arg0("crewdeck")
             .args([VERB, BY_CREWDECK])

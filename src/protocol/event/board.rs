@@ -55,7 +55,7 @@ pub enum BoardEvent {
         /// The paths of untracked files, which the diff does not include.
         untracked: Vec<String>,
     },
-    /// What would be lost if a task's worktree were removed. Answers [`crate::protocol::Command::JudgeWorktree`].
+    /// What would be lost if a task's worktree were removed. Answers [`crate::protocol::Command::InspectWorktree`].
     #[serde(rename = "worktree_judged")]
     WorktreeInspected {
         task: TaskId,

@@ -24,7 +24,7 @@ pub enum TeamEvent {
     #[serde(rename = "letter_moved")]
     MessageMoved {
         #[serde(rename = "letter")]
-        letter: MailMessage,
+        message: MailMessage,
         step: DeliveryState,
     },
     /// A request was made, decided or withdrawn. Answers [`crate::protocol::Command::Decide`].

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::super::Skills;
-use super::super::refs::Refs;
+use super::super::refs::GitFolders;
 use super::dirty::FOLDERS;
 use super::dirty_queue::DirtyQueue;
 use super::handle_event;
@@ -21,7 +21,7 @@ const ROUNDS_MAX: usize = 8;
 pub(super) struct WatchedFolders {
     base: PathBuf,
     skills: Option<Skills>,
-    refs: Option<Refs>,
+    refs: Option<GitFolders>,
     watcher: RecommendedWatcher,
     /// The identity of the watched folder at each path, because a watch follows the folder and not its path. `None` if the
     /// path cannot be watched.
@@ -38,7 +38,7 @@ impl WatchedFolders {
         skills: Option<Skills>,
         queue: Arc<DirtyQueue>,
     ) -> notify::Result<WatchedFolders> {
-        let refs = Refs::of(&base);
+        let refs = GitFolders::of(&base);
         let (root, event_skills, event_refs) = (base.clone(), skills.clone(), refs.clone());
         let watcher = notify::recommended_watcher(move |event| {
             handle_event(
@@ -84,7 +84,7 @@ impl WatchedFolders {
     /// Returns whether a folder was added.
     fn update_once(&mut self) -> bool {
         let mut wanted: Vec<PathBuf> = FOLDERS.map(|f| self.base.join(f)).into();
-        let branches = self.refs.as_ref().map(Refs::folders);
+        let branches = self.refs.as_ref().map(GitFolders::folders);
         self.is_incomplete = branches.as_ref().is_some_and(|found| !found.is_complete);
         wanted.extend(branches.into_iter().flat_map(|found| found.folders));
         wanted.extend(self.skills.iter().flat_map(Skills::folders));

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::refs::Refs;
+use super::refs::GitFolders;
 use super::{Skills, StoreError, atomic, os_errors};
 pub use dirty::Dirty;
 use dirty::dirty_for_path;
@@ -157,7 +157,7 @@ fn handle_event(
     queue: &DirtyQueue,
     root: &Path,
     skills: Option<&Skills>,
-    refs: Option<&Refs>,
+    refs: Option<&GitFolders>,
     event: notify::Result<notify::Event>,
 ) {
     match event {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::super::Skills;
 use super::super::file_fingerprint::FileFingerprint;
-use super::super::refs::Refs;
+use super::super::refs::GitFolders;
 use super::dirty::{Dirty, FOLDERS, KINDS, dirty_for_path};
 use super::tasks::{PollOutcome, PollScope, TaskFiles};
 
@@ -88,7 +88,7 @@ pub(super) struct Elapsed {
 pub(super) struct PollFallback {
     base: PathBuf,
     skills: Option<Skills>,
-    refs: Option<Refs>,
+    refs: Option<GitFolders>,
     tasks: TaskFiles,
     /// Time of the last full poll of the task files.
     last_full_poll: Instant,
@@ -109,7 +109,7 @@ impl PollFallback {
     /// Returns the fallback for `base` without a baseline: its first poll reports everything.
     pub(super) fn new(base: PathBuf, skills: Option<Skills>) -> PollFallback {
         PollFallback {
-            refs: Refs::of(&base),
+            refs: GitFolders::of(&base),
             tasks: TaskFiles::new(base.join(FOLDERS[0])),
             last_full_poll: Instant::now(),
             base,
@@ -193,7 +193,7 @@ impl PollFallback {
     /// reliable fingerprint.
     fn fingerprint_refs(&self, now: SystemTime) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
-        for path in self.refs.iter().flat_map(Refs::ref_files) {
+        for path in self.refs.iter().flat_map(GitFolders::ref_files) {
             let fingerprint = match fs::metadata(&path) {
                 Ok(meta) => Some(FileFingerprint::of(&meta, now)?),
                 Err(_) => None,

@@ -14,7 +14,7 @@ use crate::domain::worktree::{Branch, BranchState, FolderState, Worktree, Worktr
 use crate::store::StoreError;
 use crate::store::file_fingerprint::FileFingerprint;
 use crate::store::git::{Git, is_hash};
-use crate::store::refs::Refs;
+use crate::store::refs::GitFolders;
 
 /// Maximum number of branches whose status is computed in one scan, because each takes several git commands. The next scan
 /// continues.
@@ -79,7 +79,7 @@ struct BranchRecord {
 }
 
 /// A branch into which worktrees are merged.
-struct Base {
+struct BaseBranch {
     name: String,
     /// The worktrees' branches with commits that this base lacks.
     lacks: BTreeSet<String>,
@@ -126,7 +126,11 @@ impl Worktrees {
     /// Returns the state of the files on which the merge status depends. Runs no git.
     fn file_states(&self) -> Vec<FileState> {
         let mut paths: Vec<PathBuf> = vec![self.root.join(".worktrees/index.json")];
-        paths.extend(Refs::of(&self.root).iter().flat_map(Refs::ref_files));
+        paths.extend(
+            GitFolders::of(&self.root)
+                .iter()
+                .flat_map(GitFolders::ref_files),
+        );
         let now = SystemTime::now();
         let state = |path: &PathBuf| match fs::metadata(path) {
             Ok(meta) => {
@@ -157,7 +161,7 @@ impl OpenRegistry {
             return Ok(out);
         }
         let tips = heads(&self.repo.git, None)?;
-        let mut bases: BTreeMap<&str, Base> = BTreeMap::new();
+        let mut bases: BTreeMap<&str, BaseBranch> = BTreeMap::new();
         for tree in standing {
             if !bases.contains_key(tree.base.as_str()) {
                 bases.insert(&tree.base, self.base(tree, &tips)?);
@@ -201,7 +205,7 @@ impl OpenRegistry {
     /// content.
     fn changes(
         &self,
-        base: &mut Base,
+        base: &mut BaseBranch,
         tip: &str,
         before: Option<&BranchChanges>,
         budget: &mut ScanBudget,
@@ -233,14 +237,18 @@ impl OpenRegistry {
         BranchRecord { state, changes }
     }
 
-    fn base(&self, tree: &Worktree, tips: &BTreeMap<String, String>) -> Result<Base, StoreError> {
+    fn base(
+        &self,
+        tree: &Worktree,
+        tips: &BTreeMap<String, String>,
+    ) -> Result<BaseBranch, StoreError> {
         let (name, commit) = self.base_of(tree)?;
         let git = &self.repo.git;
         let lacks: BTreeSet<String> = heads(git, Some(&commit))?.into_keys().collect();
         let lacking = tips.iter().filter(|(branch, _)| lacks.contains(*branch));
         let lacking: Vec<&str> = lacking.map(|(_, tip)| tip.as_str()).collect();
         let newest = newest(git, &commit)?;
-        Ok(Base {
+        Ok(BaseBranch {
             name: name.unwrap_or_else(|| short(&commit)),
             history: BaseHistory::new(git, commit, newest, &lacking)?,
             lacks,
@@ -249,7 +257,7 @@ impl OpenRegistry {
 }
 
 /// Returns the status of a branch whose commits are all in its base.
-fn in_history(tree: &Worktree, base: &Base, tip: &str) -> BranchState {
+fn in_history(tree: &Worktree, base: &BaseBranch, tip: &str) -> BranchState {
     let into = base.name.clone();
     if tree.is_merged() {
         let is_there = base.history.newest.contains(&tree.merged_commit);

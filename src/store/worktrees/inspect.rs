@@ -20,7 +20,7 @@ const WALK_MAX: usize = 50_000;
 const SUBJECT_MAX: usize = 100;
 
 /// The uncommitted files of a worktree.
-pub struct Status {
+pub struct UncommittedFiles {
     /// The number of files; an untracked folder counts once.
     pub count: usize,
     /// The paths of the first [`FILES_MAX`] files.
@@ -171,7 +171,7 @@ pub(super) fn was_merged(tree: &Worktree) -> bool {
 }
 
 /// Returns the uncommitted files in the worktree of `git`.
-pub fn status_of(git: &Git) -> Result<Status, StoreError> {
+pub fn status_of(git: &Git) -> Result<UncommittedFiles, StoreError> {
     let args = &[
         "status",
         "--porcelain=v1",
@@ -189,7 +189,7 @@ pub fn status_of(git: &Git) -> Result<Status, StoreError> {
     let count = files.len();
     files.truncate(FILES_MAX);
     let untracked = answer.out.split('\0').filter_map(|l| l.strip_prefix("?? "));
-    Ok(Status {
+    Ok(UncommittedFiles {
         count,
         files,
         untracked: untracked.take(FILES_MAX).map(one_line).collect(),

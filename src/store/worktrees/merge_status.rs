@@ -27,7 +27,7 @@ const TOUCHED_MAX: usize = 256 * 1024;
 const GRAPH_MAX: usize = 4 * 1024 * 1024;
 
 /// Hashes of file names; `None` if there are too many to compare.
-type Files = Option<BTreeSet<u64>>;
+type FileHashes = Option<BTreeSet<u64>>;
 
 /// What a branch has that the history of its base lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) struct BranchChanges {
     merge_bases: BTreeSet<String>,
     /// The size of the changes; `None` if git fails.
     pub(super) size: Option<ChangeSize>,
-    files: Files,
+    files: FileHashes,
     /// The commit of the base in which the branch's content was last searched; empty if there was no search.
     checked_commit: String,
     /// Whether `checked_commit` has the branch's content.
@@ -135,7 +135,7 @@ pub(super) struct BaseHistory {
     /// The newest commits in the first-parent history of the base. A merge that was reset is not among them.
     pub(super) newest: BTreeSet<String>,
     /// For each of these older commits of the base, the files that the base has changed since.
-    since: BTreeMap<String, Files>,
+    since: BTreeMap<String, FileHashes>,
     /// The branches' commits that the base lacks, with their parents; `None` if there are too many.
     lacking: Option<HashMap<String, Vec<String>>>,
 }
@@ -217,7 +217,7 @@ fn lacking(
 }
 
 /// Returns the size of the changes in a range, and the changed files; `None` if git fails.
-fn read_changes(git: &Git, range: &str) -> (Option<ChangeSize>, Files) {
+fn read_changes(git: &Git, range: &str) -> (Option<ChangeSize>, FileHashes) {
     let diff = |form: &[&str], most| {
         let mut args = vec!["diff"];
         args.extend(form);
@@ -266,7 +266,7 @@ fn parse_numstat(text: &str) -> (ChangeSize, BTreeSet<u64>) {
 
 /// Returns the files changed by the commits that only one of `from` and `to`, two commits of a base, contains. A merge
 /// counts by its difference from the first parent. Returns `None` if there are too many commits or files, or git fails.
-fn touched_files(git: &Git, from: &str, to: &str) -> Files {
+fn touched_files(git: &Git, from: &str, to: &str) -> FileHashes {
     let range = format!("{from}...{to}");
     let most = format!("--max-count={}", COMMITS_MAX + 1);
     let args = [

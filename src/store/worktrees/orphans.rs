@@ -45,12 +45,12 @@ impl Worktrees {
     /// When it cannot be removed.
     pub fn remove_orphan(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let work = self.begin_change()?;
-        let strays = work.orphans()?;
+        let orphans = work.orphans()?;
         let is_safe = |s: &OrphanWorktree| {
             s.name == name.as_str()
                 && matches!(s.kind, OrphanKind::Empty | OrphanKind::FolderMissing)
         };
-        if strays.iter().any(is_safe) {
+        if orphans.iter().any(is_safe) {
             work.unregister(name)?;
         }
         Ok(())

@@ -29,7 +29,7 @@ pub fn rebuild(
         .map(|line| line.end)
         .find(|end| !end.is_empty())
         .unwrap_or("\n");
-    let mut writer = Writer {
+    let mut writer = BlockWriter {
         file,
         out: Vec::new(),
         next: first,
@@ -63,7 +63,7 @@ fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     lines.iter().map(text).collect()
 }
 
-struct Writer<'a> {
+struct BlockWriter<'a> {
     file: &'a [FileLine<'a>],
     /// Lines with their line ends. `None` means the line end that the block uses.
     out: Vec<(String, Option<&'a str>)>,
@@ -71,7 +71,7 @@ struct Writer<'a> {
     next: usize,
 }
 
-impl Writer<'_> {
+impl BlockWriter<'_> {
     /// Keeps or drops the lines of the file before `at` that match no line of the edit.
     fn gap(&mut self, at: usize, is_dropped: bool) {
         while self.next < at {

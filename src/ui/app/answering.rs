@@ -10,7 +10,7 @@ use crate::ui::app::role::SessionRole;
 pub fn questions(app: &App) -> Vec<&Request> {
     let is_heard = app.replay.is_none()
         && app.role != SessionRole::NoCrew
-        && app.first_page().map(|p| p.severity) != Some(PageSeverity::Missing);
+        && app.onboarding_page().map(|p| p.severity) != Some(PageSeverity::Missing);
     let is_open = |request: &&Request| {
         is_heard
             && request.kind == RequestKind::Question

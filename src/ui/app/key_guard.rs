@@ -26,7 +26,7 @@ pub struct KeyGuard {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hold {
     /// The agent that continues.
-    pub asker: Name,
+    pub requester: Name,
     /// When the focus returns to the previous pane.
     pub until: Timestamp,
 }

@@ -76,7 +76,7 @@ pub struct Onboarding {
 impl App {
     /// Shows a page, replacing one of the same severity. If no crew is running, queued prompts return to the composer and
     /// submitted task forms become drafts again.
-    pub fn show_first(&mut self, page: OnboardingPage) {
+    pub fn show_onboarding(&mut self, page: OnboardingPage) {
         let line = |text: &str| clip(&one_line(text), WORDS_MAX);
         let page = OnboardingPage {
             severity: page.severity,
@@ -114,7 +114,7 @@ impl App {
     /// Shows a page that needs approval. Starts the key guard at `now`, so that keys typed before the page was visible do
     /// not approve it.
     pub fn show_approval(&mut self, page: OnboardingPage, now: Timestamp) {
-        self.show_first(page);
+        self.show_onboarding(page);
         if self.focus != Focus::Composer {
             self.keys.guard.moved_at = Some(now);
         }
@@ -134,7 +134,7 @@ impl App {
     /// Whether a restart would lose nothing: a page is shown, no prompt is queued, no popup is open and no agent is busy.
     pub fn is_at_the_beginning(&self) -> bool {
         let is_idle = self.model.queued.is_empty() && self.popups.is_empty() && self.busy() == 0;
-        self.first_page().is_some() && is_idle
+        self.onboarding_page().is_some() && is_idle
     }
 
     /// Returns the draft to the lead, to be kept across a restart.
@@ -149,16 +149,16 @@ impl App {
 
     /// Returns the most severe page. It applies only while the lead's conversation is empty or no crew is running; else,
     /// and always in a replay, returns `None`.
-    pub fn first_page(&self) -> Option<&OnboardingPage> {
+    pub fn onboarding_page(&self) -> Option<&OnboardingPage> {
         let page = self.onboarding.pages.first()?;
         let counts = page.severity == PageSeverity::Missing || !has_spoken(self);
         (counts && self.replay.is_none()).then_some(page)
     }
 
     /// Returns the causes of all current pages that prevent an answer, without recommendations.
-    pub(in crate::ui) fn first_causes(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::ui) fn onboarding_causes(&self) -> impl Iterator<Item = &str> {
         let pages = self
-            .first_page()
+            .onboarding_page()
             .map_or(&[][..], |_| &self.onboarding.pages);
         let is_cause = |page: &&OnboardingPage| page.severity != PageSeverity::Advice;
         pages
@@ -251,26 +251,26 @@ pub fn on_event(app: &mut App, event: &EventKind) {
 /// Returns why `action` is unavailable without a crew; `None` if it is available.
 pub fn refuses(app: &App, action: Action) -> Option<String> {
     let is_the_crews = matches!(action, Action::Models | Action::Compact);
-    let page = app.first_page().filter(|_| is_the_crews)?;
+    let page = app.onboarding_page().filter(|_| is_the_crews)?;
     (page.severity == PageSeverity::Missing)
         .then(|| format!("No crew is running yet. {}", keys_line(app)))
 }
 
 /// Returns the page that is drawn in the conversation pane, if any.
 pub fn drawn(app: &App) -> Option<&OnboardingPage> {
-    let page = app.first_page().filter(|_| app.shown.is_lead());
+    let page = app.onboarding_page().filter(|_| app.shown.is_lead());
     page.filter(|_| !has_spoken(app))
 }
 
 /// Whether the page has the keyboard focus.
 pub fn has_keys(app: &App) -> bool {
     let here = app.focus == Focus::Pane(Pane::Lead) && app.shown.is_lead();
-    here && app.popups.is_empty() && !app.is_searching() && app.first_page().is_some()
+    here && app.popups.is_empty() && !app.is_searching() && app.onboarding_page().is_some()
 }
 
 /// Whether the page offers `action`.
 pub fn offers(app: &App, action: Action) -> bool {
-    let page = app.first_page();
+    let page = app.onboarding_page();
     page.is_some_and(|p| p.offers.iter().any(|o| o.action == action))
 }
 
@@ -300,7 +300,7 @@ pub fn keys(app: &App, page: &OnboardingPage) -> Vec<(String, String)> {
 
 /// Returns the keys and labels of the page's offers in one line.
 pub fn keys_line(app: &App) -> String {
-    let Some(page) = app.first_page() else {
+    let Some(page) = app.onboarding_page() else {
         return String::new();
     };
     let keys = keys(app, page);
@@ -311,7 +311,7 @@ pub fn keys_line(app: &App) -> String {
 /// Returns a one-line form of the page, at most `columns` wide if possible. It is shown above the hints while the
 /// conversation is not empty and therefore hides the page.
 pub fn line(app: &App, columns: usize) -> Option<String> {
-    let page = app.first_page().filter(|_| has_spoken(app))?;
+    let page = app.onboarding_page().filter(|_| has_spoken(app))?;
     let keys = keys_line(app);
     let whole = format!("{} {keys}", page.cause);
     let fits = |text: &String| width(text) <= columns;

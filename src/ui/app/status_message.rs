@@ -77,8 +77,8 @@ impl App {
         holds: impl Fn(&App) -> bool + Send + Sync + 'static,
     ) {
         self.say(level, text);
-        if let Some(flash) = &mut self.status {
-            flash.holds = Holds(Some(Box::new(holds)));
+        if let Some(message) = &mut self.status {
+            message.holds = Holds(Some(Box::new(holds)));
         }
     }
 
@@ -111,7 +111,7 @@ impl App {
     /// Removes a message whose condition no longer holds.
     pub(in crate::ui) fn withdraw_stale(&mut self) {
         let is_stale =
-            |flash: &StatusMessage| flash.holds.0.as_ref().is_some_and(|holds| !holds(self));
+            |message: &StatusMessage| message.holds.0.as_ref().is_some_and(|holds| !holds(self));
         if self.status.as_ref().is_some_and(is_stale) {
             self.status = None;
             self.dirty = true;
@@ -121,7 +121,8 @@ impl App {
     /// Shows a notice, which the event log also records. Since it is not caused by a key, it does not replace a more
     /// severe message that is still unread.
     pub(in crate::ui) fn note(&mut self, level: NoticeLevel, text: &str) {
-        let weighs_more = |flash: &StatusMessage| flash.level > level && !flash.is_read(self.now);
+        let weighs_more =
+            |message: &StatusMessage| message.level > level && !message.is_read(self.now);
         if !self.status.as_ref().is_some_and(weighs_more) {
             self.say(level, clip(&one_line(text), NOTICE_MAX));
         }

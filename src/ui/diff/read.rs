@@ -93,7 +93,7 @@ struct Reader<'a> {
     out: Vec<DiffLine<'a>>,
     /// The index in `out` of the current file.
     file: Option<usize>,
-    part: Part,
+    part: ParserState,
     /// Whether a hunk of the current file was read.
     has_hunk: bool,
     /// The path of the last `---` line.
@@ -102,7 +102,7 @@ struct Reader<'a> {
 
 /// The state of the parser: what the next line may be.
 #[derive(Default, Clone, Copy)]
-enum Part {
+enum ParserState {
     /// The header of a file, or any other text.
     #[default]
     Outside,
@@ -117,10 +117,10 @@ enum Part {
 impl<'a> Reader<'a> {
     fn take(&mut self, line: &'a str) {
         let is_taken = match self.part {
-            Part::Hunk(old, new) => self.hunk(line, old, new),
-            Part::Combined(signs, new) => self.combined(line, signs, new),
-            Part::Head => self.head(line),
-            Part::Outside => false,
+            ParserState::Hunk(old, new) => self.hunk(line, old, new),
+            ParserState::Combined(signs, new) => self.combined(line, signs, new),
+            ParserState::Head => self.head(line),
+            ParserState::Outside => false,
         };
         if !is_taken {
             self.outside(line);
@@ -133,16 +133,16 @@ impl<'a> Reader<'a> {
         let next = |at: (usize, usize)| (at.0.saturating_add(1), at.1 - 1);
         match line.as_bytes().first() {
             Some(b'+') if new.1 > 0 => {
-                self.part = Part::Hunk(old, next(new));
+                self.part = ParserState::Hunk(old, next(new));
                 self.added(new.0, rest);
             }
             Some(b'-') if old.1 > 0 => {
-                self.part = Part::Hunk(next(old), new);
+                self.part = ParserState::Hunk(next(old), new);
                 self.removed(old.0, rest);
             }
             // Some programs drop the leading space of an empty line.
             Some(b' ') | None if old.1 > 0 && new.1 > 0 => {
-                self.part = Part::Hunk(next(old), next(new));
+                self.part = ParserState::Hunk(next(old), next(new));
                 self.out.push(DiffLine::Same(new.0, text_of(rest)));
             }
             // "\ No newline at end of file" does not end the hunk.
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
             self.removed(new, rest);
             return true;
         }
-        self.part = Part::Combined(signs, new.saturating_add(1));
+        self.part = ParserState::Combined(signs, new.saturating_add(1));
         if marks.contains('+') {
             self.added(new, rest);
         } else {
@@ -227,14 +227,14 @@ impl<'a> Reader<'a> {
 
     /// Handles a line outside of hunks: the start of a file or hunk, or other text.
     fn outside(&mut self, line: &'a str) {
-        let is_head = matches!(self.part, Part::Head);
+        let is_head = matches!(self.part, ParserState::Head);
         if let Some(paths) = line.strip_prefix("diff --git ") {
-            self.begin(git_header_path(paths), Part::Head);
+            self.begin(git_header_path(paths), ParserState::Head);
         } else if let Some(path) = line
             .strip_prefix("diff --cc ")
             .or(line.strip_prefix("diff --combined "))
         {
-            self.begin(unquoted(path), Part::Head);
+            self.begin(unquoted(path), ParserState::Head);
         } else if let Some(text) = line.strip_prefix("--- ") {
             self.before = Some(path(text));
         } else if let Some(text) = line.strip_prefix("+++ ") {
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
             if is_head {
                 self.change_file(|file| file.path = path);
             } else {
-                self.begin(path, Part::Outside);
+                self.begin(path, ParserState::Outside);
             }
             self.change_file(|file| match file.change {
                 FileChange::Edited if after == "/dev/null" => file.change = FileChange::Deleted,
@@ -266,12 +266,16 @@ impl<'a> Reader<'a> {
             }
             self.has_hunk = true;
         } else {
-            self.part = if is_head { Part::Head } else { Part::Outside };
+            self.part = if is_head {
+                ParserState::Head
+            } else {
+                ParserState::Outside
+            };
             self.out.push(DiffLine::Other(line));
         }
     }
 
-    fn begin(&mut self, path: Cow<'a, str>, part: Part) {
+    fn begin(&mut self, path: Cow<'a, str>, part: ParserState) {
         self.file = Some(self.out.len());
         self.has_hunk = false;
         self.before = None;
@@ -290,7 +294,7 @@ fn text_of(line: &str) -> &str {
 
 /// Parses a hunk header such as `@@ -1,2 +3,4 @@ about`, which has the first line and line count of both files, and the
 /// section heading. A combined diff has one more `@` for each additional old file.
-fn hunk(line: &str) -> Option<(Part, &str)> {
+fn hunk(line: &str) -> Option<(ParserState, &str)> {
     let signs = line.bytes().take_while(|b| *b == b'@').count();
     let (ranges, about) = line
         .get(signs..)?
@@ -307,8 +311,8 @@ fn hunk(line: &str) -> Option<(Part, &str)> {
     }
     let new = range(ranges.next()?.strip_prefix('+')?)?;
     let part = match signs {
-        2 => Part::Hunk(old?, new),
-        3.. => Part::Combined(signs - 1, new.0),
+        2 => ParserState::Hunk(old?, new),
+        3.. => ParserState::Combined(signs - 1, new.0),
         0 | 1 => return None,
     };
     Some((part, about.trim()))

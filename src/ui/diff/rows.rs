@@ -58,10 +58,10 @@ pub fn digits(lines: &[DiffLine<'_>]) -> usize {
 
 /// Renders a line, wrapped into one or more rows. `text_offset` is the number of visible characters in all lines before
 /// it; the number of those in this line is added to it.
-pub fn rows(line: &DiffLine<'_>, look: DiffParams<'_>, ink: &mut usize) -> Vec<Row> {
+pub fn rows(line: &DiffLine<'_>, look: DiffParams<'_>, text_offset: &mut usize) -> Vec<Row> {
     let theme = look.theme;
     let (first, text, style) = match line {
-        DiffLine::File(file) => return heading(file, look, ink),
+        DiffLine::File(file) => return heading(file, look, text_offset),
         DiffLine::Gap(about) => {
             let dots = Span::styled(format!("{}⋯ ", look.blank()), theme.dim);
             (vec![dots], *about, theme.dim)
@@ -78,12 +78,12 @@ pub fn rows(line: &DiffLine<'_>, look: DiffParams<'_>, ink: &mut usize) -> Vec<R
         }
     };
     if text.is_empty() {
-        return vec![Row::decoration(first, *ink)];
+        return vec![Row::decoration(first, *text_offset)];
     }
     let rest = vec![Span::styled(format!("{}↳ ", look.blank()), theme.dim)];
     let margin = Margin::hanging(first, rest);
     let words = [Span::styled(escape_control_chars(text), style)];
-    wrap(&words, look.columns, &margin, Break::Anywhere, ink)
+    wrap(&words, look.columns, &margin, Break::Anywhere, text_offset)
 }
 
 fn gutter(
@@ -102,7 +102,7 @@ fn gutter(
 }
 
 /// Renders the heading of a file, such as `path  new  +3 −1`.
-fn heading(file: &DiffFile<'_>, look: DiffParams<'_>, ink: &mut usize) -> Vec<Row> {
+fn heading(file: &DiffFile<'_>, look: DiffParams<'_>, text_offset: &mut usize) -> Vec<Row> {
     let theme = look.theme;
     let mut spans = vec![Span::styled(one_line(&file.path), theme.heading)];
     let words = file.words();
@@ -117,7 +117,7 @@ fn heading(file: &DiffFile<'_>, look: DiffParams<'_>, ink: &mut usize) -> Vec<Ro
         vec![look.indent().into()],
         vec![format!("{}  ", look.indent()).into()],
     );
-    wrap(&spans, look.columns, &margin, Break::Words, ink)
+    wrap(&spans, look.columns, &margin, Break::Words, text_offset)
 }
 
 /// Formats the numbers of added and removed lines as styled text, such as `+3 −1`.

@@ -140,8 +140,8 @@ impl AgentView {
     fn update_usage(&mut self, so_far: Used) {
         let own = self.used().since(self.earlier);
         let (before, tokens) = (own.usage.total(), so_far.usage.total());
-        let begins_anew = so_far.calls > 0 && so_far.calls <= own.calls && tokens != before;
-        if tokens < before || begins_anew {
+        let is_new_agent = so_far.calls > 0 && so_far.calls <= own.calls && tokens != before;
+        if tokens < before || is_new_agent {
             self.earlier = self.used();
         }
         let mut all = self.earlier;

@@ -198,7 +198,7 @@ mod tests {
     use crate::domain::ids::{MessageId, Name};
     use crate::domain::timestamp::Timestamp;
 
-    fn letter(id: &str) -> MailMessage {
+    fn mail_message(id: &str) -> MailMessage {
         MailMessage::new(
             MessageId(id.into()),
             MailKind::Message,
@@ -218,7 +218,7 @@ mod tests {
             DeliveryState::Delivered,
             DeliveryState::Sent,
         ] {
-            log.update(&letter("a"), step);
+            log.update(&mail_message("a"), step);
         }
         let steps: Vec<DeliveryState> = log.iter().map(|t| t.step).collect();
         assert_eq!(steps, [DeliveryState::ActedOn]);
@@ -229,7 +229,7 @@ mod tests {
         let mut log = MessageLog::default();
         let ways = [("a", "b"), ("b", "a"), ("a", "c"), ("c", "b"), ("a", "b")];
         for (i, (from, to)) in ways.into_iter().enumerate() {
-            let mut message = letter(&i.to_string());
+            let mut message = mail_message(&i.to_string());
             (message.from, message.to) = (from.into(), to.into());
             log.update(&message, DeliveryState::Sent);
         }
@@ -245,7 +245,7 @@ mod tests {
     fn newest_messages_are_kept_with_their_numbers() {
         let mut log = MessageLog::default();
         for i in 0..MESSAGES_MAX + 10 {
-            log.update(&letter(&i.to_string()), DeliveryState::Sent);
+            log.update(&mail_message(&i.to_string()), DeliveryState::Sent);
         }
         assert_eq!(log.len(), MESSAGES_MAX);
         assert_eq!(log.get(9), None);

@@ -15,10 +15,10 @@ const PAGES_MAX: usize = 5;
 
 /// The rendered plans that were used last, at most [`PAGES_MAX`]. Dropping them does not change the screen.
 #[derive(Debug, Default)]
-pub struct PlanPages(RefCell<VecDeque<Page>>);
+pub struct PlanPages(RefCell<VecDeque<PlanPage>>);
 
 #[derive(Debug)]
-struct Page {
+struct PlanPage {
     columns: usize,
     theme: Theme,
     body: String,
@@ -29,10 +29,10 @@ impl PlanPages {
     /// Returns the plan `body` rendered with lines of at most `columns` columns, from the cache if possible.
     pub fn get(&self, body: &str, columns: usize, theme: &Theme) -> Rc<[Line<'static>]> {
         let mut pages = self.0.borrow_mut();
-        let is_it = |p: &Page| p.columns == columns && p.theme == *theme && p.body == body;
+        let is_it = |p: &PlanPage| p.columns == columns && p.theme == *theme && p.body == body;
         let page = match pages.iter().position(is_it).and_then(|at| pages.remove(at)) {
             Some(page) => page,
-            None => Page {
+            None => PlanPage {
                 columns,
                 theme: *theme,
                 body: body.to_string(),

@@ -152,12 +152,12 @@ impl RequestBook {
 
 /// Returns whether the lead may decide the request.
 pub fn is_for_lead(request: &Request) -> bool {
-    request.decider == Approver::Lead
+    request.approver == Approver::Lead
 }
 
 /// Returns whether the user has nothing to decide: a policy decides the request, or the user requested the shutdown.
 fn needs_no_user(request: &Request) -> bool {
-    let is_ruled = matches!(request.decider, Approver::Auto | Approver::Deny);
+    let is_ruled = matches!(request.approver, Approver::Auto | Approver::Deny);
     is_ruled
         || match request.kind {
             RequestKind::Shutdown => request.from.is_user(),

@@ -49,7 +49,7 @@ impl Choices for PermissionChoices {
         let Some(rule) = item else {
             return Next::Stay;
         };
-        out.push(Effect::Command(Command::TakeBack { rule }));
+        out.push(Effect::Command(Command::RevokePermission { rule }));
         Next::Close
     }
 

@@ -49,7 +49,7 @@ mod tests {
     use crate::protocol::event::DeliveryState;
     use crate::protocol::{BoardEvent, Event, EventKind, TeamEvent};
     use crate::ui::app::popup::{Popup, open};
-    use crate::ui::fixture::letter;
+    use crate::ui::fixture::mail_message;
     use crate::ui::popups::pager::Pager;
     use crate::ui::popups::problems::{self, ProblemsPage};
     use crate::ui::popups::thread::ThreadPage;
@@ -66,7 +66,7 @@ mod tests {
     }
 
     /// An idle screen with a task, `passed` seconds after it was started.
-    fn at_rest(status: TaskStatus, passed: f64) -> UiState {
+    fn idle_screen(status: TaskStatus, passed: f64) -> UiState {
         let task = json!({"id": 1, "subject": "A", "status": status, "updated_at": BEGUN});
         let mut state = UiState::new(120, 40, TimeZone::UTC);
         let kind = EventKind::Board(BoardEvent::BoardChanged {
@@ -83,7 +83,8 @@ mod tests {
 
     #[test]
     fn next_tick_is_when_the_next_age_changes() {
-        let wait = |status, passed| next_tick(&at_rest(status, passed)).map(|w| w.as_secs_f64());
+        let wait =
+            |status, passed| next_tick(&idle_screen(status, passed)).map(|w| w.as_secs_f64());
         let table = [
             (TaskStatus::Pending, 5.0, None),
             (TaskStatus::Completed, 5.0, None),
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn task_age_redraws_once_a_minute_in_first_hour() {
-        let mut state = at_rest(TaskStatus::InProgress, 61.0);
+        let mut state = idle_screen(TaskStatus::InProgress, 61.0);
         let end = Timestamp(BEGUN + 3600.0);
         let (mut wakes, mut frames) = (0, 0);
         while let Some(wait) = next_tick(&state) {
@@ -115,11 +116,11 @@ mod tests {
     }
 
     /// The same with a message to the lead at the given step, and an open popup.
-    fn letter_read(popup: impl Popup, step: DeliveryState, passed: f64) -> UiState {
-        let mut state = at_rest(TaskStatus::Completed, 0.0);
-        let mut one = letter("1", MailKind::Message, "bob", "lead", "hello");
+    fn message_read(popup: impl Popup, step: DeliveryState, passed: f64) -> UiState {
+        let mut state = idle_screen(TaskStatus::Completed, 0.0);
+        let mut one = mail_message("1", MailKind::Message, "bob", "lead", "hello");
         one.timestamp = Timestamp(BEGUN);
-        let kind = EventKind::Team(TeamEvent::MessageMoved { letter: one, step });
+        let kind = EventKind::Team(TeamEvent::MessageMoved { message: one, step });
         let (seq, at) = (2, Timestamp(BEGUN));
         update(&mut state, Msg::Event(Event { seq, at, kind }));
         open(&mut state, popup);
@@ -132,14 +133,14 @@ mod tests {
     #[test]
     fn age_of_unread_message_updates_while_shown() {
         let wait = |step, passed| {
-            let state = letter_read(thread(), step, passed);
+            let state = message_read(thread(), step, passed);
             next_tick(&state).map(|wait| wait.as_secs_f64())
         };
         assert_eq!(wait(DeliveryState::Sent, 5.25), Some(0.75));
         assert_eq!(wait(DeliveryState::Sent, 150.0), Some(30.0));
         assert_eq!(wait(DeliveryState::ActedOn, 5.25), None);
 
-        let mut state = letter_read(thread(), DeliveryState::Sent, 150.0);
+        let mut state = message_read(thread(), DeliveryState::Sent, 150.0);
         let at = |passed| Msg::Tick {
             now: Timestamp(BEGUN + passed),
         };
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn problem_appears_on_time_and_its_age_updates() {
-        let mut state = letter_read(Pager::new(ProblemsPage), DeliveryState::Sent, 10.0);
+        let mut state = message_read(Pager::new(ProblemsPage), DeliveryState::Sent, 10.0);
         let mut seen = Vec::new();
         for _ in 0..4 {
             let wait = next_tick(&state).unwrap();

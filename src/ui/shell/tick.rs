@@ -15,7 +15,7 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
         return None;
     }
     let coming = state.replay.as_ref().and_then(|p| p.next_in());
-    let flash = state.status.as_ref().map(|f| f.until.since(state.now));
+    let message_time = state.status.as_ref().map(|f| f.until.since(state.now));
     let any = |wanted: fn(&Activity) -> bool| {
         state
             .present()
@@ -34,7 +34,7 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
     let ages = ages::next_change_in(state);
     let hold = state.keys.guard.hold.as_ref();
     let hold = hold.map(|hold| hold.until.since(state.now));
-    [busy, flash, coming, call, ages, hold]
+    [busy, message_time, coming, call, ages, hold]
         .into_iter()
         .flatten()
         .min()

@@ -53,7 +53,7 @@ pub fn line(state: &UiState) -> Option<String> {
     }
     if let Some(request) = state
         .selected_request()
-        .filter(|r| r.decider != Approver::Lead)
+        .filter(|r| r.approver != Approver::Lead)
     {
         return Some(waiting(state, request));
     }

@@ -13,7 +13,7 @@ use crate::protocol::event::{DeliveryState, SessionInfo};
 use crate::protocol::{AgentEvent, BoardEvent, Command, CrewEvent, EventKind, TeamEvent};
 use crate::ui::Effect;
 use crate::ui::fixture::{
-    after_events, apply_events, board_event, letter, name, picture, plan, press, ready, team,
+    after_events, apply_events, board_event, mail_message, name, picture, plan, press, ready, team,
 };
 use crate::ui::shell::tour::tests::tips::{DidIt, at_teammate, on_board, tips};
 use crate::ui::shell::tour::*;
@@ -101,10 +101,10 @@ fn all_gone() -> EventKind {
     EventKind::Team(TeamEvent::RosterChanged { team: team.into() })
 }
 
-fn two_letters() -> Vec<EventKind> {
+fn two_messages() -> Vec<EventKind> {
     let moved = |id| {
         EventKind::Team(TeamEvent::MessageMoved {
-            letter: letter(id, MailKind::Message, "alice", "bob", "hello"),
+            message: mail_message(id, MailKind::Message, "alice", "bob", "hello"),
             step: DeliveryState::Sent,
         })
     };

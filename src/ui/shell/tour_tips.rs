@@ -114,7 +114,7 @@ pub fn tips() -> Vec<Tip> {
         )
         .does("alt+3", on_board),
         tip(
-            with(vec![demo(), six(5), has_team(), renamed(6)], two_letters()),
+            with(vec![demo(), six(5), has_team(), renamed(6)], two_messages()),
             "",
             "Alt+5: the messages between agents",
         )
@@ -218,7 +218,7 @@ pub fn tips() -> Vec<Tip> {
         )
         .does("enter", |state, _| state.focus == Focus::Pane(Pane::Lead)),
         tip(
-            with(without_conflict(0), two_letters()),
+            with(without_conflict(0), two_messages()),
             "alt+5",
             "k/j: select a message, Enter: open it",
         )

@@ -5,12 +5,12 @@ use pretty_assertions::assert_eq;
 use crate::domain::mail::MailKind;
 use crate::protocol::event::DeliveryState;
 use crate::protocol::{EventKind, TeamEvent};
-use crate::ui::fixture::{apply_events, busy, letter, name, picture, press};
+use crate::ui::fixture::{apply_events, busy, mail_message, name, picture, press};
 use crate::ui::frame::hit::Hit;
 use crate::ui::popups::pager::Pager;
 use crate::ui::popups::thread::ThreadPage;
 use crate::ui::shell::hit_test;
-use crate::ui::tests::scenes::cast;
+use crate::ui::tests::scenes::scene_data;
 use crate::ui::{Pane, UiState};
 
 fn team(state: &UiState) -> Vec<String> {
@@ -19,8 +19,8 @@ fn team(state: &UiState) -> Vec<String> {
 }
 
 /// Returns sender and recipient of the visible messages.
-fn letters(state: &UiState) -> Vec<String> {
-    let numbers = state.panes.inbox.letters(state);
+fn inbox_rows(state: &UiState) -> Vec<String> {
+    let numbers = state.panes.inbox.message_numbers(state);
     let all = numbers.iter().filter_map(|n| state.model.messages.get(*n));
     all.map(|t| format!("{} {}", t.message.from, t.message.to))
         .collect()
@@ -53,12 +53,12 @@ fn inbox_is_filtered_by_sender_recipient_and_text() {
         ("x1", "carol", "dave", "Shall I wait?"),
         ("x2", "dave", "carol", "No: begin."),
     ] {
-        let message = letter(id, MailKind::Message, from, to, words);
+        let message = mail_message(id, MailKind::Message, from, to, words);
         let step = DeliveryState::Sent;
         apply_events(
             &mut state,
             vec![EventKind::Team(TeamEvent::MessageMoved {
-                letter: message,
+                message: message,
                 step,
             })],
         );
@@ -72,10 +72,10 @@ fn inbox_is_filtered_by_sender_recipient_and_text() {
     ];
     for (words, expected) in cases {
         press(&mut state, &format!("esc 5 / \"{words}\" enter"));
-        assert_eq!(letters(&state), expected, "{words}");
+        assert_eq!(inbox_rows(&state), expected, "{words}");
         press(&mut state, "esc");
     }
-    let all = letters(&state).len();
+    let all = inbox_rows(&state).len();
     assert_eq!(all, state.model.messages.len());
 }
 
@@ -102,18 +102,18 @@ fn keys_act_on_filtered_rows_and_selection_is_kept() {
         Some((2, name("carol")))
     );
 
-    apply_events(&mut state, cast::many_letters());
+    apply_events(&mut state, scene_data::many_messages());
     press(&mut state, "5 / \"from:bob\" enter k");
-    let (at, found) = state.panes.inbox.selected_letter(&state).unwrap();
+    let (at, found) = state.panes.inbox.selected_message(&state).unwrap();
     let (number, from) = (found.number, found.message.from.clone());
-    assert_eq!((at, from.as_str()), (letters(&state).len() - 2, "bob"));
+    assert_eq!((at, from.as_str()), (inbox_rows(&state).len() - 2, "bob"));
     press(&mut state, "enter");
     let thread = state.popups.top::<Pager<ThreadPage>>();
     assert_eq!(thread.unwrap().page.number, number);
     press(&mut state, "esc esc");
-    assert_eq!(letters(&state).len(), state.model.messages.len());
+    assert_eq!(inbox_rows(&state).len(), state.model.messages.len());
     assert_eq!(
-        state.panes.inbox.selected_letter(&state).unwrap().1.number,
+        state.panes.inbox.selected_message(&state).unwrap().1.number,
         number
     );
 }
@@ -123,20 +123,20 @@ fn new_message_is_filtered_and_each_pane_keeps_its_filter() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 5 / \"from:carol\" enter 4 / \"bob\" enter");
     for from in ["alice", "carol"] {
-        let message = letter(from, MailKind::Message, from, "dave", "news");
+        let message = mail_message(from, MailKind::Message, from, "dave", "news");
         let step = DeliveryState::Sent;
         apply_events(
             &mut state,
             vec![EventKind::Team(TeamEvent::MessageMoved {
-                letter: message,
+                message: message,
                 step,
             })],
         );
     }
-    assert_eq!(letters(&state), ["carol dave"]);
+    assert_eq!(inbox_rows(&state), ["carol dave"]);
     assert_eq!(team(&state), ["bob"]);
     press(&mut state, "esc");
-    assert_eq!((letters(&state).len(), team(&state).len()), (1, 4));
+    assert_eq!((inbox_rows(&state).len(), team(&state).len()), (1, 4));
 }
 
 #[test]

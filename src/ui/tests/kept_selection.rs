@@ -146,7 +146,10 @@ fn enter_revokes_selected_permission() {
         vec![EventKind::Team(TeamEvent::PermissionsChanged { rules })],
     );
     let done = press(&mut state, "enter");
-    assert_eq!(done, [Effect::Command(Command::TakeBack { rule: 2 })]);
+    assert_eq!(
+        done,
+        [Effect::Command(Command::RevokePermission { rule: 2 })]
+    );
 }
 
 #[test]

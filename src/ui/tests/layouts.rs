@@ -7,7 +7,7 @@ use crate::ui::fixture::{apply_events, board_event, busy, picture, press};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::board::tests::board;
 use crate::ui::shell::layout::layout;
-use crate::ui::tests::scenes::cast;
+use crate::ui::tests::scenes::scene_data;
 use crate::ui::{Effect, UiState};
 
 fn with(arrangement: PaneLayout, width: u16, height: u16) -> UiState {
@@ -124,14 +124,14 @@ fn row_layout_changes_by_keys_not_by_events() {
         let mut state = with(arrangement, 160, 45);
         press(&mut state, "esc 3");
         let before = places(&state);
-        apply_events(&mut state, cast::many_letters());
+        apply_events(&mut state, scene_data::many_messages());
         assert_eq!(places(&state), before, "messages: {arrangement:?}");
         apply_events(&mut state, vec![board_event(&board(30, &[], 3))]);
         assert_eq!(places(&state), before, "tasks: {arrangement:?}");
     }
     // A list longer than its pane grows by keys and shrinks again.
     let mut state = busy(160, 45);
-    apply_events(&mut state, cast::many_letters());
+    apply_events(&mut state, scene_data::many_messages());
     press(&mut state, "esc 3");
     let inbox = |state: &UiState| layout(state, state.size).pane(Pane::Inbox).unwrap().height;
     let before = inbox(&state);
@@ -147,7 +147,7 @@ fn completed_todo_list_collapses_unless_focused() {
     press(&mut state, "esc 3");
     let todo = |state: &UiState| layout(state, state.size).pane(Pane::Todo).unwrap().height;
     assert_eq!(todo(&state), 5);
-    apply_events(&mut state, vec![cast::done_todo()]);
+    apply_events(&mut state, vec![scene_data::done_todo()]);
     assert_eq!(todo(&state), 1);
     assert!(
         picture(&state).contains(" 2 Todo ──"),

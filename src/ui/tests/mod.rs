@@ -1,19 +1,19 @@
 //! Tests of the whole UI: keystrokes, snapshots and robustness.
 
+pub mod background_work;
 mod beside_popups;
+mod click_targets;
+mod costs_and_printing;
+mod custom_keys;
 mod filters;
 mod focus;
-mod glances;
 mod kept_selection;
 mod keystrokes;
-pub mod lasting;
 mod layouts;
-mod leaving;
 mod mouse;
 mod notices;
-mod own_keys;
-mod pressed;
 mod pty;
+mod quitting;
 mod refused;
 mod replay;
 mod robust;
@@ -21,4 +21,4 @@ pub mod scenes;
 mod scrollbars;
 mod unknown;
 mod viewer;
-mod whole;
+mod whole_screen;

@@ -143,11 +143,14 @@ fn status_message_is_removed_when_outdated() {
         // An unrelated event does not remove it.
         let (agent, text) = (name("carol"), "x".to_string());
         apply_events(&mut state, vec![AgentEvent::TextDelta { text }.of(agent)]);
-        let flash = state.status.as_ref().map(|flash| flash.text.as_str());
-        assert!(flash.is_some_and(|text| text.starts_with(says)), "{says}");
+        let message = state.status.as_ref().map(|message| message.text.as_str());
+        assert!(message.is_some_and(|text| text.starts_with(says)), "{says}");
         change(&mut state);
-        let flash = state.status.as_ref().map(|flash| flash.text.as_str());
-        assert!(!flash.is_some_and(|text| text.starts_with(says)), "{says}");
+        let message = state.status.as_ref().map(|message| message.text.as_str());
+        assert!(
+            !message.is_some_and(|text| text.starts_with(says)),
+            "{says}"
+        );
         assert!(state.take_dirty(), "{says}: the screen is redrawn");
     }
 }

@@ -43,7 +43,7 @@ fn only_rejected_text_returns() {
     let mut state = busy(160, 45);
     press(&mut state, "\"@bob one\" enter \"@bob two\" enter");
     let (agent, text) = (name("bob"), "one".to_string());
-    let message = crate::ui::fixture::letter(
+    let message = crate::ui::fixture::mail_message(
         "m9",
         crate::domain::mail::MailKind::Message,
         "user",
@@ -56,7 +56,7 @@ fn only_rejected_text_returns() {
         vec![
             AgentEvent::Prompted { text }.of(agent),
             EventKind::Team(TeamEvent::MessageMoved {
-                letter: message,
+                message: message,
                 step,
             }),
             refused(2),

@@ -53,7 +53,7 @@ fn streamed() -> Vec<EventKind> {
 }
 
 /// The events on the bus: numbered, one second apart.
-fn told() -> Vec<Event> {
+fn bus_events() -> Vec<Event> {
     let kinds = busy_events().into_iter().chain(streamed());
     let event = |(i, kind): (usize, EventKind)| Event {
         seq: i as u64 + 1,
@@ -65,7 +65,7 @@ fn told() -> Vec<Event> {
 
 /// The events in the journal.
 fn recorded() -> Vec<Event> {
-    let events = told().into_iter();
+    let events = bus_events().into_iter();
     events.filter(|e| !e.kind.is_delta()).collect()
 }
 
@@ -93,7 +93,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut live = blank(width, height);
         live.is_tour_dismissed = true;
-        for event in told() {
+        for event in bus_events() {
             update(&mut live, Msg::Event(event));
         }
         let end = live.now;
@@ -206,7 +206,7 @@ fn replay_opens_no_forms_or_dialogs() {
     ] {
         assert_eq!(press(&mut state, keys), [], "{keys}");
         assert!(state.popups.is_empty(), "{keys}");
-        let said = state.status.take().map(|flash| flash.text);
+        let said = state.status.take().map(|message| message.text);
         let words = "This is a replay: nothing can be changed.";
         assert_eq!(said.as_deref(), Some(words), "{keys}");
     }

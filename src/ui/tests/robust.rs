@@ -14,7 +14,7 @@ use crate::ui::model::QUEUED_MAX;
 use crate::ui::model::event_log::LINES_MAX;
 use crate::ui::model::messages::MESSAGES_MAX;
 use crate::ui::shell::hit_test;
-use crate::ui::tests::pressed::{LOOKS, crew};
+use crate::ui::tests::click_targets::{LOOKS, crew};
 use crate::ui::widgets::composer::COMPOSER_MAX;
 use crate::ui::{Msg, UiState, fixture, keymap, keys, next_tick, update};
 
@@ -43,7 +43,7 @@ fn every_size_is_drawn() {
         }
     }
     let mut first = blank(1, 1);
-    first.show_first(crate::ui::fixture::first_page(
+    first.show_onboarding(crate::ui::fixture::onboarding_page(
         crate::ui::app::onboarding::PageSeverity::Missing,
     ));
     for width in 1..100 {
@@ -228,7 +228,7 @@ fn flood_of_events_is_bounded() {
         let kind = match i % 3 {
             0 => EventKind::notice(crate::protocol::event::NoticeLevel::Warn, "again"),
             1 => EventKind::Team(TeamEvent::MessageMoved {
-                letter: fixture::letter(
+                message: fixture::mail_message(
                     &i.to_string(),
                     crate::domain::mail::MailKind::Message,
                     "lead",

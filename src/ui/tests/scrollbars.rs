@@ -10,7 +10,7 @@ use crate::ui::popups::diff::DiffPage;
 use crate::ui::popups::pager::Pager;
 use crate::ui::shell::hit_test;
 use crate::ui::shell::layout::layout;
-use crate::ui::tests::scenes::{Scene, cast, scenes, work};
+use crate::ui::tests::scenes::{Scene, scene_data, scenes, work};
 use crate::ui::theme::test_theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 use crate::ui::{Msg, Pane, UiState, update};
@@ -48,7 +48,7 @@ fn thumbs(state: &UiState) -> Vec<Rect> {
         for y in buffer.area.rows().map(|row| row.y) {
             let cell = &buffer[(x, y)];
             // A covered scrollbar cannot be dragged.
-            if cell.symbol() != "┃" || !['h', 'd'].contains(&test_theme::letter(cell)) {
+            if cell.symbol() != "┃" || !['h', 'd'].contains(&test_theme::style_character(cell)) {
                 continue;
             }
             if is_covered && !test_theme::is_popup(cell) {
@@ -89,10 +89,10 @@ fn full(pane: Pane) -> UiState {
     let mut state = busy(160, 45);
     apply_events(&mut state, work::long_conversation());
     apply_events(&mut state, work::long_conversation());
-    apply_events(&mut state, vec![cast::long_todo()]);
-    apply_events(&mut state, cast::many_letters());
-    apply_events(&mut state, cast::large_team());
-    apply_events(&mut state, cast::many_requests());
+    apply_events(&mut state, vec![scene_data::long_todo()]);
+    apply_events(&mut state, scene_data::many_messages());
+    apply_events(&mut state, scene_data::large_team());
+    apply_events(&mut state, scene_data::many_requests());
     press(&mut state, &format!("esc {}", pane.number()));
     state
 }

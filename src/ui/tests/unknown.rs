@@ -16,7 +16,7 @@ use crate::ui::{Msg, UiState, update};
 fn said(keys: &str) -> Option<String> {
     let mut state = busy(160, 45);
     press(&mut state, keys);
-    state.app.status.map(|flash| flash.text)
+    state.app.status.map(|message| message.text)
 }
 
 #[test]

@@ -19,8 +19,8 @@ pub fn theme(own: &CustomTheme, depth: ColorDepth) -> (Theme, Vec<ColorRole>) {
     if depth == ColorDepth::None {
         return (theme, Vec::new());
     }
-    for (meaning, ink) in &own.colors {
-        set_color(&mut theme, *meaning, color(*ink, depth));
+    for (meaning, theme_color) in &own.colors {
+        set_color(&mut theme, *meaning, color(*theme_color, depth));
     }
     let mut hidden = Vec::new();
     fix_grounds(&mut theme, own, &mut hidden);
@@ -28,8 +28,8 @@ pub fn theme(own: &CustomTheme, depth: ColorDepth) -> (Theme, Vec<ColorRole>) {
     (theme, hidden)
 }
 
-fn color(ink: ThemeColor, depth: ColorDepth) -> Color {
-    match (ink, depth) {
+fn color(theme_color: ThemeColor, depth: ColorDepth) -> Color {
+    match (theme_color, depth) {
         (_, ColorDepth::None) => Color::Reset,
         (ThemeColor::Indexed(index @ 0..16), _) => color_math::SIXTEEN[usize::from(index)].0,
         (ThemeColor::Indexed(index), ColorDepth::Sixteen) => {
@@ -346,14 +346,14 @@ mod tests {
 
     fn anything() -> impl Strategy<Value = CustomTheme> {
         let base = proptest::sample::select(ThemeName::ALL.to_vec());
-        let ink = prop_oneof![
+        let theme_color = prop_oneof![
             any::<u8>().prop_map(ThemeColor::Indexed),
             any::<[u8; 3]>().prop_map(ThemeColor::Rgb),
             Just(ThemeColor::Rgb([0x12, 0x16, 0x1c])),
         ];
         let inks = proptest::collection::btree_map(
             proptest::sample::select(ColorRole::ALL.to_vec()),
-            ink,
+            theme_color,
             0..16,
         );
         (base, inks).prop_map(|(base, inks)| CustomTheme {

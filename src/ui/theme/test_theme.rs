@@ -82,7 +82,7 @@ pub fn is_selected(cell: &Cell) -> bool {
 
 /// Returns the style of a cell as one character: that of [`CHARACTERS`], in upper case on the selected row; `?` for a
 /// search match, `!` for the current match, `.` for text without a style, and a space for an empty cell.
-pub fn letter(cell: &Cell) -> char {
+pub fn style_character(cell: &Cell) -> char {
     let style = match cell.fg {
         Color::Indexed(color) => CHARACTERS.get(usize::from(color.wrapping_sub(FIRST))),
         _ => None,
@@ -113,7 +113,7 @@ fn every_style_has_a_unique_character() {
     for (name, style) in theme.styles() {
         let mut cell = Cell::new("x");
         cell.set_style(style);
-        let character = letter(&cell);
+        let character = style_character(&cell);
         let is_ground = ["ground", "panel", "selection"].contains(&name);
         assert_eq!(character == '.', is_ground, "{name} has no character");
         assert!(

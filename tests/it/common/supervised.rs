@@ -52,21 +52,21 @@ pub fn sandboxed_supervisor(root: &Path, temp: &[PathBuf], write: &[PathBuf]) ->
 }
 
 /// Returns a job for a shell command with the defaults of an agent.
-pub fn job(guard: &Arc<Supervisor>, dir: &Path, command: &str) -> CommandSpec {
+pub fn job(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> CommandSpec {
     CommandSpec {
         argv: process::shell(command.into()),
         dir: dir.to_path_buf(),
         timeout: Duration::from_secs(60),
         keep: 50_000,
-        supervisor: Some(Arc::clone(guard)),
+        supervisor: Some(Arc::clone(supervisor)),
         reach: Reach::default(),
     }
 }
 
 /// Runs a shell command and waits for its end.
-pub fn run(guard: &Arc<Supervisor>, dir: &Path, command: &str) -> JobReport {
+pub fn run(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> JobReport {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let job = job(guard, dir, command);
+    let job = job(supervisor, dir, command);
     let report = runtime.block_on(process::run(&job, &CancellationToken::new(), |_| {}));
     report.unwrap()
 }

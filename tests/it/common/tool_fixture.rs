@@ -157,7 +157,7 @@ impl ToolFixture {
             cancel: CancellationToken::new(),
             timeout: Duration::from_secs(60),
             redactor: Redactor::default(),
-            guard: self.guard.clone(),
+            supervisor: self.guard.clone(),
             snapshots: Arc::clone(
                 self.snapshots
                     .lock()

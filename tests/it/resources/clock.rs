@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crewdeck::agent::driver::ModelConfig;
 use crewdeck::app::new_id;
-use crewdeck::crew::{Approvers, Crew, ModelParts, Parts, TeamLimits};
+use crewdeck::crew::{Approvers, Crew, CrewParts, ModelParts, TeamLimits};
 use crewdeck::domain::ids::{MessageId, Name};
 use crewdeck::domain::mail::{MailKind, MailMessage};
 use crewdeck::domain::request::Approver;
@@ -55,9 +55,9 @@ rules:
     times: 0
 ";
 
-fn crew_parts(root: &Path, publisher: EventSender) -> Parts {
+fn crew_parts(root: &Path, publisher: EventSender) -> CrewParts {
     let model = Arc::new(Script::parse(SCRIPT, 1.0).unwrap());
-    Parts {
+    CrewParts {
         root: root.to_path_buf(),
         setup: SessionInfo {
             session: new_id(),
@@ -111,7 +111,7 @@ fn crew_parts(root: &Path, publisher: EventSender) -> Parts {
 
 /// Runs the crew until bob has left and returns all events.
 async fn run_crew(root: &Path) -> Vec<Event> {
-    let (publisher, mut inlet) = bus::bus(jumping_clock);
+    let (publisher, mut receiver) = bus::bus(jumping_clock);
     let crew = Crew::start(crew_parts(root, publisher)).await.unwrap();
     let prompt = Command::Prompt {
         to: Name::lead(),
@@ -120,7 +120,7 @@ async fn run_crew(root: &Path) -> Vec<Event> {
     crew.submit(CommandIds::default().assign(prompt)).unwrap();
     let mut events = Vec::new();
     let to_the_end = async {
-        while let Some(event) = inlet.next().await {
+        while let Some(event) = receiver.next().await {
             let is_end = matches!(&event.kind, EventKind::Crew(CrewEvent::Notice { text, .. }) if text.starts_with("bob "));
             events.push(event);
             if is_end {
@@ -131,7 +131,7 @@ async fn run_crew(root: &Path) -> Vec<Event> {
     let ended = tokio::time::timeout(Duration::from_secs(40), to_the_end).await;
     assert!(ended.is_ok(), "bob never leaves: {events:#?}");
     crew.stop().await.unwrap();
-    while let Some(event) = inlet.try_next() {
+    while let Some(event) = receiver.try_next() {
         events.push(event);
     }
     events

@@ -164,13 +164,13 @@ rules:
     let call = |n: u32| {
         format!(r#"{{ tool: bash, input: {{ command: "git reset --quiet --hard; echo {n}" }} }}"#)
     };
-    for (decider, count) in [("auto", 25), ("lead", 8)] {
+    for (approver, count) in [("auto", 25), ("lead", 8)] {
         let project = Project::repository(&[("a.txt", "a\n")]);
         let calls: Vec<String> = (0..count).map(call).collect();
         let script = script.replace("CALLS", &calls.join(", "));
-        let (ran, _) = run(&project, &script, &["go", "--tool", decider]);
-        assert_eq!(ran.code(), 0, "{decider}: {}", ran.err());
-        assert_eq!(reminders(&project), 0, "{decider}");
+        let (ran, _) = run(&project, &script, &["go", "--tool", approver]);
+        assert_eq!(ran.code(), 0, "{approver}: {}", ran.err());
+        assert_eq!(reminders(&project), 0, "{approver}");
         assert_eq!(requests(&project).count(), count as usize);
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crewdeck::process::history::{Phase, PrivateHistory, WritableBranch};
+use crewdeck::process::history::{PrivateHistory, TransferPhase, WritableBranch};
 use crewdeck::store::Debris;
 use pretty_assertions::assert_eq;
 
@@ -72,7 +72,7 @@ fn stale_private_locks_are_reported_and_removed() {
     r.create(1, &[]);
     let histories = histories(&r);
     for history in &histories {
-        let running = history.start(Phase::BeforePrivate);
+        let running = history.start(TransferPhase::BeforePrivate);
         leave(history);
         // The crew is killed with all commands.
         drop(running);
@@ -100,13 +100,13 @@ fn private_locks_are_kept_while_a_command_runs() {
     r.create(1, &[]);
     for history in histories(&r) {
         // The supervisor's mark outlives a killed crew.
-        drop(history.start(Phase::BeforePrivate));
+        drop(history.start(TransferPhase::BeforePrivate));
         let running = history.mark_running().unwrap();
         leave(&history);
         let all = left(&history);
         assert_eq!(r.worktrees().debris().unwrap(), []);
         assert_eq!(r.worktrees().repair(NOW).unwrap(), Vec::<String>::new());
-        drop(history.start(Phase::BeforePrivate));
+        drop(history.start(TransferPhase::BeforePrivate));
         assert_eq!(left(&history), all);
         drop(running);
         r.worktrees().repair(NOW).unwrap();
@@ -119,13 +119,13 @@ fn next_command_removes_stale_private_locks() {
     let r = Repository::new();
     r.create(1, &[]);
     for history in histories(&r) {
-        let running = history.start(Phase::BeforePrivate);
+        let running = history.start(TransferPhase::BeforePrivate);
         // The command is killed at its time limit, with its git.
         leave(&history);
         assert_eq!(running.finish().unwrap().note(), None);
         assert_eq!(left(&history), Vec::<&str>::new(), "after the command");
         leave(&history);
-        drop(history.start(Phase::BeforePrivate));
+        drop(history.start(TransferPhase::BeforePrivate));
         assert_eq!(left(&history), Vec::<&str>::new(), "before the next one");
     }
 }
@@ -136,12 +136,12 @@ fn ref_locked_by_a_killed_transfer_is_shown_to_next_command() {
     let r = Repository::new();
     r.create(1, &[]);
     for history in histories(&r) {
-        drop(history.start(Phase::BeforePrivate));
+        drop(history.start(TransferPhase::BeforePrivate));
         let name = format!("refs/heads/of-{}", history.name);
         r.git(&["update-ref", &name, "main"]);
         let lock = PathBuf::from(format!("{}.lock", history.dir.join(&name).display()));
         fs::write(&lock, "").unwrap();
-        let running = history.start(Phase::BeforePrivate);
+        let running = history.start(TransferPhase::BeforePrivate);
         let shown = fs::read_to_string(history.dir.join(&name)).unwrap();
         assert_eq!(shown.trim(), r.git(&["rev-parse", "main"]));
         assert_eq!(running.finish().unwrap().note(), None);

@@ -91,7 +91,7 @@ fn counted(total: u64, calls: u64, cost: Option<f64>) -> AgentEvent {
 fn respawned_agent_keeps_previous_usage() {
     let mut agents = Agents::default();
     let bob = Name::member("bob").unwrap();
-    let told = [
+    let usages = [
         (100, 1, Some(1.0)),
         (300, 2, Some(3.0)),
         // A new agent with the same name.
@@ -105,7 +105,7 @@ fn respawned_agent_keeps_previous_usage() {
         (1000, 1, Some(10.0)),
     ];
     let mut seen = Vec::new();
-    for (total, calls, cost) in told {
+    for (total, calls, cost) in usages {
         agents.apply(&bob, Timestamp(1.0), &counted(total, calls, cost));
         seen.push((agents.tokens(), agents.used().calls, agents.cost()));
     }

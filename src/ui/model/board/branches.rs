@@ -200,14 +200,14 @@ mod tests {
 
     #[test]
     fn removed_worktrees_are_dropped_first_at_the_limit() {
-        let told = |name: &str, state| Branch {
+        let branch = |name: &str, state| Branch {
             worktree: worktree::WorktreeName::new(name).unwrap(),
             state,
         };
         let mut branches = Branches::default();
-        let gone = (0..BRANCHES_MAX).map(|n| told(&format!("task-{n}"), BranchState::Gone));
+        let gone = (0..BRANCHES_MAX).map(|n| branch(&format!("task-{n}"), BranchState::Gone));
         branches.changed(&gone.collect::<Vec<_>>());
-        branches.changed(&[told("new", BranchState::Empty)]);
+        branches.changed(&[branch("new", BranchState::Empty)]);
         assert_eq!(branches.of.get("new"), Some(&BranchState::Empty));
         assert!(branches.of.len() <= BRANCHES_MAX);
     }

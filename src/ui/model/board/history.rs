@@ -206,7 +206,7 @@ mod tests {
             self.board = next;
         }
 
-        fn told(&self, id: u64) -> Vec<String> {
+        fn lines_of(&self, id: u64) -> Vec<String> {
             let of = self.history.of(TaskId(id));
             of.map(|(at, s)| format!("{} {}", at.0 - NOON, s.words()))
                 .collect()
@@ -228,7 +228,7 @@ mod tests {
         story
             .history
             .record_changes(&TaskGraph::default(), &whole, &[], Timestamp(NOON));
-        assert_eq!(story.told(1), Vec::<String>::new());
+        assert_eq!(story.lines_of(1), Vec::<String>::new());
         story.goes_on(|b, now| {
             b.claim(TaskId(2), &claimer("bob"), now).unwrap();
         });
@@ -256,7 +256,7 @@ mod tests {
             b.complete(TaskId(2), &name("carol"), now).unwrap();
         });
         assert_eq!(
-            story.told(2),
+            story.lines_of(2),
             [
                 "5 completed by carol",
                 "4 edited",
@@ -265,7 +265,7 @@ mod tests {
                 "1 claimed by bob",
             ]
         );
-        assert_eq!(story.told(3), ["5 unblocked"]);
+        assert_eq!(story.lines_of(3), ["5 unblocked"]);
     }
 
     #[test]
@@ -281,8 +281,8 @@ mod tests {
         ] {
             history.record_notice(&board, text, Timestamp(NOON));
         }
-        let told: Vec<String> = history.of(TaskId(2)).map(|(_, s)| s.words()).collect();
-        assert_eq!(told, ["wt/task-2 is merged into main."]);
+        let lines: Vec<String> = history.of(TaskId(2)).map(|(_, s)| s.words()).collect();
+        assert_eq!(lines, ["wt/task-2 is merged into main."]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub enum ActionEffect {
 }
 
 #[derive(Debug)]
-struct Call {
+struct RecordedCall {
     id: CallId,
     agent: Name,
     effect: ActionEffect,
@@ -44,7 +44,7 @@ struct Call {
 /// Recent tool calls, user actions, requests and shutdowns, to which later changes are attributed.
 #[derive(Debug, Default)]
 pub struct Attribution {
-    calls: VecDeque<Call>,
+    calls: VecDeque<RecordedCall>,
     requests: BTreeMap<RequestId, RequestStatus>,
     /// The agents whose shutdown was approved, with the time of the approval. An agent is removed when it leaves or
     /// declines.
@@ -59,17 +59,17 @@ impl Attribution {
         match &event.kind {
             EventKind::Agent { agent, event: what } => self.agent_event(agent, what, event.at),
             EventKind::Board(BoardEvent::UserActed { task, act }) => {
-                let deed = match act {
+                let effect = match act {
                     UserAction::Added => ActionEffect::Write(*task),
                     UserAction::Claimed
                     | UserAction::Released { .. }
                     | UserAction::Completed
                     | UserAction::Edited => ActionEffect::Change(Some(*task)),
                 };
-                self.record_call(Call {
+                self.record_call(RecordedCall {
                     id: CallId(String::new()),
                     agent: Name::user(),
-                    effect: deed,
+                    effect,
                     ended: Some(event.at),
                 });
             }
@@ -111,17 +111,17 @@ impl Attribution {
             AgentEvent::ToolStarted {
                 call, tool, input, ..
             } => {
-                if let Some(deed) = action_effect(tool, input) {
-                    self.record_call(Call {
+                if let Some(effect) = action_effect(tool, input) {
+                    self.record_call(RecordedCall {
                         id: call.clone(),
                         agent: agent.clone(),
-                        effect: deed,
+                        effect,
                         ended: None,
                     });
                 }
             }
             AgentEvent::ToolFinished { call, .. } => {
-                let here = |c: &&mut Call| c.id == *call && c.agent == *agent;
+                let here = |c: &&mut RecordedCall| c.id == *call && c.agent == *agent;
                 if let Some(call) = self.calls.iter_mut().rev().find(here) {
                     call.ended = Some(at);
                 }
@@ -130,7 +130,7 @@ impl Attribution {
         }
     }
 
-    fn record_call(&mut self, call: Call) {
+    fn record_call(&mut self, call: RecordedCall) {
         self.calls.push_back(call);
         if self.calls.len() > CALLS_MAX {
             self.calls.pop_front();
@@ -139,7 +139,7 @@ impl Attribution {
 
     /// Returns the agent or user whose recent action explains `effect` at the time `at`; `None` if no action does.
     pub fn who(&self, effect: &ActionEffect, at: Timestamp) -> Option<&Name> {
-        let explains = |call: &&Call| {
+        let explains = |call: &&RecordedCall| {
             let fits = match (&call.effect, effect) {
                 (ActionEffect::Create(a), ActionEffect::Create(b)) => a.trim() == b.trim(),
                 (ActionEffect::Write(a), ActionEffect::Write(b)) => a == b,

@@ -155,7 +155,7 @@ impl TaskChange<'_> {
 
     fn created(&self, task: &str) -> NewLogLine {
         let after = self.after;
-        let deed = ActionEffect::Create(after.subject.clone());
+        let effect = ActionEffect::Create(after.subject.clone());
         let waits = match after.blocked_by.as_slice() {
             [] => String::new(),
             blockers => format!(", blocked by {}", ids(blockers)),
@@ -163,7 +163,7 @@ impl TaskChange<'_> {
         let line = |words| task_line(after, words);
         let actors = &self.model.event_log.attribution;
         let by = actors.who(&ActionEffect::Write(after.id), self.at);
-        match by.or_else(|| actors.who(&deed, self.at)) {
+        match by.or_else(|| actors.who(&effect, self.at)) {
             Some(by) => line(format!(
                 "{} created {task}{waits}",
                 display_name(by.as_str())

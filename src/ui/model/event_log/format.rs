@@ -34,10 +34,7 @@ pub(in crate::ui) fn log_lines(model: &CrewModel, event: &Event) -> Vec<NewLogLi
         EventKind::Board(_) => Vec::new(),
         EventKind::Team(what) => match what {
             TeamEvent::RosterChanged { team } => team_changed(model, team, event.at),
-            TeamEvent::MessageMoved {
-                letter: message,
-                step,
-            } => letter_moved(model, message, *step),
+            TeamEvent::MessageMoved { message, step } => message_moved(model, message, *step),
             TeamEvent::RequestChanged { request } => {
                 request_changed(model, request).into_iter().collect()
             }
@@ -172,7 +169,7 @@ fn job_changed(model: &CrewModel, job: &Job) -> Option<NewLogLine> {
     Some(line.by(agent.as_str()).about(About::Job(job.id.clone())))
 }
 
-fn letter_moved(model: &CrewModel, message: &MailMessage, step: DeliveryState) -> Vec<NewLogLine> {
+fn message_moved(model: &CrewModel, message: &MailMessage, step: DeliveryState) -> Vec<NewLogLine> {
     let known = model.messages.find(message).map(|t| t.step);
     if known.is_some_and(|known| known >= step) {
         return Vec::new();
@@ -184,7 +181,7 @@ fn letter_moved(model: &CrewModel, message: &MailMessage, step: DeliveryState) -
     let (from, to) = (display_name(&message.from), display_name(&message.to));
     let about = match message.id.0.as_str() {
         "" => About::Nothing,
-        _ => About::Letter(message.id.clone()),
+        _ => About::Message(message.id.clone()),
     };
     let line = |words: String| {
         NewLogLine::new(Topic::Mail, words)

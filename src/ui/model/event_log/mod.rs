@@ -108,7 +108,7 @@ pub enum About {
     /// The conversation of an agent.
     Agent(Name),
     /// A message and its thread.
-    Letter(MessageId),
+    Message(MessageId),
     /// The card of a request, or the conversation of that agent once the request is decided.
     Request(RequestId, Name),
     /// The list of background jobs, with this job selected.

@@ -122,7 +122,7 @@ pub fn ask_removal(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect
         NoticeLevel::Info,
         format!("Checking the worktree of {task}…"),
     );
-    out.push(Effect::Command(Command::JudgeWorktree { task }));
+    out.push(Effect::Command(Command::InspectWorktree { task }));
 }
 
 /// Asks for confirmation to merge the branch of the selected task, if it can be merged.

@@ -52,8 +52,8 @@ impl PaneFeature for InboxPane {
 
     fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
         let page = page(area, |inside| self.filter.areas(inside).1);
-        let at = self.selected_letter(app).map_or(0, |(at, _)| at);
-        let next = step(at, self.letters(app).len(), by, page);
+        let at = self.selected_message(app).map_or(0, |(at, _)| at);
+        let next = step(at, self.message_numbers(app).len(), by, page);
         self.select_row(app, next);
     }
 
@@ -62,7 +62,7 @@ impl PaneFeature for InboxPane {
     }
 
     fn opens(&self, app: &App, row: usize, _is_second: bool) -> bool {
-        self.selected_letter(app).is_some_and(|(at, _)| at == row)
+        self.selected_message(app).is_some_and(|(at, _)| at == row)
     }
 
     fn follow(&mut self, _app: &mut App, _area: Option<Rect>) {
@@ -70,7 +70,9 @@ impl PaneFeature for InboxPane {
     }
 
     fn open(&mut self, app: &mut App, _area: Option<Rect>) {
-        let message = self.selected_letter(app).map(|(_, message)| message.number);
+        let message = self
+            .selected_message(app)
+            .map(|(_, message)| message.number);
         if let Some(number) = message {
             thread::open(app, number);
         }
@@ -85,7 +87,7 @@ impl PaneFeature for InboxPane {
     }
 
     fn copied(&self, app: &App) -> Option<(String, String)> {
-        let (_, traced) = self.selected_letter(app)?;
+        let (_, traced) = self.selected_message(app)?;
         Some((
             "the message".into(),
             escape_control_chars(&traced.message.content),
@@ -125,12 +127,12 @@ impl PaneFeature for InboxPane {
     }
 
     fn selected_item(&self, app: &App) -> Option<SelectedItem> {
-        let (_, traced) = self.selected_letter(app)?;
+        let (_, traced) = self.selected_message(app)?;
         Some(SelectedItem::Message(traced.number))
     }
 
     fn preview(&self, app: &App, columns: usize, theme: &Theme) -> Option<Preview> {
-        let (_, traced) = self.selected_letter(app)?;
+        let (_, traced) = self.selected_message(app)?;
         let thread = thread::lay_out(app, traced, columns, theme);
         Some(Preview {
             title: thread::title(app, traced),
@@ -141,7 +143,7 @@ impl PaneFeature for InboxPane {
     }
 
     fn preview_ages(&self, app: &App) -> Vec<ShownAge> {
-        let selected = self.selected_letter(app);
+        let selected = self.selected_message(app);
         selected.map_or_else(Vec::new, |(_, traced)| thread::ages(app, traced.number))
     }
 
@@ -161,8 +163,8 @@ impl PaneFeature for InboxPane {
 impl InboxPane {
     /// Returns the number of rows in the list and the index of the first visible row.
     fn listed(&self, model: &CrewModel, list: Rect) -> (usize, usize) {
-        let len = self.letters(model).len();
-        let selected = self.selected_letter(model).map_or(0, |(at, _)| at);
+        let len = self.message_numbers(model).len();
+        let selected = self.selected_message(model).map_or(0, |(at, _)| at);
         (len, first_row(len, selected, list.height))
     }
 }

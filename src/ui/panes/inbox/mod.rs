@@ -28,14 +28,17 @@ impl Default for InboxPane {
 
 impl InboxPane {
     /// Returns the numbers of the messages that match the filter, oldest first.
-    pub fn letters(&self, model: &CrewModel) -> Arc<Vec<u64>> {
+    pub fn message_numbers(&self, model: &CrewModel) -> Arc<Vec<u64>> {
         model.messages.fitting(self.filter.words())
     }
 
     /// Returns the index of the selected row and its message. A selected message that is filtered out or no longer in
     /// memory is replaced by the next one.
-    pub fn selected_letter<'a>(&self, model: &'a CrewModel) -> Option<(usize, &'a TrackedMessage)> {
-        let rows = self.letters(model);
+    pub fn selected_message<'a>(
+        &self,
+        model: &'a CrewModel,
+    ) -> Option<(usize, &'a TrackedMessage)> {
+        let rows = self.message_numbers(model);
         let newest = rows.len().checked_sub(1)?;
         let at = match self.selected {
             None => newest,
@@ -46,7 +49,7 @@ impl InboxPane {
 
     /// Selects the row at index `at`. If it is the newest row, the selection follows new messages.
     fn select_row(&mut self, model: &CrewModel, at: usize) {
-        let rows = self.letters(model);
+        let rows = self.message_numbers(model);
         let is_newest = at + 1 >= rows.len();
         self.selected = rows.get(at).copied().filter(|_| !is_newest);
     }

@@ -28,12 +28,12 @@ const SHORT: usize = 36;
 
 /// Draws the messages, newest last.
 pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let numbers = pane.letters(app);
+    let numbers = pane.message_numbers(app);
     let messages: Vec<&TrackedMessage> = numbers
         .iter()
         .filter_map(|n| app.model.messages.get(*n))
         .collect();
-    let (selected, whole) = pane.selected_letter(app).unzip();
+    let (selected, whole) = pane.selected_message(app).unzip();
     let (filter, list) = pane.filter.areas(frame_layout::inside(area));
     let height = list.height;
     let first = list::first_row(messages.len(), selected.unwrap_or(0), height);

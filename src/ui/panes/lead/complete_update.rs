@@ -15,13 +15,13 @@ pub fn accept(pane: &mut LeadPane, app: &mut App) -> Option<Action> {
         app.input.composer.set(&offer.words);
         app.input.composer.take();
     } else {
-        put_in(pane, app);
+        insert(pane, app);
     }
     offer.item
 }
 
 /// Replaces the typed word by the selected completion, followed by a space.
-pub fn put_in(pane: &mut LeadPane, app: &mut App) {
+pub fn insert(pane: &mut LeadPane, app: &mut App) {
     if let Some((_, offer)) = complete::selected(pane, app) {
         app.input.composer.set(&format!("{} ", offer.words));
         pane.completion = Completion::Fresh;
@@ -44,7 +44,7 @@ pub fn select(pane: &mut LeadPane, app: &App, by: Scroll) -> bool {
 }
 
 /// Closes the completion list until the user types more. Returns whether it was open.
-pub fn put_away(pane: &mut LeadPane, app: &App) -> bool {
+pub fn dismiss(pane: &mut LeadPane, app: &App) -> bool {
     let is_there = complete::selected(pane, app).is_some();
     if is_there {
         pane.completion = Completion::Dismissed;

@@ -130,7 +130,7 @@ impl PaneFeature for LeadPane {
     ) -> bool {
         match action {
             Action::Move(by) => return complete_update::select(self, app, by),
-            Action::Complete => complete_update::put_in(self, app),
+            Action::Complete => complete_update::insert(self, app),
             Action::Search => app.shown_agent().transcript.begin_search(),
             Action::NextMatch => search::next(app, Way::Forward, viewport(app, area)),
             Action::PrevMatch => search::next(app, Way::Back, viewport(app, area)),
@@ -196,7 +196,7 @@ impl PaneFeature for LeadPane {
     }
 
     fn step_back(&mut self, app: &mut App) -> bool {
-        if complete_update::put_away(self, app) {
+        if complete_update::dismiss(self, app) {
             return true;
         }
         let is_active = search::is_active(app);

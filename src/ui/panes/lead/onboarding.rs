@@ -73,13 +73,13 @@ pub fn draw(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect, buffer:
 }
 
 /// The visible lines of a page.
-struct Lines {
+struct VisibleLines {
     shown: Vec<Line<'static>>,
     /// Whether all steps are visible.
     is_whole: bool,
 }
 
-fn lines(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect) -> Lines {
+fn lines(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect) -> VisibleLines {
     let columns = usize::from(area.width.min(COLUMNS_MAX));
     let tone = match page.severity {
         PageSeverity::Missing | PageSeverity::Trouble => theme.warn,
@@ -108,7 +108,7 @@ fn lines(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect) -> Lines {
         .collect();
     let room = usize::from(area.height);
     let steps_rows: usize = steps.iter().map(Vec::len).sum();
-    Lines {
+    VisibleLines {
         is_whole: what.len() + steps_rows + keys.len() <= room,
         shown: fitted(what, means, steps, keys, room),
     }

@@ -83,7 +83,7 @@ fn name(app: &App) -> String {
 }
 
 fn doing(app: &App, theme: &Theme) -> Vec<Span<'static>> {
-    if app.first_page().map(|p| p.severity) == Some(PageSeverity::Missing) {
+    if app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing) {
         return Vec::new();
     }
     let activity = app.activity(&app.shown);
@@ -183,7 +183,7 @@ fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     } else {
         "writes a message to "
     };
-    let waits = match app.first_page().map(|p| p.severity) {
+    let waits = match app.onboarding_page().map(|p| p.severity) {
         Some(PageSeverity::Missing) => ", which has not started",
         Some(_) | None => "",
     };
@@ -226,7 +226,7 @@ pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         return None;
     }
     if app.input.composer.is_empty() {
-        let page = app.first_page().map(|p| p.severity);
+        let page = app.onboarding_page().map(|p| p.severity);
         let key = |context, action| app.prefs.keymap.key(context, action);
         let writes = format!("{} to write", key(Context::Panes, Action::Compose));
         let back = key(Context::Composer, Action::Back);

@@ -46,8 +46,8 @@ fn is_meant(app: &mut App) -> bool {
     let question = answering::question(app).map(|q| q.id.clone());
     if app.input.drafts.answers_question == question {
         // Ignores a double press: the next Enter counts only after [`SETTLE`].
-        let told_at = app.input.drafts.enter_changed_at;
-        return told_at.is_none_or(|at| app.now.since(at) >= SETTLE);
+        let changed_at = app.input.drafts.enter_changed_at;
+        return changed_at.is_none_or(|at| app.now.since(at) >= SETTLE);
     }
     let (to, key) = (app.shown.clone(), enter(&app.prefs));
     let text = if question.is_some() {

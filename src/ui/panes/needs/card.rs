@@ -22,7 +22,7 @@ const TEXT_MIN: usize = 2;
 
 /// The kind of a line of the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum CardLineKind {
     /// Details in one line: the working directory, other agents with the same request, and whether the lead may decide.
     Detail,
     /// The request itself.
@@ -32,7 +32,7 @@ pub enum Part {
 }
 
 /// A line of the card and its kind.
-pub type CardLine = (Part, Line<'static>);
+pub type CardLine = (CardLineKind, Line<'static>);
 
 /// The card of the selected request: the lines that scroll, and the choices that stay visible above the buttons.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -63,7 +63,7 @@ pub fn card(pane: &NeedsPane, model: &CrewModel, width: u16, height: u16, theme:
         let mut choices = choices;
         // A blank line before the buttons, if nothing has to scroll for it.
         if !choices.is_empty() && lines.len() + choices.len() + 1 < rows {
-            choices.push((Part::Detail, Line::default()));
+            choices.push((CardLineKind::Detail, Line::default()));
         }
         let room = rows - choices.len();
         return Card {
@@ -132,8 +132,8 @@ pub fn card_layout(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Th
     let lines = card.lines.iter().skip(top).zip(text.rows());
     let choices = lines.chain(card.pinned.iter().zip(pinned.rows()));
     let choices = choices.filter_map(|((part, _), row)| match part {
-        Part::Choice(number) => Some((row, *number)),
-        Part::Detail | Part::Body => None,
+        CardLineKind::Choice(number) => Some((row, *number)),
+        CardLineKind::Detail | CardLineKind::Body => None,
     });
     CardLayout {
         choices: choices.collect(),
@@ -214,21 +214,25 @@ pub fn text(
     let details = wrap(&details(model, request), width).into_iter();
     let details = details.filter(|l| !l.is_empty());
     let mut out: Vec<CardLine> = details
-        .map(|line| (Part::Detail, Line::styled(line, theme.dim)))
+        .map(|line| (CardLineKind::Detail, Line::styled(line, theme.dim)))
         .collect();
     match request.kind {
         RequestKind::Plan => {
             let page = model.requests.plans().get(body, width, theme);
-            out.extend(page.iter().take(enough).map(|l| (Part::Body, l.clone())));
+            out.extend(
+                page.iter()
+                    .take(enough)
+                    .map(|l| (CardLineKind::Body, l.clone())),
+            );
         }
         RequestKind::Permission => {
             let body = command_text::render_command(body).text;
             let body = wrap_first_lines(&body, width, enough).into_iter();
-            out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
+            out.extend(body.map(|line| (CardLineKind::Body, Line::styled(line, theme.text))));
         }
         RequestKind::Question | RequestKind::Shutdown | RequestKind::Budget => {
             let body = wrap_first_lines(body, width, enough).into_iter();
-            out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
+            out.extend(body.map(|line| (CardLineKind::Body, Line::styled(line, theme.text))));
         }
     }
     out
@@ -251,7 +255,7 @@ pub fn choices(request: &Request, width: u16, theme: &Theme) -> Vec<CardLine> {
                 Span::styled(key, theme.accent),
                 Span::styled(line, theme.text),
             ]);
-            out.push((Part::Choice(at + 1), line));
+            out.push((CardLineKind::Choice(at + 1), line));
         }
     }
     out
@@ -275,7 +279,7 @@ fn details(model: &CrewModel, request: &Request) -> String {
         RequestKind::Shutdown | RequestKind::Budget => {}
     }
     parts.extend(others(model, request));
-    if request.decider == Approver::Lead {
+    if request.approver == Approver::Lead {
         parts.push("the lead may decide this".into());
     }
     parts.join(" · ")

@@ -116,8 +116,8 @@ impl PaneFeature for NeedsPane {
     }
 
     fn open(&mut self, app: &mut App, _area: Option<Rect>) {
-        let asker = self.selected_request(app).map(|(_, r)| r.target.clone());
-        if let Some(agent) = asker {
+        let target = self.selected_request(app).map(|(_, r)| r.target.clone());
+        if let Some(agent) = target {
             navigation::show(app, &agent);
         }
     }

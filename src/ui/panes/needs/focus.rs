@@ -44,7 +44,7 @@ pub fn after_decision(app: &mut App, last: &Request) -> bool {
     let is_users = last.decided_by == Name::user().as_str();
     if is_users && app.is_running(&last.from) && app.replay.is_none() {
         app.keys.guard.hold = Some(Hold {
-            asker: last.from.clone(),
+            requester: last.from.clone(),
             until: app.now.after(HOLD),
         });
     } else {
@@ -62,7 +62,7 @@ pub fn end_hold(app: &mut App) {
         app.keys.guard.hold = None;
         return;
     }
-    let goes_on = hold.until > app.now && app.is_running(&hold.asker);
+    let goes_on = hold.until > app.now && app.is_running(&hold.requester);
     if !goes_on && app.popups.is_empty() {
         return_focus(app);
     }

@@ -11,14 +11,14 @@ use crate::ui::fixture::{
     apply_events, busy, cells, permission, picture, plan, press, question, started,
 };
 use crate::ui::notifier::WindowFocus;
-use crate::ui::tests::scenes::cast::{asked, rules};
+use crate::ui::tests::scenes::scene_data::{asked, rules};
 use crate::ui::{ColorDepth, Effect, Msg, Theme, ThemeName, UiState, update};
 
 fn waiting(width: u16, height: u16, requests: Vec<Request>) -> UiState {
     let mut state = started(width, height);
-    let told = requests.into_iter();
-    let told = told.map(|request| EventKind::Team(TeamEvent::RequestChanged { request }));
-    apply_events(&mut state, told.collect());
+    let events = requests.into_iter();
+    let events = events.map(|request| EventKind::Team(TeamEvent::RequestChanged { request }));
+    apply_events(&mut state, events.collect());
     state
 }
 
@@ -320,7 +320,7 @@ fn permission_is_revoked_by_key() {
     apply_events(&mut state, vec![rules()]);
     assert_eq!(
         press(&mut state, "esc R down enter"),
-        [Effect::Command(Command::TakeBack { rule: 4 })]
+        [Effect::Command(Command::RevokePermission { rule: 4 })]
     );
     assert!(state.popups.is_empty());
 }
@@ -328,7 +328,7 @@ fn permission_is_revoked_by_key() {
 #[test]
 fn lead_requests_are_last_and_not_counted() {
     let mut leads = plan("r1", "1. go");
-    leads.decider = Approver::Lead;
+    leads.approver = Approver::Lead;
     leads.created_at.0 -= 100.0;
     let mut state = waiting(160, 45, vec![leads.clone()]);
     assert_eq!(state.title(), "crewdeck · parser");
@@ -344,11 +344,11 @@ fn lead_requests_are_last_and_not_counted() {
     );
     update(&mut state, Msg::Window(WindowFocus::Unfocused));
     let own = asked("r2", "alice", PUSH, 0.0);
-    let told = vec![EventKind::Team(TeamEvent::RequestChanged {
+    let events = vec![EventKind::Team(TeamEvent::RequestChanged {
         request: own.clone(),
     })];
     assert!(
-        apply_events(&mut state, told)
+        apply_events(&mut state, events)
             .contains(&Effect::Notify("alice asks for permission".into()))
     );
     assert_eq!(state.title(), "crewdeck (1 needs you) · parser");
@@ -356,11 +356,11 @@ fn lead_requests_are_last_and_not_counted() {
     assert_eq!(state.panes.needs.selected, Some(own.id));
     // A rule decides at once, without the user.
     let mut ruled = plan("r3", "1. go");
-    ruled.decider = Approver::Auto;
-    let told = vec![EventKind::Team(TeamEvent::RequestChanged {
+    ruled.approver = Approver::Auto;
+    let events = vec![EventKind::Team(TeamEvent::RequestChanged {
         request: ruled,
     })];
-    assert_eq!(apply_events(&mut state, told), []);
+    assert_eq!(apply_events(&mut state, events), []);
 }
 
 #[test]

@@ -218,7 +218,7 @@ fn warn_about(app: &mut App, id: &RequestId, text: String) {
     app.say_while(NoticeLevel::Warn, text, move |app| {
         app.model.requests.get(&about).is_some() && !app.model.requests.is_answered(&about)
     });
-    if let Some(flash) = &mut app.status {
-        flash.request = Some(id.clone());
+    if let Some(message) = &mut app.status {
+        message.request = Some(id.clone());
     }
 }

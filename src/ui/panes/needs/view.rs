@@ -36,7 +36,7 @@ pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
             let key = app.prefs.keymap.key(Context::Panes, Action::Back);
             let words = format!(
                 "Decided. {} continues; its next request appears here. {key} goes back.",
-                hold.asker
+                hold.requester
             );
             frame::empty(&words, theme, inner, buffer);
             return;

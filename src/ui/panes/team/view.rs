@@ -90,7 +90,7 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
 
 /// The number of columns that a row has for name and task together, and how many each of them needs.
 #[derive(Clone, Copy)]
-struct Shared {
+struct SharedColumns {
     columns: usize,
     name: usize,
     task: usize,
@@ -111,31 +111,31 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
         let (task, pulse) = match row {
             TeamRow::Member(member) => (task(app, member), pulse(app, agent, columns)),
             TeamRow::Subagent(_) => {
-                let errand = agent.map_or_else(String::new, |a| a.subagent_prompt.clone());
-                (errand, String::new())
+                let prompt = agent.map_or_else(String::new, |a| a.subagent_prompt.clone());
+                (prompt, String::new())
             }
         };
         // The symbol, and a blank after each cell.
         let used = 5 + words_width(columns) + width(&pulse) + right;
-        Shared {
+        SharedColumns {
             columns: columns.saturating_sub(used),
             name: width(row.name().as_str()),
             task: width(&task),
         }
     };
-    let rows: Vec<Shared> = members.iter().map(shared).collect();
+    let rows: Vec<SharedColumns> = members.iter().map(shared).collect();
     least_truncating_width(&rows, least)
 }
 
 /// Returns the width of the name column that truncates the least text over all rows. A truncated column of a name
 /// counts as much as two of a task. The result is at least `least`, unless all names are shorter, and at most half of
 /// the shared columns of any row, unless the task of that row still fits.
-fn least_truncating_width(rows: &[Shared], least: usize) -> usize {
+fn least_truncating_width(rows: &[SharedColumns], least: usize) -> usize {
     let longest = rows.iter().map(|r| r.name).max().unwrap_or(0);
-    let allowed = |r: &Shared| r.columns.saturating_sub(r.task).max(r.columns / 2);
+    let allowed = |r: &SharedColumns| r.columns.saturating_sub(r.task).max(r.columns / 2);
     let most = rows.iter().map(allowed).min().unwrap_or(0);
     let cut = |names: usize| -> usize {
-        let of = |r: &Shared| {
+        let of = |r: &SharedColumns| {
             let task = r.task.saturating_sub(r.columns.saturating_sub(names));
             2 * r.name.saturating_sub(names) + task
         };
@@ -330,8 +330,8 @@ mod tests {
 
     #[test]
     fn name_width_minimizes_truncation() {
-        let rows = |all: &[(usize, usize)]| -> Vec<Shared> {
-            let row = |(name, task): &(usize, usize)| Shared {
+        let rows = |all: &[(usize, usize)]| -> Vec<SharedColumns> {
+            let row = |(name, task): &(usize, usize)| SharedColumns {
                 columns: 40,
                 name: *name,
                 task: *task,

@@ -132,7 +132,12 @@ impl<Q: Question> Popup for Confirmation<Q> {
 }
 
 /// Sends a command for a task, and shows `words` as the status message.
-pub(in crate::ui) fn send(app: &mut App, words: String, wish: TaskCommand, out: &mut Vec<Effect>) {
+pub(in crate::ui) fn send(
+    app: &mut App,
+    words: String,
+    command: TaskCommand,
+    out: &mut Vec<Effect>,
+) {
     app.say(NoticeLevel::Info, words);
-    out.push(Effect::Command(Command::Task(Box::new(wish))));
+    out.push(Effect::Command(Command::Task(Box::new(command))));
 }

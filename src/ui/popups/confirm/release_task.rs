@@ -26,7 +26,7 @@ impl Question for ReleaseTask {
         let Some(task) = app.model.board.get(id) else {
             return String::new();
         };
-        let told = if from.is_lead() {
+        let consequence = if from.is_lead() {
             format!("{from} gets a message and will not claim it again.")
         } else {
             format!("{from} is stopped, gets a message and will not claim it again.")
@@ -39,7 +39,7 @@ impl Question for ReleaseTask {
             ),
         };
         format!(
-            "Release {id} ({}), the task of {from}? It goes back to the board.\n{told}{tree}",
+            "Release {id} ({}), the task of {from}? It goes back to the board.\n{consequence}{tree}",
             one_line(&task.subject)
         )
     }

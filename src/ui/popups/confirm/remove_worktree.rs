@@ -120,11 +120,11 @@ fn tree(model: &CrewModel, id: TaskId) -> String {
 
 /// Sends the command that removes a worktree, with the losses that the user has seen and confirmed.
 fn remove(app: &mut App, check: &WorktreeCheck, out: &mut Vec<Effect>) {
-    let (task, told) = (check.task, check.losses.clone());
+    let (task, confirmed) = (check.task, check.losses.clone());
     let text = format!("Removing the worktree of {task}…");
     app.say_while(NoticeLevel::Info, text, move |app| {
         let task = app.model.board.get(task);
         task.is_some_and(|task| branches::has_worktree(app, task))
     });
-    out.push(Effect::Command(Command::RemoveWorktree { task, told }));
+    out.push(Effect::Command(Command::RemoveWorktree { task, confirmed }));
 }

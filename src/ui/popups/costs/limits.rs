@@ -45,12 +45,12 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
     };
     let mut is_any = false;
     for budget in UsageBudget::ALL {
-        let told = if budget.is_of_team() {
+        let row = if budget.is_of_team() {
             of_team(app, &accounts.sum, budget).map(|(words, share)| ("team", words, share))
         } else {
             of_agents(app, accounts, budget).map(|(words, share)| ("each agent", words, share))
         };
-        if let Some((head, words, share)) = told {
+        if let Some((head, words, share)) = row {
             put(head, &words, style(share));
             is_any = true;
         }

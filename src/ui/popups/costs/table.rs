@@ -118,22 +118,22 @@ fn bar(share: u64) -> String {
 /// Returns the widest column set that fits beside the names. The cost column needs a known price, the budget column a
 /// budget for each agent.
 fn form(model: &CrewModel, accounts: &Accounts, columns: usize) -> Vec<Column> {
-    let has_ceiling = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
+    let has_budget = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
         .iter()
         .any(|c| model.limits.budgets.limit(*c).is_some());
     let mut kept = FORMS.iter().map(|form| {
         let kept = form.iter().filter(|c| match c {
-            Ceil => has_ceiling,
+            Ceil => has_budget,
             Cost => accounts.is_priced(),
             Calls | Input | Read | Written | Cached | Output | Tokens | Share | Bar => true,
         });
         kept.copied().collect::<Vec<_>>()
     });
-    let fits = |form: &Vec<Column>| NAMES_MIN + wide(form) <= columns;
+    let fits = |form: &Vec<Column>| NAMES_MIN + columns_width(form) <= columns;
     kept.find(fits).unwrap_or_else(|| vec![Tokens, Share])
 }
 
-fn wide(form: &[Column]) -> usize {
+fn columns_width(form: &[Column]) -> usize {
     form.iter().map(|c| c.width()).sum()
 }
 
@@ -176,7 +176,7 @@ fn heads(title: &str, names: usize, form: &[Column], theme: &Theme) -> CostLine 
 /// Returns the table of agents: a heading, one row per agent, and the total.
 pub fn agents(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
     let form = form(app, accounts, columns);
-    let names = columns.saturating_sub(wide(&form)).min(NAMES_MAX);
+    let names = columns.saturating_sub(columns_width(&form)).min(NAMES_MAX);
     let mut out = vec![heads("  agent", names, &form, theme)];
     for account in &accounts.all {
         let style = if account.is_gone {
@@ -249,7 +249,7 @@ pub fn tasks(
             Input | Read | Written | Cached | Output | Tokens | Ceil | Share | Bar => true,
         });
     let form: Vec<Column> = form.collect();
-    let names = columns.saturating_sub(wide(&form));
+    let names = columns.saturating_sub(columns_width(&form));
     let mut out = vec![heads("  task", names, &form, theme)];
     let mut rest = accounts.sum;
     for (_, used) in &dearest {

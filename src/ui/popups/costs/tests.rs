@@ -76,7 +76,7 @@ fn lines_fit_and_the_selection_is_visible_at_every_size() {
         (240, 70),
     ] {
         let mut state = busy(wide, high);
-        let names = crate::ui::tests::scenes::cast::large_team();
+        let names = crate::ui::tests::scenes::scene_data::large_team();
         apply_events(&mut state, names);
         apply_events(&mut state, work::spending());
         let lines = lines(&state, &Theme::default());

@@ -117,7 +117,7 @@ impl EventLogPopup {
                 format!("{id} is no longer on the board."),
             ),
             About::Agent(name) => return show_agent(app, &name),
-            About::Letter(id) => {
+            About::Message(id) => {
                 let number = app.model.messages.iter().rev().find(|t| t.message.id == id);
                 match number.map(|t| t.number) {
                     Some(number) => thread::open(app, number),

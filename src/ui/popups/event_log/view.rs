@@ -175,7 +175,7 @@ fn about(prefs: &Preferences, line: &LogLine) -> String {
         About::Nothing => String::new(),
         About::Task(id) => format!(" · {key} shows task {id}"),
         About::Agent(name) => format!(" · {key} shows {name}"),
-        About::Letter(_) => format!(" · {key} shows the message and its thread"),
+        About::Message(_) => format!(" · {key} shows the message and its thread"),
         About::Request(..) => format!(" · {key} shows the request, or who asked"),
         About::Job(_) => format!(" · {key} shows the job"),
     };

@@ -41,7 +41,7 @@ pub struct HelpPopup {
 }
 
 /// The rows of the help, and which of them are visible.
-struct Visible {
+struct VisibleHelp {
     rows: Vec<HelpRow>,
     first: usize,
     height: usize,
@@ -76,10 +76,10 @@ impl HelpPopup {
         (list, pager::first_line(self.scroll, len, inside.height))
     }
 
-    fn visible(&self, app: &App) -> Visible {
+    fn visible(&self, app: &App) -> VisibleHelp {
         let rows = self.rows(app, pager::text_width(app.size), &Theme::default());
         let (list, first) = self.list(pager::area(app.size), rows.len());
-        Visible {
+        VisibleHelp {
             rows,
             first,
             height: list.height.into(),

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::timestamp::Timestamp;
 use crate::ui::fixture::{NOON, busy, picture, press, started};
-use crate::ui::popups::help::{HelpPopup, Visible};
+use crate::ui::popups::help::{HelpPopup, VisibleHelp};
 use crate::ui::{Msg, UiState, update};
 
 fn after(size: (u16, u16), keys: &str) -> UiState {
@@ -17,7 +17,7 @@ fn after(size: (u16, u16), keys: &str) -> UiState {
 /// Returns the screen some time after `keys`, and the status message.
 fn later(keys: &str) -> (String, Option<String>) {
     let mut state = after((160, 45), keys);
-    let said = state.status.take().map(|flash| flash.text);
+    let said = state.status.take().map(|message| message.text);
     let now = Timestamp(NOON + 120.0);
     update(&mut state, Msg::Tick { now });
     (picture(&state), said)
@@ -83,7 +83,7 @@ fn selected_help_entry_is_always_visible() {
             for _ in 0..3 {
                 press(&mut state, key);
                 let open = help(&state);
-                let Visible {
+                let VisibleHelp {
                     rows,
                     first,
                     height,

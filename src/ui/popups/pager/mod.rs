@@ -160,7 +160,7 @@ pub struct Pager<P> {
 }
 
 /// The rows of a text, and which of them are visible.
-struct Visible {
+struct PagerRows {
     rows: Vec<PagerRow>,
     first: usize,
     height: usize,
@@ -221,11 +221,11 @@ impl<P: Page> Pager<P> {
         (list, first_line(self.scroll, len, list.height))
     }
 
-    fn visible(&self, app: &App) -> Visible {
+    fn visible(&self, app: &App) -> PagerRows {
         let rows = self.rows(app, &Theme::default());
         let area = Self::area(app.size, rows.len());
         let (list, first) = self.list(area, rows.len());
-        Visible {
+        PagerRows {
             rows,
             first,
             height: list.height.into(),
@@ -265,7 +265,7 @@ impl<P: Page> Pager<P> {
     }
 
     /// Scrolls so that `line` is at the top, as far as the length of the text allows.
-    fn scroll_to(&mut self, line: usize, seen: &Visible) {
+    fn scroll_to(&mut self, line: usize, seen: &PagerRows) {
         self.page.reached(&seen.rows, line);
         self.scroll = line.min(seen.rows.len().saturating_sub(seen.height));
     }

@@ -2,7 +2,7 @@
 
 use crate::domain::ids::TaskId;
 use crate::protocol::{BoardEvent, CrewEvent, EventKind, TeamEvent};
-use crate::ui::fixture::{apply_events, busy, cells, letter, picture, press, skills};
+use crate::ui::fixture::{apply_events, busy, cells, mail_message, picture, press, skills};
 use crate::ui::popups::diff::DiffPage;
 use crate::ui::popups::pager::{Page, Pager};
 use crate::ui::popups::skills::SkillsPage;
@@ -127,7 +127,7 @@ fn every_pager_is_searchable() {
     let mut messages = busy(100, 30);
     let kind = crate::domain::mail::MailKind::Message;
     let moved = EventKind::Team(TeamEvent::MessageMoved {
-        letter: letter("x", kind, "bob", "alice", "the needle is here"),
+        message: mail_message("x", kind, "bob", "alice", "the needle is here"),
         step: crate::protocol::event::DeliveryState::Sent,
     });
     apply_events(&mut messages, vec![moved]);

@@ -47,8 +47,8 @@ pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
 /// Returns problems for messages to recipients who are not on the team, and for messages that are unread for too long.
 pub fn problems(app: &App) -> Vec<Problem> {
     let present = app.present();
-    let told = unread(app).into_iter();
-    told.filter_map(|(to, count, since)| {
+    let inboxes = unread(app).into_iter();
+    inboxes.filter_map(|(to, count, since)| {
         let messages = match count {
             1 => "1 message".to_string(),
             n => format!("{n} messages"),

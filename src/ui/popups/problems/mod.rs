@@ -100,7 +100,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
         cause: asked_for(request),
         help: "{panes.waiting} shows it",
     });
-    let first = app.first_causes().map(|what| Problem {
+    let first = app.onboarding_causes().map(|what| Problem {
         severity: ProblemSeverity::NeedsUser,
         cause: what.to_string(),
         help: "{panes.focus_lead} shows what to do",

@@ -13,12 +13,13 @@ use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, EventKind, TeamEvent};
 use crate::ui::app::onboarding;
 use crate::ui::fixture::{
-    NOON, apply_events, board_event, busy, first_page, letter, name, picture, press, started,
+    NOON, apply_events, board_event, busy, mail_message, name, onboarding_page, picture, press,
+    started,
 };
 use crate::ui::popups::problems::*;
 use crate::ui::{Msg, UiState, update};
 
-fn told(state: &UiState) -> Vec<(ProblemSeverity, String)> {
+fn listed_problems(state: &UiState) -> Vec<(ProblemSeverity, String)> {
     let all = problems(state).into_iter();
     all.map(|p| (p.severity, p.cause)).collect()
 }
@@ -38,7 +39,7 @@ fn problems_are_listed_with_their_causes() {
     let now = state.now.after(std::time::Duration::from_secs(400));
     update(&mut state, Msg::Tick { now });
     assert_eq!(
-        told(&state),
+        listed_problems(&state),
         [
             (
                 ProblemSeverity::NeedsUser,
@@ -65,7 +66,10 @@ fn tasks_with_absent_owners_are_problems() {
     let mut state = started(70, 20);
     let board = crate::ui::fixture::board_event(&crate::ui::fixture::board());
     apply_events(&mut state, vec![board]);
-    let causes: Vec<String> = told(&state).into_iter().map(|(_, cause)| cause).collect();
+    let causes: Vec<String> = listed_problems(&state)
+        .into_iter()
+        .map(|(_, cause)| cause)
+        .collect();
     assert_eq!(
         causes,
         [
@@ -79,7 +83,7 @@ fn tasks_with_absent_owners_are_problems() {
 #[test]
 fn idle_crew_has_no_problems() {
     let mut state = started(70, 20);
-    assert_eq!(told(&state), []);
+    assert_eq!(listed_problems(&state), []);
     press(&mut state, "esc p");
     assert!(picture(&state).contains("No problems"));
 }
@@ -92,15 +96,15 @@ fn onboarding_causes_are_problems_but_advice_is_not() {
         (onboarding::PageSeverity::Advice, 0),
     ] {
         let mut state = started(100, 30);
-        state.show_first(first_page(weight));
+        state.show_onboarding(onboarding_page(weight));
         let cause = (
             ProblemSeverity::NeedsUser,
             "The server is not ready.".to_string(),
         );
-        assert_eq!(told(&state), vec![cause; expected], "{weight:?}");
+        assert_eq!(listed_problems(&state), vec![cause; expected], "{weight:?}");
     }
     let mut state = started(100, 30);
-    state.show_first(first_page(onboarding::PageSeverity::Missing));
+    state.show_onboarding(onboarding_page(onboarding::PageSeverity::Missing));
     press(&mut state, "p");
     assert!(
         picture(&state).contains("1 shows what to do"),
@@ -167,7 +171,10 @@ fn unclaimable_and_released_tasks_are_problems() {
         vec![here(MemberStatus::Working), board_event(&board)],
     );
     let tags = "#2 requires the tags rust and sql, no teammate has them";
-    assert_eq!(told(&state), [(ProblemSeverity::Stuck, tags.into())]);
+    assert_eq!(
+        listed_problems(&state),
+        [(ProblemSeverity::Stuck, tags.into())]
+    );
     // Bob leaves and its task is released.
     let mut next = board.clone();
     next.release(TaskId(3), &name("bob"), Timestamp(NOON))
@@ -181,7 +188,7 @@ fn unclaimable_and_released_tasks_are_problems() {
         (ProblemSeverity::Stuck, tags.into()),
         (ProblemSeverity::Waits, gone.into()),
     ];
-    assert_eq!(told(&state), expected);
+    assert_eq!(listed_problems(&state), expected);
     // A new claim solves the problem; the fifth attempt is a problem again.
     let mut last = next.clone();
     for attempt in 0..4 {
@@ -198,7 +205,7 @@ fn unclaimable_and_released_tasks_are_problems() {
         (ProblemSeverity::Stuck, tags.into()),
         (ProblemSeverity::Waits, many.into()),
     ];
-    assert_eq!(told(&state), expected);
+    assert_eq!(listed_problems(&state), expected);
 }
 
 #[test]
@@ -207,7 +214,7 @@ fn unread_messages_are_problems() {
     let here = team(&[("alice", MemberStatus::Idle, &[])]);
     let sent = |id: &str, to: &str, step| {
         EventKind::Team(TeamEvent::MessageMoved {
-            letter: letter(id, MailKind::Message, "lead", to, "hello"),
+            message: mail_message(id, MailKind::Message, "lead", to, "hello"),
             step,
         })
     };
@@ -222,17 +229,23 @@ fn unread_messages_are_problems() {
         ],
     );
     let dave = "1 message for dave, who is not on the team";
-    assert_eq!(told(&state), [(ProblemSeverity::Stuck, dave.into())]);
+    assert_eq!(
+        listed_problems(&state),
+        [(ProblemSeverity::Stuck, dave.into())]
+    );
     wait(&mut state, 400);
     let alice = "alice has not read 2 messages, the oldest for 6m";
     let expected = [
         (ProblemSeverity::Stuck, alice.into()),
         (ProblemSeverity::Stuck, dave.into()),
     ];
-    assert_eq!(told(&state), expected);
+    assert_eq!(listed_problems(&state), expected);
     let read = ["1", "2"].map(|id| sent(id, "alice", DeliveryState::Delivered));
     apply_events(&mut state, read.into());
-    assert_eq!(told(&state), [(ProblemSeverity::Stuck, dave.into())]);
+    assert_eq!(
+        listed_problems(&state),
+        [(ProblemSeverity::Stuck, dave.into())]
+    );
 }
 
 #[test]
@@ -247,22 +260,28 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
     let here = |status| team(&[("bob", status, &[])]);
     let mut state = started(100, 30);
     apply_events(&mut state, vec![here(MemberStatus::Idle), asked("a")]);
-    assert_eq!(told(&state), []);
+    assert_eq!(listed_problems(&state), []);
     wait(&mut state, 130);
     let overdue = "bob is still running, shutdown approved 2m ago";
-    assert_eq!(told(&state), [(ProblemSeverity::Stuck, overdue.into())]);
+    assert_eq!(
+        listed_problems(&state),
+        [(ProblemSeverity::Stuck, overdue.into())]
+    );
     let refused = EventKind::Crew(CrewEvent::Notice {
         level: NoticeLevel::Warn,
         agent: Some(name("bob")),
         text: "bob does not shut down: a test runs. X kills it.".into(),
     });
     apply_events(&mut state, vec![refused]);
-    assert_eq!(told(&state), []);
+    assert_eq!(listed_problems(&state), []);
     apply_events(&mut state, vec![asked("b")]);
     wait(&mut state, 130);
-    assert_eq!(told(&state), [(ProblemSeverity::Stuck, overdue.into())]);
+    assert_eq!(
+        listed_problems(&state),
+        [(ProblemSeverity::Stuck, overdue.into())]
+    );
     apply_events(&mut state, vec![here(MemberStatus::Shutdown)]);
-    assert_eq!(told(&state), []);
+    assert_eq!(listed_problems(&state), []);
 }
 
 #[test]
@@ -271,12 +290,18 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
     let notice = |text: &str| EventKind::notice(NoticeLevel::Warn, text);
     let unreadable = "The roster cannot be read: config.json: permission denied";
     apply_events(&mut state, vec![notice(unreadable)]);
-    assert_eq!(told(&state), [(ProblemSeverity::Failed, unreadable.into())]);
+    assert_eq!(
+        listed_problems(&state),
+        [(ProblemSeverity::Failed, unreadable.into())]
+    );
     apply_events(&mut state, vec![notice("The roster can be read again.")]);
-    assert_eq!(told(&state), []);
+    assert_eq!(listed_problems(&state), []);
     let damaged = ".team/requests/r1.json was damaged (no end) and set aside";
     apply_events(&mut state, vec![notice(damaged), notice(damaged)]);
-    assert_eq!(told(&state), [(ProblemSeverity::Failed, damaged.into())]);
+    assert_eq!(
+        listed_problems(&state),
+        [(ProblemSeverity::Failed, damaged.into())]
+    );
     // A merge conflict, the task that resolves it, and the merge.
     let mut state = started(100, 30);
     let mut board = TaskGraph::default();
@@ -293,13 +318,19 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
         &mut state,
         vec![here, board_event(&board), notice(conflict)],
     );
-    assert_eq!(told(&state), [(ProblemSeverity::Stuck, conflict.into())]);
+    assert_eq!(
+        listed_problems(&state),
+        [(ProblemSeverity::Stuck, conflict.into())]
+    );
     let mut next = board.clone();
     task(&mut next, 2, &[], "task-1");
     apply_events(&mut state, vec![changed(&board, &next)]);
-    assert_eq!(told(&state), [(ProblemSeverity::Waits, conflict.into())]);
+    assert_eq!(
+        listed_problems(&state),
+        [(ProblemSeverity::Waits, conflict.into())]
+    );
     apply_events(&mut state, vec![notice("wt/task-1 is merged into main.")]);
-    assert_eq!(told(&state), []);
+    assert_eq!(listed_problems(&state), []);
 }
 
 #[test]

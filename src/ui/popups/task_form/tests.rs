@@ -8,13 +8,13 @@ use crate::protocol::event::UserAction;
 use crate::protocol::{BoardEvent, Command, CommandId, CrewEvent, EventKind, TaskCommand};
 use crate::ui::Effect;
 use crate::ui::fixture::{apply_events, picture, press, top_popup};
-use crate::ui::panes::board::tests::hands::{at, wish};
+use crate::ui::panes::board::tests::user_actions::{at, task_effect};
 use crate::ui::popups::task_form;
 
 #[test]
 fn task_form_submits_and_shows_errors() {
     let add = |subject: &str, blocked_by: &[u64]| {
-        wish(TaskCommand::Add {
+        task_effect(TaskCommand::Add {
             new: NewTask {
                 subject: subject.into(),
                 blocked_by: blocked_by.iter().copied().map(TaskId).collect(),
@@ -23,7 +23,7 @@ fn task_form_submits_and_shows_errors() {
         })
     };
     let edit = |edit: TaskEdit| {
-        wish(TaskCommand::Edit {
+        task_effect(TaskCommand::Edit {
             task: TaskId(4),
             edit,
         })

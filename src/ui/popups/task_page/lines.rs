@@ -133,13 +133,13 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
 /// Adds the history of the task, newest first.
 fn history(app: &App, task: &Task, width: usize, theme: &Theme, out: &mut Vec<Line<'static>>) {
     let mut steps = app.model.history.of(task.id);
-    let told: Vec<_> = steps.by_ref().take(STEPS_MAX).collect();
-    if told.is_empty() {
+    let newest: Vec<_> = steps.by_ref().take(STEPS_MAX).collect();
+    if newest.is_empty() {
         return;
     }
     out.push(Line::default());
     out.push(Line::styled("History", theme.heading));
-    for (at, step) in told {
+    for (at, step) in newest {
         let when = format!("  {}  ", format_time(at, &app.prefs.zone));
         let indent = columns(&when);
         for (i, line) in wrap(&step.words(), width.saturating_sub(indent))

@@ -6,7 +6,7 @@ use crate::domain::mail::MailKind;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::DeliveryState;
 use crate::protocol::{EventKind, TeamEvent};
-use crate::ui::fixture::{NOON, apply_events, busy, letter, picture, press};
+use crate::ui::fixture::{NOON, apply_events, busy, mail_message, picture, press};
 use crate::ui::popups::pager::{Page, Pager};
 use crate::ui::popups::thread::ThreadPage;
 use crate::ui::{Theme, UiState};
@@ -31,14 +31,14 @@ pub fn writing(width: u16, height: u16, count: usize) -> UiState {
             Some(words) => (*words).to_string(),
             None => format!("message number {i}"),
         };
-        let mut one = letter(&format!("t{i}"), MailKind::Message, from, to, &words);
+        let mut one = mail_message(&format!("t{i}"), MailKind::Message, from, to, &words);
         one.timestamp = Timestamp(NOON + 40.0).after(std::time::Duration::from_secs(i as u64));
         let step = match count - i {
             1 => DeliveryState::Sent,
             2 => DeliveryState::Delivered,
             _ => DeliveryState::ActedOn,
         };
-        let other = letter(
+        let other = mail_message(
             &format!("o{i}"),
             MailKind::Message,
             "lead",
@@ -48,9 +48,9 @@ pub fn writing(width: u16, height: u16, count: usize) -> UiState {
         apply_events(
             &mut state,
             vec![
-                EventKind::Team(TeamEvent::MessageMoved { letter: one, step }),
+                EventKind::Team(TeamEvent::MessageMoved { message: one, step }),
                 EventKind::Team(TeamEvent::MessageMoved {
-                    letter: other,
+                    message: other,
                     step,
                 }),
             ],
@@ -119,7 +119,7 @@ fn message_to_shut_down_teammate_is_not_pending() {
         (MailKind::ShutdownRequest, DeliveryState::Delivered),
     ];
     for (at, (kind, step)) in steps.into_iter().enumerate() {
-        let message = letter(
+        let message = mail_message(
             &format!("d{at}"),
             kind,
             "lead",
@@ -129,7 +129,7 @@ fn message_to_shut_down_teammate_is_not_pending() {
         apply_events(
             &mut state,
             vec![EventKind::Team(TeamEvent::MessageMoved {
-                letter: message,
+                message: message,
                 step,
             })],
         );

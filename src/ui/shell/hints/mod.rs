@@ -1,7 +1,7 @@
 //! The hint line: which keys have an effect in the current state. Other keys are not shown.
 
-pub(in crate::ui) mod bars;
-pub(in crate::ui) mod words;
+pub(in crate::ui) mod labels;
+pub(in crate::ui) mod lines;
 
 use crate::ui::app::Preferences;
 use crate::ui::app::{App, onboarding};
@@ -11,7 +11,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
 use crate::ui::keys;
 use crate::ui::popups;
-use crate::ui::shell::hints::words::words;
+use crate::ui::shell::hints::labels::words;
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
 
@@ -83,8 +83,8 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             },
         };
         // Skip a label or key that is already shown: the hints of narrower contexts come first.
-        let is_told = |h: &Hint| h.words == hint.words || h.key == hint.key;
-        if !out.iter().any(is_told) {
+        let is_shown = |h: &Hint| h.words == hint.words || h.key == hint.key;
+        if !out.iter().any(is_shown) {
             out.push(hint);
         }
     }

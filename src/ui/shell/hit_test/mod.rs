@@ -1,6 +1,6 @@
 //! Mouse hit test: everything that can be clicked, with its rectangle. Uses the same layout functions as the views. Pure.
 
-mod over;
+mod overlays;
 mod panes;
 
 use ratatui::layout::{Position, Rect};
@@ -9,7 +9,7 @@ use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout::SizeClass;
 use crate::ui::keymap::Action;
 use crate::ui::shell;
-use crate::ui::shell::hints::bars;
+use crate::ui::shell::hints::lines;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::placed::PlacedPart;
@@ -28,12 +28,12 @@ pub fn targets(state: &UiState) -> Vec<PlacedPart<Hit>> {
         // Such a screen only shows a message about its size.
         return Vec::new();
     }
-    let hints = bars::hint_line(state, layout.hints).into_iter();
+    let hints = lines::hint_line(state, layout.hints).into_iter();
     let mut out: Vec<PlacedPart<Hit>> = hints
         .map(|hint| hint.map(|hint| Hit::Button(hint.action)))
         .collect();
     if let Some(popup) = state.popups.last() {
-        over::popup(state, popup, &mut out);
+        overlays::popup(state, popup, &mut out);
         return out;
     }
     let composer = &state.panes.lead;
@@ -44,14 +44,17 @@ pub fn targets(state: &UiState) -> Vec<PlacedPart<Hit>> {
         put(turn, Hit::Button(Action::PauseOrPlay));
         put(bar, Hit::Replay(line));
     }
-    if let Some(away) = layout.tour.and_then(|row| bars::tour_away(state, row)) {
+    if let Some(away) = layout
+        .tour
+        .and_then(|row| lines::tour_dismiss_hint(state, row))
+    {
         put(away.at, Hit::Button(Action::DismissTour));
     }
     if let Some(line) = layout.banner {
         put(line, Hit::Button(Action::Waiting));
     }
     if let Some((line, offered)) = &layout.tabs {
-        for tab in bars::tab_line(state, &layout, *line, offered) {
+        for tab in lines::tab_line(state, &layout, *line, offered) {
             put(tab.at, Hit::Tab(tab.what.0));
         }
     }

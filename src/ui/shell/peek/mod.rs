@@ -207,7 +207,7 @@ pub enum ScrollTo {
 }
 
 /// Returns the scroll position after a movement.
-pub fn go(state: &UiState, area: Rect, go: ScrollTo) -> Option<PreviewScroll> {
+pub fn scroll_position_after(state: &UiState, area: Rect, to: ScrollTo) -> Option<PreviewScroll> {
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
     let mut scroll_position = scroll_position(state);
@@ -215,7 +215,7 @@ pub fn go(state: &UiState, area: Rect, go: ScrollTo) -> Option<PreviewScroll> {
     let Some(name) = &peeked.agent else {
         let seen = usize::from(list.height).max(1);
         let most = len.saturating_sub(seen);
-        scroll_position.first = Some(match go {
+        scroll_position.first = Some(match to {
             ScrollTo::By(by) => {
                 // A page keeps one line in view.
                 let page = seen.saturating_sub(1).max(1);
@@ -229,7 +229,7 @@ pub fn go(state: &UiState, area: Rect, go: ScrollTo) -> Option<PreviewScroll> {
     let transcript = &state.model.agents.get(name)?.transcript;
     if !conversation_area.is_empty() {
         let viewport = frame_layout::viewport(conversation_area);
-        scroll_position.place = match go {
+        scroll_position.place = match to {
             ScrollTo::By(by) => transcript.scroll_from(scroll_position.place, by, viewport),
             ScrollTo::To(above) => transcript.anchor_at_offset(above, viewport),
         };

@@ -223,7 +223,7 @@ fn pane_keys_work_during_preview() {
     let mut state = crate::ui::panes::board::tests::merging::on(160, 45, 2);
     press(&mut state, "space");
     assert_eq!(press(&mut state, "W").len(), 1);
-    let judged = crate::ui::panes::board::tests::hands::judged(
+    let judged = crate::ui::panes::board::tests::user_actions::judged(
         2,
         crate::domain::worktree::Losses::default(),
     );

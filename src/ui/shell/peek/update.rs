@@ -38,7 +38,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
 /// Scrolls the preview.
 pub fn read(state: &mut UiState, to: ScrollTo) {
     let area = layout::layout(state, state.size).peek;
-    if let Some(reading) = area.and_then(|area| peek::go(state, area, to)) {
+    if let Some(reading) = area.and_then(|area| peek::scroll_position_after(state, area, to)) {
         set_scroll(state, reading);
     }
     note_read(state);

@@ -42,12 +42,12 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         app.input.composer.take();
         return Some(action);
     }
-    if app.first_page().map(|p| p.severity) == Some(PageSeverity::Missing) {
+    if app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing) {
         let keys = onboarding::keys_line(app);
         app.say_while(
             NoticeLevel::Info,
             format!("No crew yet: the message stays here. {keys}"),
-            |app| app.first_page().map(|p| p.severity) == Some(PageSeverity::Missing),
+            |app| app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing),
         );
         return None;
     }
@@ -288,8 +288,8 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
     };
     app.say(NoticeLevel::Info, text);
     // The message expires together with the quit confirmation.
-    if let Some(flash) = &mut app.status {
-        flash.until = app.now.after(QUIT_WINDOW);
+    if let Some(message) = &mut app.status {
+        message.until = app.now.after(QUIT_WINDOW);
     }
 }
 
@@ -299,7 +299,7 @@ pub fn disarm(app: &mut App) {
         return;
     };
     let until = at.after(QUIT_WINDOW);
-    app.status.take_if(|flash| flash.until == until);
+    app.status.take_if(|message| message.until == until);
     app.dirty = true;
 }
 

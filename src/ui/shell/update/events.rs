@@ -79,12 +79,9 @@ fn board_event(app: &mut App, event: &BoardEvent) {
 fn team_event(state: &mut UiState, event: &TeamEvent) {
     match event {
         TeamEvent::RosterChanged { team } => state.model.team = team.clone(),
-        TeamEvent::MessageMoved {
-            letter: message,
-            step,
-        } => {
+        TeamEvent::MessageMoved { message, step } => {
             if let (true, Ok(to)) = (message.from == "user", Name::party(&message.to)) {
-                rejected::sent(state, &to, &message.content);
+                rejected::remove_delivered_message(state, &to, &message.content);
             }
             state.model.messages.update(message, *step);
         }
@@ -135,17 +132,17 @@ fn ready(app: &mut App, setup: &SessionInfo) {
 /// Notifies the user when all agents are idle and when an agent fails or gets stuck. [`request_changed`] notifies about
 /// requests.
 pub fn notify_user(state: &mut UiState, event: &EventKind) {
-    let (matter, words) = if let EventKind::Crew(CrewEvent::AllIdle) = event {
+    let (kind, text) = if let EventKind::Crew(CrewEvent::AllIdle) = event {
         if !state.model.requests.is_empty() {
             // The crew is idle because a request is open, which has its own notification.
             return;
         }
         let done = crate::ui::model::board::index(state).count(BoardStatus::Done);
-        let words = match state.model.board.len() {
+        let text = match state.model.board.len() {
             0 => "the lead has answered".into(),
             all => format!("all idle, {done}/{all} done"),
         };
-        (NotifyKind::Done, words)
+        (NotifyKind::Done, text)
     } else if let EventKind::Agent {
         agent,
         event: AgentEvent::ActivityChanged { activity },
@@ -160,12 +157,12 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
     } else {
         return;
     };
-    state.notifier.push(matter, words, state.now);
+    state.notifier.push(kind, text, state.now);
 }
 
 fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
     match event {
-        AgentEvent::Prompted { text } => rejected::arrived(&mut app.model, agent, text),
+        AgentEvent::Prompted { text } => rejected::remove_read_prompt(&mut app.model, agent, text),
         AgentEvent::TurnEnded { .. } => {
             app.keys.interrupted.take_if(|waits| waits == agent);
         }
@@ -193,9 +190,9 @@ fn request_changed(state: &mut UiState, request: &Request) {
     let waits = state.model.requests.get(&request.id).is_some();
     // A request that joins an existing card was already announced.
     let is_new_card = state.model.requests.same(request).next().is_none();
-    if waits && !known && is_new_card && request.decider != Approver::Lead {
-        let words = sentence::request(request);
-        state.notifier.push(NotifyKind::Needs, words, state.now);
+    if waits && !known && is_new_card && request.approver != Approver::Lead {
+        let text = sentence::request(request);
+        state.notifier.push(NotifyKind::Needs, text, state.now);
     }
     if !waits {
         close_comment(state, request);

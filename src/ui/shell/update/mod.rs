@@ -1,12 +1,12 @@
 //! Pure state update: applies keys, mouse, events and time to the UI state and returns effects.
 
 pub(in crate::ui) mod act;
+pub(in crate::ui) mod apply;
 pub(in crate::ui) mod areas;
 mod compose;
 mod cursor;
 mod events;
 mod guard;
-pub(in crate::ui) mod hear;
 mod jump;
 mod keep_selection;
 mod mouse;
@@ -28,7 +28,7 @@ use crate::ui::app::popup::TextInput;
 use crate::ui::notifier::WindowFocus;
 use crate::ui::panes::needs::answers;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::hear::apply_event;
+use crate::ui::shell::update::apply::apply_event;
 use crate::ui::shell::update::press::{paste, press};
 use crate::ui::shell::update::replay::clock;
 pub use crate::ui::shell::update::replay::{begin as begin_replay, recall};

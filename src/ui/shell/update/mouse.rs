@@ -26,24 +26,24 @@ pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
         MouseEventKind::ScrollRight => wheel(state, event, PanDirection::Right),
         MouseEventKind::Down(MouseButton::Left) => {
             // The release of the previous drag may have happened outside the window.
-            let_go(state, out);
+            end_drag(state, out);
             click(state, event, out);
         }
-        MouseEventKind::Drag(MouseButton::Left) => pull(state, event, out),
+        MouseEventKind::Drag(MouseButton::Left) => drag(state, event, out),
         // A move without a button means that the release was missed.
-        MouseEventKind::Up(MouseButton::Left) | MouseEventKind::Moved => let_go(state, out),
+        MouseEventKind::Up(MouseButton::Left) | MouseEventKind::Moved => end_drag(state, out),
         MouseEventKind::Down(_) | MouseEventKind::Up(_) | MouseEventKind::Drag(_) => {}
     }
 }
 
-fn let_go(state: &mut UiState, out: &mut Vec<Effect>) {
+fn end_drag(state: &mut UiState, out: &mut Vec<Effect>) {
     match std::mem::take(&mut state.pointer.drag) {
         Drag::Border => out.push(Effect::SaveScreen(state.arrangement.screen)),
         Drag::Nothing | Drag::Ground(..) | Drag::Replay(_) | Drag::Scrollbar(..) => {}
     }
 }
 
-fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
+fn drag(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     let is_covered = match state.pointer.drag {
         Drag::Scrollbar(ScrollTarget::Popup, _) => state.popups.is_empty(),
         Drag::Nothing
@@ -54,7 +54,7 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     };
     if is_covered {
         // A popup now covers the dragged element.
-        return let_go(state, out);
+        return end_drag(state, out);
     }
     let here = Position::new(event.column, event.row);
     match state.pointer.drag {

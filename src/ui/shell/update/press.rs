@@ -26,7 +26,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
         return;
     }
     // A replay's clock can be paused, so a message there would never expire.
-    let is_read = |flash: &StatusMessage| flash.is_read(state.now);
+    let is_read = |message: &StatusMessage| message.is_read(state.now);
     if state.replay.is_some() || state.status.as_ref().is_some_and(is_read) {
         state.status = None;
     }
@@ -61,7 +61,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
                 return;
             }
             text_key(state, key);
-            unknown::tell(state, &whole);
+            unknown::report(state, &whole);
         }
     }
 }

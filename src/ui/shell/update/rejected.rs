@@ -18,7 +18,7 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
         return;
     };
     match command {
-        Command::Prompt { to, text } => give_back(app, &to, &text, why),
+        Command::Prompt { to, text } => restore_rejected_text(app, &to, &text, why),
         Command::Interrupt { agent } => {
             app.keys.interrupted.take_if(|waits| waits.same(&agent));
         }
@@ -36,7 +36,7 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
 
 /// Removes a prompt from the queue once its agent has read it. If secrets in it were redacted, the texts differ and
 /// the oldest one is removed.
-pub fn arrived(model: &mut CrewModel, to: &Name, text: &str) {
+pub fn remove_read_prompt(model: &mut CrewModel, to: &Name, text: &str) {
     if !take_exactly(model, to, text) && text.contains(redact::PLACEHOLDER_START) {
         drop_oldest(model, to);
     }
@@ -44,7 +44,7 @@ pub fn arrived(model: &mut CrewModel, to: &Name, text: &str) {
 
 /// In a viewer, removes a delivered message of the user from the queue. In the crew's own window, the message stays
 /// queued until its agent reads it. The message may also come from another window.
-pub fn sent(app: &mut App, to: &Name, text: &str) {
+pub fn remove_delivered_message(app: &mut App, to: &Name, text: &str) {
     if !app.role.is_crew()
         && !take_exactly(&mut app.model, to, text)
         && text.contains(redact::PLACEHOLDER_START)
@@ -68,7 +68,7 @@ fn drop_oldest(model: &mut CrewModel, to: &Name) {
 
 /// Removes a rejected message from the queue, restores its text for editing, and shows a status message that says where.
 /// Does nothing if the message is no longer queued.
-fn give_back(app: &mut App, to: &Name, text: &str, why: &str) {
+fn restore_rejected_text(app: &mut App, to: &Name, text: &str, why: &str) {
     if take_exactly(&mut app.model, to, text) {
         let returned = app.restore_text(to, text);
         let place = answers::where_restored(&app.prefs, to, returned, "Your message");

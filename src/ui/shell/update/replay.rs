@@ -13,7 +13,7 @@ use crate::ui::model::event_log::EventLog;
 use crate::ui::replay::{Player, Seek};
 use crate::ui::shell;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::hear::{apply_event, tick};
+use crate::ui::shell::update::apply::{apply_event, tick};
 use crate::ui::shell::update::replay;
 
 /// Starts a replay.
@@ -26,17 +26,17 @@ pub fn begin(state: &mut UiState, player: Player) {
 }
 
 /// Advances the replay to the wall-clock time `now`.
-pub fn go(state: &mut UiState, now: Timestamp) {
+pub fn advance(state: &mut UiState, now: Timestamp) {
     let Some(mut player) = state.replay.take() else {
         return;
     };
-    let told = player.advance(now).len();
+    let count = player.advance(now).len();
     state.replay = Some(player);
-    apply_newest(state, told);
+    apply_newest(state, count);
 }
 
 /// Moves the replay with the player's method `by`, such as a step or a jump, and shows the state there.
-pub fn turn(state: &mut UiState, by: fn(&mut Player) -> Seek) {
+pub fn move_with(state: &mut UiState, by: fn(&mut Player) -> Seek) {
     moved(state, by);
 }
 
@@ -127,7 +127,7 @@ pub fn hold_back(app: &mut App, out: &mut Vec<Effect>) {
         return;
     }
     let before = out.len();
-    out.retain(|wish| !matches!(wish, Effect::Command(_) | Effect::EditComposer));
+    out.retain(|effect| !matches!(effect, Effect::Command(_) | Effect::EditComposer));
     if out.len() < before {
         app.model.requests.forget_answers();
         app.model.queued.clear();
@@ -139,7 +139,7 @@ pub fn hold_back(app: &mut App, out: &mut Vec<Effect>) {
 /// Advances the replay to the wall-clock time `now`; without a replay, sets the current time.
 pub fn clock(state: &mut UiState, now: Timestamp) {
     if state.replay.is_some() {
-        replay::go(state, now);
+        replay::advance(state, now);
     } else {
         tick(state, now);
     }

@@ -33,7 +33,7 @@ pub fn next(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 /// Turns mouse capture on or off, and says how to select text.
-pub fn give_mouse(app: &mut App, out: &mut Vec<Effect>) {
+pub fn toggle_mouse(app: &mut App, out: &mut Vec<Effect>) {
     let is_on = !app.prefs.captures_mouse;
     app.prefs.captures_mouse = is_on;
     let words = if is_on {

@@ -12,7 +12,7 @@ use crate::ui::shell::state::UiState;
 
 /// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an
 /// unread warning is shown.
-pub fn tell(state: &mut UiState, name: &str) {
+pub fn report(state: &mut UiState, name: &str) {
     let contexts = state.contexts();
     let is_unread = state
         .status

@@ -8,7 +8,7 @@ use ratatui::widgets::{Clear, Widget};
 use crate::protocol::event::NoticeLevel;
 use crate::ui::model::style;
 use crate::ui::shell::hints::Urgency;
-use crate::ui::shell::hints::bars::{hint_line, message};
+use crate::ui::shell::hints::lines::{hint_line, message};
 use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 
@@ -18,7 +18,7 @@ const BLANK: &str = " ";
 /// Draws the status message and the key hints into `row`.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (above, before) = message(state, row);
-    let level = state.status.as_ref().map(|flash| flash.level);
+    let level = state.status.as_ref().map(|status| status.level);
     let (shape, style) = style::level(level.unwrap_or(NoticeLevel::Info), theme);
     let shape = if above.is_empty() { shape } else { " " };
     if !before.is_empty() {
@@ -40,7 +40,7 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
 
 /// Draws the part of a long message that needs a second row, over the lowest row of the panes.
 pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let (Some(flash), Some(y)) = (&state.status, row.y.checked_sub(1)) else {
+    let (Some(status), Some(y)) = (&state.status, row.y.checked_sub(1)) else {
         return;
     };
     let (above, _) = message(state, row);
@@ -50,6 +50,6 @@ pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer
     let place = Rect { y, ..row }.intersection(buffer.area);
     Clear.render(place, buffer);
     buffer.set_style(place, theme.ground);
-    let (shape, style) = style::level(flash.level, theme);
+    let (shape, style) = style::level(status.level, theme);
     Line::styled(format!(" {shape} {above}"), style).render(place, buffer);
 }

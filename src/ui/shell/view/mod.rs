@@ -15,7 +15,7 @@ use crate::ui::frame::layout::{Layout, SizeClass};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::lead::onboarding;
-use crate::ui::shell::hints::bars;
+use crate::ui::shell::hints::lines;
 use crate::ui::shell::state::UiState;
 pub use crate::ui::shell::view::replay::{places as replay_places, share_of};
 pub use crate::ui::shell::view::status::places as status_places;
@@ -103,7 +103,7 @@ fn tabs(
     layout: &Layout,
     buffer: &mut Buffer,
 ) {
-    for placed in bars::tab_line(state, layout, row, offered) {
+    for placed in lines::tab_line(state, layout, row, offered) {
         let (pane, label) = placed.what;
         let is_shown = layout.pane(pane).is_some();
         let style = match (is_shown, state.focus.pane() == pane) {

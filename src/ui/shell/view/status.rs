@@ -21,7 +21,7 @@ use crate::ui::widgets::placed;
 use crate::ui::widgets::placed::PlacedPart;
 
 /// A part of the status line. Pieces with a lower rank are placed first; those without room are dropped.
-struct Piece {
+struct StatusPiece {
     rank: u8,
     text: String,
     style: Style,
@@ -29,9 +29,9 @@ struct Piece {
     hit: Hit,
 }
 
-impl Piece {
-    fn plain(rank: u8, text: String, style: Style) -> Piece {
-        Piece {
+impl StatusPiece {
+    fn plain(rank: u8, text: String, style: Style) -> StatusPiece {
+        StatusPiece {
             rank,
             text,
             style,
@@ -40,8 +40,8 @@ impl Piece {
     }
 
     /// Sets the click target.
-    fn leads(self, hit: Hit) -> Piece {
-        Piece { hit, ..self }
+    fn leads(self, hit: Hit) -> StatusPiece {
+        StatusPiece { hit, ..self }
     }
 }
 
@@ -70,13 +70,13 @@ pub fn places(app: &App, row: Rect) -> Vec<PlacedPart<Hit>> {
 }
 
 /// Returns the parts of the status line that fit into `row`, with their areas.
-fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<PlacedPart<Piece>> {
+fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<PlacedPart<StatusPiece>> {
     let columns = usize::from(row.width);
     let mut is_short = false;
     let mut left = left(app, theme, is_short, BRANCH);
     let mut right = right(app, theme);
     // Short forms are used before an essential piece is dropped.
-    let essential = |p: &&Piece| p.rank <= ESSENTIAL;
+    let essential = |p: &&StatusPiece| p.rank <= ESSENTIAL;
     let essential = left.iter().filter(essential);
     is_short = essential.map(|p| width(&p.text) + 2).sum::<usize>() + 1 > columns;
     let branch = if is_short { BRANCH } else { BRANCH_MAX };
@@ -86,13 +86,13 @@ fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<PlacedPart<Piece>> {
     }
     let dropped = without_place(left.iter().chain(&right), columns);
     let mut at = 0;
-    let mut keeps = |_: &Piece| {
+    let mut keeps = |_: &StatusPiece| {
         at += 1;
         !dropped.contains(&(at - 1))
     };
     left.retain(&mut keeps);
     right.retain(&mut keeps);
-    let wide = |piece: Piece| (width(&piece.text) + 2, piece);
+    let wide = |piece: StatusPiece| (width(&piece.text) + 2, piece);
     let behind = u16::try_from(total(&right))
         .unwrap_or(u16::MAX)
         .min(row.width);
@@ -108,8 +108,8 @@ fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<PlacedPart<Piece>> {
 
 /// Returns the indices of the pieces that do not fit. Pieces with a lower rank are placed first; a shorter piece may
 /// still fit after a long one did not.
-fn without_place<'a>(pieces: impl Iterator<Item = &'a Piece>, columns: usize) -> Vec<usize> {
-    let mut all: Vec<(usize, &Piece)> = pieces.enumerate().collect();
+fn without_place<'a>(pieces: impl Iterator<Item = &'a StatusPiece>, columns: usize) -> Vec<usize> {
+    let mut all: Vec<(usize, &StatusPiece)> = pieces.enumerate().collect();
     all.sort_by_key(|(_, piece)| piece.rank);
     let mut taken = 1;
     let mut dropped = Vec::new();
@@ -124,14 +124,14 @@ fn without_place<'a>(pieces: impl Iterator<Item = &'a Piece>, columns: usize) ->
     dropped
 }
 
-fn total(pieces: &[Piece]) -> usize {
+fn total(pieces: &[StatusPiece]) -> usize {
     pieces.iter().map(|p| width(&p.text) + 2).sum()
 }
 
 /// Returns the parts on the left: with short texts if `is_short`, and with at most `branch` columns of the branch name.
-fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<Piece> {
-    let mut out = vec![Piece::plain(0, "crewdeck".into(), theme.title)];
-    let piece = Piece::plain;
+fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPiece> {
+    let mut out = vec![StatusPiece::plain(0, "crewdeck".into(), theme.title)];
+    let piece = StatusPiece::plain;
     let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Popup("problems")));
     if let Some((whole, short)) = app.role.status_label() {
         let text = if is_short { short } else { whole };
@@ -143,7 +143,7 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<Piece> {
     }
     let Some(setup) = &app.model.setup else {
         // If no crew can start, the setup page explains why.
-        let is_missing = app.first_page().map(|p| p.severity) == Some(PageSeverity::Missing);
+        let is_missing = app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing);
         out.push(if is_missing {
             piece(1, "not started".into(), theme.warn)
         } else {
@@ -233,12 +233,12 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<Piece> {
     out
 }
 
-fn right(app: &App, theme: &Theme) -> Vec<Piece> {
+fn right(app: &App, theme: &Theme) -> Vec<StatusPiece> {
     let mut out = Vec::new();
     let Some(setup) = &app.model.setup else {
         return out;
     };
-    let piece = Piece::plain;
+    let piece = StatusPiece::plain;
     out.push(
         piece(7, fit(&one_line(&setup.model), 32), theme.dim).leads(Hit::Button(Action::Models)),
     );

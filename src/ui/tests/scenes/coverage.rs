@@ -9,7 +9,7 @@ use crate::domain::screen::PaneLayout;
 use crate::ui::fixture::{popup_kinds, top_popup};
 use crate::ui::frame::layout::{SizeClass, class};
 use crate::ui::keymap::Context;
-use crate::ui::tests::scenes::{SIZES, Shows, scenes, wholes};
+use crate::ui::tests::scenes::{SIZES, Shows, scenes, screens};
 use crate::ui::{Pane, SessionRole};
 
 /// Defines a function that names a value, and the list of all names. Its `match` must be exhaustive.
@@ -146,7 +146,7 @@ fn every_pane_layout_and_role_has_a_scene() {
         SessionRole::Taken(None),
         SessionRole::NoCrew,
     ] {
-        assert!(names.contains(wholes::seat_name(seat)), "{seat:?}");
+        assert!(names.contains(screens::seat_name(seat)), "{seat:?}");
     }
     let area = |(width, height)| ratatui::layout::Rect::new(0, 0, width, height);
     let seen = scenes().into_iter().flat_map(|scene| scene.sizes);

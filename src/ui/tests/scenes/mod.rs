@@ -2,14 +2,14 @@
 //! visible change. `coverage.rs` checks that everything has a scene.
 //!
 //! Parts that are not drawn alone on a screen have their snapshots beside their code: graphs, Markdown, conversations,
-//! the board pane, and the setup page (`app/first`).
+//! the board pane, and the setup page (`app/onboarding`).
 
-pub mod cast;
 mod coverage;
 mod panes;
 mod picture;
 mod popups;
-mod wholes;
+pub mod scene_data;
+mod screens;
 pub mod work;
 
 use crate::ui::UiState;
@@ -61,7 +61,7 @@ impl Scene {
 pub fn scenes() -> Vec<Scene> {
     let mut all = panes::scenes();
     all.extend(popups::scenes());
-    all.extend(wholes::scenes());
+    all.extend(screens::scenes());
     all
 }
 

@@ -3,7 +3,7 @@
 use crate::protocol::{EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, board_event, busy, press, started};
 use crate::ui::panes::board::tests::{board, random};
-use crate::ui::tests::scenes::{Scene, Shows, cast, work};
+use crate::ui::tests::scenes::{Scene, Shows, scene_data, work};
 use crate::ui::{Pane, UiState};
 
 /// How full a pane is.
@@ -21,11 +21,11 @@ fn besides(pane: Pane, fill: Fill) -> Vec<EventKind> {
     match (fill, pane) {
         (Fill::Empty | Fill::Ordinary, _) => vec![],
         (Fill::Overfull, Pane::Lead) => work::long_conversation(),
-        (Fill::Overfull, Pane::Todo) => vec![cast::long_todo()],
+        (Fill::Overfull, Pane::Todo) => vec![scene_data::long_todo()],
         (Fill::Overfull, Pane::Board) => vec![board_event(&board(200, &random(200), 20))],
-        (Fill::Overfull, Pane::Team) => cast::large_team(),
-        (Fill::Overfull, Pane::Inbox) => cast::many_letters(),
-        (Fill::Overfull, Pane::Needs) => cast::many_requests(),
+        (Fill::Overfull, Pane::Team) => scene_data::large_team(),
+        (Fill::Overfull, Pane::Inbox) => scene_data::many_messages(),
+        (Fill::Overfull, Pane::Needs) => scene_data::many_requests(),
     }
 }
 
@@ -110,7 +110,7 @@ pub fn scenes() -> Vec<Scene> {
             Pane::Needs,
             || {
                 vec![EventKind::Team(TeamEvent::RequestChanged {
-                    request: cast::long_question(),
+                    request: scene_data::long_question(),
                 })]
             },
             "alt+w",
@@ -118,26 +118,31 @@ pub fn scenes() -> Vec<Scene> {
         with(
             "pane_team_subagents",
             Pane::Team,
-            cast::subagents,
+            scene_data::subagents,
             "esc 4 j",
         ),
         with(
             "pane_team_long_names",
             Pane::Team,
-            cast::long_names,
+            scene_data::long_names,
             "esc 4",
         ),
         with(
             "pane_needs_plan",
             Pane::Needs,
-            cast::written_plan,
+            scene_data::written_plan,
             "alt+w n n",
         ),
-        with("pane_needs_leads", Pane::Needs, cast::the_leads, "esc 6 l"),
+        with(
+            "pane_needs_leads",
+            Pane::Needs,
+            scene_data::the_leads,
+            "esc 6 l",
+        ),
         with(
             "pane_needs_permission",
             Pane::Needs,
-            || cast::same_asked_by(&["alice", "bob", "carol"]),
+            || scene_data::same_asked_by(&["alice", "bob", "carol"]),
             "alt+w",
         ),
     ]);
@@ -162,7 +167,7 @@ fn filtered() -> Vec<Scene> {
         with(
             "pane_team_filtered",
             Pane::Team,
-            cast::large_team,
+            scene_data::large_team,
             "esc 4 / \"decoder !a\" enter j j",
         ),
         with(
@@ -180,7 +185,7 @@ fn filtered() -> Vec<Scene> {
         with(
             "pane_inbox_filtered",
             Pane::Inbox,
-            cast::many_letters,
+            scene_data::many_messages,
             "esc 5 / \"from:bob\" enter k",
         ),
     ]

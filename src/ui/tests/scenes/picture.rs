@@ -83,7 +83,7 @@ fn styles(buffer: &Buffer, places: &[Rect]) -> String {
     for row in places.iter().flat_map(|place| place.rows()) {
         let line: String = row
             .columns()
-            .map(|at| test_theme::letter(&buffer[(at.x, at.y)]))
+            .map(|at| test_theme::style_character(&buffer[(at.x, at.y)]))
             .collect();
         out += line.trim_end();
         out.push('\n');

@@ -7,11 +7,11 @@ use crate::domain::worktree::Losses;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{AgentEvent, CrewEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, busy, name, press, question, skills, started};
-use crate::ui::panes::board::tests::hands::{at, judged, losses};
 use crate::ui::panes::board::tests::merging::on;
+use crate::ui::panes::board::tests::user_actions::{at, judged, losses};
 use crate::ui::popups::event_log::tests::keys::eventful;
 use crate::ui::popups::thread::tests::writing;
-use crate::ui::tests::scenes::{Scene, Shows, cast, work};
+use crate::ui::tests::scenes::{Scene, Shows, scene_data, work};
 use crate::ui::{Msg, update};
 
 fn none() -> Vec<EventKind> {
@@ -19,7 +19,7 @@ fn none() -> Vec<EventKind> {
 }
 
 fn asked() -> Vec<EventKind> {
-    let request = cast::asked("r0", "alice", "git push origin main", -60.0);
+    let request = scene_data::asked("r0", "alice", "git push origin main", -60.0);
     vec![EventKind::Team(TeamEvent::RequestChanged { request })]
 }
 
@@ -30,7 +30,7 @@ fn asked_openly() -> Vec<EventKind> {
 }
 
 fn troubles() -> Vec<EventKind> {
-    let mut all = cast::large_team();
+    let mut all = scene_data::large_team();
     all.extend(asked());
     all
 }
@@ -65,7 +65,7 @@ fn models() -> Vec<EventKind> {
 
 /// More agents and tasks than fit, budgets almost used up, calls in the queue.
 fn costs() -> Vec<EventKind> {
-    let mut all = cast::large_team();
+    let mut all = scene_data::large_team();
     all.extend(work::spending());
     all
 }
@@ -158,7 +158,7 @@ pub fn scenes() -> Vec<Scene> {
         without("popup_models_asked", "\"/model\" enter"),
         over("popup_scopes", asked, "alt+w A"),
         over("popup_copy", work::long_conversation, "esc 1 [ Y"),
-        over("popup_rules", || vec![cast::rules()], "esc R down"),
+        over("popup_rules", || vec![scene_data::rules()], "esc R down"),
         without("popup_rules_empty", "esc R"),
         over("popup_themes", none, "esc T down"),
         over(
@@ -185,8 +185,16 @@ pub fn scenes() -> Vec<Scene> {
         peek("popup_peek_long", long_request, "alt+w space j pgdn"),
         peek("popup_peek_board", none, "esc 3 j j space"),
         peek("popup_peek_inbox", none, "esc 5 k space"),
-        peek("popup_peek_plan", cast::written_plan, "alt+w n n space"),
-        peek("popup_peek_needs", cast::many_requests, "alt+w space j"),
+        peek(
+            "popup_peek_plan",
+            scene_data::written_plan,
+            "alt+w n n space",
+        ),
+        peek(
+            "popup_peek_needs",
+            scene_data::many_requests,
+            "alt+w space j",
+        ),
         over("popup_jobs", work::jobs, "esc b"),
         without("popup_jobs_empty", "esc b"),
         over("popup_quit", none, "esc q"),

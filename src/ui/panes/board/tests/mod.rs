@@ -1,10 +1,10 @@
 //! Tests of the board pane.
 
-mod calm;
-pub mod hands;
 mod keys;
 pub mod merging;
+mod node_positions;
 mod possible;
+pub mod user_actions;
 
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
@@ -266,8 +266,8 @@ fn selected_task_lists_what_it_unblocks() {
     let edges = [(1, 3), (1, 4), (2, 4), (4, 5), (1, 6)];
     let mut state = state((160, 45), board(6, &edges, 0));
     press(&mut state, "g");
-    let told = pane(&state);
-    assert!(told.contains(" → unblocks #3 #6, 1 later"), "{told}");
+    let shown = pane(&state);
+    assert!(shown.contains(" → unblocks #3 #6, 1 later"), "{shown}");
     press(&mut state, "enter");
     let page = crate::ui::fixture::picture(&state);
     assert!(page.contains("unblocks    #3 #6"), "{page}");

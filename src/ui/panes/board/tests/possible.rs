@@ -17,7 +17,7 @@ use crate::ui::shell::hints::hints;
 
 /// The outcome of a key press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum KeyOutcome {
     /// A command is sent.
     Done,
     /// A confirmation is shown.
@@ -46,17 +46,17 @@ fn offers(state: &UiState, action: Action) -> bool {
     hints(state).iter().any(|hint| hint.action == action)
 }
 
-fn pressed(mut state: UiState, key: &str) -> Outcome {
+fn pressed(mut state: UiState, key: &str) -> KeyOutcome {
     let done = press(&mut state, key);
     if !done.is_empty() {
-        return Outcome::Done;
+        return KeyOutcome::Done;
     }
     let asks = ["CompleteTask", "EndByForce", "MergeTask", "ReleaseTask"];
     if asks.contains(&top_popup(&state).as_str()) {
-        return Outcome::Asks;
+        return KeyOutcome::Asks;
     }
     assert!(state.status.is_some(), "{key} is not silent");
-    Outcome::Refused
+    KeyOutcome::Refused
 }
 
 /// Returns whether the board accepts the action; `None` for actions that are not the board's.
@@ -136,7 +136,7 @@ fn hints_offer_exactly_allowed_actions() {
                 let task = state.model.board.get(id).unwrap().clone();
                 let what = format!("{scene} {id} {key}");
                 if let Some(does) = board_does(&state.model.board, id, action) {
-                    let refused = pressed(on(make, id), key) == Outcome::Refused;
+                    let refused = pressed(on(make, id), key) == KeyOutcome::Refused;
                     assert_eq!(does, !refused, "{what}: the board");
                 }
                 // The crew may know unreported worktrees, so these keys are not hinted. Nor is completing a task
@@ -152,7 +152,11 @@ fn hints_offer_exactly_allowed_actions() {
                 }
                 let offered = offers(&state, action);
                 let outcome = pressed(state, key);
-                assert_eq!(offered, outcome != Outcome::Refused, "{what}: {outcome:?}");
+                assert_eq!(
+                    offered,
+                    outcome != KeyOutcome::Refused,
+                    "{what}: {outcome:?}"
+                );
             }
         }
     }

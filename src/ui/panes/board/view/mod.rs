@@ -65,7 +65,7 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         }
         Shown::List(_) if pane.rows(app).len() == 0 => {
             let is_held_up = app
-                .first_page()
+                .onboarding_page()
                 .is_some_and(|page| page.severity == PageSeverity::Missing);
             let words = if app.model.board.is_empty() && is_held_up {
                 "The board is shown once the crew starts.".into()

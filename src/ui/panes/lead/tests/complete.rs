@@ -150,10 +150,10 @@ fn hint_line_shows_each_key_once() {
     for keys in ["\"/co\"", "\"@\"", "\"hello\"", "esc", "esc 3 /", "ctrl+p"] {
         let mut state = busy(160, 45);
         press(&mut state, keys);
-        let told: Vec<String> = hints(&state).into_iter().map(|h| h.key).collect();
-        let mut once = told.clone();
+        let key_hints: Vec<String> = hints(&state).into_iter().map(|h| h.key).collect();
+        let mut once = key_hints.clone();
         once.sort();
         once.dedup();
-        assert_eq!(once.len(), told.len(), "{keys}: {told:?}");
+        assert_eq!(once.len(), key_hints.len(), "{keys}: {key_hints:?}");
     }
 }

@@ -6,7 +6,7 @@ use crate::domain::ids::Name;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{AgentEvent, Command, CommandId, EventKind};
 use crate::ui::app::onboarding::PageSeverity;
-use crate::ui::fixture::{apply_events, blank, busy, first_page, name, picture, press, ready};
+use crate::ui::fixture::{apply_events, blank, busy, name, onboarding_page, picture, press, ready};
 use crate::ui::{Effect, UiState};
 
 fn message(to: &str, text: &str) -> Effect {
@@ -96,7 +96,7 @@ fn messages_to_unstarted_crew_become_drafts() {
         &mut state,
         "\"one\" enter \"@alice two\" enter \"three\" enter",
     );
-    state.show_first(first_page(PageSeverity::Missing));
+    state.show_onboarding(onboarding_page(PageSeverity::Missing));
     assert_eq!(shown(&state), ("lead", "one\nthree".into()));
     assert_eq!(state.draft_to(&name("alice")), "two");
     assert!(state.model.queued.is_empty());

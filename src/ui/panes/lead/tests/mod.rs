@@ -4,4 +4,4 @@ mod answering;
 mod complete;
 mod conversation;
 mod drafts;
-mod first;
+mod onboarding;

@@ -107,11 +107,11 @@ fn notices_are_kept_once_when_a_crew_is_read_again() {
     let mut state = started(100, 30);
     state.model.event_log = EventLog::default();
     let at = state.now;
-    let told = |log: &mut EventLog| {
+    let push_lines = |log: &mut EventLog| {
         log.push(at, NewLogLine::new(Topic::Task, "a task"));
         log.push(at, NewLogLine::new(Topic::Notice, "a notice"));
     };
-    told(&mut state.model.event_log);
+    push_lines(&mut state.model.event_log);
     state.forget_crew();
     let words = |s: &UiState| {
         s.event_log
@@ -120,6 +120,6 @@ fn notices_are_kept_once_when_a_crew_is_read_again() {
             .collect::<Vec<_>>()
     };
     assert_eq!(words(&state), ["a notice"]);
-    told(&mut state.model.event_log);
+    push_lines(&mut state.model.event_log);
     assert_eq!(words(&state), ["a notice", "a task"]);
 }

@@ -13,7 +13,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::event::{Compaction, CompactionMethod, DeliveryState, NoticeLevel, TurnEnd};
 use crate::protocol::{AgentEvent, CommandId, CrewEvent, EventKind, TeamEvent};
-use crate::ui::fixture::{NOON, letter, name, plan, ready};
+use crate::ui::fixture::{NOON, mail_message, name, plan, ready};
 use crate::ui::model::event_log::About;
 use crate::ui::popups::event_log::tests::story::{Story, new};
 
@@ -21,12 +21,9 @@ use crate::ui::popups::event_log::tests::story::{Story, new};
 fn each_message_step_is_logged_once() {
     let mut story = Story::new();
     let mut hears = |id: &str, step| {
-        let mut message = letter(id, MailKind::Message, "user", "alice", "Use u64\nplease");
+        let mut message = mail_message(id, MailKind::Message, "user", "alice", "Use u64\nplease");
         message.from = "user".into();
-        story.hears(EventKind::Team(TeamEvent::MessageMoved {
-            letter: message,
-            step,
-        }))
+        story.hears(EventKind::Team(TeamEvent::MessageMoved { message, step }))
     };
     let sent = "mail you → alice: Use u64⏎please";
     let (given, acted) = (
@@ -82,13 +79,13 @@ fn requests_and_permissions_name_who_decided_and_why() {
         hears(other(RequestStatus::Withdrawn, "bob", "it has left")),
         ["▲request withdrawn: bob's plan for #2: it has left"]
     );
-    let wish = |status| {
+    let shutdown_request = |status| {
         let mut request = other(status, "user", "");
         (request.kind, request.from) = (RequestKind::Shutdown, Name::user());
         request
     };
     let mut hears = |request| story.hears(EventKind::Team(TeamEvent::RequestChanged { request }));
-    let mut asked = wish(RequestStatus::Pending);
+    let mut asked = shutdown_request(RequestStatus::Pending);
     asked.id.0 = "w".into();
     assert_eq!(hears(asked.clone()), ["request you asked bob to shut down"]);
     asked.status = RequestStatus::Approved;

@@ -12,7 +12,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::protocol::{CrewEvent, EventKind, TeamEvent};
-use crate::ui::fixture::{NOON, letter, name, plan};
+use crate::ui::fixture::{NOON, mail_message, name, plan};
 use crate::ui::model::event_log::LogLine;
 use crate::ui::popups::event_log::tests::story::{Story, claimer, new};
 
@@ -103,11 +103,11 @@ fn events_before_the_crew_are_not_logged() {
         story.board(|b, _| drop(b.create(TaskId(1), new("Old", &[]), before))),
         Vec::<String>::new()
     );
-    let mut old = letter("m1", MailKind::Message, "lead", "alice", "hello");
+    let mut old = mail_message("m1", MailKind::Message, "lead", "alice", "hello");
     old.timestamp = before;
     let moved = |step| {
         EventKind::Team(TeamEvent::MessageMoved {
-            letter: old.clone(),
+            message: old.clone(),
             step,
         })
     };
@@ -123,8 +123,8 @@ fn events_before_the_crew_are_not_logged() {
     let mut request = plan("r1", "1. Read");
     (request.created_at, request.decided_at) = (before, before);
     request.status = RequestStatus::Approved;
-    let told = story.hears(EventKind::Team(TeamEvent::RequestChanged { request }));
-    assert_eq!(told, Vec::<String>::new());
+    let lines = story.hears(EventKind::Team(TeamEvent::RequestChanged { request }));
+    assert_eq!(lines, Vec::<String>::new());
 }
 
 #[test]
@@ -172,8 +172,8 @@ fn joining_idling_and_leaving_have_a_reason() {
         agent: Some(name("bob")),
         text: "bob has shut down: idle for too long.".into(),
     });
-    let told = story.hears(notice);
-    assert_eq!(told, ["team bob has shut down: idle for too long."]);
+    let lines = story.hears(notice);
+    assert_eq!(lines, ["team bob has shut down: idle for too long."]);
     let has_left = |l: &LogLine| l.words.contains("bob left");
     assert!(!story.state.event_log.lines().any(has_left));
     assert_eq!(

@@ -1,0 +1,345 @@
+//! Controls the setup page: runs the startup checks, checks whether a reported problem was solved, and executes what
+//! the page offers.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::task::spawn_blocking;
+
+use super::crew::CrewState;
+use super::{Dashboard, ExitReason};
+use crate::app::assemble::Blueprint;
+use crate::app::describe_error;
+use crate::app::frame_limiter::FrameCause;
+use crate::app::model_setup::{self, ModelProblem, ModelUnavailable, Probe};
+use crate::app::now;
+use crate::app::onboarding;
+use crate::app::signals::Signals;
+use crate::app::{git_setup, local_server, trust};
+use crate::config::{ProjectPolicy, SettingsDecision};
+use crate::model::is_local;
+use crate::model::providers::ProviderChoice;
+use crate::protocol::event::NoticeLevel;
+use crate::store::GitError;
+use crate::ui::Effect;
+use crate::ui::terminal::Screen;
+use crate::ui::{OnboardingPage, PageSeverity};
+
+/// The interval between checks whether the cause of a page is gone.
+const AGAIN_AFTER: Duration = Duration::from_secs(2);
+
+/// The notice after the first commit and a restart of the dashboard.
+const DONE: &str =
+    "This directory is now a git repository with a commit: each task gets a worktree.";
+
+/// The notice after the first commit if a conversation has started, so that the dashboard cannot restart.
+const DONE_LATER: &str = "This directory is now a git repository with a commit: after a restart of crewdeck each task gets a worktree.";
+
+/// The state that a restart of the dashboard takes over.
+#[derive(Default)]
+pub(super) struct RestartState {
+    /// The open screen, which shows its old content until the first draw.
+    pub(super) screen: Option<Screen>,
+    /// The text in the composer.
+    pub(super) draft: String,
+    /// The status message to show if the checks lead to the same page again.
+    pub(super) status_message: Option<String>,
+    /// The notice to show after the restart, such as [`DONE`].
+    pub(super) notice: Option<&'static str>,
+    /// Whether the user turned mouse capture on or off in this window.
+    pub(super) mouse: Option<bool>,
+    /// The digest of the project settings that the user chose to ignore for this session.
+    pub(super) ignored_settings: Option<String>,
+    /// The signal listeners, kept so that no signal between two starts is lost.
+    pub(super) signals: Option<Signals>,
+}
+
+/// A first commit that git is creating. Dropping this stops git.
+pub(super) struct FirstCommitTask(Arc<AtomicBool>);
+
+impl Drop for FirstCommitTask {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// The result of a check or of the first commit.
+pub(super) enum StartupCheckResult {
+    /// A page to show, because a check found a problem.
+    Page(OnboardingPage),
+    /// The model check failed: the server rejects the key or lacks the model.
+    Trouble(ModelUnavailable),
+    /// The cause of a page no longer exists.
+    CauseGone(PageCause),
+    /// The cause of a page still exists.
+    CausePersists(PageCause),
+    /// Creating the first commit has ended.
+    FirstCommit(Result<(), GitError>),
+    /// A check found no problem.
+    Nothing,
+}
+
+/// The checks that are running in the background.
+#[derive(Default)]
+pub(super) struct StartupChecks {
+    running: FuturesUnordered<BoxFuture<'static, StartupCheckResult>>,
+}
+
+impl StartupChecks {
+    /// Waits for the next result; forever if no check runs.
+    pub(super) async fn next(&mut self) -> StartupCheckResult {
+        match self.running.next().await {
+            Some(found) => found,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn find(&self, work: impl Future<Output = StartupCheckResult> + Send + 'static) {
+        self.running.push(Box::pin(work));
+    }
+
+    /// Starts a check whether tasks can have worktrees in `root`.
+    fn check_git(&self, root: PathBuf) {
+        self.find(async move {
+            let found = spawn_blocking(move || git_setup::check(&root)).await;
+            let page = found.ok().and_then(|status| onboarding::git_page(&status));
+            page.map_or(StartupCheckResult::Nothing, StartupCheckResult::Page)
+        });
+    }
+
+    /// Starts a check whether the server accepts the key and has the model.
+    fn check_model(&self, probe: Probe) {
+        self.find(async move {
+            match probe.ask().await {
+                Ok(()) => StartupCheckResult::Nothing,
+                Err(missing) => StartupCheckResult::Trouble(missing),
+            }
+        });
+    }
+
+    /// Starts a check, after [`AGAIN_AFTER`], whether the cause of a page is gone.
+    fn watch(&self, cause: PageCause) {
+        self.find(async move {
+            tokio::time::sleep(AGAIN_AFTER).await;
+            let seen = cause.clone();
+            let is_gone = spawn_blocking(move || seen.is_gone()).await;
+            if is_gone.unwrap_or(false) {
+                StartupCheckResult::CauseGone(cause)
+            } else {
+                StartupCheckResult::CausePersists(cause)
+            }
+        });
+    }
+}
+
+/// The problem that a page reports, if it can be solved outside of this window.
+#[derive(Debug, Clone)]
+pub(super) enum PageCause {
+    /// No local model server was found on the known ports.
+    NoServer,
+    /// The configured local model server at this address does not answer.
+    ServerDown(SocketAddr),
+    /// Tasks cannot have worktrees in this project directory.
+    NoWorktrees(PathBuf),
+}
+
+impl PageCause {
+    fn is_gone(&self) -> bool {
+        match self {
+            PageCause::NoServer => local_server::find().is_some(),
+            PageCause::ServerDown(address) => local_server::answers(*address),
+            PageCause::NoWorktrees(root) => git_setup::is_ready(root),
+        }
+    }
+}
+
+impl Dashboard {
+    /// Starts the checks that are made once the crew runs.
+    pub(super) fn start_checks(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
+        let is_demo = blueprint.choice == Some(ProviderChoice::Demo);
+        if !is_demo && blueprint.settings.worktrees != Some(false) {
+            self.checks.check_git(blueprint.root.clone());
+        }
+        if let Some(probe) = probe {
+            self.checks.check_model(probe);
+        }
+    }
+
+    /// If project settings need approval, shows them before anything is started or sent.
+    pub(super) fn ask_for_approval(&mut self, blueprint: &Blueprint) {
+        let ProjectPolicy::Waiting(found) = &blueprint.project else {
+            if let ProjectPolicy::Ignored(found) = &blueprint.project {
+                self.publish(NoticeLevel::Info, &trust::without(found));
+            }
+            return;
+        };
+        if self.kept.ignored_settings.as_ref() == Some(&found.digest) {
+            return;
+        }
+        self.crew = CrewState::Absent;
+        self.asked = Some(found.clone());
+        self.state.show_approval(onboarding::approval(found), now());
+        self.show_pending_message();
+        self.stale = Some(FrameCause::Key);
+    }
+
+    /// Applies the user's decision on the project settings. Returns a restart if the decision needs one.
+    pub(super) fn apply_decision(&mut self, effect: &Effect) -> Option<ExitReason> {
+        let asked = self.asked.clone()?;
+        if *effect == Effect::StartWithoutSettings {
+            self.kept.ignored_settings = Some(asked.digest);
+            return Some(self.restart_with(None));
+        }
+        match asked.decide(Some(SettingsDecision::Approved)) {
+            Ok(notice) => {
+                if let Some(notice) = notice {
+                    self.publish(NoticeLevel::Warn, &notice);
+                }
+                Some(self.restart_with(None))
+            }
+            Err(why) => {
+                self.publish(
+                    NoticeLevel::Error,
+                    &format!("Not approved: {}", describe_error(&why)),
+                );
+                None
+            }
+        }
+    }
+
+    /// Starts to check whether the configured server answers again, if it is a local one.
+    fn await_server(&self, blueprint: &Blueprint) {
+        let address = model_setup::base_url(blueprint).filter(|url| is_local(url));
+        if let Some(address) = address.and_then(|url| local_server::address(&url)) {
+            self.checks.watch(PageCause::ServerDown(address));
+        }
+    }
+
+    /// Shows the page for a crew that could not start, and starts to check whether the problem was solved.
+    pub(super) fn without_crew(&mut self, missing: &ModelUnavailable, blueprint: &Blueprint) {
+        match missing.problem {
+            ModelProblem::NotConfigured => self.checks.watch(PageCause::NoServer),
+            ModelProblem::Unreachable => self.await_server(blueprint),
+            _ => {}
+        }
+        self.show_first(onboarding::without_crew(missing));
+    }
+
+    /// Handles the result of a check. Returns a restart if the result needs one.
+    pub(super) fn handle_check(
+        &mut self,
+        found: StartupCheckResult,
+        blueprint: &Blueprint,
+    ) -> Option<ExitReason> {
+        match found {
+            StartupCheckResult::Nothing => None,
+            StartupCheckResult::Trouble(missing) => {
+                if missing.problem == ModelProblem::Unreachable {
+                    self.await_server(blueprint);
+                }
+                self.show_first(onboarding::with_crew(&missing));
+                None
+            }
+            StartupCheckResult::Page(page) => {
+                if page.severity == PageSeverity::Advice {
+                    self.checks.watch(PageCause::NoWorktrees(self.root.clone()));
+                }
+                self.show_first(page);
+                None
+            }
+            StartupCheckResult::FirstCommit(made) => self.first_commit_done(made),
+            // A restart must not end a conversation, a working team or a running first commit.
+            StartupCheckResult::CauseGone(_)
+                if self.first_commit.is_none() && self.state.is_at_the_beginning() =>
+            {
+                Some(self.restart_with(None))
+            }
+            StartupCheckResult::CauseGone(cause) | StartupCheckResult::CausePersists(cause) => {
+                if self.state.onboarding_page().is_some() {
+                    self.checks.watch(cause);
+                }
+                None
+            }
+        }
+    }
+
+    fn show_first(&mut self, page: OnboardingPage) {
+        self.state.show_onboarding(page);
+        self.show_pending_message();
+    }
+
+    fn show_pending_message(&mut self) {
+        if let Some(said) = self.kept.status_message.take() {
+            self.publish(NoticeLevel::Info, &said);
+        }
+    }
+
+    /// Returns the state that a restart takes over.
+    pub(super) fn keep(&self) -> RestartState {
+        RestartState {
+            draft: self.state.draft(),
+            mouse: self.kept.mouse,
+            ignored_settings: self.kept.ignored_settings.clone(),
+            ..RestartState::default()
+        }
+    }
+
+    /// Returns a restart of the dashboard, which repeats all checks. `status_message` is shown if they lead to the same page
+    /// again.
+    pub(super) fn restart_with(&self, status_message: Option<&str>) -> ExitReason {
+        ExitReason::Restart(Box::new(RestartState {
+            status_message: status_message.map(String::from),
+            ..self.keep()
+        }))
+    }
+
+    /// Starts to create a repository with a first commit, at the user's request. Meanwhile the page shows how to stop
+    /// git.
+    pub(super) fn make_repository(&mut self) {
+        let stop = Arc::<AtomicBool>::default();
+        self.first_commit = Some(FirstCommitTask(Arc::clone(&stop)));
+        let root = self.root.clone();
+        self.checks.find(async move {
+            let made = spawn_blocking(move || git_setup::make(&root, stop)).await;
+            made.map_or(StartupCheckResult::Nothing, StartupCheckResult::FirstCommit)
+        });
+        self.show_first(onboarding::making());
+    }
+
+    /// Handles the result of the first commit. Returns a restart if the dashboard still shows only the setup page.
+    /// Otherwise reports the result, or checks again later if the page is covered or in use.
+    fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
+        if let Err(why) = made {
+            self.first_commit = None;
+            self.publish(
+                NoticeLevel::Error,
+                &format!("The first commit failed: {why}"),
+            );
+            // Show the previous page again.
+            self.checks.check_git(self.root.clone());
+            return None;
+        }
+        if self.state.is_at_the_beginning() {
+            return Some(ExitReason::Restart(Box::new(RestartState {
+                notice: Some(DONE),
+                ..self.keep()
+            })));
+        }
+        if self.state.onboarding_page().is_some() {
+            // The page is covered or in use: try again later.
+            self.checks.find(async {
+                tokio::time::sleep(AGAIN_AFTER).await;
+                StartupCheckResult::FirstCommit(Ok(()))
+            });
+        } else {
+            self.first_commit = None;
+            self.publish(NoticeLevel::Info, DONE_LATER);
+        }
+        None
+    }
+}

@@ -1,0 +1,197 @@
+//! Tests of the setup page: its content for each fact, and its rendering.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::app::model_setup::no_model;
+use crate::model::{ErrorKind, ModelError};
+use crate::ui::UiState;
+use crate::ui::fixture::{blank, cells, picture, press, started};
+use crate::ui::theme::Theme;
+
+fn refused(fault: ErrorKind, message: &str, hint: &str) -> ModelUnavailable {
+    ModelUnavailable::refused(&ModelError::new(fault, message, hint))
+}
+
+fn wrong_key() -> ModelUnavailable {
+    refused(
+        ErrorKind::Auth,
+        "the key was refused (401): invalid x-api-key [authentication_error]",
+        "Check ANTHROPIC_API_KEY: export the right key, then start crewdeck again.",
+    )
+}
+
+fn unreachable() -> ModelUnavailable {
+    refused(
+        ErrorKind::Unreachable,
+        "nothing answers at http://127.0.0.1:9000 (Connection refused)",
+        "Is the server running? --base-url names another address.",
+    )
+}
+
+fn not_listed() -> ModelUnavailable {
+    ModelUnavailable::not_listed("big-9", &["big-1".into(), "small-2".into()])
+}
+
+/// Returns the actions that a page offers, in order.
+fn actions(page: &OnboardingPage) -> Vec<Action> {
+    page.offers.iter().map(|o| o.action).collect()
+}
+
+#[test]
+fn missing_model_gives_a_page_with_its_fixes() {
+    use Action::{Close, LookAgain, Models, StartDemo};
+    let usual = vec![LookAgain, StartDemo, Close];
+    let cases = [
+        (
+            no_model(),
+            "No model is configured: there is no API key and no local server.",
+            usual.clone(),
+        ),
+        (
+            wrong_key(),
+            "The key was refused (401): invalid x-api-key [authentication_error].",
+            usual.clone(),
+        ),
+        (
+            unreachable(),
+            "Nothing answers at http://127.0.0.1:9000 (Connection refused).",
+            usual.clone(),
+        ),
+        (
+            not_listed(),
+            "The model 'big-9' is not among the 2 models of the server.",
+            vec![Models, LookAgain, StartDemo, Close],
+        ),
+    ];
+    for (missing, what, offers) in cases {
+        let page = with_crew(&missing);
+        assert_eq!(
+            (page.severity, page.cause.as_str()),
+            (PageSeverity::Trouble, what)
+        );
+        assert_eq!(actions(&page), offers, "{what}");
+        assert_eq!(page.steps, missing.steps);
+        assert!(!page.consequence.is_empty());
+        // Without a crew the server's models cannot be listed.
+        let page = without_crew(&missing);
+        assert_eq!(page.severity, PageSeverity::Missing);
+        assert_eq!(actions(&page), usual, "{what}");
+    }
+}
+
+#[test]
+fn missing_git_gives_a_page_with_safe_offers_only() {
+    let empty = "git init && git commit --allow-empty -m \"Start\"";
+    let cases = [
+        (
+            GitStatus::NoRepository(FirstCommit::Files(0)),
+            Some((empty, "git init + empty first commit")),
+        ),
+        (
+            GitStatus::NoRepository(FirstCommit::Files(1)),
+            Some((INIT_AND_COMMIT, "first commit of the one file")),
+        ),
+        (
+            GitStatus::NoRepository(FirstCommit::Files(12)),
+            Some((INIT_AND_COMMIT, "of the 12 files here")),
+        ),
+        (
+            GitStatus::NoCommits(FirstCommit::Files(0)),
+            Some(("git commit --allow-empty", "create empty first commit")),
+        ),
+        (
+            GitStatus::NoCommits(FirstCommit::Files(3)),
+            Some((FIRST_COMMIT, "create first commit of the 3 files")),
+        ),
+        (
+            GitStatus::NoCommits(FirstCommit::ChooseFiles("there are many files here")),
+            Some(("there are many files here", "")),
+        ),
+        (
+            GitStatus::NoRepository(FirstCommit::NotAllowed("This is your home directory")),
+            Some(("home directory", "")),
+        ),
+        (
+            GitStatus::NoGit("git was not found: install it".into()),
+            Some(("Install git", "")),
+        ),
+        (GitStatus::Ready, None),
+    ];
+    for (facts, expected) in cases {
+        let page = git_page(&facts);
+        let Some((step, offer)) = expected else {
+            assert_eq!(page, None);
+            continue;
+        };
+        let page = page.unwrap();
+        assert_eq!(page.severity, PageSeverity::Advice);
+        assert!(page.steps[0].contains(step), "{page:?}");
+        match (offer, &page.offers[..]) {
+            ("", []) => {}
+            (words, [offer]) if !words.is_empty() => {
+                assert_eq!(offer.action, Action::MakeRepository);
+                assert!(offer.words.contains(words), "{page:?}");
+            }
+            _ => panic!("{page:?}"),
+        }
+    }
+}
+
+/// Returns every page with its snapshot name.
+fn pages() -> Vec<(&'static str, OnboardingPage)> {
+    let ground = |facts| super::git_page(&facts).unwrap();
+    vec![
+        ("no_model", without_crew(&no_model())),
+        ("wrong_key", without_crew(&wrong_key())),
+        ("unreachable", without_crew(&unreachable())),
+        ("not_listed", with_crew(&not_listed())),
+        (
+            "outside_git",
+            ground(GitStatus::NoRepository(FirstCommit::Files(12))),
+        ),
+        (
+            "no_commit",
+            ground(GitStatus::NoCommits(FirstCommit::Files(0))),
+        ),
+        ("making", making()),
+    ]
+}
+
+fn shown(page: OnboardingPage, width: u16, height: u16) -> UiState {
+    let mut state = match page.severity {
+        PageSeverity::Missing => blank(width, height),
+        PageSeverity::Trouble | PageSeverity::Advice => started(width, height),
+    };
+    state.show_onboarding(page);
+    state
+}
+
+#[test]
+fn each_page_at_three_sizes() {
+    for (name, page) in pages() {
+        for (width, height) in [(160, 45), (100, 30), (70, 20)] {
+            let state = shown(page.clone(), width, height);
+            insta::assert_snapshot!(format!("{name}_{width}x{height}"), picture(&state));
+            let cells = cells(&state, &Theme::default());
+            let styles = format!("{name}_{width}x{height}_style");
+            insta::assert_debug_snapshot!(styles, cells);
+        }
+    }
+}
+
+#[test]
+fn smallest_screen_keeps_the_heading_and_the_offers() {
+    for (name, page) in pages() {
+        let mut state = shown(page, 60, 16);
+        press(&mut state, "esc");
+        let picture = picture(&state);
+        let page = state.onboarding_page().unwrap();
+        let head: String = page.cause.split(' ').take(5).collect::<Vec<_>>().join(" ");
+        assert!(picture.contains(&head), "{name}\n{picture}");
+        for offer in &page.offers {
+            let words: String = offer.words.split(' ').take(4).collect::<Vec<_>>().join(" ");
+            assert!(picture.contains(&words), "{name}: {words}\n{picture}");
+        }
+    }
+}

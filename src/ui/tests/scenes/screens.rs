@@ -1,0 +1,216 @@
+//! Scenes of whole screens: every layout, every session role, and full-screen pages.
+
+use std::time::Duration;
+
+use crate::domain::ids::Name;
+use crate::domain::screen::{PaneLayout, ScreenSettings};
+use crate::domain::team::Activity;
+use crate::domain::timestamp::Timestamp;
+use crate::domain::worktree::CheckedOut;
+use crate::protocol::event::SessionInfo;
+use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind};
+use crate::ui::app::onboarding::{OfferedAction, PageSeverity};
+use crate::ui::fixture::{
+    NOON, after_events, apply_events, blank, busy, busy_events, onboarding_page, press, started,
+};
+use crate::ui::keymap::Action;
+use crate::ui::replay::Player;
+use crate::ui::tests::scenes::{Scene, Shows, scene_data, work};
+use crate::ui::{Msg, SessionRole, UiState, begin_replay, update};
+
+/// The smallest screen, one size of each class, and a large one.
+const LAYOUTS_AT: [(u16, u16); 5] = [(60, 16), (70, 20), (100, 30), (160, 45), (240, 60)];
+
+fn laid_out(arrangement: PaneLayout, width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    state.set_screen(ScreenSettings {
+        layout: arrangement,
+        ..ScreenSettings::default()
+    });
+    match arrangement {
+        // Before any input.
+        PaneLayout::Wall => {}
+        PaneLayout::Board | PaneLayout::Focus => {
+            press(&mut state, "esc 3");
+        }
+    }
+    state
+}
+
+fn first_run(width: u16, height: u16) -> UiState {
+    let mut state = blank(width, height);
+    state.show_onboarding(onboarding_page(PageSeverity::Missing));
+    state
+}
+
+fn replay(width: u16, height: u16) -> UiState {
+    let mut state = blank(width, height);
+    let event = |(at, kind): (u64, EventKind)| Event {
+        seq: at,
+        at: Timestamp(NOON).after(Duration::from_secs(at)),
+        kind,
+    };
+    let events = (1..).zip(busy_events()).map(event).collect();
+    begin_replay(&mut state, Player::new(events, 1.0));
+    update(
+        &mut state,
+        Msg::Tick {
+            now: Timestamp(NOON),
+        },
+    );
+    press(&mut state, "> . .");
+    state
+}
+
+/// Project settings await approval, and `a` was pressed.
+fn approve_settings(width: u16, height: u16) -> UiState {
+    let mut state = started(width, height);
+    let mut page = onboarding_page(PageSeverity::Missing);
+    page.offers = vec![OfferedAction::new(
+        Action::ApproveSettings,
+        "approve these settings",
+    )];
+    state.show_onboarding(page);
+    press(&mut state, "esc a");
+    state
+}
+
+/// The first frame, before any event.
+fn starting(width: u16, height: u16) -> UiState {
+    let mut state = blank(width, height);
+    state.set_role(SessionRole::Starting);
+    state
+}
+
+/// Returns the scene name of a session role.
+pub fn seat_name(seat: SessionRole) -> &'static str {
+    match seat {
+        SessionRole::Crew => "whole_wall",
+        SessionRole::Starting => "whole_starting",
+        SessionRole::Viewer(_) => "whole_viewer",
+        SessionRole::Taking => "whole_taking",
+        SessionRole::Taken(_) => "whole_taken",
+        SessionRole::NoCrew => "whole_left",
+    }
+}
+
+fn seated(seat: SessionRole) -> Scene {
+    Scene::new(seat_name(seat), Shows::Screen, move |width, height| {
+        let mut state = busy(width, height);
+        state.set_role(seat);
+        state
+    })
+}
+
+/// The demo with its tips.
+fn tour(width: u16, height: u16) -> UiState {
+    let demo = busy_events().into_iter().map(|event| match event {
+        EventKind::Crew(CrewEvent::Ready(setup)) => {
+            EventKind::Crew(CrewEvent::Ready(SessionInfo {
+                provider: "demo".into(),
+                ..setup
+            }))
+        }
+        other => other,
+    });
+    after_events(width, height, demo.collect())
+}
+
+/// The composer's completion list after `keys`.
+fn typed(width: u16, height: u16, keys: &str) -> UiState {
+    let mut state = busy(width, height);
+    press(&mut state, keys);
+    state
+}
+
+/// An unfinished message to a teammate.
+fn writing(width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    press(
+        &mut state,
+        "esc 4 j enter i \"Use u64\" ctrl+j \"for the sizes\"",
+    );
+    state
+}
+
+/// A draft longer than the composer with the cursor in its middle; the branch is shown above.
+fn long_words(width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    let head = CheckedOut::Branch("team/format-v3".into());
+    apply_events(
+        &mut state,
+        vec![EventKind::Board(BoardEvent::HeadChanged { head })],
+    );
+    let words = "Read the header of every version, refuse what is larger than the table says, \
+        and write down in docs/format.md what each of the fields means. ";
+    let path = "src/a_rather_long_folder_name/with_another_one_in_it/and_a_file_whose_name_says_all_of_what_is_in_it.rs";
+    press(&mut state, &format!("\"{}\"", words.repeat(4)));
+    press(
+        &mut state,
+        &format!("ctrl+j \"{path} 每个字段的意思都写下来，一个也不能少。\" up up"),
+    );
+    state
+}
+
+fn full(width: u16, height: u16) -> UiState {
+    let mut state = busy(width, height);
+    apply_events(&mut state, work::long_conversation());
+    apply_events(&mut state, vec![scene_data::long_todo()]);
+    apply_events(&mut state, scene_data::many_messages());
+    apply_events(&mut state, scene_data::large_team());
+    let agent = Name::lead();
+    let activity = Activity::Thinking;
+    apply_events(
+        &mut state,
+        vec![AgentEvent::ActivityChanged { activity }.of(agent)],
+    );
+    press(
+        &mut state,
+        "\"Wait for bob.\" enter \"Use u64 for the sizes,\" ctrl+j \"其他不变 👍\"",
+    );
+    state
+}
+
+/// Returns all scenes of whole screens.
+pub fn scenes() -> Vec<Scene> {
+    let mut all: Vec<Scene> = PaneLayout::ALL
+        .into_iter()
+        .map(|arrangement| {
+            let name = format!("whole_{arrangement:?}").to_lowercase();
+            let make = move |width, height| laid_out(arrangement, width, height);
+            Scene::new(&name, Shows::Screen, make).at(&LAYOUTS_AT)
+        })
+        .collect();
+    let whole = |name, make: fn(u16, u16) -> UiState| Scene::new(name, Shows::Screen, make);
+    all.extend([
+        whole(seat_name(SessionRole::Starting), starting),
+        whole("whole_start", started),
+        whole("whole_full", full),
+        whole("whole_todo_hidden", |w, h| typed(w, h, "ctrl+t")),
+        whole("whole_tour", tour).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
+        whole("whole_writing", writing),
+        whole("whole_long_words", long_words),
+        whole("whole_commands", |width, height| {
+            typed(width, height, "\"/\"")
+        }),
+        whole("whole_names", |width, height| typed(width, height, "\"@\"")),
+        whole("whole_all_done", |width, height| {
+            let mut state = busy(width, height);
+            apply_events(&mut state, vec![scene_data::done_todo()]);
+            press(&mut state, "esc 3");
+            state
+        })
+        .at(&[(160, 45)]),
+        // Narrow and tall enough for two panes.
+        whole("whole_tall", |width, height| typed(width, height, "esc 4")).at(&[(80, 40)]),
+        Scene::new("popup_approve_settings", Shows::Popup, approve_settings),
+        whole("whole_first_run", first_run).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
+        whole("whole_replay", replay),
+        whole("whole_too_small", busy).at(&[(59, 15), (12, 4)]),
+        seated(SessionRole::Viewer(Some(4711))),
+        seated(SessionRole::Taking),
+        seated(SessionRole::Taken(Some(4711))),
+        seated(SessionRole::NoCrew),
+    ]);
+    all
+}

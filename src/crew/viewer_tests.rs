@@ -246,10 +246,7 @@ async fn slow_merge_hook_does_not_block_other_commands() {
         ..Default::default()
     };
     let task = TaskId(2);
-    let remove = Command::RemoveWorktree {
-        task,
-        confirmed: confirmed,
-    };
+    let remove = Command::RemoveWorktree { task, confirmed };
     place.submit(remove);
     let words = place.answer(prompt(bob(), "hello"));
     let left = until.saturating_duration_since(std::time::Instant::now());

@@ -57,10 +57,7 @@ fn inbox_is_filtered_by_sender_recipient_and_text() {
         let step = DeliveryState::Sent;
         apply_events(
             &mut state,
-            vec![EventKind::Team(TeamEvent::MessageMoved {
-                message: message,
-                step,
-            })],
+            vec![EventKind::Team(TeamEvent::MessageMoved { message, step })],
         );
     }
     let cases: [(&str, &[&str]); 5] = [
@@ -127,10 +124,7 @@ fn new_message_is_filtered_and_each_pane_keeps_its_filter() {
         let step = DeliveryState::Sent;
         apply_events(
             &mut state,
-            vec![EventKind::Team(TeamEvent::MessageMoved {
-                message: message,
-                step,
-            })],
+            vec![EventKind::Team(TeamEvent::MessageMoved { message, step })],
         );
     }
     assert_eq!(inbox_rows(&state), ["carol dave"]);

@@ -55,10 +55,7 @@ fn only_rejected_text_returns() {
         &mut state,
         vec![
             AgentEvent::Prompted { text }.of(agent),
-            EventKind::Team(TeamEvent::MessageMoved {
-                message: message,
-                step,
-            }),
+            EventKind::Team(TeamEvent::MessageMoved { message, step }),
             refused(2),
         ],
     );

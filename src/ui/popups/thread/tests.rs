@@ -128,10 +128,7 @@ fn message_to_shut_down_teammate_is_not_pending() {
         );
         apply_events(
             &mut state,
-            vec![EventKind::Team(TeamEvent::MessageMoved {
-                message: message,
-                step,
-            })],
+            vec![EventKind::Team(TeamEvent::MessageMoved { message, step })],
         );
     }
     press(&mut state, "alt+5 5");

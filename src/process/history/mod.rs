@@ -252,7 +252,7 @@ impl PrivateHistory {
         let was_unused = leftovers::remove_if_unused(&dir)?;
         match phase {
             TransferPhase::BeforePrivate | TransferPhase::BeforeRepository => {
-                *own = Some(CommandLock::take(&dir)?)
+                *own = Some(CommandLock::take(&dir)?);
             }
             TransferPhase::Recovery if !was_unused => return Ok(TransferReport::default()),
             TransferPhase::After | TransferPhase::Recovery => {}

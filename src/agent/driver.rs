@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::budget_gate::BudgetGate;
 pub use super::model_config::{ModelConfig, SharedModelConfig};
 use super::tool_runner::{PublishedCalls, ToolRunner};
-use super::turn::{Input, Turn, TurnEffect};
+use super::turn::{Turn, TurnEffect, TurnInput};
 use crate::domain::chat::{self, Block};
 use crate::domain::ids::{JobId, Name, PromptId};
 use crate::domain::mail::MailMessage;
@@ -146,7 +146,11 @@ impl DriverState {
 
 impl Driver {
     /// Runs a turn. `start` is new text (empty to read only the inbox) or a request for a compaction.
-    pub async fn turn(&mut self, start: Input, control: &mut mpsc::Receiver<Control>) -> TurnEnd {
+    pub async fn turn(
+        &mut self,
+        start: TurnInput,
+        control: &mut mpsc::Receiver<Control>,
+    ) -> TurnEnd {
         self.publish(AgentEvent::TurnStarted.of(self.name.clone()))
             .await;
         self.budget_gate.begin(&self.name);
@@ -161,13 +165,15 @@ impl Driver {
                         self.set_budget();
                         self.repair_log().await;
                         // If the turn is already interrupted, messages taken now would stay unanswered.
-                        let is_over = inputs.iter().any(|i| matches!(i, Input::Interrupt { .. }));
+                        let is_over = inputs
+                            .iter()
+                            .any(|i| matches!(i, TurnInput::Interrupt { .. }));
                         let blocks = if is_over {
                             Vec::new()
                         } else {
                             self.gather_mail().await
                         };
-                        inputs.push_back(Input::Mail(blocks));
+                        inputs.push_back(TurnInput::Mail(blocks));
                     }
                     TurnEffect::Save(message) => self.save(message).await,
                     TurnEffect::Call => {
@@ -263,8 +269,8 @@ impl Driver {
     async fn call(
         &mut self,
         control: &mut mpsc::Receiver<Control>,
-        inputs: &mut VecDeque<Input>,
-    ) -> Input {
+        inputs: &mut VecDeque<TurnInput>,
+    ) -> TurnInput {
         if let Some(stop) = self.await_budget(control, inputs).await {
             return stop;
         }
@@ -283,19 +289,19 @@ impl Driver {
                     self.publish(EventKind::Team(TeamEvent::MessageMoved { message, step }))
                         .await;
                 }
-                Input::Replied(reply)
+                TurnInput::Replied(reply)
             }
             Some(Err(error)) => {
                 if !partial.is_empty() {
                     self.publish(AgentEvent::StreamReset.of(self.name.clone()))
                         .await;
                 }
-                Input::ModelFailed {
+                TurnInput::ModelFailed {
                     error,
                     jitter: (self.jitter)(),
                 }
             }
-            None => Input::Interrupt { partial },
+            None => TurnInput::Interrupt { partial },
         }
     }
 
@@ -304,13 +310,13 @@ impl Driver {
         wait: Duration,
         activity: Activity,
         control: &mut mpsc::Receiver<Control>,
-        inputs: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<TurnInput>,
     ) {
         self.activity(activity).await;
         let slept = until_interrupt(control, inputs, tokio::time::sleep(wait)).await;
         inputs.push_back(match slept {
-            Some(()) => Input::RetryDue,
-            None => Input::Interrupt {
+            Some(()) => TurnInput::RetryDue,
+            None => TurnInput::Interrupt {
                 partial: String::new(),
             },
         });
@@ -320,7 +326,7 @@ impl Driver {
         &mut self,
         calls: Vec<chat::ToolCall>,
         control: &mut mpsc::Receiver<Control>,
-        inputs: &mut VecDeque<Input>,
+        inputs: &mut VecDeque<TurnInput>,
     ) {
         for event in self.state.announced.started(&self.name, &calls) {
             self.publish(event).await;
@@ -349,14 +355,14 @@ impl Driver {
                 .announced
                 .finished(&self.name, &call, &output, took);
             self.publish(finished).await;
-            inputs.push_back(Input::ToolDone {
+            inputs.push_back(TurnInput::ToolDone {
                 call: call.id,
                 content: output.text,
                 outcome: output.outcome,
             });
         }
         if ended.is_none() {
-            inputs.push_back(Input::Interrupt {
+            inputs.push_back(TurnInput::Interrupt {
                 partial: String::new(),
             });
         }
@@ -364,10 +370,10 @@ impl Driver {
             self.tool_runner.workdir = place;
         }
         if let Some(focus) = self.tool_runner.mailbox.take_compaction() {
-            inputs.push_front(Input::OwnCompaction { focus });
+            inputs.push_front(TurnInput::OwnCompaction { focus });
         }
         if let Some(list) = self.tool_runner.mailbox.take_todo() {
-            inputs.push_front(Input::TodoSet(list.has_open()));
+            inputs.push_front(TurnInput::TodoSet(list.has_open()));
             self.save_todo(list).await;
         }
     }
@@ -377,7 +383,7 @@ impl Driver {
 /// the work; the result is then `None`.
 pub(super) async fn until_interrupt<T>(
     control: &mut mpsc::Receiver<Control>,
-    inputs: &mut VecDeque<Input>,
+    inputs: &mut VecDeque<TurnInput>,
     work: impl Future<Output = T>,
 ) -> Option<T> {
     tokio::pin!(work);
@@ -385,8 +391,8 @@ pub(super) async fn until_interrupt<T>(
         tokio::select! {
             biased;
             message = control.recv() => match message {
-                Some(Control::Say(blocks)) => inputs.push_back(Input::Say(blocks)),
-                Some(Control::Compact(focus)) => inputs.push_back(Input::Compact { focus }),
+                Some(Control::Say(blocks)) => inputs.push_back(TurnInput::Say(blocks)),
+                Some(Control::Compact(focus)) => inputs.push_back(TurnInput::Compact { focus }),
                 Some(Control::Interrupt) | None => return None,
             },
             out = &mut work => return Some(out),

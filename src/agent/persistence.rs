@@ -1,7 +1,7 @@
 //! Saves the driver's conversation: each message is on disk before anything that follows from it happens.
 
 use super::driver::{Driver, LogCompleteness, ModelConfig, blocking};
-use super::turn::{Input, Turn};
+use super::turn::{Turn, TurnInput};
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, TurnState};
 use crate::domain::ids::{JobId, PromptId};
@@ -255,7 +255,9 @@ impl Driver {
             LogCompleteness::Complete
         };
         self.state.turn = turn.with_messages(from.messages);
-        self.state.turn.step(Input::TodoSet(from.todo.has_open()));
+        self.state
+            .turn
+            .step(TurnInput::TodoSet(from.todo.has_open()));
         self.state.usage = from.spent;
         self.state.cost = from.cost;
         self.state.calls = from.calls;

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::driver::{Control, Driver, ModelConfig, until_interrupt};
-use super::turn::Input;
+use super::turn::TurnInput;
 use crate::domain::team::Activity;
 use crate::model::http::truncated_error;
 use crate::model::{CallWait, Delta, ModelError, ModelRequest, Reply};
@@ -24,8 +24,8 @@ impl Driver {
     pub(super) async fn await_budget(
         &self,
         control: &mut mpsc::Receiver<Control>,
-        inputs: &mut VecDeque<Input>,
-    ) -> Option<Input> {
+        inputs: &mut VecDeque<TurnInput>,
+    ) -> Option<TurnInput> {
         match until_interrupt(
             control,
             inputs,
@@ -34,8 +34,8 @@ impl Driver {
         .await
         {
             Some(Ok(())) => None,
-            Some(Err(why)) => Some(Input::Stop { why }),
-            None => Some(Input::Interrupt {
+            Some(Err(why)) => Some(TurnInput::Stop { why }),
+            None => Some(TurnInput::Interrupt {
                 partial: String::new(),
             }),
         }

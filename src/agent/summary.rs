@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::compact::{KeptState, LengthLimit, SummaryRequest, WINDOW_ASSUMED};
 use super::driver::{Control, Driver, LogCompleteness, ModelConfig, blocking, until_interrupt};
-use super::turn::Input;
+use super::turn::TurnInput;
 use super::work_state::work_state;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::team::Activity;
@@ -47,8 +47,8 @@ impl Driver {
         &mut self,
         question: SummaryRequest,
         control: &mut mpsc::Receiver<Control>,
-        inputs: &mut VecDeque<Input>,
-    ) -> Input {
+        inputs: &mut VecDeque<TurnInput>,
+    ) -> TurnInput {
         if let Some(stop) = self.await_budget(control, inputs).await {
             return stop;
         }
@@ -58,13 +58,13 @@ impl Driver {
         match until_interrupt(control, inputs, work).await {
             Some(Ok(reply)) => {
                 self.count(&model_config, &reply).await;
-                Input::Replied(reply)
+                TurnInput::Replied(reply)
             }
-            Some(Err(error)) => Input::ModelFailed {
+            Some(Err(error)) => TurnInput::ModelFailed {
                 error,
                 jitter: (self.jitter)(),
             },
-            None => Input::Interrupt {
+            None => TurnInput::Interrupt {
                 partial: String::new(),
             },
         }
@@ -98,10 +98,10 @@ impl Driver {
     }
 
     /// Archives the whole conversation, and collects the state that is kept besides the summary.
-    pub(super) async fn archive(&mut self) -> Input {
+    pub(super) async fn archive(&mut self) -> TurnInput {
         self.repair_log().await;
         if self.state.log_completeness != LogCompleteness::Complete {
-            return Input::ArchiveFailed {
+            return TurnInput::ArchiveFailed {
                 why: "the log of the conversation cannot be written".into(),
             };
         }
@@ -109,7 +109,7 @@ impl Driver {
         let path = match blocking(move || transcript.archive()).await {
             Ok(path) => path,
             Err(error) => {
-                return Input::ArchiveFailed {
+                return TurnInput::ArchiveFailed {
                     why: error.to_string(),
                 };
             }
@@ -136,7 +136,7 @@ impl Driver {
                 Vec::new()
             }
         };
-        Input::Archived(Box::new(KeptState {
+        TurnInput::Archived(Box::new(KeptState {
             identity: self.identity.clone(),
             todo: self.state.todo.clone(),
             task: task.ok().flatten(),

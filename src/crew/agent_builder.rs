@@ -15,7 +15,7 @@ use crate::agent::driver::{Control, Driver, DriverState};
 use crate::agent::mailbox::AgentMailbox;
 use crate::agent::prompt::PromptContext;
 use crate::agent::tool_runner::{SharedRules, ToolRunner};
-use crate::agent::turn::{Input, Turn, TurnLimits};
+use crate::agent::turn::{Turn, TurnInput, TurnLimits};
 use crate::domain::environment::Environment;
 use crate::domain::ids::Name;
 use crate::model::ToolSpec;
@@ -36,7 +36,11 @@ pub struct Agent {
 impl Agent {
     /// Runs one turn. If the crew stops, interrupts the turn, so that the conversation on disk is complete, and
     /// returns `None`.
-    pub async fn run_turn(&mut self, start: Input, stop: &CancellationToken) -> Option<TurnEnd> {
+    pub async fn run_turn(
+        &mut self,
+        start: TurnInput,
+        stop: &CancellationToken,
+    ) -> Option<TurnEnd> {
         let Agent {
             driver,
             control,

@@ -12,7 +12,7 @@ use super::registry::{AgentRegistry, AgentState};
 use super::signals::CrewSignals;
 use crate::agent::driver::{Control, blocking};
 use crate::agent::prompt;
-use crate::agent::turn::{Input, TurnLimits};
+use crate::agent::turn::{TurnInput, TurnLimits};
 use crate::domain::chat::Block;
 use crate::domain::conversation::TurnState;
 use crate::domain::ids::Name;
@@ -103,7 +103,7 @@ impl LeadAgent {
         let mut changes = parts.signals.subscribe_files();
         // Messages may have arrived before the start.
         changes.mark_changed();
-        let mut first = first.map(Input::Say);
+        let mut first = first.map(TurnInput::Say);
         loop {
             let start = tokio::select! {
                 biased;
@@ -113,8 +113,8 @@ impl LeadAgent {
                     None => continue,
                 },
                 control = agent.control.recv() => match control {
-                    Some(Control::Say(blocks)) => Input::Say(blocks),
-                    Some(Control::Compact(focus)) => Input::Compact { focus },
+                    Some(Control::Say(blocks)) => TurnInput::Say(blocks),
+                    Some(Control::Compact(focus)) => TurnInput::Compact { focus },
                     Some(Control::Interrupt) => continue,
                     None => return,
                 },
@@ -126,7 +126,7 @@ impl LeadAgent {
                     if !heard && !parts.delivery.has_mail(&Name::lead()).await {
                         continue;
                     }
-                    Input::Say(Vec::new())
+                    TurnInput::Say(Vec::new())
                 }
             };
             parts.registry.set_state(&agent.handle, AgentState::Working);

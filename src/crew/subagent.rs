@@ -11,7 +11,7 @@ use super::registry::AgentRegistry;
 use super::team::TeamRoster;
 use crate::agent::driver::Control;
 use crate::agent::prompt;
-use crate::agent::turn::{Input, TurnLimits};
+use crate::agent::turn::{TurnInput, TurnLimits};
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
@@ -120,7 +120,7 @@ impl Subagents {
             std::future::pending::<()>().await;
         };
         self.registry.add_subagent(name.clone(), cancel.clone());
-        let say = Input::Say(vec![Block::text(order.prompt)]);
+        let say = TurnInput::Say(vec![Block::text(order.prompt)]);
         let end = tokio::select! {
             end = driver.turn(say, &mut control) => end,
             () = interrupt => TurnEnd::Interrupted,

@@ -17,14 +17,14 @@ fn asked_to_compact(
 ) -> (Turn, Vec<TurnEffect>) {
     let mut turn = Turn::new(TurnLimits::default());
     turn.set_budget(LengthLimit::default(), front);
-    turn.step(Input::Say(vec![Block::text("hello")]));
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Say(vec![Block::text("hello")]));
+    turn.step(TurnInput::Mail(vec![]));
     turn.step(reply(
         vec![Block::text(words)],
         StopReason::EndTurn,
         counted,
     ));
-    turn.step(Input::Compact {
+    turn.step(TurnInput::Compact {
         focus: String::new(),
     });
     turn.step(reply(

@@ -10,7 +10,7 @@ use crate::model::{ModelError, Reply};
 use crate::protocol::event::{Compaction, NoticeLevel, TurnEnd};
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Input {
+pub enum TurnInput {
     /// Text from the user, a claimed task or the crew. Starts a turn, or is added before its next call.
     Say(Vec<Block>),
     /// Answers [`TurnEffect::CheckMail`]: the waiting messages, as text; may be empty.
@@ -66,23 +66,23 @@ pub enum Input {
 /// An effect that the driver executes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEffect {
-    /// Check the inbox. The driver answers with [`Input::Mail`].
+    /// Check the inbox. The driver answers with [`TurnInput::Mail`].
     CheckMail,
     /// Write a conversation message to disk, and only then acknowledge the inbox messages in it.
     Save(Message),
-    /// Call the model with the conversation. The driver answers with [`Input::Replied`], [`Input::ModelFailed`] or
-    /// [`Input::Stop`].
+    /// Call the model with the conversation. The driver answers with [`TurnInput::Replied`], [`TurnInput::ModelFailed`] or
+    /// [`TurnInput::Stop`].
     Call,
     /// Request a summary from the model. The driver answers as for [`TurnEffect::Call`].
     Summarise(SummaryRequest),
-    /// Save the whole conversation in a separate file. The driver answers with [`Input::Archived`] or
-    /// [`Input::ArchiveFailed`].
+    /// Save the whole conversation in a separate file. The driver answers with [`TurnInput::Archived`] or
+    /// [`TurnInput::ArchiveFailed`].
     Archive,
     /// Rewrite the log with these messages, which replaced the conversation.
     Replace(Arc<Vec<Message>>),
     /// Publish that the conversation was shortened.
     Compacted(Compaction),
-    /// Wait and show the countdown. The driver answers with [`Input::RetryDue`].
+    /// Wait and show the countdown. The driver answers with [`TurnInput::RetryDue`].
     Wait {
         wait: Duration,
         /// The number of the retry, counted from 1.
@@ -92,7 +92,7 @@ pub enum TurnEffect {
         /// The reason, in one line.
         cause: String,
     },
-    /// Run these calls in parallel. The driver answers with one [`Input::ToolDone`] for each.
+    /// Run these calls in parallel. The driver answers with one [`TurnInput::ToolDone`] for each.
     Run(Vec<ToolCall>),
     /// Show a notice to the user.
     Notice(NoticeLevel, String),

@@ -20,27 +20,27 @@ fn tool(id: &str) -> Block {
     })
 }
 
-pub(super) fn reply(blocks: Vec<Block>, stop: StopReason, tokens: u64) -> Input {
+pub(super) fn reply(blocks: Vec<Block>, stop: StopReason, tokens: u64) -> TurnInput {
     let usage = Usage {
         input: tokens,
         ..Usage::default()
     };
-    Input::Replied(Reply {
+    TurnInput::Replied(Reply {
         blocks,
         stop,
         usage,
     })
 }
 
-fn failed(fault: ErrorKind) -> Input {
-    Input::ModelFailed {
+fn failed(fault: ErrorKind) -> TurnInput {
+    TurnInput::ModelFailed {
         error: ModelError::new(fault, "it failed", ""),
         jitter: 0.5,
     }
 }
 
-pub(super) fn keep() -> Input {
-    Input::Archived(Box::new(KeptState {
+pub(super) fn keep() -> TurnInput {
+    TurnInput::Archived(Box::new(KeptState {
         transcript: ".transcripts/x.jsonl".into(),
         ..KeptState::default()
     }))
@@ -54,15 +54,15 @@ fn grown(tokens: u64, output: &str) -> (Turn, Vec<TurnEffect>) {
         compact_at: 80,
     };
     turn.set_budget(budget, 0);
-    turn.step(Input::Say(vec![Block::text("go")]));
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Say(vec![Block::text("go")]));
+    turn.step(TurnInput::Mail(vec![]));
     turn.step(reply(vec![tool("a")], StopReason::ToolUse, tokens));
-    turn.step(Input::ToolDone {
+    turn.step(TurnInput::ToolDone {
         call: CallId("a".into()),
         content: output.into(),
         outcome: Outcome::Ok,
     });
-    let effects = turn.step(Input::Mail(vec![]));
+    let effects = turn.step(TurnInput::Mail(vec![]));
     (turn, effects)
 }
 
@@ -141,8 +141,8 @@ fn too_small_window_warns_once_and_skips_summaries() {
         compact_at: 80,
     };
     turn.set_budget(budget, 3500);
-    turn.step(Input::Say(vec![Block::text("never say ZEBRA")]));
-    let effects = turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Say(vec![Block::text("never say ZEBRA")]));
+    let effects = turn.step(TurnInput::Mail(vec![]));
     let [
         TurnEffect::Save(_),
         TurnEffect::Notice(NoticeLevel::Warn, text),
@@ -153,12 +153,12 @@ fn too_small_window_warns_once_and_skips_summaries() {
     };
     assert!(text.contains("3500 of the 4096 tokens"), "{text}");
     turn.step(reply(vec![tool("a")], StopReason::ToolUse, 3600));
-    turn.step(Input::ToolDone {
+    turn.step(TurnInput::ToolDone {
         call: CallId("a".into()),
         content: "fine".into(),
         outcome: Outcome::Ok,
     });
-    let effects = turn.step(Input::Mail(vec![]));
+    let effects = turn.step(TurnInput::Mail(vec![]));
     assert!(
         matches!(effects[..], [TurnEffect::Save(_), TurnEffect::Call]),
         "{effects:?}"
@@ -173,8 +173,8 @@ fn too_small_window_warns_once_and_skips_summaries() {
 #[test]
 fn too_long_first_message_suggests_a_larger_window() {
     let mut turn = Turn::new(TurnLimits::default());
-    turn.step(Input::Say(vec![Block::text("go")]));
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Say(vec![Block::text("go")]));
+    turn.step(TurnInput::Mail(vec![]));
     let effects = turn.step(failed(ErrorKind::ContextTooLong));
     let Some(TurnEffect::End(TurnEnd::Failed { hint, .. })) = effects.last() else {
         panic!("{effects:?}")
@@ -191,7 +191,7 @@ fn loop_ends_despite_compaction_in_each_round() {
         turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 100));
         turn.step(keep());
         turn.step(reply(vec![tool("a")], StopReason::ToolUse, 900));
-        let done = Input::ToolDone {
+        let done = TurnInput::ToolDone {
             call: CallId("a".into()),
             content: "the same".into(),
             outcome: Outcome::Ok,
@@ -200,7 +200,7 @@ fn loop_ends_despite_compaction_in_each_round() {
         if turn.is_idle() {
             break;
         }
-        effects = turn.step(Input::Mail(vec![]));
+        effects = turn.step(TurnInput::Mail(vec![]));
     }
     assert!(
         matches!(
@@ -254,7 +254,7 @@ fn failed_summary_is_retried_and_changes_nothing() {
         matches!(effects.last(), Some(TurnEffect::Wait { attempt: 1, .. })),
         "{effects:?}"
     );
-    let effects = turn.step(Input::RetryDue);
+    let effects = turn.step(TurnInput::RetryDue);
     assert_eq!(asks(&effects).system, None);
     // The conversation is too long, so a digest is sent.
     let effects = turn.step(failed(ErrorKind::ContextTooLong));
@@ -288,7 +288,7 @@ fn unarchived_conversation_is_not_replaced() {
     let before = turn.messages();
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 900));
     let why = "no space left".to_string();
-    let effects = turn.step(Input::ArchiveFailed { why });
+    let effects = turn.step(TurnInput::ArchiveFailed { why });
     let Some(TurnEffect::End(TurnEnd::Failed { error, .. })) = effects.last() else {
         panic!("{effects:?}")
     };
@@ -306,8 +306,8 @@ fn request_prefix_is_stable_between_compactions() {
         compact_at: 80,
     };
     turn.set_budget(budget, 0);
-    turn.step(Input::Say(vec![Block::text("go")]));
-    let mut effects = turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Say(vec![Block::text("go")]));
+    let mut effects = turn.step(TurnInput::Mail(vec![]));
     let mut before = turn.messages();
     let (mut broken, mut small, mut whole) = (0, 0, 0);
     for n in 0..300 {
@@ -332,12 +332,12 @@ fn request_prefix_is_stable_between_compactions() {
         before = sent;
         let id = format!("c{n}");
         turn.step(reply(vec![tool(&id)], StopReason::ToolUse, 0));
-        turn.step(Input::ToolDone {
+        turn.step(TurnInput::ToolDone {
             call: CallId(id),
             content: format!("{n}{}", "x".repeat(3000)),
             outcome: Outcome::Ok,
         });
-        effects = turn.step(Input::Mail(vec![]));
+        effects = turn.step(TurnInput::Mail(vec![]));
         assert_eq!(chat::validate(&turn.messages()), Ok(()));
     }
     // 300 results of 750 tokens; a small compaction frees all but three of the 21 that fit at first.
@@ -352,14 +352,14 @@ fn request_prefix_is_stable_between_compactions() {
 fn requested_compaction_works_between_and_within_turns() {
     let (mut turn, _) = grown(300, "fine");
     let focus = || "the tests".to_string();
-    assert_eq!(turn.step(Input::Compact { focus: focus() }), vec![]);
+    assert_eq!(turn.step(TurnInput::Compact { focus: focus() }), vec![]);
     turn.step(reply(vec![tool("b")], StopReason::ToolUse, 310));
-    turn.step(Input::ToolDone {
+    turn.step(TurnInput::ToolDone {
         call: CallId("b".into()),
         content: "ok".into(),
         outcome: Outcome::Ok,
     });
-    let effects = turn.step(Input::Mail(vec![]));
+    let effects = turn.step(TurnInput::Mail(vec![]));
     assert!(
         asks(&effects)
             .messages
@@ -373,7 +373,7 @@ fn requested_compaction_works_between_and_within_turns() {
     turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 50));
     assert!(turn.is_idle());
 
-    let effects = turn.step(Input::Compact { focus: focus() });
+    let effects = turn.step(TurnInput::Compact { focus: focus() });
     asks(&effects);
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 60));
     let effects = turn.step(keep());
@@ -381,7 +381,7 @@ fn requested_compaction_works_between_and_within_turns() {
     assert!(turn.is_idle());
 
     let mut empty = Turn::new(TurnLimits::default());
-    let effects = empty.step(Input::Compact { focus: focus() });
+    let effects = empty.step(TurnInput::Compact { focus: focus() });
     assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Done)));
 }
 
@@ -392,16 +392,19 @@ fn message_during_a_summary_is_answered() {
         ..TurnLimits::default()
     };
     let mut turn = Turn::new(limits);
-    turn.step(Input::Say(vec![Block::text("go")]));
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Say(vec![Block::text("go")]));
+    turn.step(TurnInput::Mail(vec![]));
     turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 50));
     let focus = String::new();
-    asks(&turn.step(Input::Compact { focus }));
-    assert_eq!(turn.step(Input::Say(vec![Block::text("and now")])), vec![]);
+    asks(&turn.step(TurnInput::Compact { focus }));
+    assert_eq!(
+        turn.step(TurnInput::Say(vec![Block::text("and now")])),
+        vec![]
+    );
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 60));
     let effects = turn.step(keep());
     assert_eq!(effects.last(), Some(&TurnEffect::CheckMail), "{effects:?}");
-    let effects = turn.step(Input::Mail(vec![]));
+    let effects = turn.step(TurnInput::Mail(vec![]));
     let said = Message::user(vec![Block::text("and now")]);
     assert_eq!(effects, vec![TurnEffect::Save(said), TurnEffect::Call]);
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
@@ -411,7 +414,7 @@ fn message_during_a_summary_is_answered() {
 fn compaction_requested_during_last_answer_runs_after_it() {
     let (mut turn, _) = grown(300, "fine");
     let focus = "the tests".to_string();
-    assert_eq!(turn.step(Input::Compact { focus }), vec![]);
+    assert_eq!(turn.step(TurnInput::Compact { focus }), vec![]);
     let effects = turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 310));
     assert!(matches!(effects[0], TurnEffect::Save(_)), "{effects:?}");
     let question = asks(&effects).messages.last().unwrap().text();
@@ -422,11 +425,11 @@ fn compaction_requested_during_last_answer_runs_after_it() {
     // An interrupt drops the request.
     let (mut turn, _) = grown(300, "fine");
     let focus = String::new();
-    turn.step(Input::Compact { focus });
+    turn.step(TurnInput::Compact { focus });
     let partial = String::new();
-    turn.step(Input::Interrupt { partial });
-    turn.step(Input::Say(vec![Block::text("on")]));
-    let effects = turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Interrupt { partial });
+    turn.step(TurnInput::Say(vec![Block::text("on")]));
+    let effects = turn.step(TurnInput::Mail(vec![]));
     assert_eq!(effects.last(), Some(&TurnEffect::Call), "{effects:?}");
 }
 
@@ -435,7 +438,7 @@ fn interrupted_summary_leaves_the_conversation_unchanged() {
     let (mut turn, _) = grown(900, "fine");
     let before = turn.messages();
     let partial = "never shown".to_string();
-    let effects = turn.step(Input::Interrupt { partial });
+    let effects = turn.step(TurnInput::Interrupt { partial });
     assert_eq!(effects, vec![TurnEffect::End(TurnEnd::Interrupted)]);
     assert_eq!(turn.messages(), before);
     assert_eq!(

@@ -11,7 +11,7 @@ fn the_third_repetition_reminds_the_model_before_the_turn_ends() {
         .map(|_| {
             turn.step(asks(&[tool("a", "bash")]));
             turn.step(done("a"));
-            turn.step(Input::Mail(vec![]));
+            turn.step(TurnInput::Mail(vec![]));
             let text = turn.messages().last().unwrap().text();
             text.contains("got the same results")
         })
@@ -27,7 +27,7 @@ fn repeated_calls_end_the_turn() {
         turn.step(asks(&[tool("a", "bash")]));
         let effects = turn.step(done("a"));
         if effects == vec![TurnEffect::CheckMail] {
-            turn.step(Input::Mail(vec![]));
+            turn.step(TurnInput::Mail(vec![]));
             continue;
         }
         assert_eq!(round, progress::LOOP_MAX);
@@ -54,7 +54,7 @@ fn turn_has_a_limit_of_rounds() {
     for id in ["a", "b"] {
         turn.step(asks(&[tool(id, "bash")]));
         turn.step(done(id));
-        let effects = turn.step(Input::Mail(vec![]));
+        let effects = turn.step(TurnInput::Mail(vec![]));
         let expected = id == "b";
         let ended = matches!(
             effects.last(),
@@ -62,9 +62,9 @@ fn turn_has_a_limit_of_rounds() {
         );
         assert_eq!(ended, expected, "{effects:?}");
     }
-    turn.step(Input::Say(vec![text("go on")]));
+    turn.step(TurnInput::Say(vec![text("go on")]));
     assert_eq!(
-        turn.step(Input::Mail(vec![])).last(),
+        turn.step(TurnInput::Mail(vec![])).last(),
         Some(&TurnEffect::Call),
         "a new phase counts from zero"
     );

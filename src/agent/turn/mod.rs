@@ -27,7 +27,7 @@ use crate::model::{Reply, StopReason};
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use calls::{Calls, signature};
 use compacting::{AfterSummary, Length, Summary};
-pub use inputs::{Input, TurnEffect};
+pub use inputs::{TurnEffect, TurnInput};
 use progress::{LoopDetector, Round};
 
 /// The number of rounds without a `todo` call after which an agent with open todo items is reminded.
@@ -158,11 +158,11 @@ impl Turn {
 
     /// Processes one input and returns the effects to execute. Ignores inputs that do not fit the phase, because they
     /// are late results of interrupted work.
-    pub fn step(&mut self, input: Input) -> Vec<TurnEffect> {
+    pub fn step(&mut self, input: TurnInput) -> Vec<TurnEffect> {
         match input {
-            Input::Say(blocks) => self.say(blocks),
-            Input::Mail(blocks) => self.gathered(blocks),
-            Input::Replied(reply) => match self.phase {
+            TurnInput::Say(blocks) => self.say(blocks),
+            TurnInput::Mail(blocks) => self.gathered(blocks),
+            TurnInput::Replied(reply) => match self.phase {
                 TurnPhase::Summarising(_) => self.summarised(&reply),
                 TurnPhase::Calling
                 | TurnPhase::Idle
@@ -171,9 +171,9 @@ impl Turn {
                 | TurnPhase::Archiving { .. }
                 | TurnPhase::Running(_) => self.replied(reply),
             },
-            Input::ModelFailed { error, jitter } => self.failed(&error, jitter),
-            Input::RetryDue => self.retry(),
-            Input::ToolDone {
+            TurnInput::ModelFailed { error, jitter } => self.failed(&error, jitter),
+            TurnInput::RetryDue => self.retry(),
+            TurnInput::ToolDone {
                 call,
                 content,
                 outcome,
@@ -184,19 +184,21 @@ impl Turn {
                 calls.done(&call, content, outcome);
                 self.run_next()
             }
-            Input::TodoSet(open) => {
+            TurnInput::TodoSet(open) => {
                 self.has_open_todos = open;
                 self.since_todo = 0;
                 vec![]
             }
-            Input::Compact { focus } => {
+            TurnInput::Compact { focus } => {
                 self.request_compaction(focus, AfterSummary::CallRequestedByUser)
             }
-            Input::OwnCompaction { focus } => self.request_compaction(focus, AfterSummary::Call),
-            Input::Archived(keep) => self.archived(&keep),
-            Input::ArchiveFailed { why } => self.archive_failed(&why),
-            Input::Stop { why } => self.stopped(why),
-            Input::Interrupt { partial } => self.interrupt(partial),
+            TurnInput::OwnCompaction { focus } => {
+                self.request_compaction(focus, AfterSummary::Call)
+            }
+            TurnInput::Archived(keep) => self.archived(&keep),
+            TurnInput::ArchiveFailed { why } => self.archive_failed(&why),
+            TurnInput::Stop { why } => self.stopped(why),
+            TurnInput::Interrupt { partial } => self.interrupt(partial),
         }
     }
 

@@ -9,8 +9,8 @@ use crate::domain::chat::{self, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
 
-fn reply(blocks: Vec<Block>, tokens: u64) -> Input {
-    Input::Replied(Reply {
+fn reply(blocks: Vec<Block>, tokens: u64) -> TurnInput {
+    TurnInput::Replied(Reply {
         blocks,
         stop: StopReason::EndTurn,
         usage: Usage {
@@ -27,9 +27,9 @@ fn turn() -> Turn {
         compact_at: 80,
     };
     turn.set_budget(budget, 0);
-    turn.step(Input::Say(vec![Block::text("go")]));
+    turn.step(TurnInput::Say(vec![Block::text("go")]));
     assert_eq!(
-        turn.step(Input::Mail(vec![])).last(),
+        turn.step(TurnInput::Mail(vec![])).last(),
         Some(&TurnEffect::Call)
     );
     turn
@@ -49,7 +49,7 @@ fn call(turn: &mut Turn, name: &str, input: Value, result: &str, tokens: u64) ->
         broken: None,
     };
     turn.step(reply(vec![Block::ToolCall(call)], tokens));
-    turn.step(Input::ToolDone {
+    turn.step(TurnInput::ToolDone {
         call: CallId("a".into()),
         content: result.into(),
         outcome: Outcome::Ok,
@@ -60,7 +60,7 @@ fn call(turn: &mut Turn, name: &str, input: Value, result: &str, tokens: u64) ->
 fn summary(turn: &mut Turn, work: Option<u64>) -> Vec<TurnEffect> {
     let effects = turn.step(reply(vec![Block::text("so far")], 900));
     assert_eq!(effects, vec![TurnEffect::Archive]);
-    turn.step(Input::Archived(Box::new(KeptState {
+    turn.step(TurnInput::Archived(Box::new(KeptState {
         work,
         ..KeptState::default()
     })))
@@ -69,9 +69,9 @@ fn summary(turn: &mut Turn, work: Option<u64>) -> Vec<TurnEffect> {
 /// Runs two rounds with results that are different in each cycle `nth`, then a compaction.
 fn cycle(turn: &mut Turn, nth: usize, work: Option<u64>) -> Vec<TurnEffect> {
     round(turn, &format!("{nth} one"), 100);
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Mail(vec![]));
     round(turn, &format!("{nth} two"), 900);
-    let effects = turn.step(Input::Mail(vec![]));
+    let effects = turn.step(TurnInput::Mail(vec![]));
     assert!(
         matches!(effects.last(), Some(TurnEffect::Summarise(_))),
         "{effects:?}"
@@ -100,11 +100,11 @@ fn two_compactions_without_progress_end_the_turn() {
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
     // A message starts a new turn, and compactions are counted from zero.
     assert_eq!(
-        turn.step(Input::Say(vec![Block::text("go on")])),
+        turn.step(TurnInput::Say(vec![Block::text("go on")])),
         vec![TurnEffect::CheckMail]
     );
     assert_eq!(
-        turn.step(Input::Mail(vec![])).last(),
+        turn.step(TurnInput::Mail(vec![])).last(),
         Some(&TurnEffect::Call)
     );
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
@@ -129,10 +129,10 @@ fn change_between_compactions_continues_the_turn() {
 fn message_between_compactions_continues_the_turn() {
     let mut turn = turn();
     cycle(&mut turn, 1, Some(7));
-    turn.step(Input::Say(vec![Block::text("look at b too")]));
+    turn.step(TurnInput::Say(vec![Block::text("look at b too")]));
     assert_eq!(cycle(&mut turn, 2, Some(7)).last(), Some(&TurnEffect::Call));
     round(&mut turn, "three", 100);
-    turn.step(Input::Mail(vec![Block::text("<inbox>news</inbox>")]));
+    turn.step(TurnInput::Mail(vec![Block::text("<inbox>news</inbox>")]));
     assert_eq!(cycle(&mut turn, 3, Some(7)).last(), Some(&TurnEffect::Call));
     stopped(&cycle(&mut turn, 4, Some(7)));
 }
@@ -142,16 +142,16 @@ fn user_requested_compaction_is_not_counted() {
     let mut turn = turn();
     cycle(&mut turn, 1, Some(7));
     let focus = "the tests".to_string();
-    turn.step(Input::Compact { focus });
+    turn.step(TurnInput::Compact { focus });
     round(&mut turn, "x", 100);
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Mail(vec![]));
     assert_eq!(summary(&mut turn, Some(7)).last(), Some(&TurnEffect::Call));
     // A compaction that the model requests counts.
     cycle(&mut turn, 2, Some(7));
     let focus = "the tests".to_string();
-    turn.step(Input::OwnCompaction { focus });
+    turn.step(TurnInput::OwnCompaction { focus });
     round(&mut turn, "y", 100);
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Mail(vec![]));
     stopped(&summary(&mut turn, Some(7)));
 }
 
@@ -163,13 +163,13 @@ fn calls_from_before_a_compaction_count_as_repeated() {
     for nth in 0..6 {
         for other in 0..2 {
             round(&mut turn, &format!("{nth} {other}"), 100);
-            turn.step(Input::Mail(vec![]));
+            turn.step(TurnInput::Mail(vec![]));
         }
         effects = round(&mut turn, "the same", 900);
         if turn.is_idle() {
             break;
         }
-        turn.step(Input::Mail(vec![]));
+        turn.step(TurnInput::Mail(vec![]));
         summary(&mut turn, Some(nth));
     }
     assert!(stopped(&effects).contains("5 times"), "{effects:?}");
@@ -180,7 +180,7 @@ fn reading_new_files_between_compactions_is_progress() {
     let mut turn = turn();
     let read = |turn: &mut Turn, path: &str| {
         call(turn, "read_file", json!({ "path": path }), "text", 900);
-        turn.step(Input::Mail(vec![]));
+        turn.step(TurnInput::Mail(vec![]));
         summary(turn, Some(7))
     };
     for path in ["a", "b", "c", "d"] {

@@ -8,7 +8,7 @@ use crate::agent::compact::{KeptState, LengthLimit};
 use crate::domain::chat;
 use crate::model::ErrorKind;
 
-fn any_input() -> impl Strategy<Value = Input> {
+fn any_input() -> impl Strategy<Value = TurnInput> {
     let id = prop::sample::select(vec!["a", "b", "c"]);
     let blocks = prop::collection::vec(
         prop_oneof![
@@ -37,28 +37,28 @@ fn any_input() -> impl Strategy<Value = Input> {
         ErrorKind::ContextTooLong,
     ]);
     prop_oneof![
-        Just(Input::Say(vec![text("say")])),
-        Just(Input::Mail(vec![])),
-        Just(Input::Mail(vec![text("mail")])),
+        Just(TurnInput::Say(vec![text("say")])),
+        Just(TurnInput::Mail(vec![])),
+        Just(TurnInput::Mail(vec![text("mail")])),
         (blocks, stop).prop_map(|(blocks, stop)| reply(blocks, stop)),
         fault.prop_map(error),
-        Just(Input::RetryDue),
+        Just(TurnInput::RetryDue),
         id.prop_map(done),
-        Just(Input::TodoSet(true)),
-        Just(Input::Compact {
+        Just(TurnInput::TodoSet(true)),
+        Just(TurnInput::Compact {
             focus: String::new()
         }),
-        Just(Input::OwnCompaction {
+        Just(TurnInput::OwnCompaction {
             focus: String::new()
         }),
-        Just(Input::Archived(Box::default())),
-        Just(Input::Archived(Box::new(KeptState {
+        Just(TurnInput::Archived(Box::default())),
+        Just(TurnInput::Archived(Box::new(KeptState {
             work: Some(1),
             ..KeptState::default()
         }))),
-        Just(Input::ArchiveFailed { why: "x".into() }),
-        Just(Input::Stop { why: "x".into() }),
-        Just(Input::Interrupt {
+        Just(TurnInput::ArchiveFailed { why: "x".into() }),
+        Just(TurnInput::Stop { why: "x".into() }),
+        Just(TurnInput::Interrupt {
             partial: "par".into()
         }),
     ]

@@ -29,42 +29,42 @@ pub(super) fn tool(id: &str, name: &str) -> ToolCall {
     }
 }
 
-pub(super) fn reply(blocks: Vec<Block>, stop: StopReason) -> Input {
-    Input::Replied(Reply {
+pub(super) fn reply(blocks: Vec<Block>, stop: StopReason) -> TurnInput {
+    TurnInput::Replied(Reply {
         blocks,
         stop,
         usage: Usage::default(),
     })
 }
 
-pub(super) fn asks(calls: &[ToolCall]) -> Input {
+pub(super) fn asks(calls: &[ToolCall]) -> TurnInput {
     reply(
         calls.iter().cloned().map(Block::ToolCall).collect(),
         StopReason::ToolUse,
     )
 }
 
-pub(super) fn done(id: &str) -> Input {
-    Input::ToolDone {
+pub(super) fn done(id: &str) -> TurnInput {
+    TurnInput::ToolDone {
         call: CallId(id.into()),
         content: format!("{id} ok"),
         outcome: Outcome::Ok,
     }
 }
 
-pub(super) fn error(fault: ErrorKind) -> Input {
+pub(super) fn error(fault: ErrorKind) -> TurnInput {
     let error = ModelError::new(fault, "it failed", "do this");
-    Input::ModelFailed { error, jitter: 0.5 }
+    TurnInput::ModelFailed { error, jitter: 0.5 }
 }
 
 /// A turn that has just called the model.
 pub(super) fn calling(limits: TurnLimits) -> Turn {
     let mut turn = Turn::new(limits);
     assert_eq!(
-        turn.step(Input::Say(vec![text("hi")])),
+        turn.step(TurnInput::Say(vec![text("hi")])),
         vec![TurnEffect::CheckMail]
     );
-    let effects = turn.step(Input::Mail(vec![]));
+    let effects = turn.step(TurnInput::Mail(vec![]));
     assert_eq!(
         effects,
         vec![
@@ -92,9 +92,12 @@ fn answer_without_calls_ends_the_turn() {
 #[test]
 fn wake_without_messages_makes_no_call() {
     let mut turn = Turn::new(reads());
-    assert_eq!(turn.step(Input::Say(vec![])), vec![TurnEffect::CheckMail]);
     assert_eq!(
-        turn.step(Input::Mail(vec![])),
+        turn.step(TurnInput::Say(vec![])),
+        vec![TurnEffect::CheckMail]
+    );
+    assert_eq!(
+        turn.step(TurnInput::Mail(vec![])),
         vec![TurnEffect::End(TurnEnd::Done)]
     );
     assert_eq!(turn.messages().len(), 0);
@@ -114,7 +117,7 @@ fn reading_calls_run_in_parallel_others_one_by_one() {
         "a second result for a call is ignored"
     );
     assert_eq!(turn.step(done("c")), vec![TurnEffect::CheckMail]);
-    let effects = turn.step(Input::Mail(vec![text("message")]));
+    let effects = turn.step(TurnInput::Mail(vec![text("message")]));
     let Some(TurnEffect::Save(message)) = effects.first() else {
         panic!("{effects:?}")
     };
@@ -135,7 +138,7 @@ fn malformed_input_gets_an_error_and_never_runs() {
     };
     let effects = turn.step(asks(&[broken]));
     assert_eq!(effects.last(), Some(&TurnEffect::CheckMail));
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Mail(vec![]));
     let messages = turn.messages();
     let Some(Block::ToolResult {
         content, outcome, ..
@@ -170,7 +173,7 @@ fn interrupt_closes_every_open_call() {
     let mut turn = calling(reads());
     turn.step(asks(&[tool("a", "bash"), tool("b", "bash")]));
     turn.step(done("a"));
-    let effects = turn.step(Input::Interrupt {
+    let effects = turn.step(TurnInput::Interrupt {
         partial: String::new(),
     });
     assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Interrupted)));
@@ -180,8 +183,8 @@ fn interrupt_closes_every_open_call() {
         vec![],
         "a late result changes nothing"
     );
-    turn.step(Input::Say(vec![text("go on")]));
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Say(vec![text("go on")]));
+    turn.step(TurnInput::Mail(vec![]));
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
     assert_eq!(
         turn.messages().len(),
@@ -193,7 +196,7 @@ fn interrupt_closes_every_open_call() {
 #[test]
 fn interrupted_answer_keeps_its_partial_text() {
     let mut turn = calling(reads());
-    let effects = turn.step(Input::Interrupt {
+    let effects = turn.step(TurnInput::Interrupt {
         partial: "half an ans".into(),
     });
     assert_eq!(
@@ -210,10 +213,10 @@ fn interrupted_answer_keeps_its_partial_text() {
 fn message_after_early_interrupt_is_separated() {
     let mut turn = calling(reads());
     let partial = String::new();
-    let effects = turn.step(Input::Interrupt { partial });
+    let effects = turn.step(TurnInput::Interrupt { partial });
     assert_eq!(effects, vec![TurnEffect::End(TurnEnd::Interrupted)]);
-    turn.step(Input::Say(vec![]));
-    turn.step(Input::Mail(vec![text("second")]));
+    turn.step(TurnInput::Say(vec![]));
+    turn.step(TurnInput::Mail(vec![text("second")]));
     let messages = turn.messages();
     assert_eq!(chat::validate(&messages), Ok(()));
     let words = messages[0].text();
@@ -229,16 +232,16 @@ fn message_after_early_interrupt_is_separated() {
 #[test]
 fn denied_call_ends_the_turn_and_accepts_new_messages() {
     let mut turn = calling(reads());
-    turn.step(Input::Say(vec![text("also")]));
+    turn.step(TurnInput::Say(vec![text("also")]));
     let why = "too much";
-    let effects = turn.step(Input::Stop { why: why.into() });
+    let effects = turn.step(TurnInput::Stop { why: why.into() });
     let end = TurnEnd::Stopped { why: why.into() };
     assert_eq!(effects.last(), Some(&TurnEffect::End(end)));
     assert!(turn.is_idle());
-    assert_eq!(turn.step(Input::Stop { why: why.into() }), vec![]);
-    turn.step(Input::Say(vec![text("go on")]));
+    assert_eq!(turn.step(TurnInput::Stop { why: why.into() }), vec![]);
+    turn.step(TurnInput::Say(vec![text("go on")]));
     assert_eq!(
-        turn.step(Input::Mail(vec![])).last(),
+        turn.step(TurnInput::Mail(vec![])).last(),
         Some(&TurnEffect::Call)
     );
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
@@ -255,7 +258,7 @@ fn failure_is_retried_then_ends_the_turn_with_a_hint() {
             [TurnEffect::Wait { attempt, cause, .. }] => {
                 tries += 1;
                 assert_eq!((*attempt, cause.as_str()), (tries, "it failed"));
-                assert_eq!(turn.step(Input::RetryDue), vec![TurnEffect::Call]);
+                assert_eq!(turn.step(TurnInput::RetryDue), vec![TurnEffect::Call]);
             }
             [TurnEffect::End(end)] => break end.clone(),
             other => panic!("{other:?}"),
@@ -267,8 +270,8 @@ fn failure_is_retried_then_ends_the_turn_with_a_hint() {
     };
     assert!(error.contains("given up after"), "{error}");
     assert_eq!(hint, "do this");
-    turn.step(Input::Say(vec![text("again")]));
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Say(vec![text("again")]));
+    turn.step(TurnInput::Mail(vec![]));
     assert_eq!(
         chat::validate(&turn.messages()),
         Ok(()),
@@ -298,7 +301,7 @@ fn empty_answer_is_retried_twice() {
             vec![TurnEffect::CheckMail]
         );
         // The same question again would get the same silence.
-        let effects = turn.step(Input::Mail(vec![]));
+        let effects = turn.step(TurnInput::Mail(vec![]));
         let [TurnEffect::Save(added), TurnEffect::Call] = &effects[..] else {
             panic!("{effects:?}");
         };
@@ -318,7 +321,7 @@ fn answer_at_its_length_limit_is_continued_once() {
     let mut turn = calling(reads());
     let effects = turn.step(reply(vec![text("part one")], StopReason::MaxTokens));
     assert_eq!(effects.last(), Some(&TurnEffect::CheckMail));
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Mail(vec![]));
     let effects = turn.step(reply(vec![text("part two")], StopReason::MaxTokens));
     assert!(
         matches!(
@@ -360,11 +363,11 @@ fn other_stop_reasons_end_the_turn() {
 fn text_received_meanwhile_is_added_before_the_next_call() {
     let mut turn = calling(reads());
     turn.step(asks(&[tool("a", "bash")]));
-    assert_eq!(turn.step(Input::Say(vec![text("also this")])), vec![]);
+    assert_eq!(turn.step(TurnInput::Say(vec![text("also this")])), vec![]);
     turn.step(done("a"));
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Mail(vec![]));
     assert_eq!(turn.messages()[2].text(), "also this");
-    turn.step(Input::Say(vec![text("and that")]));
+    turn.step(TurnInput::Say(vec![text("and that")]));
     let effects = turn.step(reply(vec![text("fine")], StopReason::EndTurn));
     assert_eq!(
         effects.last(),
@@ -376,19 +379,19 @@ fn text_received_meanwhile_is_added_before_the_next_call() {
 #[test]
 fn reminder_follows_three_rounds_with_open_todos() {
     let mut turn = calling(reads());
-    turn.step(Input::TodoSet(true));
+    turn.step(TurnInput::TodoSet(true));
     let mut words = Vec::new();
     for round in 0..4 {
         let id = round.to_string();
         turn.step(asks(&[tool(&id, "bash")]));
         turn.step(done(&id));
-        turn.step(Input::Mail(vec![]));
+        turn.step(TurnInput::Mail(vec![]));
         words.push(turn.messages().last().unwrap().text());
     }
     assert_eq!(words, vec!["", "", REMINDER, REMINDER]);
-    turn.step(Input::TodoSet(false));
+    turn.step(TurnInput::TodoSet(false));
     turn.step(asks(&[tool("z", "bash")]));
     turn.step(done("z"));
-    turn.step(Input::Mail(vec![]));
+    turn.step(TurnInput::Mail(vec![]));
     assert_eq!(turn.messages().last().unwrap().text(), "");
 }

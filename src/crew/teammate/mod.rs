@@ -24,7 +24,7 @@ use super::worktrees::TaskWorktrees;
 use crate::agent::driver::{Control, blocking};
 use crate::agent::idle::{Idle, IdleAction, LeaveReason};
 use crate::agent::prompt;
-use crate::agent::turn::{Input, TurnLimits};
+use crate::agent::turn::{TurnInput, TurnLimits};
 use crate::domain::chat::Block;
 use crate::domain::conversation::{PlanState, TurnState};
 use crate::domain::ids::TaskId;
@@ -82,7 +82,7 @@ impl Teammates {
         self.shutdowns.finish_all(&member.name).await;
         let life = TeammateLoop::new(&self, member, &team, host);
         self.team.read().await;
-        let first = Input::Say(vec![Block::text(first)]);
+        let first = TurnInput::Say(vec![Block::text(first)]);
         self.context.spawn(life.live(Some(first)));
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Teammates {
         if let Some(words) = life.find_workspace(&messages).await {
             first.push(words);
         }
-        let first = (!first.is_empty()).then_some(Input::Say(first));
+        let first = (!first.is_empty()).then_some(TurnInput::Say(first));
         life.agent.driver.activity(Activity::Idle).await;
         self.team
             .set_status(&life.member.name, MemberStatus::Idle)
@@ -142,7 +142,7 @@ impl Teammates {
 /// A restored member that is not running yet.
 pub struct RestoredTeammate {
     life: TeammateLoop,
-    first: Option<Input>,
+    first: Option<TurnInput>,
     /// Whether the member has a turn, task or message to continue with.
     pub turn: TurnState,
 }
@@ -226,7 +226,7 @@ impl TeammateLoop {
         }
     }
 
-    async fn live(mut self, first: Option<Input>) {
+    async fn live(mut self, first: Option<TurnInput>) {
         let force = self.agent.handle.kill.clone();
         let cause = tokio::select! {
             biased;
@@ -239,7 +239,7 @@ impl TeammateLoop {
     }
 
     /// Alternates between work and waiting until the member shuts down. Returns `None` if the crew stops.
-    async fn work_and_wait(&mut self, first: Option<Input>) -> Option<LeaveCause> {
+    async fn work_and_wait(&mut self, first: Option<TurnInput>) -> Option<LeaveCause> {
         let mut changes = self.crew.signals.subscribe_files();
         let mut say = first;
         loop {
@@ -252,12 +252,12 @@ impl TeammateLoop {
                 IdleAction::Read => {
                     self.is_paused = false;
                     if !self.take_shutdown_requests().await {
-                        say = Some(Input::Say(Vec::new()));
+                        say = Some(TurnInput::Say(Vec::new()));
                     }
                 }
-                IdleAction::Resume(task) => say = Some(Input::Say(self.resume(task))),
+                IdleAction::Resume(task) => say = Some(TurnInput::Say(self.resume(task))),
                 IdleAction::Claim(task) => match self.claim(task).await {
-                    Claim::Work(words) => say = Some(Input::Say(words)),
+                    Claim::Work(words) => say = Some(TurnInput::Say(words)),
                     Claim::LookAgain => {}
                     Claim::Wait => {
                         let again = self.crew.context.uptime() + CLAIM_AGAIN;
@@ -281,12 +281,12 @@ impl TeammateLoop {
     }
 
     /// Runs one turn. Returns `None` if the crew stops.
-    async fn work(&mut self, start: Input) -> Option<()> {
+    async fn work(&mut self, start: TurnInput) -> Option<()> {
         self.stuck_with = None;
         self.set_state(AgentState::Working);
         self.set_status(MemberStatus::Working).await;
         self.enter_workspace().await;
-        let is_compaction = matches!(start, Input::Compact { .. });
+        let is_compaction = matches!(start, TurnInput::Compact { .. });
         let end = self.agent.run_turn(start, &self.crew.context.stop).await?;
         self.forget_first_prompt().await;
         self.is_paused = is_paused_after(self.is_paused, is_compaction, &end);
@@ -324,7 +324,7 @@ impl TeammateLoop {
         &mut self,
         changes: &mut tokio::sync::watch::Receiver<u64>,
         until: Option<Duration>,
-    ) -> Option<Option<Input>> {
+    ) -> Option<Option<TurnInput>> {
         self.set_status(MemberStatus::Idle).await;
         let state = if self.is_paused || self.failed_claims >= CLAIMS_MAX {
             AgentState::Paused
@@ -342,8 +342,8 @@ impl TeammateLoop {
             biased;
             () = self.crew.context.stop.cancelled() => None,
             control = self.agent.control.recv() => match control {
-                Some(Control::Say(blocks)) => Some(Some(Input::Say(blocks))),
-                Some(Control::Compact(focus)) => Some(Some(Input::Compact { focus })),
+                Some(Control::Say(blocks)) => Some(Some(TurnInput::Say(blocks))),
+                Some(Control::Compact(focus)) => Some(Some(TurnInput::Compact { focus })),
                 Some(Control::Interrupt) => {
                     // The interrupt arrived after the end of the turn.
                     self.agent.handle.mailbox.take_revoked_task();

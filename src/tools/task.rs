@@ -29,7 +29,7 @@ struct Input {
     /// The full assignment: everything the subagent needs to know, and what its answer must contain.
     prompt: String,
     /// Title of a few words, shown to the user.
-    #[allow(dead_code)] // shown, not used
+    #[expect(dead_code, reason = "shown to the user, not used by the tool")]
     description: Option<String>,
     /// explore (read only) or general (also writes files and runs commands); null for explore.
     #[serde(alias = "agent_type")]

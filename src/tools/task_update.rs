@@ -60,7 +60,7 @@ struct Input {
 /// Describes [`TaskStatus`] in the JSON schema.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[allow(dead_code)] // only its schema is used
+#[expect(dead_code, reason = "only its schema is used")]
 enum Status {
     Pending,
     InProgress,

@@ -42,6 +42,7 @@ mod sandbox_writes;
 #[cfg(target_os = "linux")]
 mod sandboxed_tools;
 mod secrets;
+mod settings_approval;
 mod skills;
 #[cfg(target_os = "linux")]
 mod supervisor;

@@ -3,6 +3,7 @@
 mod command_line;
 mod debris;
 mod killed_processes;
+mod paused_repository;
 mod private_locks;
 mod removal;
 mod user_changes;
@@ -244,7 +245,7 @@ fn role() {
     if number == "remove" {
         removal::remove_forever(&trees, root.as_ref());
     }
-    if let Some(step) = debris::Step::named(&number) {
+    if let Some(step) = paused_repository::Step::named(&number) {
         step.run(&trees);
         return;
     }

@@ -8,7 +8,7 @@ use crewdeck::process::history::{PrivateHistory, TransferPhase, WritableBranch};
 use crewdeck::store::Debris;
 use pretty_assertions::assert_eq;
 
-use super::debris::assert_clean;
+use super::paused_repository::assert_clean;
 use crate::common::repository::{NOW, Repository};
 
 /// Locks that a command's git creates in the private folders.

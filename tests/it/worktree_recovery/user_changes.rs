@@ -6,7 +6,7 @@ use crewdeck::domain::worktree::Merge;
 use crewdeck::store::Debris;
 use pretty_assertions::assert_eq;
 
-use super::debris::{PausedRepository, Step, assert_clean, status};
+use super::paused_repository::{PausedRepository, Step, assert_clean, status};
 use crate::common::repository::{NOW, Repository, commit, git_output, name};
 
 /// Returns a repository in which a merge of task 1 was killed at `b.txt` and the index is unlocked again.

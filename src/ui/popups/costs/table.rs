@@ -40,17 +40,17 @@ enum Column {
     Bar,
 }
 
-use Column::{
-    Bar, Budget as Ceil, Cached, Calls, Cost, Input, Output, Read, Share, Tokens, Written,
-};
+use Column::{Bar, Budget, Cached, Calls, Cost, Input, Output, Read, Share, Tokens, Written};
 
 /// The column sets, widest first. The first one that fits is used.
 const FORMS: [&[Column]; 5] = [
-    &[Calls, Input, Read, Written, Output, Cost, Ceil, Share, Bar],
-    &[Calls, Input, Read, Written, Output, Cost, Ceil, Share],
-    &[Calls, Input, Cached, Output, Cost, Ceil, Share],
-    &[Input, Cached, Output, Cost, Ceil, Share],
-    &[Tokens, Cost, Ceil, Share],
+    &[
+        Calls, Input, Read, Written, Output, Cost, Budget, Share, Bar,
+    ],
+    &[Calls, Input, Read, Written, Output, Cost, Budget, Share],
+    &[Calls, Input, Cached, Output, Cost, Budget, Share],
+    &[Input, Cached, Output, Cost, Budget, Share],
+    &[Tokens, Cost, Budget, Share],
 ];
 
 impl Column {
@@ -64,7 +64,7 @@ impl Column {
             Output => "output",
             Tokens => "tokens",
             Cost => "cost",
-            Ceil => "budget",
+            Budget => "budget",
             Share => "share",
             Bar => "",
         }
@@ -75,7 +75,7 @@ impl Column {
         match self {
             Calls => 6,
             Input | Cached | Output | Tokens => 8,
-            Ceil => 9,
+            Budget => 9,
             Cost => 10,
             Read => 12,
             Written => 13,
@@ -98,7 +98,7 @@ impl Column {
             Tokens => count(usage.total()),
             Cost | Share if usage.total() == 0 => String::new(),
             Cost => used.cost.map_or_else(|| "no price".into(), dollars),
-            Ceil => budget.map_or_else(String::new, |share| format!("{share}%")),
+            Budget => budget.map_or_else(String::new, |share| format!("{share}%")),
             Share if share < 5 => "<1%".into(),
             Share => format!("{}%", (share + 5) / 10),
             Bar => bar(share),
@@ -123,7 +123,7 @@ fn form(model: &CrewModel, accounts: &Accounts, columns: usize) -> Vec<Column> {
         .any(|c| model.limits.budgets.limit(*c).is_some());
     let mut kept = FORMS.iter().map(|form| {
         let kept = form.iter().filter(|c| match c {
-            Ceil => has_budget,
+            Budget => has_budget,
             Cost => accounts.is_priced(),
             Calls | Input | Read | Written | Cached | Output | Tokens | Share | Bar => true,
         });
@@ -152,11 +152,10 @@ fn figures(
             let blanks = column.width().saturating_sub(width(&cell));
             let style = match column {
                 Bar => theme.working,
-                Ceil if budget.is_some_and(|c| c >= 80) => theme.warn,
+                Budget if budget.is_some_and(|c| c >= 80) => theme.warn,
                 Cost if used.cost.is_none() => theme.dim,
-                Ceil | Cost | Calls | Input | Read | Written | Cached | Output | Tokens | Share => {
-                    style
-                }
+                Budget | Cost | Calls | Input | Read | Written | Cached | Output | Tokens
+                | Share => style,
             };
             Span::styled(format!("{}{cell}", " ".repeat(blanks)), style)
         })
@@ -246,7 +245,7 @@ pub fn tasks(
         .filter(|c| match c {
             Calls => columns >= 70,
             Cost => accounts.is_priced(),
-            Input | Read | Written | Cached | Output | Tokens | Ceil | Share | Bar => true,
+            Input | Read | Written | Cached | Output | Tokens | Budget | Share | Bar => true,
         });
     let form: Vec<Column> = form.collect();
     let names = columns.saturating_sub(columns_width(&form));

@@ -97,8 +97,8 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
             state.input.composer.cursor_down_or_recall(width);
         }
         Action::DeleteToStart => compose::delete_to_start(state),
-        Action::EditOutside => drafts::edit_outside(state, out),
-        Action::DismissTour => state.is_tour_dismissed = !state.is_tour_dismissed,
+        Action::EditInEditor => drafts::edit_outside(state, out),
+        Action::ToggleTips => state.is_tour_dismissed = !state.is_tour_dismissed,
         Action::PauseOrPlay => replay::move_with(state, Player::pause_or_play),
         Action::Step => replay::move_with(state, Player::step),
         Action::StepBack => replay::move_with(state, Player::step_back),

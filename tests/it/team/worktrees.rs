@@ -189,7 +189,7 @@ rules:
 }
 
 #[test]
-fn owner_is_told_when_the_blockers_work_cannot_be_merged_into_its_worktree() {
+fn owner_is_notified_if_the_blockers_work_cannot_be_merged() {
     let project = repository();
     let begin = r"
 rules:

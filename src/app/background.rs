@@ -168,9 +168,15 @@ fn parse(text: &str) -> Option<[u8; 3]> {
         .trim_start_matches('a')
         .strip_prefix(':')?;
     let mut values = values.split('/').map(|digits| {
-        let most = 16_u32.checked_pow(u32::try_from(digits.len()).ok()?)? - 1;
+        let most = match digits.len() {
+            1 => 0xf,
+            2 => 0xff,
+            3 => 0xfff,
+            4 => 0xffff,
+            _ => return None,
+        };
         let value = u32::from_str_radix(digits, 16).ok()?;
-        u8::try_from(value * 255 / most.max(1)).ok()
+        u8::try_from(value * 255 / most).ok()
     });
     let rgb = [values.next()??, values.next()??, values.next()??];
     (values.count() <= 1).then_some(rgb)

@@ -104,7 +104,10 @@ fn background_of_the_terminal_selects_the_theme() {
     let all_colors = [("COLORTERM", "truecolor")];
     let question = "\x1b]11;?\x1b\\";
     let raw = |screen: &Screen| String::from_utf8_lossy(&screen.raw()).into_owned();
-    for (answer, ground) in [("1e1e/1e1e/2e2e\x1b\\", DARK), ("fdfd/f6f6/e3e3\x07", LIGHT)] {
+    for (answer, ground) in [
+        ("1e1e/1e1e/2e2e\x1b\\", DARK),
+        ("fdfd/f6f6/e3e3\x07", LIGHT),
+    ] {
         let mut screen = start_dashboard(home.path(), &all_colors);
         screen.wait_raw("the question", |raw| {
             String::from_utf8_lossy(raw).contains(question)
@@ -115,7 +118,9 @@ fn background_of_the_terminal_selects_the_theme() {
         // The answer arrives late and in two parts, and the user types on.
         screen.send("\x1b]11;rg");
         screen.send(&format!("b:{answer}ft"));
-        screen.wait_raw("the theme", |raw| String::from_utf8_lossy(raw).contains(ground));
+        screen.wait_raw("the theme", |raw| {
+            String::from_utf8_lossy(raw).contains(ground)
+        });
         let text = screen.wait_for("draft");
         assert!(!text.contains("rgb:") && !text.contains("11;"), "{text}");
         screen.send("\x15");

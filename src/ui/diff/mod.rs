@@ -6,6 +6,7 @@ mod painter;
 mod painter_tests;
 mod path;
 mod read;
+mod side_by_side;
 mod words;
 
 pub use crate::ui::diff::page::{Changes, FileMark, PageRow, file_at, page};

@@ -8,7 +8,7 @@ use ratatui::text::Span;
 
 use crate::domain::text::{escape_control_chars, head_and_tail, one_line};
 use crate::ui::diff::read::{DiffFile, DiffLine};
-use crate::ui::diff::words::changed;
+use crate::ui::diff::words::{changed, pairs};
 use crate::ui::highlight::{Language, OpenToken};
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
@@ -46,7 +46,7 @@ pub struct DiffParams<'a> {
 
 impl DiffParams<'_> {
     /// Returns the indentation of all rows.
-    fn indent(&self) -> &'static str {
+    pub(super) fn indent(&self) -> &'static str {
         match self.place {
             DiffPlacement::Conversation => "  ",
             DiffPlacement::Page => "",
@@ -78,6 +78,8 @@ pub struct DiffPainter<'a> {
     open: [OpenToken; 2],
     /// The number of lines that may still be highlighted.
     highlighted: usize,
+    /// Whether both versions are side by side.
+    is_side_by_side: bool,
     /// The number of lines that the new version of the current file has more than the old one, up to here.
     growth: isize,
 }
@@ -118,6 +120,7 @@ impl<'a> DiffPainter<'a> {
             language: None,
             open: Default::default(),
             highlighted: HIGHLIGHTED_MAX,
+            is_side_by_side: false,
             growth: 0,
         }
     }
@@ -125,6 +128,12 @@ impl<'a> DiffPainter<'a> {
     /// Renders `lines`, wrapped into rows. `text_offset` is the number of visible characters in all lines before them;
     /// the number of those in the lines is added to it.
     pub fn rows(&mut self, lines: &[DiffLine<'_>], text_offset: &mut usize) -> Vec<Row> {
+        // A new or deleted file has only one version.
+        let has = |is: fn(&DiffLine) -> bool| lines.iter().any(is);
+        let has_both = has(|l| matches!(l, DiffLine::Same(..)))
+            || has(|l| matches!(l, DiffLine::Added(..)))
+                && has(|l| matches!(l, DiffLine::Removed(..)));
+        self.is_side_by_side = has_both && self.look.columns >= SIDE_BY_SIDE_MIN;
         let mut out = Vec::new();
         let mut rest = lines;
         while let Some((line, after)) = rest.split_first() {
@@ -228,12 +237,8 @@ impl<'a> DiffPainter<'a> {
         )
     }
 
-    fn is_side_by_side(&self) -> bool {
-        self.look.columns >= SIDE_BY_SIDE_MIN
-    }
-
     fn unchanged(&mut self, line: &SourceLine, text_offset: &mut usize) -> Vec<Row> {
-        if !self.is_side_by_side() {
+        if !self.is_side_by_side {
             return self.line_rows(line, text_offset);
         }
         let number = line.number.saturating_add_signed(-self.growth);
@@ -245,7 +250,7 @@ impl<'a> DiffPainter<'a> {
         let joined = left.into_iter().zip(right).map(|(left, right)| {
             let offset = left.text_offset;
             let end = 1 + left.spans.len();
-            let mut row = self.join(Some(left), Some(right), offset);
+            let mut row = self.look.join(Some(left), Some(right), offset);
             // The text counts once.
             row.aside = end..row.spans.len();
             row
@@ -263,94 +268,34 @@ impl<'a> DiffPainter<'a> {
                 DiffLine::File(_) | DiffLine::Gap(_) | DiffLine::Same(..) | DiffLine::Other(_) => {}
             }
         }
-        for (old, new) in old.iter_mut().zip(&mut new) {
-            [old.words, new.words] = changed(&old.text, &new.text);
+        let text = |line: &SourceLine| line.text.clone();
+        let texts: [Vec<String>; 2] = [&old, &new].map(|lines| lines.iter().map(text).collect());
+        let [old_texts, new_texts] = texts.each_ref().map(|lines| lines.iter().map(String::as_str).collect::<Vec<_>>());
+        let pairs = pairs(&old_texts, &new_texts);
+        for (left, right) in &pairs {
+            if let (Some(left), Some(right)) = (*left, *right) {
+                [old[left].words, new[right].words] = changed(old_texts[left], new_texts[right]);
+            }
         }
         let signed = |lines: &[SourceLine]| isize::try_from(lines.len()).unwrap_or_default();
         self.growth += signed(&new) - signed(&old);
-        if !self.is_side_by_side() {
+        if !self.is_side_by_side {
             let lines = old.iter().chain(&new);
             return lines
                 .flat_map(|line| self.line_rows(line, text_offset))
                 .collect();
         }
         let mut out = Vec::new();
-        let (mut old, mut new) = (old.iter(), new.iter());
-        loop {
-            let (left, right) = (old.next(), new.next());
-            if left.is_none() && right.is_none() {
-                return out;
-            }
+        for (left, right) in pairs {
             let start = *text_offset;
             let mut half = |line: Option<&SourceLine>| {
                 line.map_or_else(Vec::new, |line| self.line_rows(line, text_offset))
             };
-            let (left, right) = (half(left), half(right));
-            out.extend(self.side_by_side(left, right, start));
+            let left = half(left.and_then(|at| old.get(at)));
+            let right = half(right.and_then(|at| new.get(at)));
+            out.extend(self.look.side_by_side(left, right, start));
         }
-    }
-
-    /// Joins the rows of a removed and an added line. `start` is the number of visible characters before both.
-    fn side_by_side(&self, left: Vec<Row>, right: Vec<Row>, start: usize) -> Vec<Row> {
-        let middle = right.first().map_or(start, |row| row.text_offset);
-        let (mut left, mut right) = (left.into_iter(), right.into_iter());
-        let (mut seen_left, mut seen_right) = (start, middle);
-        let mut out = Vec::new();
-        loop {
-            let (old, new) = (left.next(), right.next());
-            if old.is_none() && new.is_none() {
-                return out;
-            }
-            seen_left = old
-                .as_ref()
-                .map_or(middle, |row| row.text_offset)
-                .max(seen_left);
-            seen_right = new.as_ref().map_or(seen_right, |row| row.text_offset);
-            let offset = seen_left + (seen_right - middle);
-            out.push(self.join(old, new, offset));
-        }
-    }
-
-    /// Joins a row of each version; a blank one stands for a missing one.
-    fn join(&self, left: Option<Row>, right: Option<Row>, text_offset: usize) -> Row {
-        let columns = self.half();
-        let mut spans: Vec<Span<'static>> = vec![self.look.indent().into()];
-        let mut margin = 1;
-        let mut start = 1;
-        let has_left = left.is_some();
-        if let Some(left) = left {
-            let used = left.width();
-            margin += left.margin;
-            start += if left.aside.is_empty() {
-                left.spans.len()
-            } else {
-                left.aside.start
-            };
-            spans.extend(left.spans);
-            spans.push(" ".repeat(columns.saturating_sub(used)).into());
-        } else {
-            spans.push(" ".repeat(columns).into());
-        }
-        spans.push(Span::styled("│", self.look.theme.dim));
-        let mut aside = start..spans.len();
-        if let Some(right) = right {
-            aside.end += right.margin;
-            spans.extend(right.spans);
-        }
-        if !has_left {
-            (margin, aside) = (aside.end, 0..0);
-        }
-        Row {
-            spans,
-            text_offset,
-            margin,
-            aside,
-        }
-    }
-
-    /// Returns the width of one version, side by side.
-    fn half(&self) -> usize {
-        (self.look.columns - self.look.indent().len() - 1) / 2
+        out
     }
 
     /// Renders a line of the file: over the whole width, or side by side over one half and without indentation.
@@ -361,8 +306,8 @@ impl<'a> DiffPainter<'a> {
             Side::New => ("+", theme.added, theme.added_line),
             Side::Old => ("-", theme.removed, theme.removed_line),
         };
-        let (columns, indent) = if self.is_side_by_side() {
-            (self.half(), "")
+        let (columns, indent) = if self.is_side_by_side {
+            (self.look.half(), "")
         } else {
             (self.look.columns, self.look.indent())
         };
@@ -380,7 +325,10 @@ impl<'a> DiffPainter<'a> {
             theme.dim,
         ));
         let rows = if line.text.is_empty() {
-            vec![Row::decoration(first, *text_offset)]
+            vec![Row {
+                margin: first.len(),
+                ..Row::decoration(first, *text_offset)
+            }]
         } else {
             let spans = self.spans(line, style);
             let margin = Margin::hanging(first, rest);

@@ -55,7 +55,7 @@ fn unified_below_the_width_of_two_columns() {
 
 #[test]
 fn both_versions_side_by_side_in_a_wide_area() {
-    let wide = |left: &str, right: &str| format!("  {left:<53}│{right}");
+    let wide = |left: &str, right: &str| format!("  {left:<53}│ {right}");
     let expected = [
         wide(" 8   fn add(a: i32) {", " 8   fn add(a: i32) {"),
         wide(" 9 -     a - 1", " 9 +     a + 1 // half"),
@@ -72,6 +72,20 @@ fn both_versions_side_by_side_in_a_wide_area() {
         assert_eq!(texts(&rows), expected);
         assert!(rows.iter().all(|row| row.width() <= 110));
     }
+}
+
+#[test]
+fn new_file_takes_the_whole_width() {
+    let lines = read("--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+one\n+two\n");
+    let theme = Theme::default();
+    let look = DiffParams {
+        columns: 120,
+        theme: &theme,
+        place: DiffPlacement::Conversation,
+        digits: 1,
+    };
+    let rows = DiffPainter::new(look).rows(&lines, &mut 0);
+    assert_eq!(texts(&rows), ["  1 + one", "  2 + two"]);
 }
 
 #[test]
@@ -99,7 +113,7 @@ fn changed_words_are_marked() {
     for columns in [60, 120] {
         let rows = rows(columns, &dark);
         assert_eq!(on(&rows, dark.removed_word.bg), ["-"]);
-        assert_eq!(on(&rows, dark.added_word.bg).concat(), "+ // half");
+        assert_eq!(on(&rows, dark.added_word.bg).concat(), "+// half");
         assert!(on(&rows, dark.removed_line.bg).concat().contains("gone"));
     }
     let reversed = rows(60, &Theme::default());

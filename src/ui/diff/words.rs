@@ -10,6 +10,9 @@ const LINE_MAX: usize = 400;
 /// lines, in which single words say nothing.
 const COMMON_MIN: usize = 50;
 
+/// Maximum number of comparisons to find similar lines in one change. In a larger one, lines are paired by position.
+const COMPARED_MAX: usize = 256;
+
 /// Returns the byte ranges that differ in two versions of a line, in order; none if the lines have little in common.
 pub fn changed(old: &str, new: &str) -> [Vec<Range<usize>>; 2] {
     if old.len().max(new.len()) > LINE_MAX {
@@ -51,6 +54,36 @@ pub fn changed(old: &str, new: &str) -> [Vec<Range<usize>>; 2] {
     }
 }
 
+/// Returns which lines of two versions belong together, as pairs of indexes in order. Similar lines are paired; the lines
+/// between such pairs belong together by their position.
+pub fn pairs(old: &[&str], new: &[&str]) -> Vec<(Option<usize>, Option<usize>)> {
+    let mut similar = Vec::new();
+    if old.len() != new.len() && old.len() * new.len() <= COMPARED_MAX {
+        let mut next = 0;
+        for (at, line) in old.iter().enumerate() {
+            let is_similar = |to: &usize| !changed(line, new[*to]).iter().all(Vec::is_empty);
+            if let Some(found) = (next..new.len()).find(is_similar) {
+                similar.push((at, found));
+                next = found + 1;
+            }
+        }
+    }
+    similar.push((old.len(), new.len()));
+    let mut out = Vec::new();
+    let (mut left, mut right) = (0, 0);
+    for (old_end, new_end) in similar {
+        for at in 0..(old_end - left).max(new_end - right) {
+            let within = |at: usize, end: usize| (at < end).then_some(at);
+            out.push((within(left + at, old_end), within(right + at, new_end)));
+        }
+        if old_end < old.len() {
+            out.push((Some(old_end), Some(new_end)));
+        }
+        (left, right) = (old_end + 1, new_end + 1);
+    }
+    out
+}
+
 /// Returns the byte range of some words of a line; `None` if there are none.
 fn bytes(words: &[Range<usize>], range: Range<usize>) -> Option<Range<usize>> {
     let some = words.get(range)?;
@@ -80,6 +113,22 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
+
+    #[test]
+    fn similar_lines_are_paired() {
+        let both = |old: usize, new: usize| (Some(old), Some(new));
+        let cases: [(&[&str], &[&str], &[(Option<usize>, Option<usize>)]); 6] = [
+            (&["let a = 1;"], &["// why", "let a = 2;"], &[(None, Some(0)), both(0, 1)]),
+            (&["x", "let a = 1;"], &["let a = 2;"], &[(Some(0), None), both(1, 0)]),
+            (&["a b", "c d"], &["1", "2"], &[both(0, 0), both(1, 1)]),
+            (&["a", "b"], &[], &[(Some(0), None), (Some(1), None)]),
+            (&["a"], &["1", "2"], &[both(0, 0), (None, Some(1))]),
+            (&[], &[], &[]),
+        ];
+        for (old, new, expected) in cases {
+            assert_eq!(pairs(old, new), expected, "{old:?} {new:?}");
+        }
+    }
 
     #[test]
     fn changed_words_are_found() {

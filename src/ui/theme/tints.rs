@@ -5,7 +5,7 @@ use ratatui::style::{Color, Modifier, Style};
 use crate::ui::theme::{Theme, color_math};
 
 /// Share of the text colour in the background of code, in percent.
-const CODE: u16 = 6;
+const CODE: u16 = 4;
 /// Share of the colour of a change in the background of a changed line, in percent.
 const LINE: u16 = 14;
 /// Share of the colour of a change in the background of changed words, in percent.

@@ -141,7 +141,9 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
+    use crate::ui::diff::{self, DiffPainter, DiffParams, DiffPlacement};
     use crate::ui::text::wrap::{Break, Margin, wrap};
+    use crate::ui::theme::Theme;
 
     #[test]
     fn matches_ignore_case_and_line_breaks() {
@@ -164,6 +166,31 @@ mod tests {
             assert_eq!(found, expected, "{words} in {text}");
         }
         assert_eq!((Needle::new(""), Needle::new("  ")), (None, None));
+    }
+
+    #[test]
+    fn text_of_a_diff_is_found_once_at_any_width() {
+        let diff = "--- a\n+++ a\n@@ -8,3 +8,4 @@\n fn add() {\n-    a - 1\n+    a + 1 // half\n+    new\n }\n";
+        let lines = diff::read(diff);
+        let find = |words: &str, columns| {
+            let look = DiffParams {
+                columns,
+                theme: &Theme::default(),
+                place: DiffPlacement::Conversation,
+                digits: 2,
+            };
+            let rows = DiffPainter::new(look).rows(&lines, &mut 0);
+            let hits = find_matches(&Needle::new(words).unwrap(), rows.iter());
+            hits.iter().map(|hit| hit.parts[0]).collect::<Vec<_>>()
+        };
+        for columns in [60, 120] {
+            for (words, count) in [("fn add", 1), ("a ", 2), ("10", 0), ("new", 1)] {
+                assert_eq!(find(words, columns).len(), count, "{words} {columns}");
+            }
+        }
+        // The row, the column and the width of matches in the left and in the right half.
+        assert_eq!(find("- 1", 120), [(1, 13, 3)]);
+        assert_eq!(find("half", 120), [(1, 80, 4)]);
     }
 
     #[test]

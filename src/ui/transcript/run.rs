@@ -28,7 +28,9 @@ const LIVE_MAX: usize = 16 * 1024;
 /// Maximum length of the stored input, in bytes. Longer values are cut.
 const INPUT_MAX: usize = 16 * 1024;
 /// Maximum number of lines of a diff that is open from the start, with its three header lines.
-const OPEN_DIFF_MAX: usize = 24;
+const OPEN_DIFF_LINES: usize = 24;
+/// Maximum size of a diff that is open from the start, in bytes.
+const OPEN_DIFF_BYTES: usize = 4 * 1024;
 /// Maximum width of a one-line output that is shown in the folded line itself, in columns.
 const SUMMARY_WIDTH_MAX: usize = 40;
 
@@ -126,7 +128,8 @@ impl ToolRun {
             None => self.output = head_and_tail(output, OUTPUT_MAX),
         }
         self.diff = head_and_tail(diff, OUTPUT_MAX);
-        if !diff.is_empty() && diff.lines().count() <= OPEN_DIFF_MAX {
+        let is_short = diff.len() <= OPEN_DIFF_BYTES && diff.lines().count() <= OPEN_DIFF_LINES;
+        if is_short && !diff.is_empty() {
             self.fold = Fold::Open;
         }
         self.took_ms = took_ms;

@@ -382,7 +382,7 @@ impl<'a> PageBuilder<'a> {
         let ground = self.theme.code_ground;
         let edge = match ground.bg {
             Some(_) => Span::raw("  "),
-            None => Span::styled("│ ", self.theme.dim),
+            None => Span::styled("▏ ", self.theme.dim),
         };
         let around = [&mut margin.first, &mut margin.line].map(|spans| {
             spans.push(edge.clone());

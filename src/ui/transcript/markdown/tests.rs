@@ -151,7 +151,7 @@ fn control_characters_and_link_targets_are_visible() {
         ("&lt;b&gt; \\*x\\*", "<b> *x*\n"),
         ("&#27;[2J&#x202e;a&#155;b", "␛[2J�a�b\n"),
         ("[x&zwj;](b&#27;c&NewLine;d)", "x� (b␛c⏎d)\n"),
-        ("```a&#27;\n&#27;\n```", "│ a␛\n│ &#27;\n"),
+        ("```a&#27;\n&#27;\n```", "▏ a␛\n▏ &#27;\n"),
     ];
     for (text, expected) in cases {
         assert_eq!(shown(text, 40), expected, "{text:?}");
@@ -165,7 +165,7 @@ fn every_prefix_of_a_text_can_be_drawn() {
         let rows = drawn(&whole[..end], 30);
         assert!(rows.iter().all(|r| r.width() <= 30), "{end}");
     }
-    assert_eq!(shown("```rs\nfn x", 20), "│ rs\n│ fn x\n");
+    assert_eq!(shown("```rs\nfn x", 20), "▏ rs\n▏ fn x\n");
 }
 
 #[test]

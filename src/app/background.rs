@@ -70,11 +70,12 @@ impl BackgroundQuery {
     pub fn filter(&mut self, inputs: Vec<Event>) -> (Vec<Event>, Option<ThemeName>) {
         let mut out = Vec::with_capacity(inputs.len());
         let mut theme = None;
-        for at in 0..inputs.len() {
-            let input = inputs[at].clone();
+        let splits: Vec<bool> = (0..inputs.len())
+            .map(|at| follows_lost_escape(&inputs[at..]))
+            .collect();
+        for (input, is_split) in inputs.into_iter().zip(splits) {
             match (&input, self.state) {
                 (Event::Key(key), QueryState::Asked) => {
-                    let is_split = self.held.is_empty() && follows_lost_escape(&inputs[at..]);
                     if self.take(*key, is_split) {
                         self.held.push(input);
                         theme = self.finished().or(theme);

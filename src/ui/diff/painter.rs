@@ -268,13 +268,12 @@ impl<'a> DiffPainter<'a> {
                 DiffLine::File(_) | DiffLine::Gap(_) | DiffLine::Same(..) | DiffLine::Other(_) => {}
             }
         }
-        let text = |line: &SourceLine| line.text.clone();
-        let texts: [Vec<String>; 2] = [&old, &new].map(|lines| lines.iter().map(text).collect());
-        let [old_texts, new_texts] = texts.each_ref().map(|lines| lines.iter().map(String::as_str).collect::<Vec<_>>());
-        let pairs = pairs(&old_texts, &new_texts);
+        let texts = |lines: &[SourceLine]| lines.iter().map(|l| l.text.clone()).collect::<Vec<_>>();
+        let pairs = pairs(&texts(&old), &texts(&new));
         for (left, right) in &pairs {
             if let (Some(left), Some(right)) = (*left, *right) {
-                [old[left].words, new[right].words] = changed(old_texts[left], new_texts[right]);
+                let (left, right) = (&mut old[left], &mut new[right]);
+                [left.words, right.words] = changed(&left.text, &right.text);
             }
         }
         let signed = |lines: &[SourceLine]| isize::try_from(lines.len()).unwrap_or_default();

@@ -55,7 +55,10 @@ fn unified_below_the_width_of_two_columns() {
 
 #[test]
 fn both_versions_side_by_side_in_a_wide_area() {
-    let wide = |left: &str, right: &str| format!("  {left:<53}│ {right}");
+    let wide = |left: &str, right: &str| {
+        let row = format!("  {left:<53}│ {right}");
+        row.trim_end().to_string()
+    };
     let expected = [
         wide(" 8   fn add(a: i32) {", " 8   fn add(a: i32) {"),
         wide(" 9 -     a - 1", " 9 +     a + 1 // half"),

@@ -9,7 +9,6 @@ const LINE_MAX: usize = 400;
 /// Minimum share of the shorter line that both lines have in common, in percent. Lines with less in common are different
 /// lines, in which single words say nothing.
 const COMMON_MIN: usize = 50;
-
 /// Maximum number of comparisons to find similar lines in one change. In a larger one, lines are paired by position.
 const COMPARED_MAX: usize = 256;
 
@@ -54,14 +53,20 @@ pub fn changed(old: &str, new: &str) -> [Vec<Range<usize>>; 2] {
     }
 }
 
+/// The indexes of an old and a new line that belong together; one of them may be alone.
+pub type Pair = (Option<usize>, Option<usize>);
+
 /// Returns which lines of two versions belong together, as pairs of indexes in order. Similar lines are paired; the lines
 /// between such pairs belong together by their position.
-pub fn pairs(old: &[&str], new: &[&str]) -> Vec<(Option<usize>, Option<usize>)> {
+pub fn pairs<T: AsRef<str>>(old: &[T], new: &[T]) -> Vec<Pair> {
     let mut similar = Vec::new();
     if old.len() != new.len() && old.len() * new.len() <= COMPARED_MAX {
         let mut next = 0;
         for (at, line) in old.iter().enumerate() {
-            let is_similar = |to: &usize| !changed(line, new[*to]).iter().all(Vec::is_empty);
+            let is_similar = |to: &usize| {
+                let words = changed(line.as_ref(), new[*to].as_ref());
+                words.iter().any(|words| !words.is_empty())
+            };
             if let Some(found) = (next..new.len()).find(is_similar) {
                 similar.push((at, found));
                 next = found + 1;
@@ -117,9 +122,17 @@ mod tests {
     #[test]
     fn similar_lines_are_paired() {
         let both = |old: usize, new: usize| (Some(old), Some(new));
-        let cases: [(&[&str], &[&str], &[(Option<usize>, Option<usize>)]); 6] = [
-            (&["let a = 1;"], &["// why", "let a = 2;"], &[(None, Some(0)), both(0, 1)]),
-            (&["x", "let a = 1;"], &["let a = 2;"], &[(Some(0), None), both(1, 0)]),
+        let cases: [(&[&str], &[&str], &[Pair]); 6] = [
+            (
+                &["let a = 1;"],
+                &["// why", "let a = 2;"],
+                &[(None, Some(0)), both(0, 1)],
+            ),
+            (
+                &["x", "let a = 1;"],
+                &["let a = 2;"],
+                &[(Some(0), None), both(1, 0)],
+            ),
             (&["a b", "c d"], &["1", "2"], &[both(0, 0), both(1, 1)]),
             (&["a", "b"], &[], &[(Some(0), None), (Some(1), None)]),
             (&["a"], &["1", "2"], &[both(0, 0), (None, Some(1))]),

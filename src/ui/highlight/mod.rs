@@ -5,7 +5,8 @@
 
 #[cfg(feature = "highlight")]
 mod rules;
-#[cfg(all(test, feature = "highlight"))]
+#[cfg(test)]
+#[cfg(feature = "highlight")]
 mod tests;
 
 use std::ops::Range;
@@ -75,6 +76,9 @@ enum TokenKind {
     Type,
 }
 
+/// The byte range of a token in its line, and its kind.
+type Token = (Range<usize>, TokenKind);
+
 impl Language {
     /// Returns the language that the info string of a code fence names; `None` if it is unknown.
     pub fn of_fence(info: &str) -> Option<Language> {
@@ -133,13 +137,13 @@ impl TokenKind {
 
 /// Returns the byte ranges of the tokens in a line, in order.
 #[cfg(feature = "highlight")]
-fn tokens(language: Language, line: &str, open: &mut OpenToken) -> Vec<(Range<usize>, TokenKind)> {
+fn tokens(language: Language, line: &str, open: &mut OpenToken) -> Vec<Token> {
     let (tokens, next) = rules::tokens(language.0, line, open.0.as_deref());
     *open = OpenToken(next);
     tokens
 }
 
 #[cfg(not(feature = "highlight"))]
-fn tokens(_: Language, _: &str, _: &mut OpenToken) -> Vec<(Range<usize>, TokenKind)> {
+fn tokens(_: Language, _: &str, _: &mut OpenToken) -> Vec<Token> {
     Vec::new()
 }

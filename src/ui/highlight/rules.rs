@@ -2,12 +2,11 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use synoptic::{Highlighter, TokOpt, TokenRef, from_extension};
 
-use crate::ui::highlight::TokenKind;
+use crate::ui::highlight::{Token, TokenKind};
 
 thread_local! {
     /// The rules by file ending. Rules are compiled when their first line is highlighted.
@@ -20,7 +19,7 @@ pub fn tokens(
     ending: &'static str,
     line: &str,
     open: Option<&str>,
-) -> (Vec<(Range<usize>, TokenKind)>, Option<Arc<str>>) {
+) -> (Vec<Token>, Option<Arc<str>>) {
     RULES.with_borrow_mut(|all| {
         if !all.contains_key(ending)
             && let Some(rules) = from_extension(ending, 1)
@@ -39,13 +38,13 @@ fn of_line(
     ending: &str,
     line: &str,
     open: Option<&str>,
-) -> (Vec<(Range<usize>, TokenKind)>, Option<Arc<str>>) {
+) -> (Vec<Token>, Option<Arc<str>>) {
     // The text that opened a token is read again, which restores the state at its end.
     let mut lines: Vec<String> = open.map(str::to_string).into_iter().collect();
     lines.push(line.to_string());
     rules.run(&lines);
     let parts = rules.line(lines.len() - 1, line);
-    let mut out: Vec<(Range<usize>, TokenKind)> = Vec::new();
+    let mut out: Vec<Token> = Vec::new();
     let mut end = 0;
     for part in &parts {
         let start = end;

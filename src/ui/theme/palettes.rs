@@ -1,6 +1,9 @@
 //! Well-known palettes, mapped on the roles of a theme. Colours with too little contrast for text are lighter or darker
 //! than in the original; `contrast.rs` checks all of them.
 
+// Colours as they are written on the web.
+#![allow(clippy::unreadable_literal)]
+
 use crate::ui::theme::tones::{Tone, Tones};
 use crate::ui::theme::{dark, light};
 

@@ -68,9 +68,10 @@ fn open_call_shows_colored_diff() {
 
 /// Events of a call that adds `lines` lines to a file.
 fn written(id: &str, lines: usize) -> Vec<EventKind> {
-    let text: String = (1..=lines)
+    let text: Vec<String> = (1..=lines)
         .map(|n| format!("+let line_{n} = {n};\n"))
         .collect();
+    let text = text.concat();
     let diff = format!("--- src/a.rs\n+++ src/a.rs\n@@ -0,0 +1,{lines} @@\n{text}");
     let end = finished(id, Outcome::Ok, "Wrote 99 bytes to src/a.rs", &diff);
     vec![started(id, "write_file", "src/a.rs"), end]

@@ -4,8 +4,9 @@ use ratatui::style::{Color, Modifier, Style};
 
 use crate::ui::theme::{Theme, color_math};
 
-/// Share of the text colour in the background of code, in percent.
-const CODE: u16 = 4;
+/// Share of the text colour in the background of code, in percent. The other share is the background of the screen or of
+/// popups, whichever is closer to the text, so that code stands out on both.
+const CODE: u16 = 6;
 /// Share of the colour of a change in the background of a changed line, in percent.
 const LINE: u16 = 14;
 /// Share of the colour of a change in the background of changed words, in percent.
@@ -41,7 +42,14 @@ pub fn set(theme: &mut Theme) {
     let under =
         |color: Option<Color>| color.map_or_else(Style::new, |color| Style::new().bg(color));
     let is_true = |color: &Color| matches!(color, Color::Rgb(..));
-    theme.code_ground = under(mixed(theme.panel, theme.text, CODE));
+    let to_text = |ground: &Style| color_math::contrast(theme.text.fg?, ground.bg?);
+    let (ground, panel) = (theme.ground, theme.panel);
+    let base = if to_text(&panel) < to_text(&ground) {
+        panel
+    } else {
+        ground
+    };
+    theme.code_ground = under(mixed(base, theme.text, CODE));
     let changes = [theme.added, theme.removed];
     let line = changes.map(|of| mixed(theme.ground, of, LINE).filter(is_true));
     // Changed words have the colour of text.

@@ -104,8 +104,9 @@ fn edits_are_diffs_in_the_conversation() {
     dashboard.press("1", "tool calls");
     dashboard.press("1", "│ 2 +     a + b");
     // The failed call, the long diff, then the short one.
-    dashboard.press("KK\r", "40 + line");
-    dashboard.press("\r", "long.txt +40 −0");
+    dashboard.press("KK\r", " 1 + line");
+    dashboard.send("\r");
+    dashboard.wait_until_gone(" 1 + line");
     dashboard.send("K\r");
     dashboard.wait_until_gone("a - b");
 }

@@ -1,6 +1,7 @@
 //! The application layer: assembles a crew and connects it to a front end. May import every other layer.
 
 pub mod assemble;
+mod background;
 mod clock;
 pub mod dashboard;
 pub mod demo;

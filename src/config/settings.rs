@@ -381,10 +381,10 @@ settings! {
             example: "[\"needs\"]",
             in_project: InProject::NeedsApproval { effect: "decides what you are notified about" },
         }
-        /// The theme: `terminal`, `dark`, `light`, `mono` or the name of your own. `T` in the dashboard changes it. The
-        /// environment variable `NO_COLOR` overrides it.
+        /// The theme: `terminal`, `dark`, `light`, `mono`, a palette such as `nord`, or the name of your own. `T` in the
+        /// dashboard lists and changes them. The environment variable `NO_COLOR` overrides it.
         theme: Option<String> {
-            default: "terminal",
+            default: "dark or light like the background of a 24-bit terminal that reports it, else terminal",
             example: "\"dark\"",
             in_project: InProject::Applies,
         }

@@ -12,37 +12,101 @@ pub enum ThemeName {
     Dark,
     /// Dark text on a light background.
     Light,
+    CatppuccinMocha,
+    CatppuccinLatte,
+    Dracula,
+    GithubDark,
+    GithubLight,
+    Gruvbox,
+    HighContrast,
+    Nord,
+    One,
+    RosePine,
+    SolarizedDark,
+    SolarizedLight,
+    TokyoNight,
     /// No colours, only bold, dim, reverse and underline.
     Mono,
 }
 
+/// All themes in the order in which the picker lists them: the name in settings and lists, and a short description.
+const THEMES: [(ThemeName, &str, &str); 17] = [
+    (
+        ThemeName::Terminal,
+        "terminal",
+        "the colours of your terminal",
+    ),
+    (ThemeName::Dark, "dark", "blue-black background"),
+    (ThemeName::Light, "light", "white background"),
+    (
+        ThemeName::CatppuccinMocha,
+        "catppuccin-mocha",
+        "dark, soft pastels",
+    ),
+    (
+        ThemeName::CatppuccinLatte,
+        "catppuccin-latte",
+        "light, soft pastels",
+    ),
+    (ThemeName::Dracula, "dracula", "dark, vivid"),
+    (ThemeName::GithubDark, "github-dark", "dark, as on GitHub"),
+    (
+        ThemeName::GithubLight,
+        "github-light",
+        "light, as on GitHub",
+    ),
+    (ThemeName::Gruvbox, "gruvbox", "dark, warm"),
+    (
+        ThemeName::HighContrast,
+        "high-contrast",
+        "black background, bright text",
+    ),
+    (ThemeName::Nord, "nord", "dark, cold blue"),
+    (ThemeName::One, "one", "dark, as in Atom"),
+    (ThemeName::RosePine, "rose-pine", "dark, muted"),
+    (
+        ThemeName::SolarizedDark,
+        "solarized-dark",
+        "dark teal background",
+    ),
+    (
+        ThemeName::SolarizedLight,
+        "solarized-light",
+        "cream background",
+    ),
+    (
+        ThemeName::TokyoNight,
+        "tokyo-night",
+        "dark, blue and violet",
+    ),
+    (ThemeName::Mono, "mono", "no colours"),
+];
+
 impl ThemeName {
     /// All themes in the order in which the picker lists them.
-    pub const ALL: [ThemeName; 4] = [
-        ThemeName::Terminal,
-        ThemeName::Dark,
-        ThemeName::Light,
-        ThemeName::Mono,
-    ];
+    pub const ALL: [ThemeName; THEMES.len()] = {
+        let mut all = [ThemeName::Terminal; THEMES.len()];
+        let mut at = 0;
+        while at < THEMES.len() {
+            all[at] = THEMES[at].0;
+            at += 1;
+        }
+        all
+    };
 
     /// Returns the name of the theme in settings and lists.
     pub fn word(self) -> &'static str {
-        match self {
-            ThemeName::Terminal => "terminal",
-            ThemeName::Dark => "dark",
-            ThemeName::Light => "light",
-            ThemeName::Mono => "mono",
-        }
+        self.texts().0
     }
 
     /// Returns a short description for the list of themes.
     pub fn about(self) -> &'static str {
-        match self {
-            ThemeName::Terminal => "the colours of your terminal",
-            ThemeName::Dark => "blue-black background",
-            ThemeName::Light => "white background",
-            ThemeName::Mono => "no colours",
-        }
+        self.texts().1
+    }
+
+    fn texts(self) -> (&'static str, &'static str) {
+        let found = THEMES.iter().find(|(name, ..)| *name == self);
+        found.map_or(("", ""), |(_, word, about)| (word, about))
     }
 
     /// Finds a theme by its name.
@@ -80,13 +144,15 @@ mod tests {
         let cases = [
             ("drak", "there is no theme 'drak': did you mean 'dark'?"),
             ("Light", "there is no theme 'Light': did you mean 'light'?"),
-            (
-                "solarized",
-                "there is no theme 'solarized': use one of terminal, dark, light, mono",
-            ),
+            ("nrod", "there is no theme 'nrod': did you mean 'nord'?"),
         ];
         for (word, expected) in cases {
             assert_eq!(ThemeName::parse(word), Err(expected.to_string()));
         }
+        let error = ThemeName::parse("zebra stripes").unwrap_err();
+        assert!(
+            error.contains("use one of terminal, dark, light, cat"),
+            "{error}"
+        );
     }
 }

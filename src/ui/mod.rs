@@ -5,7 +5,7 @@
 //!
 //! The folders have no import cycles, which `tests/it/architecture/imports.rs` checks. From the lowest to the highest:
 //!
-//! - `text`, [`theme`] and [`keymap`]
+//! - `text`, [`theme`], `highlight` and [`keymap`]
 //! - `widgets`, `graph`, `diff`, [`transcript`] and [`replay`], which do not depend on the crew
 //! - `model`, the state of the crew as its events report it
 //! - `app`, the state that panes and popups share, and `frame`, the frames and areas that they share
@@ -18,6 +18,7 @@ mod diff;
 pub(crate) mod fixture;
 mod frame;
 mod graph;
+mod highlight;
 pub mod keymap;
 pub mod keys;
 mod model;

@@ -21,6 +21,7 @@ use crossterm::{execute, queue};
 use ratatui::backend::CrosstermBackend;
 use ratatui::{Frame, Terminal};
 use rustix::process::{Signal, getpid, kill_process};
+use rustix::termios::{QueueSelector, tcflush};
 
 use crate::domain::text::{clip, one_line};
 
@@ -45,6 +46,9 @@ const TAKE_MOUSE: &str = "\u{1b}[?1000h\u{1b}[?1002h\u{1b}[?1006h";
 const SAVE_TITLE: &str = "\u{1b}[22;2t";
 const RESTORE_TITLE: &str = "\u{1b}[23;2t";
 
+/// The question for the background colour (OSC 11). Terminals that do not know it ignore it.
+const ASK_BACKGROUND: &str = "\u{1b}]11;?\u{1b}\\";
+
 /// The terminal in full-screen mode. Dropping this value or a panic restores the terminal.
 #[derive(Debug)]
 pub struct Screen {
@@ -54,6 +58,8 @@ pub struct Screen {
     title: String,
     /// Whether the next frame must be drawn completely.
     needs_full_redraw: bool,
+    /// Whether the terminal was asked for its background and has not answered.
+    awaits_background: bool,
 }
 
 impl Screen {
@@ -72,6 +78,7 @@ impl Screen {
             captures_mouse: false,
             title: String::new(),
             needs_full_redraw: false,
+            awaits_background: false,
         };
         screen.set_up()?;
         Ok(screen)
@@ -146,6 +153,20 @@ impl Screen {
         execute!(self.terminal.backend_mut(), Print(sequence))
     }
 
+    /// Asks the terminal for its background colour. The answer arrives as input, or never.
+    ///
+    /// # Errors
+    /// Fails if the terminal is gone.
+    pub fn ask_background(&mut self) -> io::Result<()> {
+        self.awaits_background = true;
+        execute!(self.terminal.backend_mut(), Print(ASK_BACKGROUND))
+    }
+
+    /// Notes that the terminal has answered [`Screen::ask_background`].
+    pub fn background_known(&mut self) {
+        self.awaits_background = false;
+    }
+
     /// Rings the terminal's bell.
     ///
     /// # Errors
@@ -176,6 +197,10 @@ impl Screen {
     /// Fails if the terminal is gone.
     pub fn restore_terminal(&mut self) -> io::Result<()> {
         self.terminal.backend_mut().flush()?;
+        if self.awaits_background {
+            // The next program must not read the answer as input. Without a terminal there is none.
+            let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+        }
         restore(&self.is_set_up)
     }
 

@@ -9,8 +9,10 @@ use pretty_assertions::assert_eq;
 
 const CREWDECK: &str = env!("CARGO_BIN_EXE_crewdeck");
 
-/// The escape sequences of the dark theme's background, for true color and for 256 colors.
+/// The escape sequences of the backgrounds of the dark and the light theme in true color, and of the dark one in 256
+/// colors.
 const DARK: &str = "48;2;18;22;28m";
+const LIGHT: &str = "48;2;251;251;249m";
 const DARK_256: &str = "48;5;234m";
 
 /// Starts a dashboard with a scripted model; `home` holds the home, the settings and the project.
@@ -78,8 +80,8 @@ fn custom_theme_is_selectable_and_warns_of_hidden_text() {
     fs::write(&settings, written).unwrap();
     let mut screen = start_dashboard(home.path(), &[("COLORTERM", "truecolor")]);
     screen.send("/theme\r");
-    screen.wait_for("your own, based on dark");
-    screen.send("\x1b[B\x1b[B\x1b[B\x1b[B");
+    screen.wait_for("catppuccin-mocha");
+    screen.send("dusk");
     screen.wait_raw("the theme's background color", |raw| {
         String::from_utf8_lossy(raw).contains("48;2;1;2;3m")
     });
@@ -94,6 +96,42 @@ fn custom_theme_is_selectable_and_warns_of_hidden_text() {
     screen.wait_for("Theme dusk: too little contrast for dim");
     let raw = quit(screen);
     assert!(raw.contains("48;5;0m") && !raw.contains("8;2;"), "{raw:?}");
+}
+
+#[test]
+fn background_of_the_terminal_selects_the_theme() {
+    let home = tempfile::tempdir().unwrap();
+    let all_colors = [("COLORTERM", "truecolor")];
+    let question = "\x1b]11;?\x1b\\";
+    let raw = |screen: &Screen| String::from_utf8_lossy(&screen.raw()).into_owned();
+    for (answer, ground) in [
+        ("1e1e/1e1e/2e2e\x1b\\", DARK),
+        ("fdfd/f6f6/e3e3\x07", LIGHT),
+    ] {
+        let mut screen = start_dashboard(home.path(), &all_colors);
+        screen.wait_raw("the question", |raw| {
+            String::from_utf8_lossy(raw).contains(question)
+        });
+        screen.send("dra");
+        screen.wait_for("dra");
+        assert!(!raw(&screen).contains(ground));
+        // The answer arrives late and in two parts, and the user types on.
+        screen.send("\x1b]11;rg");
+        screen.send(&format!("b:{answer}ft"));
+        screen.wait_raw("the theme", |raw| {
+            String::from_utf8_lossy(raw).contains(ground)
+        });
+        let text = screen.wait_for("draft");
+        assert!(!text.contains("rgb:") && !text.contains("11;"), "{text}");
+        screen.send("\x15");
+        quit(screen);
+    }
+    // A chosen theme is never replaced, so nothing is asked; neither with fewer colours.
+    let settings = home.path().join(".config/crewdeck/config.toml");
+    assert!(!quit(start_dashboard(home.path(), &[])).contains(question));
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, "theme = \"terminal\"\n").unwrap();
+    assert!(!quit(start_dashboard(home.path(), &all_colors)).contains(question));
 }
 
 #[test]

@@ -118,6 +118,9 @@ impl Dashboard {
         }
         let depth = theme::color_depth();
         theme::apply(&blueprint.settings, depth, &mut state);
+        if let Some(theme) = kept.background.theme(&blueprint.settings) {
+            state.set_theme(theme);
+        }
         mouse::apply(&blueprint.settings, kept.mouse, &mut screen, &mut state)?;
         Ok(Dashboard {
             screen,
@@ -143,6 +146,9 @@ impl Dashboard {
 
     async fn stay(mut self, blueprint: &Blueprint) -> Result<ExitReason> {
         self.draw()?;
+        if self.kept.background.begin(&blueprint.settings, self.depth) {
+            self.screen.ask_background()?;
+        }
         if let Some(session) = &blueprint.resume {
             // After the first frame: a long session takes time to read.
             resume::show(&blueprint.root, session, now(), &mut self.state)?;
@@ -196,7 +202,15 @@ impl Dashboard {
                     let Some(input) = input else { return Ok(ExitReason::Quit) };
                     let inputs = input.and_then(inputs::read_batch);
                     cause = FrameCause::Key;
-                    for input in inputs.context("the terminal cannot be read")? {
+                    let inputs = inputs.context("the terminal cannot be read")?;
+                    let (inputs, theme) = self.kept.background.filter(inputs);
+                    if self.kept.background.is_answered() {
+                        self.screen.background_known();
+                    }
+                    if let Some(theme) = theme.filter(|_| self.state.has_default_theme()) {
+                        self.state.set_theme(theme);
+                    }
+                    for input in inputs {
                         match self.handle_input(input)? {
                             InputAction::Stay => {}
                             InputAction::Leave(left) => return Ok(left),

@@ -14,6 +14,7 @@ use tokio::task::spawn_blocking;
 use super::crew::CrewState;
 use super::{Dashboard, ExitReason};
 use crate::app::assemble::Blueprint;
+use crate::app::background::BackgroundQuery;
 use crate::app::describe_error;
 use crate::app::frame_limiter::FrameCause;
 use crate::app::model_setup::{self, ModelProblem, ModelUnavailable, Probe};
@@ -53,6 +54,8 @@ pub(super) struct RestartState {
     pub(super) notice: Option<&'static str>,
     /// Whether the user turned mouse capture on or off in this window.
     pub(super) mouse: Option<bool>,
+    /// The question for the terminal's background colour.
+    pub(super) background: BackgroundQuery,
     /// The digest of the project settings that the user chose to ignore for this session.
     pub(super) ignored_settings: Option<String>,
     /// The signal listeners, kept so that no signal between two starts is lost.
@@ -284,6 +287,7 @@ impl Dashboard {
         RestartState {
             draft: self.state.draft(),
             mouse: self.kept.mouse,
+            background: self.kept.background.clone(),
             ignored_settings: self.kept.ignored_settings.clone(),
             ..RestartState::default()
         }

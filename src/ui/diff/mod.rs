@@ -1,10 +1,14 @@
 //! Unified diffs: parsing, and rendering with headings and line numbers in a conversation or on a page of their own.
 
 mod page;
+mod painter;
+#[cfg(test)]
+mod painter_tests;
 mod path;
 mod read;
-mod rows;
+mod side_by_side;
+mod words;
 
 pub use crate::ui::diff::page::{Changes, FileMark, PageRow, file_at, page};
+pub use crate::ui::diff::painter::{DiffPainter, DiffParams, DiffPlacement, counts, digits};
 pub use crate::ui::diff::read::read;
-pub use crate::ui::diff::rows::{DiffParams, DiffPlacement, digits, rows};

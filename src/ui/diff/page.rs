@@ -4,8 +4,8 @@ use ratatui::text::Span;
 
 use crate::domain::text::{head_and_tail, one_line};
 use crate::domain::worktree::ChangeSize;
+use crate::ui::diff::painter::{CUT, DiffPainter, DiffParams, DiffPlacement, counts, digits};
 use crate::ui::diff::read::{DiffFile, DiffLine, read};
-use crate::ui::diff::rows::{DiffParams, DiffPlacement, counts, digits, rows};
 use crate::ui::text::wrap::{Break, Margin, Row, width, wrap};
 use crate::ui::theme::Theme;
 
@@ -16,8 +16,6 @@ const DIFF_MAX: usize = 257 * 1024;
 const FILES_MAX: usize = 30;
 /// Maximum size of the list of untracked files, in bytes.
 const NAMES_MAX: usize = 4 * 1024;
-/// The start of the marker line that replaces truncated text.
-const CUT: &str = "[… ";
 
 /// The changes of a branch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -123,27 +121,18 @@ pub fn page(changes: &Changes, columns: usize, theme: &Theme) -> Vec<PageRow> {
             put(words(&more, theme.dim, look), None);
         }
     }
+    let mut painter = DiffPainter::new(look);
+    let is_heading = |line: &DiffLine| matches!(line, DiffLine::File(_));
     let mut at = 0;
-    for line in &lines {
-        let spot = match line {
-            DiffLine::File(_) => {
-                at += 1;
-                Some(FileMark::Begins(at - 1))
-            }
-            DiffLine::Gap(_)
-            | DiffLine::Same(..)
-            | DiffLine::Added(..)
-            | DiffLine::Removed(..)
-            | DiffLine::Other(_) => None,
-        };
+    for part in lines.chunk_by(|_, next| !is_heading(next)) {
+        let spot = part.first().filter(|line| is_heading(line)).map(|_| {
+            at += 1;
+            FileMark::Begins(at - 1)
+        });
         if spot.is_some() {
             put(vec![Row::default()], None);
         }
-        let drawn = match line {
-            DiffLine::Other(text) if text.starts_with(CUT) => words(text, theme.warn, look),
-            line => rows(line, look, &mut 0),
-        };
-        put(drawn, spot);
+        put(painter.rows(part, &mut 0), spot);
     }
     out
 }

@@ -3,6 +3,8 @@
 //!
 //! Time and memory are linear in the length of the text, because a pending word never grows beyond one row.
 
+use std::ops::Range;
+
 use ratatui::buffer::CellWidth;
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -19,6 +21,8 @@ pub struct Row {
     pub text_offset: usize,
     /// Number of leading spans that are margin, not text.
     pub margin: usize,
+    /// The spans after the margin that are decoration, not text, such as padding or the line number between two columns.
+    pub aside: Range<usize>,
 }
 
 impl Row {
@@ -27,13 +31,27 @@ impl Row {
         Row {
             spans,
             text_offset,
-            margin: 0,
+            ..Row::default()
         }
     }
 
     /// Returns the width of the row in columns, including its margin.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|s| width(&s.content)).sum()
+    }
+
+    /// Fills the row up to `columns` columns. All spans from index `from` on without a background get that of `style`.
+    #[must_use]
+    pub fn on_ground(mut self, style: Style, from: usize, columns: usize) -> Row {
+        for span in self.spans.iter_mut().skip(from) {
+            span.style.bg = span.style.bg.or(style.bg);
+        }
+        let missing = columns.saturating_sub(self.width());
+        if missing > 0 {
+            self.aside = self.spans.len()..self.spans.len() + 1;
+            self.spans.push(Span::styled(" ".repeat(missing), style));
+        }
+        self
     }
 }
 
@@ -351,6 +369,7 @@ impl<'a> RowWriter<'a> {
             spans,
             text_offset: self.row_offset,
             margin,
+            aside: 0..0,
         });
         self.row_offset = self.offset;
         self.row_kind = next;

@@ -17,6 +17,22 @@ fn contrast(one: Color, other: Color) -> f64 {
         .unwrap_or_else(|| panic!("unknown colour: {one:?} or {other:?}"))
 }
 
+/// The styles that are drawn on the backgrounds of code and of changed lines.
+const CODE_STYLES: [&str; 12] = [
+    "text",
+    "dim",
+    "code",
+    "added",
+    "removed",
+    "keyword",
+    "string",
+    "number",
+    "comment",
+    "function",
+    "type_name",
+    "assistant",
+];
+
 /// Returns an error text for each style of the theme that has too little contrast at this colour depth.
 fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
     let theme = Theme::new(name, depth);
@@ -25,10 +41,13 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
         ("ground", theme.ground),
         ("panel", theme.panel),
         ("selection", theme.selection),
+        ("code_ground", theme.code_ground),
+        ("added_line", theme.added_line),
+        ("removed_line", theme.removed_line),
     ];
-    // A reversed row takes the text colour as its background.
+    // A reversed row takes the text colour as its background; fewer colours have no background for changes.
     let plain = |(_, style): &(&str, ratatui::style::Style)| {
-        !style.add_modifier.contains(Modifier::REVERSED)
+        !style.add_modifier.contains(Modifier::REVERSED) && style.bg.is_some()
     };
     for (under, ground) in grounds.into_iter().filter(plain) {
         let ground = ground.bg.unwrap();
@@ -40,6 +59,11 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
             let least = match (style, under) {
                 // No frame is drawn on the selected row.
                 ("border", "selection") => continue,
+                (style, "code_ground" | "added_line" | "removed_line")
+                    if !CODE_STYLES.contains(&style) =>
+                {
+                    continue;
+                }
                 _ if depth == ColorDepth::Sixteen => SIXTEEN_CONTRAST_MIN,
                 ("border", _) => FRAME_CONTRAST_MIN,
                 _ => TEXT_CONTRAST_MIN,
@@ -52,7 +76,28 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
             }
         }
     }
+    for (name_of_style, style) in [
+        ("added_word", theme.added_word),
+        ("removed_word", theme.removed_word),
+    ] {
+        if let (Some(text), Some(ground)) = (style.fg, style.bg) {
+            let found = contrast(text, ground);
+            if found < TEXT_CONTRAST_MIN {
+                out.push(format!(
+                    "{name:?} {depth:?}: contrast within {name_of_style} is {found:.2}"
+                ));
+            }
+        }
+    }
     out
+}
+
+/// Iterates over the themes with a background of their own.
+fn with_background() -> impl Iterator<Item = ThemeName> {
+    let own = [ThemeName::Terminal, ThemeName::Mono];
+    ThemeName::ALL
+        .into_iter()
+        .filter(move |name| !own.contains(name))
 }
 
 #[test]
@@ -69,7 +114,7 @@ fn contrast_matches_known_values() {
 #[test]
 fn all_text_has_enough_contrast() {
     let mut found = Vec::new();
-    for name in [ThemeName::Dark, ThemeName::Light] {
+    for name in with_background() {
         for depth in [ColorDepth::True, ColorDepth::Indexed, ColorDepth::Sixteen] {
             found.extend(problems(name, depth));
         }
@@ -79,7 +124,7 @@ fn all_text_has_enough_contrast() {
 
 #[test]
 fn status_colours_differ() {
-    for name in [ThemeName::Dark, ThemeName::Light] {
+    for name in with_background() {
         let theme = Theme::new(name, ColorDepth::True);
         let states = [
             theme.ok,

@@ -7,7 +7,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use crate::domain::custom_theme::{ColorRole, CustomTheme, ThemeColor};
 use crate::ui::theme::color_math::contrast;
-use crate::ui::theme::{ColorDepth, Theme, color_math};
+use crate::ui::theme::{ColorDepth, Theme, ThemeName, color_math, tints};
 
 /// Contrast ratio below which text counts as unreadable. More contrast is up to the theme's author.
 const CONTRAST_MIN: f64 = 1.5;
@@ -25,6 +25,9 @@ pub fn theme(own: &CustomTheme, depth: ColorDepth) -> (Theme, Vec<ColorRole>) {
     let mut hidden = Vec::new();
     fix_grounds(&mut theme, own, &mut hidden);
     fix_words(&mut theme, &mut hidden);
+    if own.base != ThemeName::Mono {
+        tints::set(&mut theme);
+    }
     (theme, hidden)
 }
 
@@ -93,7 +96,12 @@ fn text_styles(theme: &mut Theme, meaning: ColorRole) -> Vec<&mut Style> {
         ColorRole::Title => vec![&mut theme.title, &mut theme.heading],
         ColorRole::Focus => vec![&mut theme.title_focused, &mut theme.border_focused],
         ColorRole::Border => vec![&mut theme.border],
-        ColorRole::Accent => vec![&mut theme.accent, &mut theme.link, &mut theme.user],
+        ColorRole::Accent => vec![
+            &mut theme.accent,
+            &mut theme.link,
+            &mut theme.user,
+            &mut theme.function,
+        ],
         ColorRole::Ok => vec![
             &mut theme.ok,
             &mut theme.yes,
@@ -102,7 +110,7 @@ fn text_styles(theme: &mut Theme, meaning: ColorRole) -> Vec<&mut Style> {
         ],
         ColorRole::Warn => vec![&mut theme.warn, &mut theme.number, &mut theme.found_here],
         ColorRole::Error => vec![&mut theme.error, &mut theme.no, &mut theme.removed],
-        ColorRole::Working => vec![&mut theme.working],
+        ColorRole::Working => vec![&mut theme.working, &mut theme.type_name],
         ColorRole::Waiting => vec![&mut theme.waiting, &mut theme.border_waiting],
         ColorRole::Code => vec![&mut theme.code],
         ColorRole::Tool => vec![&mut theme.tool, &mut theme.keyword],

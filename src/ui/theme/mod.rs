@@ -3,7 +3,7 @@
 //! Headings are bold, secondary text is dim, and colour is used for meaning only. Symbols and words repeat that meaning,
 //! so that the screen also works without colour (`NO_COLOR`) and for colour-blind users.
 //!
-//! A new theme needs a name in [`ThemeName`], a file with its tones like `dark.rs`, and an arm in [`Theme::new`];
+//! A new theme needs a name in [`ThemeName`], its tones in `palettes.rs`, and an arm in [`Theme::new`];
 //! `contrast.rs` then checks its contrast. `custom.rs` builds the users' own themes, which set a colour per
 //! [`ColorRole`].
 
@@ -36,10 +36,17 @@ macro_rules! each_style {
             quote,
             added,
             removed,
+            added_line,
+            removed_line,
+            added_word,
+            removed_word,
+            code_ground,
             keyword,
             string,
             number,
             comment,
+            function,
+            type_name,
             found,
             found_here,
             user,
@@ -57,12 +64,14 @@ mod dark;
 mod depth;
 mod light;
 mod mono;
+mod palettes;
 mod terminal;
 #[cfg(test)]
 pub mod test_theme;
+mod tints;
 mod tones;
 
-use ratatui::style::Style;
+use ratatui::style::{Color, Style};
 
 use crate::domain::custom_theme::ColorRole;
 pub use crate::domain::custom_theme::ThemeChoice;
@@ -120,6 +129,17 @@ pub struct Theme {
     pub added: Style,
     /// Removed line of a diff.
     pub removed: Style,
+    /// Background of an added line. A theme without one shows the line in the style `added`, not in the colours of its
+    /// language.
+    pub added_line: Style,
+    /// Background of a removed line, like `added_line`.
+    pub removed_line: Style,
+    /// Changed words of an added line.
+    pub added_word: Style,
+    /// Changed words of a removed line.
+    pub removed_word: Style,
+    /// Background of a block of code. A theme without one shows a bar beside the code.
+    pub code_ground: Style,
     /// Keyword in code.
     pub keyword: Style,
     /// String in code.
@@ -128,6 +148,10 @@ pub struct Theme {
     pub number: Style,
     /// Comment in code.
     pub comment: Style,
+    /// Name of a function in code.
+    pub function: Style,
+    /// Name of a type, a module or an attribute in code.
+    pub type_name: Style,
     /// Search match. It is drawn over the text's own style.
     pub found: Style,
     /// The current search match. It is drawn over the text's own style.
@@ -148,6 +172,29 @@ impl Theme {
             (ThemeName::Terminal, _) => terminal::theme(),
             (ThemeName::Dark, depth) => dark::TONES.theme(depth),
             (ThemeName::Light, depth) => light::TONES.theme(depth),
+            (ThemeName::CatppuccinMocha, depth) => palettes::CATPPUCCIN_MOCHA.theme(depth),
+            (ThemeName::CatppuccinLatte, depth) => palettes::CATPPUCCIN_LATTE.theme(depth),
+            (ThemeName::Dracula, depth) => palettes::DRACULA.theme(depth),
+            (ThemeName::GithubDark, depth) => palettes::GITHUB_DARK.theme(depth),
+            (ThemeName::GithubLight, depth) => palettes::GITHUB_LIGHT.theme(depth),
+            (ThemeName::Gruvbox, depth) => palettes::GRUVBOX.theme(depth),
+            (ThemeName::HighContrast, depth) => palettes::HIGH_CONTRAST.theme(depth),
+            (ThemeName::Nord, depth) => palettes::NORD.theme(depth),
+            (ThemeName::One, depth) => palettes::ONE.theme(depth),
+            (ThemeName::RosePine, depth) => palettes::ROSE_PINE.theme(depth),
+            (ThemeName::SolarizedDark, depth) => palettes::SOLARIZED_DARK.theme(depth),
+            (ThemeName::SolarizedLight, depth) => palettes::SOLARIZED_LIGHT.theme(depth),
+            (ThemeName::TokyoNight, depth) => palettes::TOKYO_NIGHT.theme(depth),
+        }
+    }
+
+    /// Returns the theme for a terminal with this background: [`ThemeName::Dark`] or [`ThemeName::Light`].
+    pub fn suited_to([red, green, blue]: [u8; 3]) -> ThemeName {
+        let on = |text| color_math::contrast(text, Color::Rgb(red, green, blue));
+        if on(Color::White) >= on(Color::Black) {
+            ThemeName::Dark
+        } else {
+            ThemeName::Light
         }
     }
 
@@ -190,8 +237,6 @@ impl Default for Theme {
 
 #[cfg(test)]
 mod tests {
-    use ratatui::style::Color;
-
     use super::*;
 
     fn colours(theme: &Theme) -> Vec<(&'static str, Color)> {

@@ -36,10 +36,21 @@ pub fn theme() -> Theme {
         quote: dim.add_modifier(Modifier::ITALIC),
         added: bold,
         removed: dim,
+        added_line: plain,
+        removed_line: plain,
+        added_word: plain
+            .add_modifier(Modifier::REVERSED)
+            .remove_modifier(Modifier::DIM),
+        removed_word: plain
+            .add_modifier(Modifier::REVERSED)
+            .remove_modifier(Modifier::DIM),
+        code_ground: plain,
         keyword: bold,
         string: plain,
         number: plain,
         comment: dim,
+        function: plain,
+        type_name: plain,
         found: bold.add_modifier(Modifier::UNDERLINED),
         found_here: bold
             .add_modifier(Modifier::REVERSED)

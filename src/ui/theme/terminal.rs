@@ -37,10 +37,17 @@ pub fn theme() -> Theme {
         quote: dim.add_modifier(Modifier::ITALIC),
         added: plain.fg(Color::Green),
         removed: plain.fg(Color::Red),
+        added_line: plain,
+        removed_line: plain,
+        added_word: plain.add_modifier(Modifier::REVERSED),
+        removed_word: plain.add_modifier(Modifier::REVERSED),
+        code_ground: plain,
         keyword: plain.fg(Color::Magenta),
         string: plain.fg(Color::Green),
         number: plain.fg(Color::Yellow),
         comment: dim.add_modifier(Modifier::ITALIC),
+        function: plain.fg(Color::Blue),
+        type_name: plain.fg(Color::Cyan),
         found: bold.add_modifier(Modifier::UNDERLINED),
         found_here: bold
             .fg(Color::Yellow)

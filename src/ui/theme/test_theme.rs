@@ -29,10 +29,14 @@ const CHARACTERS: &[(&str, char)] = &[
     ("quote", 'q'),
     ("added", 'p'),
     ("removed", 'm'),
+    ("added_word", '+'),
+    ("removed_word", '%'),
     ("keyword", 'k'),
     ("string", 's'),
     ("number", 'i'),
     ("comment", 'r'),
+    ("function", 'j'),
+    ("type_name", '7'),
     ("user", 'u'),
     ("assistant", 'v'),
     ("tool", 'x'),
@@ -59,7 +63,8 @@ fn style_of(name: &str) -> Style {
     let at = CHARACTERS.iter().position(|(style, _)| *style == name);
     match at.and_then(|at| u8::try_from(at).ok()) {
         Some(at) => Style::new().fg(Color::Indexed(FIRST + at)),
-        None => Style::reset(),
+        None if name == "ground" => Style::reset(),
+        None => Style::new(),
     }
 }
 
@@ -114,7 +119,8 @@ fn every_style_has_a_unique_character() {
         let mut cell = Cell::new("x");
         cell.set_style(style);
         let character = style_character(&cell);
-        let is_ground = ["ground", "panel", "selection"].contains(&name);
+        let is_ground = ["ground", "panel", "selection"].contains(&name)
+            || ["added_line", "removed_line", "code_ground"].contains(&name);
         assert_eq!(character == '.', is_ground, "{name} has no character");
         assert!(
             is_ground || !seen.contains(&character),

@@ -2,8 +2,8 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::ui::theme::Theme;
 use crate::ui::theme::depth::ColorDepth;
+use crate::ui::theme::{Theme, tints};
 
 /// A colour for each colour depth: 24-bit RGB, an xterm colour from 16 to 255, and one of the sixteen ANSI colours. All
 /// three are chosen by hand, because the nearest colour does not always have enough contrast.
@@ -63,7 +63,7 @@ impl Tones {
         let on = |tone: Tone| Style::new().fg(tone.color(depth));
         let under = |tone: Tone| Style::new().bg(tone.color(depth));
         let (text, dim, accent) = (on(self.text), on(self.dim), on(self.accent));
-        Theme {
+        let mut theme = Theme {
             ground: Style::reset().patch(text).patch(under(self.ground)),
             panel: Style::reset().patch(text).patch(under(self.panel)),
             text,
@@ -97,10 +97,17 @@ impl Tones {
             quote: dim.add_modifier(Modifier::ITALIC),
             added: on(self.ok),
             removed: on(self.error),
+            added_line: Style::new(),
+            removed_line: Style::new(),
+            added_word: Style::new(),
+            removed_word: Style::new(),
+            code_ground: Style::new(),
             keyword: on(self.tool),
             string: on(self.ok),
             number: on(self.warn),
             comment: dim.add_modifier(Modifier::ITALIC),
+            function: accent,
+            type_name: on(self.working),
             found: Style::new().add_modifier(Modifier::UNDERLINED | Modifier::BOLD),
             found_here: on(self.warn)
                 .patch(under(self.ground))
@@ -108,6 +115,8 @@ impl Tones {
             user: accent.add_modifier(Modifier::BOLD),
             assistant: text,
             tool: on(self.tool),
-        }
+        };
+        tints::set(&mut theme);
+        theme
     }
 }

@@ -150,7 +150,7 @@ impl CellKind {
                 };
                 let short =
                     count(&run.tool) + count(&run.subject) + input + values(&run.output_fields);
-                let long = [&run.diff, &run.output]
+                let long = [run.diff.as_str(), run.shown_output()]
                     .map(|t| fold::shown_lines(t).map(count).sum::<usize>());
                 short + long.iter().sum::<usize>()
             }

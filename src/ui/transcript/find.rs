@@ -96,28 +96,39 @@ fn lower(sign: char) -> char {
 /// Returns the matches in the rows of a cell. Margins are not searched.
 pub fn find_matches<'a>(needle: &Needle, rows: impl Iterator<Item = &'a Row>) -> Vec<SearchMatch> {
     let mut text = String::new();
-    // Byte offset of each row in `text`, and the width of its margin.
+    // Of each text in the rows: its byte offset in `text`, its row and its first column.
     let mut starts = Vec::new();
-    for row in rows {
-        let margin = row.spans.iter().take(row.margin);
-        starts.push((text.len(), margin.map(|s| width(&s.content)).sum::<usize>()));
-        for span in row.spans.iter().skip(row.margin) {
-            text.push_str(&span.content);
+    for (at, row) in rows.enumerate() {
+        let (mut column, mut is_in_text, start) = (0, false, text.len());
+        for (nth, span) in row.spans.iter().enumerate() {
+            let was_in_text = is_in_text;
+            is_in_text = nth >= row.margin && !row.aside.contains(&nth);
+            match (was_in_text, is_in_text) {
+                (false, true) => starts.push((text.len(), at, column)),
+                (true, false) => text.push('\n'),
+                (true, true) | (false, false) => {}
+            }
+            if is_in_text {
+                text.push_str(&span.content);
+            }
+            column += width(&span.content);
         }
-        text.push('\n');
+        if is_in_text || text.len() == start {
+            text.push('\n');
+        }
     }
     let hit = |range: Range<usize>| {
-        let first = starts.partition_point(|(start, _)| *start <= range.start);
+        let first = starts.partition_point(|(start, ..)| *start <= range.start);
         let mut parts = Vec::new();
-        let rows = starts.iter().enumerate().skip(first.saturating_sub(1));
-        for (row, (start, margin)) in rows.take_while(|(_, (start, _))| *start < range.end) {
+        let rows = starts.iter().skip(first.saturating_sub(1));
+        for (start, row, column) in rows.take_while(|(start, ..)| *start < range.end) {
             let line = text[*start..].split('\n').next().unwrap_or_default();
             let from = range.start.max(*start) - start;
             let to = (range.end - start).min(line.len());
             if let (Some(before), Some(here)) = (line.get(..from), line.get(from..to))
                 && !here.is_empty()
             {
-                parts.push((row, margin + width(before), width(here)));
+                parts.push((*row, column + width(before), width(here)));
             }
         }
         (!parts.is_empty()).then_some(SearchMatch { parts })
@@ -130,7 +141,9 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
+    use crate::ui::diff::{self, DiffPainter, DiffParams, DiffPlacement};
     use crate::ui::text::wrap::{Break, Margin, wrap};
+    use crate::ui::theme::Theme;
 
     #[test]
     fn matches_ignore_case_and_line_breaks() {
@@ -153,6 +166,31 @@ mod tests {
             assert_eq!(found, expected, "{words} in {text}");
         }
         assert_eq!((Needle::new(""), Needle::new("  ")), (None, None));
+    }
+
+    #[test]
+    fn text_of_a_diff_is_found_once_at_any_width() {
+        let diff = "--- a\n+++ a\n@@ -8,3 +8,4 @@\n fn add() {\n-    a - 1\n+    a + 1 // half\n+    new\n }\n";
+        let lines = diff::read(diff);
+        let find = |words: &str, columns| {
+            let look = DiffParams {
+                columns,
+                theme: &Theme::default(),
+                place: DiffPlacement::Conversation,
+                digits: 2,
+            };
+            let rows = DiffPainter::new(look).rows(&lines, &mut 0);
+            let hits = find_matches(&Needle::new(words).unwrap(), rows.iter());
+            hits.iter().map(|hit| hit.parts[0]).collect::<Vec<_>>()
+        };
+        for columns in [60, 120] {
+            for (words, count) in [("fn add", 1), ("a ", 2), ("10", 0), ("new", 1)] {
+                assert_eq!(find(words, columns).len(), count, "{words} {columns}");
+            }
+        }
+        // The row, the column and the width of matches in the left and in the right half.
+        assert_eq!(find("- 1", 120), [(1, 13, 3)]);
+        assert_eq!(find("half", 120), [(1, 80, 4)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use crate::domain::text::{escape_control_chars, one_line};
-use crate::ui::diff;
+use crate::ui::diff::{self, DiffPainter};
 use crate::ui::text::pad;
 use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
 use crate::ui::transcript::call_group::CallGroup;
@@ -52,19 +52,7 @@ pub fn rows(
                     text_offset,
                 ));
             }
-            let diff = diff::read(run.diff.trim_end());
-            let look = diff::DiffParams {
-                columns: page.columns,
-                theme: page.theme,
-                place: diff::DiffPlacement::Conversation,
-                digits: diff::digits(&diff),
-            };
-            out.extend(elide_lines(
-                &diff,
-                page,
-                text_offset,
-                |line, text_offset| diff::rows(line, look, text_offset),
-            ));
+            out.extend(diff_rows(&run.diff, page, text_offset));
             out.extend(field_rows(
                 &run.output_fields,
                 names,
@@ -75,7 +63,7 @@ pub fn rows(
             if tool_display(&run.tool).output == OutputKind::User {
                 out.extend(answer_rows(&run.output, FIELD_ROWS, page, text_offset));
             } else {
-                out.extend(output_rows(&run.output, page, text_offset));
+                out.extend(output_rows(run.shown_output(), page, text_offset));
             }
         }
         (Fold::Folded, ToolCallState::Done)
@@ -100,6 +88,34 @@ pub fn rows(
         (Fold::Folded, ToolCallState::Done | ToolCallState::Abandoned) => {}
     }
     out
+}
+
+/// Draws the changes of a call: the first and the last lines of a long diff.
+fn diff_rows(diff: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec<Row> {
+    let lines = diff::read(diff.trim_end());
+    let mut painter = DiffPainter::new(diff::DiffParams {
+        columns: page.columns,
+        theme: page.theme,
+        place: diff::DiffPlacement::Conversation,
+        digits: diff::digits(&lines),
+    });
+    let Some(omitted) = lines.len().checked_sub(LINES_MAX).filter(|n| *n > 0) else {
+        return painter.rows(&lines, text_offset);
+    };
+    let (head, rest) = lines.split_at(LINES_MAX / 2);
+    let (middle, tail) = rest.split_at(omitted);
+    let mut out = painter.rows(head, text_offset);
+    out.push(omission_row(omitted, &out, page));
+    painter.skip(middle);
+    out.extend(painter.rows(tail, text_offset));
+    out
+}
+
+/// Returns the row that stands for `omitted` lines below `above`.
+fn omission_row(omitted: usize, above: &[Row], page: LayoutParams<'_>) -> Row {
+    let mark = format!("… {omitted} lines are not shown …");
+    let at = above.last().map_or(0, |row| row.text_offset);
+    Row::decoration(cut_line(&mark, page.theme.warn, page).spans, at)
 }
 
 /// Draws the output of a question to the user. The user's answer has the style of user text and a mark that separates
@@ -156,6 +172,7 @@ pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) 
         progress: calls.progress(),
         name: &name,
         on: &on,
+        changes: None,
         result,
     };
     let mut out = vec![call_line_row(&head, is_selected, page)];
@@ -181,6 +198,8 @@ struct CallLine<'a> {
     progress: ToolCallState,
     name: &'a str,
     on: &'a str,
+    /// The numbers of added and removed lines, if the call changed a file.
+    changes: Option<(usize, usize)>,
     result: String,
 }
 
@@ -189,6 +208,7 @@ fn call_row(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>) -> Row {
         progress: run.state,
         name: &run.tool,
         on: &run.subject,
+        changes: run.changes(),
         result: run.result(),
     };
     call_line_row(&head, is_selected, page)
@@ -221,21 +241,26 @@ fn call_line_row(run: &CallLine<'_>, is_selected: bool, page: LayoutParams<'_>) 
         }
     };
     let least = least.min(width(run.on));
-    let result = match &run.result {
-        result if result.is_empty() => String::new(),
-        result => format!(" · {result}"),
-    };
-    let result = if 1 + least + width(&result) <= row.room {
-        result
-    } else {
-        String::new()
-    };
+    let mut result: Vec<Span> = Vec::new();
+    if let Some((added, removed)) = run.changes {
+        result.push(" ".into());
+        result.extend(diff::counts(added, removed, theme));
+    }
+    if !run.result.is_empty() {
+        result.push(Span::styled(format!(" · {}", run.result), theme.dim));
+    }
+    let wide = |result: &[Span]| result.iter().map(|s| width(&s.content)).sum::<usize>();
+    if 1 + least + wide(&result) > row.room {
+        result.clear();
+    }
     if !run.on.is_empty() {
-        let room = row.room.saturating_sub(1 + width(&result));
+        let room = row.room.saturating_sub(1 + wide(&result));
         row.put(" ", Style::default());
         row.put(&fit(run.on, room), theme.text);
     }
-    row.put(&result, theme.dim);
+    for part in result {
+        row.put(&part.content, part.style);
+    }
     Row::decoration(row.spans, 0)
 }
 
@@ -375,13 +400,7 @@ fn elide_lines<T>(
     } else {
         let half = LINES_MAX / 2;
         draw(&all[..half], &mut out);
-        let left = all.len() - LINES_MAX;
-        let mark = format!("… {left} lines are not shown …");
-        let at = out.last().map_or(0, |r| r.text_offset);
-        out.push(Row::decoration(
-            cut_line(&mark, page.theme.warn, page).spans,
-            at,
-        ));
+        out.push(omission_row(all.len() - LINES_MAX, &out, page));
         draw(&all[all.len() - half..], &mut out);
     }
     out

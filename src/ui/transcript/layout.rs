@@ -253,7 +253,7 @@ fn answer_rows(
                 let part = lay_out_piece(
                     answer,
                     wanted(place),
-                    (continuation, common),
+                    (continuation.clone(), common),
                     has_text_above,
                     page,
                 );
@@ -263,7 +263,7 @@ fn answer_rows(
             if !part.rows.is_empty() {
                 has_text_above = true;
             }
-            continuation = part.continuation;
+            continuation = part.continuation.clone();
             parts.push(part);
         }
         if run.len() > 1 {

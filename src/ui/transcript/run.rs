@@ -27,6 +27,10 @@ const OUTPUT_MAX: usize = 256 * 1024;
 const LIVE_MAX: usize = 16 * 1024;
 /// Maximum length of the stored input, in bytes. Longer values are cut.
 const INPUT_MAX: usize = 16 * 1024;
+/// Maximum number of lines of a diff that is open from the start, with its three header lines.
+const OPEN_DIFF_LINES: usize = 24;
+/// Maximum size of a diff that is open from the start, in bytes.
+const OPEN_DIFF_BYTES: usize = 4 * 1024;
 /// Maximum width of a one-line output that is shown in the folded line itself, in columns.
 const SUMMARY_WIDTH_MAX: usize = 40;
 
@@ -124,6 +128,10 @@ impl ToolRun {
             None => self.output = head_and_tail(output, OUTPUT_MAX),
         }
         self.diff = head_and_tail(diff, OUTPUT_MAX);
+        let is_short = diff.len() <= OPEN_DIFF_BYTES && diff.lines().count() <= OPEN_DIFF_LINES;
+        if is_short && !diff.is_empty() {
+            self.fold = Fold::Open;
+        }
         self.took_ms = took_ms;
     }
 
@@ -154,8 +162,23 @@ impl ToolRun {
         parts.join("\n")
     }
 
-    /// Returns a summary of the result and the duration, separated by `·`: `exit 1`, `12 lines`, `+3 −1`, or a short
-    /// output itself.
+    /// Returns the numbers of added and removed lines; `None` if the call changed no file.
+    pub fn changes(&self) -> Option<(usize, usize)> {
+        (!self.diff.is_empty()).then(|| diff_counts(&self.diff))
+    }
+
+    /// Returns the output that an open call shows. Of a call with a diff, it is the first of several lines: a single line
+    /// says what the diff shows, and further lines repeat it.
+    pub fn shown_output(&self) -> &str {
+        match self.output.split_once('\n') {
+            _ if self.diff.is_empty() => &self.output,
+            Some((first, rest)) if !rest.trim().is_empty() => first,
+            Some(_) | None => "",
+        }
+    }
+
+    /// Returns a summary of the result and the duration, separated by `·`: `exit 1`, `12 lines`, or a short output
+    /// itself. [`ToolRun::changes`] is not part of it.
     pub fn result(&self) -> String {
         // For a subagent, Enter opens its answer and `o` its conversation.
         let mut words: Vec<String> = self.subagent.iter().map(ToString::to_string).collect();
@@ -166,12 +189,9 @@ impl ToolRun {
             ToolCallState::Done if self.subagent.is_some() => {}
             ToolCallState::Done if tool_display(&self.tool).output == OutputKind::User => {}
             ToolCallState::Done if !self.summary.is_empty() => words.push(self.summary.clone()),
-            ToolCallState::Done if self.diff.is_empty() => {
-                words.extend(output_summary(&self.output));
-            }
             ToolCallState::Done => {
-                let (added, removed) = diff_counts(&self.diff);
-                words.push(format!("+{added} −{removed}"));
+                let output = Some(&self.output).filter(|_| self.diff.is_empty());
+                words.extend(output.and_then(|output| output_summary(output)));
             }
         }
         if self.took_ms >= 1000 {
@@ -265,7 +285,7 @@ mod tests {
             (done(Ok, long, "", 1000), "1 line · 1.0 s", long),
             (done(Ok, "{\"id\": 1}", "", 0), "", "{\"id\": 1}"),
             (done(Ok, "a\nb\nc", "", 3_250), "3 lines · 3.2 s", "a"),
-            (done(Ok, "Edited", diff, 0), "+3 −1", "Edited"),
+            (done(Ok, "Edited", diff, 0), "", "Edited"),
             (
                 done(Error, "building\nerror: no\n[exit code 101]", "", 65_000),
                 "exit 101 · 1m 05s",

@@ -61,6 +61,7 @@ pub fn thinking_rows(
                 spans,
                 text_offset,
                 margin,
+                ..Row::default()
             }]
         }
         Fold::Open => {

@@ -62,3 +62,51 @@ fn diff_view_moves_file_by_file() {
     dashboard.clear("q", "Changes of task #1");
     dashboard.quit();
 }
+
+/// The lead edits a file, writes a long one, and fails to edit another.
+const EDITS: &str = r#"
+rules:
+  - when: ^go$
+    calls:
+      - { tool: read_file, input: { path: a.rs } }
+      - { tool: edit_file, input: { path: a.rs, old_text: "a - b", new_text: "a + b" } }
+      - { tool: write_file, input: { path: long.txt, content: "LINES" } }
+      - { tool: edit_file, input: { path: a.rs, old_text: "missing", new_text: "x" } }
+  - when: .
+    times: 0
+    say: finished
+"#;
+
+#[test]
+fn edits_are_diffs_in_the_conversation() {
+    let home = tempfile::tempdir().unwrap();
+    let at = home.path();
+    let script = EDITS.replace("LINES", &"line\\n".repeat(40));
+    std::fs::write(at.join("script.yaml"), script).unwrap();
+    let code = "fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n";
+    std::fs::write(at.join("a.rs"), code).unwrap();
+    let screen = dashboard::start(at, &[], &["--tool", "auto"]);
+    let mut dashboard = Dashboard { home, screen };
+    dashboard.send("go\r");
+    let text = dashboard.wait_for("finished");
+    for words in [
+        "✓ edit_file a.rs +1 −1",
+        "2 -     a - b",
+        "2 +     a + b",
+        "✓ write_file long.txt +40 −0",
+        "✗ edit_file a.rs",
+    ] {
+        assert!(text.contains(words), "{words}:\n{text}");
+    }
+    assert!(!text.contains("+ line"), "{text}");
+    // The lead over the whole screen has room for both versions.
+    dashboard.press(ESC, "Tab pane");
+    dashboard.press("1", "tool calls");
+    dashboard.press("1", "│ 2 +     a + b");
+    // The failed call, the long diff, then the short one.
+    dashboard.press("KK\r", " 1 + line");
+    dashboard.send("\r");
+    dashboard.wait_until_gone(" 1 + line");
+    dashboard.send("K\r");
+    dashboard.wait_until_gone("a - b");
+}

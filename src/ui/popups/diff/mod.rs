@@ -1,5 +1,7 @@
 //! The popup with the diff of a task's branch.
 
+use std::cell::RefCell;
+
 use crate::domain::ids::TaskId;
 use crate::domain::text::escape_control_chars;
 use crate::protocol::event::NoticeLevel;
@@ -17,6 +19,8 @@ pub struct DiffPage {
     changes: Changes,
     /// The index of the current file.
     pub file: usize,
+    /// The rows that were rendered last, with their width and theme. A cache: it changes nothing that is drawn.
+    rendered: RefCell<Option<(usize, Theme, Vec<PagerRow>)>>,
 }
 
 /// Opens the diff of a task's branch and closes one that is open. Tells the user instead if there are no changes.
@@ -34,6 +38,7 @@ pub fn open(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[St
         task,
         changes,
         file: 0,
+        rendered: RefCell::default(),
     };
     open_popup(app, Pager::new(page));
 }
@@ -61,8 +66,16 @@ impl Page for DiffPage {
     }
 
     fn rows(&self, _app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
+        let mut rendered = self.rendered.borrow_mut();
+        if let Some((columns, look, rows)) = &*rendered
+            && (*columns, look) == (width, theme)
+        {
+            return rows.clone();
+        }
         let rows = page(&self.changes, width, theme);
-        rows.into_iter().map(PagerRow::from).collect()
+        let rows: Vec<PagerRow> = rows.into_iter().map(PagerRow::from).collect();
+        *rendered = Some((width, *theme, rows.clone()));
+        rows
     }
 
     fn tip(&self) -> &'static str {

@@ -53,8 +53,8 @@ fn plain_row(row: &pager::PagerRow) -> Row {
     let plain = |span: &Span<'static>| Span::raw(span.content.clone());
     Row {
         spans: row.line.spans.iter().map(plain).collect(),
-        text_offset: 0,
         margin: row.margin,
+        ..Row::default()
     }
 }
 

@@ -42,6 +42,11 @@ impl App {
         self.dirty = true;
     }
 
+    /// Returns whether the theme is the default one, so that another may be set without the user's choice.
+    pub fn has_default_theme(&self) -> bool {
+        self.prefs.theme == ThemeChoice::default()
+    }
+
     /// Sets the user's custom themes.
     pub fn set_own_themes(&mut self, themes: Vec<Arc<CustomTheme>>) {
         self.prefs.own_themes = themes;

@@ -5,7 +5,6 @@
 
 mod address;
 mod blocks;
-mod code;
 mod page;
 mod pieces;
 mod rendered;

@@ -5,11 +5,11 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 
 use crate::domain::text::{escape_control_chars, one_line};
-use crate::ui::text::wrap::{Break, Margin, Row, wrap};
+use crate::ui::highlight::{Language, OpenToken};
+use crate::ui::text::wrap::{Break, Row, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::markdown::address::address;
 use crate::ui::transcript::markdown::blocks::{Blocks, ListState};
-use crate::ui::transcript::markdown::code::{Language, OpenToken};
 use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece};
 use crate::ui::transcript::markdown::table::{Table, TableLayout, TableMeasure};
 
@@ -32,7 +32,7 @@ pub struct PageBuilder<'a> {
     /// The open links, each with its target and the index in `spans` where its text begins.
     links: Vec<(String, usize)>,
     /// The language of the open code block, if it is known.
-    language: Option<&'static Language>,
+    language: Option<Language>,
     /// The token that the previous lines of code left open.
     inside: OpenToken,
     /// Whether the first code block continues one of the previous piece, which has already shown the language.
@@ -58,7 +58,7 @@ impl<'a> PageBuilder<'a> {
             is_code: false,
             links: Vec::new(),
             language: None,
-            inside: OpenToken::Nothing,
+            inside: OpenToken::default(),
             continues_code: false,
             table: None,
             shared: (None, false),
@@ -169,19 +169,15 @@ impl<'a> PageBuilder<'a> {
             Tag::CodeBlock(kind) => {
                 self.begin();
                 let is_continued = std::mem::take(&mut self.continues_code);
-                if let CodeBlockKind::Fenced(language) = &kind
-                    && !language.trim().is_empty()
-                    && !is_continued
-                {
-                    let name = Span::styled(one_line(language.trim()), self.theme.dim);
-                    self.spans.push(name);
-                    self.draw(Break::Words, "  ", "  ");
-                }
-                if let CodeBlockKind::Fenced(name) = &kind {
-                    self.language = Language::of(name.trim());
-                }
                 if !is_continued {
-                    self.inside = OpenToken::Nothing;
+                    self.inside = OpenToken::default();
+                }
+                if let CodeBlockKind::Fenced(info) = &kind {
+                    let info = one_line(info.trim());
+                    self.language = Language::of_fence(&info);
+                    if !info.is_empty() && !is_continued {
+                        self.draw_label(&info);
+                    }
                 }
                 self.is_code = true;
                 self.styles.push(self.theme.code);
@@ -349,28 +345,25 @@ impl<'a> PageBuilder<'a> {
         }
         trim_end(&mut self.spans);
         if !self.is_code {
-            return self.draw(Break::Words, "", "");
+            return self.draw(Break::Words);
         }
         if let Some(language) = self.language {
             let code: String = self.spans.iter().map(|s| s.content.as_ref()).collect();
-            (self.spans, self.inside) = language.spans(&code, self.inside, self.theme);
+            self.spans.clear();
+            for (at, line) in code.split('\n').enumerate() {
+                if at > 0 {
+                    self.spans.push("\n".into());
+                }
+                let spans = language.spans(line, &mut self.inside, self.theme);
+                self.spans.extend(spans);
+            }
         }
-        self.draw(Break::Anywhere, "  ", "↳ ");
+        self.draw_code();
     }
 
-    fn draw(&mut self, how: Break, indent: &'static str, continued: &'static str) {
+    fn draw(&mut self, how: Break) {
         self.blocks.note_text();
-        let Margin {
-            mut first,
-            mut line,
-            mut rest,
-        } = self.blocks.margin(self.columns, self.theme);
-        if !indent.is_empty() {
-            first.push(indent.into());
-            line.push(indent.into());
-            rest.push(Span::styled(continued, self.theme.dim));
-        }
-        let margin = Margin { first, line, rest };
+        let margin = self.blocks.margin(self.columns, self.theme);
         let spans = std::mem::take(&mut self.spans);
         self.rows.extend(wrap(
             &spans,
@@ -379,6 +372,49 @@ impl<'a> PageBuilder<'a> {
             how,
             &mut self.text_offset,
         ));
+    }
+
+    /// Draws the collected lines of code: on the ground of code, or with a bar at their left if the theme has no such
+    /// ground.
+    fn draw_code(&mut self) {
+        self.blocks.note_text();
+        let mut margin = self.blocks.margin(self.columns, self.theme);
+        let ground = self.theme.code_ground;
+        let edge = match ground.bg {
+            Some(_) => Span::raw("  "),
+            None => Span::styled("▏ ", self.theme.dim),
+        };
+        let around = [&mut margin.first, &mut margin.line].map(|spans| {
+            spans.push(edge.clone());
+            spans.len() - 1
+        });
+        margin.rest.push(Span::styled("↳ ", self.theme.dim));
+        let spans = std::mem::take(&mut self.spans);
+        let offset = &mut self.text_offset;
+        let rows = wrap(&spans, self.columns, &margin, Break::Anywhere, offset);
+        let on_ground = |row: Row| match ground.bg {
+            Some(_) => {
+                let from = around[0].min(row.margin);
+                row.on_ground(ground, from, self.columns)
+            }
+            None => row,
+        };
+        self.rows.extend(rows.into_iter().map(on_ground));
+    }
+
+    /// Draws the row above a block of code, with its info string at the right, or at the left if the theme has no ground
+    /// for code.
+    fn draw_label(&mut self, info: &str) {
+        let theme = self.theme;
+        self.spans.push(Span::styled(info.to_string(), theme.dim));
+        if theme.code_ground.bg.is_some() {
+            let around = self.blocks.gap(self.columns, theme);
+            let around: usize = around.iter().map(|span| width(&span.content)).sum();
+            let room = self.columns.saturating_sub(around + 3);
+            let missing = room.saturating_sub(width(info));
+            self.spans.insert(0, Span::raw(" ".repeat(missing)));
+        }
+        self.draw_code();
     }
 }
 

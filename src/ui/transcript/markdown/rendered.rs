@@ -1,12 +1,12 @@
 //! The result of rendering a piece of Markdown, and the state that the next piece continues from.
 
+use crate::ui::highlight::OpenToken;
 use crate::ui::text::wrap::Row;
 use crate::ui::transcript::markdown::blocks::ListState;
-use crate::ui::transcript::markdown::code::OpenToken;
 use crate::ui::transcript::markdown::table::TableMeasure;
 
 /// The state at the end of a piece, from which the next piece continues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Continuation {
     /// The token that is open at the end of the piece's code.
     pub code: OpenToken,

@@ -8,8 +8,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Span;
 
-use crate::ui::text::wrap::{Row, visible};
-use crate::ui::theme::Theme;
+use crate::ui::text::wrap::{Row, visible, width};
+use crate::ui::theme::{ColorDepth, Theme, ThemeName};
 use crate::ui::transcript::answer::Answer;
 use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, lay_out};
@@ -54,6 +54,46 @@ fn inline_markup_is_styled() {
         "# One *two*\n\nplain **bold *both*** `code` ~~gone~~ [words](https://a.b/c) <https://x.y>\n\n> quoted **bold**\n\n```rs\nfn x() {}\n```",
         40
     ));
+}
+
+#[test]
+fn code_has_a_ground_with_its_language_at_the_right() {
+    let theme = Theme::new(ThemeName::Dark, ColorDepth::True);
+    let text = "- item\n\n  ```rs\n  fn x() {}\n  long line of code\n  ```\n\n```\nplain\n```";
+    let rows = rows(text, 16, &theme, &mut 0);
+    let shown: Vec<String> = rows
+        .iter()
+        .map(|r| r.spans.iter().map(|s| s.content.as_ref()).collect())
+        .collect();
+    let expected = [
+        "• item",
+        "             rs",
+        "    fn x() {}   ",
+        "    long line of",
+        "  ↳  code       ",
+        "",
+        "  plain         ",
+    ];
+    let trimmed = |rows: &[String]| -> Vec<String> {
+        rows.iter().map(|r| r.trim_end().to_string()).collect()
+    };
+    assert_eq!(trimmed(&shown), trimmed(&expected.map(String::from)));
+    let grounds = |row: &Row| {
+        row.spans
+            .iter()
+            .filter(|s| s.style.bg == theme.code_ground.bg)
+            .map(|s| width(&s.content))
+            .sum::<usize>()
+    };
+    // The ground begins after the indentation of the item and ends at the right edge.
+    assert_eq!(
+        rows.iter().map(grounds).collect::<Vec<_>>(),
+        [0, 14, 14, 14, 14, 0, 16]
+    );
+    for columns in 1..30 {
+        let rows = self::rows(text, columns, &theme, &mut 0);
+        assert!(rows.iter().all(|row| row.width() <= columns), "{columns}");
+    }
 }
 
 #[test]
@@ -111,7 +151,7 @@ fn control_characters_and_link_targets_are_visible() {
         ("&lt;b&gt; \\*x\\*", "<b> *x*\n"),
         ("&#27;[2J&#x202e;a&#155;b", "␛[2J�a�b\n"),
         ("[x&zwj;](b&#27;c&NewLine;d)", "x� (b␛c⏎d)\n"),
-        ("```a&#27;\n&#27;\n```", "  a␛\n  &#27;\n"),
+        ("```a&#27;\n&#27;\n```", "▏ a␛\n▏ &#27;\n"),
     ];
     for (text, expected) in cases {
         assert_eq!(shown(text, 40), expected, "{text:?}");
@@ -125,7 +165,7 @@ fn every_prefix_of_a_text_can_be_drawn() {
         let rows = drawn(&whole[..end], 30);
         assert!(rows.iter().all(|r| r.width() <= 30), "{end}");
     }
-    assert_eq!(shown("```rs\nfn x", 20), "  rs\n  fn x\n");
+    assert_eq!(shown("```rs\nfn x", 20), "▏ rs\n▏ fn x\n");
 }
 
 #[test]
@@ -323,13 +363,16 @@ fn document() -> impl Strategy<Value = String> {
     proptest::collection::vec(block, 0..8).prop_map(|blocks| blocks.concat())
 }
 
-/// Like `looks`, without trailing blank rows and with consecutive ones merged: a block that has nothing to draw yet is
+/// Like `looks`, without blank rows at the ends and with consecutive ones merged: a block that has nothing to draw yet is
 /// set apart in only one of the two renderings.
 fn looks_of_words(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
     let mut looks = looks(rows);
     looks.dedup_by(|a, b| a.is_empty() && b.is_empty());
     if looks.last().is_some_and(Vec::is_empty) {
         looks.pop();
+    }
+    if looks.first().is_some_and(Vec::is_empty) {
+        looks.remove(0);
     }
     looks
 }

@@ -72,7 +72,7 @@ fn total_size_is_bounded() {
         "{}",
         all.log.len()
     );
-    assert!(screen(&all, 60, 4).contains("✓ bash x · +0 −0"));
+    assert!(screen(&all, 60, 4).contains("✓ bash x +0 −0"));
 }
 
 #[test]

@@ -61,10 +61,63 @@ fn open_call_shows_colored_diff() {
         started("2", "edit_file", "add.py"),
         finished("2", Outcome::Ok, "Edited add.py", DIFF),
     ]);
-    one.toggle_selected();
     insta::assert_debug_snapshot!(draw(&one, &mut TranscriptCache::default(), 30, 9));
     one.toggle_selected();
-    assert_eq!(screen(&one, 40, 2), "✓ edit_file add.py · +1 −1\n\n");
+    assert_eq!(screen(&one, 40, 2), "✓ edit_file add.py +1 −1\n\n");
+}
+
+/// Events of a call that adds `lines` lines to a file.
+fn written(id: &str, lines: usize) -> Vec<EventKind> {
+    let text: Vec<String> = (1..=lines)
+        .map(|n| format!("+let line_{n} = {n};\n"))
+        .collect();
+    let text = text.concat();
+    let diff = format!("--- src/a.rs\n+++ src/a.rs\n@@ -0,0 +1,{lines} @@\n{text}");
+    let end = finished(id, Outcome::Ok, "Wrote 99 bytes to src/a.rs", &diff);
+    vec![started(id, "write_file", "src/a.rs"), end]
+}
+
+#[test]
+fn short_diff_is_open_and_long_one_is_a_line() {
+    let short = transcript(&written("1", 21));
+    assert_eq!(screen(&short, 40, 30).matches(" + let line").count(), 21);
+    let mut long = transcript(&written("1", 22));
+    assert_eq!(screen(&long, 40, 2), "✓ write_file src/a.rs +22 −0\n\n");
+    long.toggle_selected();
+    assert_eq!(screen(&long, 40, 30).matches(" + let line").count(), 22);
+    // A failed edit shows its error only.
+    let failed = finished("1", Outcome::Error, "Error: old_text was not found", "");
+    let failed = transcript(&[started("1", "edit_file", "a.rs"), failed]);
+    let expected = "✗ edit_file a.rs\n  Error: old_text was not found\n\n";
+    assert_eq!(screen(&failed, 40, 3), expected);
+}
+
+#[test]
+fn wide_conversation_shows_both_versions_side_by_side() {
+    let all = transcript(&[
+        started("2", "edit_file", "add.py"),
+        finished("2", Outcome::Ok, "Edited add.py", DIFF),
+    ]);
+    insta::assert_snapshot!(screen(&all, 120, 5));
+    assert!(!screen(&all, 109, 5).contains('│'));
+}
+
+#[test]
+fn two_hundred_diffs_are_laid_out_only_where_they_are_visible() {
+    let events: Vec<EventKind> = (0..200).flat_map(|n| written(&n.to_string(), 18)).collect();
+    let mut all = transcript(&events);
+    let mut cache = TranscriptCache::default();
+    draw(&all, &mut cache, 120, 40);
+    let first = cache.rows_laid();
+    assert!(first < 100, "{first}");
+    for _ in 0..40 {
+        all.scroll(Scroll::LineUp, view(120, 40));
+        draw(&all, &mut cache, 120, 40);
+    }
+    assert!(cache.rows_laid() < first + 100, "{}", cache.rows_laid());
+    let before = cache.rows_laid();
+    draw(&all, &mut cache, 120, 40);
+    assert_eq!(cache.rows_laid(), before);
 }
 
 #[test]

@@ -1,0 +1,317 @@
+//! The background colour of the terminal, which decides the theme if the user has chosen none.
+//!
+//! The terminal is asked once, with the first frame (OSC 11), and nothing waits for its answer. crossterm does not know
+//! answers of this kind and reads them as keys: `Alt+]`, the text `11;rgb:…`, and `Ctrl+g` or `Alt+\` for the end. Until
+//! the answer has come, such keys are taken out of the input. Terminals that do not answer change nothing.
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+
+use crate::config::Settings;
+use crate::ui::{ColorDepth, Theme, ThemeName};
+
+/// The start of an answer, after its opening mark.
+const START: &str = "11;rgb";
+/// Maximum length of an answer without its marks. The longest known form is `11;rgba:` with four times four digits.
+const ANSWER_MAX: usize = 32;
+
+/// The question for the terminal's background colour.
+#[derive(Debug, Clone, Default)]
+pub struct BackgroundQuery {
+    state: QueryState,
+    /// The keys of an answer that is not complete.
+    held: Vec<Event>,
+    /// The text of these keys, without the opening mark.
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum QueryState {
+    #[default]
+    Unasked,
+    Asked,
+    /// The answer has come. Holds the theme for the background; `None` if the answer was not understood.
+    Answered(Option<ThemeName>),
+}
+
+/// What a key means within an answer.
+enum AnswerPart {
+    Sign(char),
+    End,
+}
+
+impl BackgroundQuery {
+    /// Returns whether to ask the terminal now: once, if the user has chosen no theme and the terminal shows 24-bit
+    /// colours.
+    pub fn begin(&mut self, settings: &Settings, depth: ColorDepth) -> bool {
+        let is_due = self.state == QueryState::Unasked
+            && settings.theme.is_none()
+            && depth == ColorDepth::True;
+        if is_due {
+            self.state = QueryState::Asked;
+        }
+        is_due
+    }
+
+    /// Returns the theme for the terminal's background, once it is known and if it is wanted.
+    pub fn theme(&self, settings: &Settings) -> Option<ThemeName> {
+        match self.state {
+            QueryState::Answered(theme) if settings.theme.is_none() => theme,
+            QueryState::Answered(_) | QueryState::Unasked | QueryState::Asked => None,
+        }
+    }
+
+    /// Returns whether the terminal has answered.
+    pub fn is_answered(&self) -> bool {
+        matches!(self.state, QueryState::Answered(_))
+    }
+
+    /// Takes the answer out of a batch of inputs. Returns the other inputs in order, and the theme for the background if
+    /// the answer is complete. Keys that may belong to an answer are held until the next key decides it.
+    pub fn filter(&mut self, inputs: Vec<Event>) -> (Vec<Event>, Option<ThemeName>) {
+        let mut out = Vec::with_capacity(inputs.len());
+        let mut theme = None;
+        let splits: Vec<bool> = (0..inputs.len())
+            .map(|at| follows_lost_escape(&inputs[at..]))
+            .collect();
+        for (input, is_split) in inputs.into_iter().zip(splits) {
+            match (&input, self.state) {
+                (Event::Key(key), QueryState::Asked) => {
+                    if self.take(*key, is_split) {
+                        self.held.push(input);
+                        theme = self.finished().or(theme);
+                    } else {
+                        self.text.clear();
+                        out.append(&mut self.held);
+                        // The key may begin an answer itself.
+                        if self.take(*key, is_split) {
+                            self.held.push(input);
+                        } else {
+                            out.push(input);
+                        }
+                    }
+                }
+                _ => out.push(input),
+            }
+        }
+        (out, theme)
+    }
+
+    /// Returns whether `key` continues the answer, or begins one.
+    fn take(&mut self, key: KeyEvent, is_split: bool) -> bool {
+        if self.held.is_empty() {
+            return is_split
+                || (key.code, key.modifiers) == (KeyCode::Char(']'), KeyModifiers::ALT);
+        }
+        match part(key) {
+            Some(AnswerPart::Sign(sign)) => {
+                let at = self.text.len();
+                let is_fit = match START.get(at..=at) {
+                    Some(expected) => expected.starts_with(sign),
+                    None => "a:/".contains(sign) || sign.is_ascii_hexdigit(),
+                };
+                let is_fit = is_fit && at < ANSWER_MAX;
+                if is_fit {
+                    self.text.push(sign);
+                }
+                is_fit
+            }
+            Some(AnswerPart::End) if self.text.len() > START.len() => {
+                let rgb = parse(&self.text);
+                self.state = QueryState::Answered(rgb.map(Theme::suited_to));
+                true
+            }
+            Some(AnswerPart::End) | None => false,
+        }
+    }
+
+    /// Drops the keys of a complete answer. Returns the theme that it leads to.
+    fn finished(&mut self) -> Option<ThemeName> {
+        let QueryState::Answered(theme) = self.state else {
+            return None;
+        };
+        self.held.clear();
+        self.text.clear();
+        theme
+    }
+}
+
+fn part(key: KeyEvent) -> Option<AnswerPart> {
+    match (key.code, key.modifiers) {
+        (KeyCode::Char(sign), KeyModifiers::NONE | KeyModifiers::SHIFT) => {
+            Some(AnswerPart::Sign(sign))
+        }
+        (KeyCode::Char('g'), KeyModifiers::CONTROL) | (KeyCode::Char('\\'), KeyModifiers::ALT) => {
+            Some(AnswerPart::End)
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether `inputs` begin with an answer whose escape character arrived alone and was read as a key. A user
+/// cannot type that much at once.
+fn follows_lost_escape(inputs: &[Event]) -> bool {
+    let sign = |input: &Event| match input {
+        Event::Key(key) => match part(*key) {
+            Some(AnswerPart::Sign(sign)) => Some(sign),
+            Some(AnswerPart::End) | None => None,
+        },
+        _ => None,
+    };
+    let expected = std::iter::once(']').chain(START.chars()).map(Some);
+    inputs.len() > START.len() && inputs.iter().map(sign).zip(expected).all(|(a, b)| a == b)
+}
+
+/// Parses `11;rgb:RRRR/GGGG/BBBB`, with one to four hexadecimal digits per colour, or the same with `rgba` and a fourth
+/// value.
+fn parse(text: &str) -> Option<[u8; 3]> {
+    let values = text
+        .strip_prefix(START)?
+        .trim_start_matches('a')
+        .strip_prefix(':')?;
+    let mut values = values.split('/').map(|digits| {
+        let most = match digits.len() {
+            1 => 0xf,
+            2 => 0xff,
+            3 => 0xfff,
+            4 => 0xffff,
+            _ => return None,
+        };
+        let value = u32::from_str_radix(digits, 16).ok()?;
+        u8::try_from(value * 255 / most).ok()
+    });
+    let rgb = [values.next()??, values.next()??, values.next()??];
+    (values.count() <= 1).then_some(rgb)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn key(code: char, modifiers: KeyModifiers) -> Event {
+        Event::Key(KeyEvent::new(KeyCode::Char(code), modifiers))
+    }
+
+    /// Returns the keys as which crossterm reads an answer.
+    fn answer(color: &str, end: Event) -> Vec<Event> {
+        let text = format!("11;rgb:{color}");
+        let signs = text.chars().map(|c| key(c, KeyModifiers::NONE));
+        let start = key(']', KeyModifiers::ALT);
+        std::iter::once(start).chain(signs).chain([end]).collect()
+    }
+
+    fn bell() -> Event {
+        key('g', KeyModifiers::CONTROL)
+    }
+
+    fn string_terminator() -> Event {
+        key('\\', KeyModifiers::ALT)
+    }
+
+    fn asked() -> BackgroundQuery {
+        let mut query = BackgroundQuery::default();
+        assert!(query.begin(&Settings::default(), ColorDepth::True));
+        query
+    }
+
+    #[test]
+    fn answer_selects_the_theme_and_is_no_input() {
+        let cases = [
+            ("1e1e/1e1e/2e2e", bell(), Some(ThemeName::Dark)),
+            (
+                "ffff/FFFF/ffff",
+                string_terminator(),
+                Some(ThemeName::Light),
+            ),
+            ("fd/f6/e3", bell(), Some(ThemeName::Light)),
+            ("0/0/0", bell(), Some(ThemeName::Dark)),
+            ("00000/0/0", bell(), None),
+            ("0/0", bell(), None),
+        ];
+        for (color, end, expected) in cases {
+            let mut query = asked();
+            let mut inputs = answer(color, end);
+            inputs.insert(0, key('a', KeyModifiers::NONE));
+            inputs.insert(4, Event::Resize(80, 24));
+            inputs.push(key('b', KeyModifiers::NONE));
+            let (rest, theme) = query.filter(inputs);
+            let kept = [
+                key('a', KeyModifiers::NONE),
+                Event::Resize(80, 24),
+                key('b', KeyModifiers::NONE),
+            ];
+            assert_eq!((rest, theme), (kept.to_vec(), expected), "{color}");
+            assert_eq!(query.theme(&Settings::default()), expected);
+        }
+    }
+
+    #[test]
+    fn answer_may_arrive_in_any_parts() {
+        for size in 1..25 {
+            let mut query = asked();
+            let inputs = answer("ffff/ffff/ffff", string_terminator());
+            let parts = inputs.chunks(size).map(|part| query.filter(part.to_vec()));
+            let parts: Vec<_> = parts.collect();
+            assert!(parts.iter().all(|(rest, _)| rest.is_empty()), "{size}");
+            assert_eq!(parts.last().unwrap().1, Some(ThemeName::Light));
+        }
+        // The escape character alone was read as the key Esc.
+        let mut inputs = answer("ffff/ffff/ffff", bell());
+        inputs[0] = key(']', KeyModifiers::NONE);
+        assert_eq!(asked().filter(inputs), (vec![], Some(ThemeName::Light)));
+    }
+
+    #[test]
+    fn other_keys_pass_in_order() {
+        let start = key(']', KeyModifiers::ALT);
+        let one = key('1', KeyModifiers::NONE);
+        let typed = |text: &str| -> Vec<Event> {
+            text.chars().map(|c| key(c, KeyModifiers::NONE)).collect()
+        };
+        let mut query = asked();
+        for keys in [
+            typed("]11;r]"),
+            typed("]"),
+            vec![bell(), string_terminator()],
+        ] {
+            assert_eq!(query.filter(keys.clone()), (keys, None));
+        }
+        assert_eq!(
+            query.filter(vec![start.clone(), one.clone()]),
+            (vec![], None)
+        );
+        let all = vec![start.clone(), one.clone(), bell()];
+        assert_eq!(query.filter(vec![bell()]), (all, None));
+        // A broken answer, and then a whole one.
+        let mut inputs = vec![start.clone(), one.clone()];
+        inputs.extend(answer("0/0/0", bell()));
+        assert_eq!(
+            query.filter(inputs),
+            (vec![start.clone(), one.clone()], Some(ThemeName::Dark))
+        );
+        // After the answer nothing is held.
+        assert_eq!(
+            query.filter(vec![start.clone()]),
+            (vec![start.clone()], None)
+        );
+        let mut unasked = BackgroundQuery::default();
+        assert_eq!(unasked.filter(vec![start.clone()]), (vec![start], None));
+    }
+
+    #[test]
+    fn asks_once_and_only_without_a_chosen_theme() {
+        let mut query = asked();
+        assert!(!query.begin(&Settings::default(), ColorDepth::True));
+        let chosen = Settings {
+            theme: Some("terminal".into()),
+            ..Settings::default()
+        };
+        assert!(!BackgroundQuery::default().begin(&chosen, ColorDepth::True));
+        for depth in [ColorDepth::None, ColorDepth::Sixteen, ColorDepth::Indexed] {
+            assert!(!BackgroundQuery::default().begin(&Settings::default(), depth));
+        }
+        query.filter(answer("0/0/0", bell()));
+        assert_eq!(query.theme(&chosen), None);
+    }
+}

@@ -1,0 +1,405 @@
+//! Renders diff lines as rows with sign and line number, so that they are readable without colour. Changed words are
+//! marked; wide areas show both versions side by side. Pure.
+
+use std::ops::Range;
+
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use crate::domain::text::{escape_control_chars, head_and_tail, one_line};
+use crate::ui::diff::read::{DiffFile, DiffLine};
+use crate::ui::diff::words::{changed, pairs};
+use crate::ui::highlight::{Language, OpenToken};
+use crate::ui::text::wrap::{Break, Margin, Row, wrap};
+use crate::ui::theme::Theme;
+
+/// Maximum number of digits of a line number.
+const DIGITS_MAX: usize = 7;
+/// Minimum width for both versions side by side, in columns. Below it, most lines of code would wrap.
+const SIDE_BY_SIDE_MIN: usize = 110;
+/// Maximum number of highlighted lines of a diff. Further lines are shown in one colour, so that a long diff opens at once.
+const HIGHLIGHTED_MAX: usize = 1000;
+/// Maximum length of a shown line, in bytes. A longer line is cut in the middle.
+const LINE_MAX: usize = 4 * 1024;
+/// The start of the marker line that replaces truncated text.
+pub(super) const CUT: &str = "[… ";
+
+/// Where a diff is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffPlacement {
+    /// Below a tool call, whose own line shows the file and the size of the change.
+    Conversation,
+    /// On a page of its own.
+    Page,
+}
+
+/// How to render a diff.
+#[derive(Debug, Clone, Copy)]
+pub struct DiffParams<'a> {
+    /// The available width, in columns.
+    pub columns: usize,
+    pub theme: &'a Theme,
+    pub place: DiffPlacement,
+    /// The width of line numbers: see [`digits`].
+    pub digits: usize,
+}
+
+impl DiffParams<'_> {
+    /// Returns the indentation of all rows.
+    pub(super) fn indent(&self) -> &'static str {
+        match self.place {
+            DiffPlacement::Conversation => "  ",
+            DiffPlacement::Page => "",
+        }
+    }
+
+    /// Returns spaces as wide as the indentation and the line number.
+    fn blank(&self) -> String {
+        " ".repeat(self.indent().len() + self.digits + 1)
+    }
+}
+
+/// Returns the number of digits of the largest line number in `lines`, at most [`DIGITS_MAX`].
+pub fn digits(lines: &[DiffLine<'_>]) -> usize {
+    let number = |line: &DiffLine| match line {
+        DiffLine::Same(n, _) | DiffLine::Added(n, _) | DiffLine::Removed(n, _) => *n,
+        DiffLine::File(_) | DiffLine::Gap(_) | DiffLine::Other(_) => 0,
+    };
+    let most = lines.iter().map(number).max().unwrap_or(0);
+    most.to_string().len().min(DIGITS_MAX)
+}
+
+/// Renders the lines of a diff in order.
+pub struct DiffPainter<'a> {
+    look: DiffParams<'a>,
+    /// The language of the current file.
+    language: Option<Language>,
+    /// The tokens that the last line left open, in the old and the new version.
+    open: [OpenToken; 2],
+    /// The number of lines that may still be highlighted.
+    highlighted: usize,
+    /// Whether both versions are side by side.
+    is_side_by_side: bool,
+    /// The number of lines that the new version of the current file has more than the old one, up to here.
+    growth: isize,
+}
+
+/// The version of a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Old,
+    New,
+    Both,
+}
+
+/// A line of the changed file.
+struct SourceLine {
+    side: Side,
+    number: usize,
+    /// The text without control characters.
+    text: String,
+    /// The byte ranges of changed words.
+    words: Vec<Range<usize>>,
+}
+
+impl SourceLine {
+    fn new(side: Side, number: usize, text: &str) -> SourceLine {
+        SourceLine {
+            side,
+            number,
+            text: escape_control_chars(&head_and_tail(text, LINE_MAX)),
+            words: Vec::new(),
+        }
+    }
+}
+
+impl<'a> DiffPainter<'a> {
+    pub fn new(look: DiffParams<'a>) -> DiffPainter<'a> {
+        DiffPainter {
+            look,
+            language: None,
+            open: Default::default(),
+            highlighted: HIGHLIGHTED_MAX,
+            is_side_by_side: false,
+            growth: 0,
+        }
+    }
+
+    /// Renders `lines`, wrapped into rows. `text_offset` is the number of visible characters in all lines before them;
+    /// the number of those in the lines is added to it.
+    pub fn rows(&mut self, lines: &[DiffLine<'_>], text_offset: &mut usize) -> Vec<Row> {
+        // A new or deleted file has only one version.
+        let has = |is: fn(&DiffLine) -> bool| lines.iter().any(is);
+        let has_both = has(|l| matches!(l, DiffLine::Same(..)))
+            || has(|l| matches!(l, DiffLine::Added(..)))
+                && has(|l| matches!(l, DiffLine::Removed(..)));
+        self.is_side_by_side = has_both && self.look.columns >= SIDE_BY_SIDE_MIN;
+        let mut out = Vec::new();
+        let mut rest = lines;
+        while let Some((line, after)) = rest.split_first() {
+            rest = after;
+            match line {
+                DiffLine::File(file) => out.extend(self.heading(file, text_offset)),
+                DiffLine::Gap(about) => {
+                    self.open = Default::default();
+                    let dots =
+                        Span::styled(format!("{}⋯ ", self.look.blank()), self.look.theme.dim);
+                    out.extend(self.plain(vec![dots], about, self.look.theme.dim, text_offset));
+                }
+                DiffLine::Other(text) => {
+                    let style = if text.starts_with(CUT) {
+                        self.look.theme.warn
+                    } else {
+                        self.look.theme.dim
+                    };
+                    let indent = vec![self.look.indent().into()];
+                    out.extend(self.plain(indent, text, style, text_offset));
+                }
+                DiffLine::Same(number, text) => {
+                    let line = SourceLine::new(Side::Both, *number, text);
+                    out.extend(self.unchanged(&line, text_offset));
+                }
+                DiffLine::Added(..) | DiffLine::Removed(..) => {
+                    let from = &lines[lines.len() - after.len() - 1..];
+                    let is_old = |l: &&DiffLine| matches!(l, DiffLine::Removed(..));
+                    let is_new = |l: &&DiffLine| matches!(l, DiffLine::Added(..));
+                    let old = from.iter().take_while(is_old).count();
+                    let new = from[old..].iter().take_while(is_new).count();
+                    let (block, following) = from.split_at(old + new);
+                    rest = following;
+                    out.extend(self.change(block, text_offset));
+                }
+            }
+        }
+        out
+    }
+
+    /// Passes `lines` without rendering them.
+    pub fn skip(&mut self, lines: &[DiffLine<'_>]) {
+        for line in lines {
+            match line {
+                DiffLine::File(file) => self.begin(file),
+                DiffLine::Added(..) => self.growth += 1,
+                DiffLine::Removed(..) => self.growth -= 1,
+                DiffLine::Gap(_) | DiffLine::Same(..) | DiffLine::Other(_) => {}
+            }
+        }
+        self.open = Default::default();
+    }
+
+    fn begin(&mut self, file: &DiffFile<'_>) {
+        self.language = Language::of_path(&file.path);
+        self.open = Default::default();
+        self.growth = 0;
+    }
+
+    /// Renders the heading of a file, such as `path  new  +3 −1`. In a conversation the call's own line shows it.
+    fn heading(&mut self, file: &DiffFile<'_>, text_offset: &mut usize) -> Vec<Row> {
+        self.begin(file);
+        let look = self.look;
+        let theme = look.theme;
+        if look.place == DiffPlacement::Conversation {
+            return Vec::new();
+        }
+        let mut spans = vec![Span::styled(one_line(&file.path), theme.heading)];
+        let words = file.words();
+        if !words.is_empty() {
+            spans.push(Span::styled(format!("  {}", one_line(&words)), theme.dim));
+        }
+        if file.added + file.removed > 0 {
+            spans.push("  ".into());
+            spans.extend(counts(file.added, file.removed, theme));
+        }
+        let margin = Margin::hanging(vec![], vec!["  ".into()]);
+        wrap(&spans, look.columns, &margin, Break::Words, text_offset)
+    }
+
+    /// Renders text that is no line of a file.
+    fn plain(
+        &self,
+        first: Vec<Span<'static>>,
+        text: &str,
+        style: Style,
+        text_offset: &mut usize,
+    ) -> Vec<Row> {
+        if text.is_empty() {
+            return vec![Row::decoration(first, *text_offset)];
+        }
+        let rest = Span::styled(format!("{}↳ ", self.look.blank()), self.look.theme.dim);
+        let words = [Span::styled(escape_control_chars(text), style)];
+        let margin = Margin::hanging(first, vec![rest]);
+        wrap(
+            &words,
+            self.look.columns,
+            &margin,
+            Break::Anywhere,
+            text_offset,
+        )
+    }
+
+    fn unchanged(&mut self, line: &SourceLine, text_offset: &mut usize) -> Vec<Row> {
+        if !self.is_side_by_side {
+            return self.line_rows(line, text_offset);
+        }
+        let number = line.number.saturating_add_signed(-self.growth);
+        let old = SourceLine::new(Side::Both, number, &line.text);
+        let before = self.open.clone();
+        let left = self.line_rows(&old, &mut text_offset.clone());
+        self.open = before;
+        let right = self.line_rows(line, text_offset);
+        let joined = left.into_iter().zip(right).map(|(left, right)| {
+            let offset = left.text_offset;
+            let end = 1 + left.spans.len();
+            let mut row = self.look.join(Some(left), Some(right), offset);
+            // The text counts once.
+            row.aside = end..row.spans.len();
+            row
+        });
+        joined.collect()
+    }
+
+    /// Renders removed lines and the added lines that follow them.
+    fn change(&mut self, block: &[DiffLine<'_>], text_offset: &mut usize) -> Vec<Row> {
+        let (mut old, mut new) = (Vec::new(), Vec::new());
+        for line in block {
+            match line {
+                DiffLine::Removed(n, text) => old.push(SourceLine::new(Side::Old, *n, text)),
+                DiffLine::Added(n, text) => new.push(SourceLine::new(Side::New, *n, text)),
+                DiffLine::File(_) | DiffLine::Gap(_) | DiffLine::Same(..) | DiffLine::Other(_) => {}
+            }
+        }
+        let texts = |lines: &[SourceLine]| lines.iter().map(|l| l.text.clone()).collect::<Vec<_>>();
+        let pairs = pairs(&texts(&old), &texts(&new));
+        for (left, right) in &pairs {
+            if let (Some(left), Some(right)) = (*left, *right) {
+                let (left, right) = (&mut old[left], &mut new[right]);
+                [left.words, right.words] = changed(&left.text, &right.text);
+            }
+        }
+        let signed = |lines: &[SourceLine]| isize::try_from(lines.len()).unwrap_or_default();
+        self.growth += signed(&new) - signed(&old);
+        if !self.is_side_by_side {
+            let lines = old.iter().chain(&new);
+            return lines
+                .flat_map(|line| self.line_rows(line, text_offset))
+                .collect();
+        }
+        let mut out = Vec::new();
+        for (left, right) in pairs {
+            let start = *text_offset;
+            let mut half = |line: Option<&SourceLine>| {
+                line.map_or_else(Vec::new, |line| self.line_rows(line, text_offset))
+            };
+            let left = half(left.and_then(|at| old.get(at)));
+            let right = half(right.and_then(|at| new.get(at)));
+            out.extend(self.look.side_by_side(left, right, start));
+        }
+        out
+    }
+
+    /// Renders a line of the file: over the whole width, or side by side over one half and without indentation.
+    fn line_rows(&mut self, line: &SourceLine, text_offset: &mut usize) -> Vec<Row> {
+        let theme = self.look.theme;
+        let (sign, style, ground) = match line.side {
+            Side::Both => (" ", theme.dim, Style::new()),
+            Side::New => ("+", theme.added, theme.added_line),
+            Side::Old => ("-", theme.removed, theme.removed_line),
+        };
+        let (columns, indent) = if self.is_side_by_side {
+            (self.look.half(), "")
+        } else {
+            (self.look.columns, self.look.indent())
+        };
+        let digits = self.look.digits;
+        let mut first: Vec<Span<'static>> = vec![indent.into()];
+        first.push(Span::styled(
+            format!("{:>digits$} ", line.number),
+            theme.dim,
+        ));
+        first.push(Span::styled(sign, style));
+        first.push(" ".into());
+        let mut rest: Vec<Span<'static>> = vec![indent.into()];
+        rest.push(Span::styled(
+            format!("{}↳ ", " ".repeat(digits + 1)),
+            theme.dim,
+        ));
+        let rows = if line.text.is_empty() {
+            vec![Row {
+                margin: first.len(),
+                ..Row::decoration(first, *text_offset)
+            }]
+        } else {
+            let spans = self.spans(line, style);
+            let margin = Margin::hanging(first, rest);
+            wrap(&spans, columns, &margin, Break::Anywhere, text_offset)
+        };
+        if ground.bg.is_none() {
+            return rows;
+        }
+        let fill = |row: Row| row.on_ground(ground, 1, columns);
+        rows.into_iter().map(fill).collect()
+    }
+
+    /// Returns the text of a line in the colours of its language, or in `style` if the theme has no backgrounds for
+    /// changes, with marked words.
+    fn spans(&mut self, line: &SourceLine, style: Style) -> Vec<Span<'static>> {
+        let theme = self.look.theme;
+        let whole = |style| vec![Span::styled(line.text.clone(), style)];
+        let spans = match self.language {
+            _ if theme.added_line.bg.is_none() => whole(style),
+            Some(language) if self.highlighted > 0 => {
+                self.highlighted -= 1;
+                let open = &mut self.open[usize::from(line.side != Side::Old)];
+                let spans = language.spans(&line.text, open, theme);
+                if line.side == Side::Both {
+                    self.open[0] = self.open[1].clone();
+                }
+                spans
+            }
+            Some(_) | None => whole(theme.text),
+        };
+        let mark = match line.side {
+            Side::Old => theme.removed_word,
+            Side::New | Side::Both => theme.added_word,
+        };
+        marked(spans, &line.words, mark)
+    }
+}
+
+/// Patches the style of the byte ranges `words` of a line with `mark`.
+fn marked(spans: Vec<Span<'static>>, words: &[Range<usize>], mark: Style) -> Vec<Span<'static>> {
+    if words.is_empty() {
+        return spans;
+    }
+    let mut out = Vec::new();
+    let mut start = 0;
+    for span in spans {
+        let end = start + span.content.len();
+        let mut at = start;
+        for word in words.iter().filter(|w| w.start < end && w.end > start) {
+            let (from, to) = (word.start.max(start), word.end.min(end));
+            let text = |range: Range<usize>| {
+                span.content[range.start - start..range.end - start].to_string()
+            };
+            out.push(Span::styled(text(at..from), span.style));
+            out.push(Span::styled(text(from..to), span.style.patch(mark)));
+            at = to;
+        }
+        out.push(Span::styled(
+            span.content[at - start..].to_string(),
+            span.style,
+        ));
+        start = end;
+    }
+    out.retain(|span| !span.content.is_empty());
+    out
+}
+
+/// Formats the numbers of added and removed lines as styled text, such as `+3 −1`.
+pub fn counts(added: usize, removed: usize, theme: &Theme) -> [Span<'static>; 3] {
+    [
+        Span::styled(format!("+{added}"), theme.added),
+        " ".into(),
+        Span::styled(format!("−{removed}"), theme.removed),
+    ]
+}

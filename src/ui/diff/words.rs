@@ -1,0 +1,171 @@
+//! The words in which two versions of a line differ. Pure.
+
+use std::ops::Range;
+
+use similar::{Algorithm, capture_diff_slices};
+
+/// Maximum length of a compared line, in bytes.
+const LINE_MAX: usize = 400;
+/// Minimum share of the shorter line that both lines have in common, in percent. Lines with less in common are different
+/// lines, in which single words say nothing.
+const COMMON_MIN: usize = 50;
+/// Maximum number of comparisons to find similar lines in one change. In a larger one, lines are paired by position.
+const COMPARED_MAX: usize = 256;
+
+/// Returns the byte ranges that differ in two versions of a line, in order; none if the lines have little in common.
+pub fn changed(old: &str, new: &str) -> [Vec<Range<usize>>; 2] {
+    if old.len().max(new.len()) > LINE_MAX {
+        return Default::default();
+    }
+    let (old_words, new_words) = (words(old), words(new));
+    let texts = |line, words: &[Range<usize>]| -> Vec<&str> {
+        let line: &str = line;
+        words.iter().map(|range| &line[range.clone()]).collect()
+    };
+    let ops = capture_diff_slices(
+        Algorithm::Myers,
+        &texts(old, &old_words),
+        &texts(new, &new_words),
+    );
+    let differing = ops.iter().filter(|op| op.tag() != similar::DiffTag::Equal);
+    let (mut in_old, mut in_new) = (Vec::new(), Vec::new());
+    for op in differing {
+        in_old.extend(bytes(&old_words, op.old_range()));
+        in_new.extend(bytes(&new_words, op.new_range()));
+    }
+    let visible = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
+    let sizes = [(old, &in_old), (new, &in_new)].map(|(line, ranges)| {
+        let changed: usize = ranges
+            .iter()
+            .map(|range| visible(&line[range.clone()]))
+            .sum();
+        (visible(line), visible(line) - changed)
+    });
+    let [(shorter, common), _] = if sizes[0] <= sizes[1] {
+        sizes
+    } else {
+        [sizes[1], sizes[0]]
+    };
+    if common > 0 && common * 100 >= shorter * COMMON_MIN {
+        [in_old, in_new]
+    } else {
+        Default::default()
+    }
+}
+
+/// The indexes of an old and a new line that belong together; one of them may be alone.
+pub type Pair = (Option<usize>, Option<usize>);
+
+/// Returns which lines of two versions belong together, as pairs of indexes in order. Similar lines are paired; the lines
+/// between such pairs belong together by their position.
+pub fn pairs<T: AsRef<str>>(old: &[T], new: &[T]) -> Vec<Pair> {
+    let mut similar = Vec::new();
+    if old.len() != new.len() && old.len() * new.len() <= COMPARED_MAX {
+        let mut next = 0;
+        for (at, line) in old.iter().enumerate() {
+            let is_similar = |to: &usize| {
+                let words = changed(line.as_ref(), new[*to].as_ref());
+                words.iter().any(|words| !words.is_empty())
+            };
+            if let Some(found) = (next..new.len()).find(is_similar) {
+                similar.push((at, found));
+                next = found + 1;
+            }
+        }
+    }
+    similar.push((old.len(), new.len()));
+    let mut out = Vec::new();
+    let (mut left, mut right) = (0, 0);
+    for (old_end, new_end) in similar {
+        for at in 0..(old_end - left).max(new_end - right) {
+            let within = |at: usize, end: usize| (at < end).then_some(at);
+            out.push((within(left + at, old_end), within(right + at, new_end)));
+        }
+        if old_end < old.len() {
+            out.push((Some(old_end), Some(new_end)));
+        }
+        (left, right) = (old_end + 1, new_end + 1);
+    }
+    out
+}
+
+/// Returns the byte range of some words of a line; `None` if there are none.
+fn bytes(words: &[Range<usize>], range: Range<usize>) -> Option<Range<usize>> {
+    let some = words.get(range)?;
+    Some(some.first()?.start..some.last()?.end)
+}
+
+/// Splits a line into words: letters and digits, blanks, or a single other character.
+fn words(line: &str) -> Vec<Range<usize>> {
+    let class = |c: char| match c {
+        c if c.is_alphanumeric() || c == '_' => 0,
+        c if c.is_whitespace() => 1,
+        _ => 2,
+    };
+    let mut out: Vec<(usize, Range<usize>)> = Vec::new();
+    for (at, c) in line.char_indices() {
+        let (class, end) = (class(c), at + c.len_utf8());
+        match out.last_mut() {
+            Some((last, range)) if *last == class && class != 2 => range.end = end,
+            Some(_) | None => out.push((class, at..end)),
+        }
+    }
+    out.into_iter().map(|(_, range)| range).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn similar_lines_are_paired() {
+        let both = |old: usize, new: usize| (Some(old), Some(new));
+        let cases: [(&[&str], &[&str], &[Pair]); 6] = [
+            (
+                &["let a = 1;"],
+                &["// why", "let a = 2;"],
+                &[(None, Some(0)), both(0, 1)],
+            ),
+            (
+                &["x", "let a = 1;"],
+                &["let a = 2;"],
+                &[(Some(0), None), both(1, 0)],
+            ),
+            (&["a b", "c d"], &["1", "2"], &[both(0, 0), both(1, 1)]),
+            (&["a", "b"], &[], &[(Some(0), None), (Some(1), None)]),
+            (&["a"], &["1", "2"], &[both(0, 0), (None, Some(1))]),
+            (&[], &[], &[]),
+        ];
+        for (old, new, expected) in cases {
+            assert_eq!(pairs(old, new), expected, "{old:?} {new:?}");
+        }
+    }
+
+    #[test]
+    fn changed_words_are_found() {
+        let cases: [(&str, &str, &[&str], &[&str]); 7] = [
+            ("    return a - b", "    return a + b", &["-"], &["+"]),
+            ("let n = 1;", "let mut n = 2;", &["1"], &["mut ", "2"]),
+            ("same", "same", &[], &[]),
+            ("foo(größe, 中文)", "foo(größe, 文)", &["中文"], &["文"]),
+            ("a quite different line", "fn x() {}", &[], &[]),
+            ("", "x", &[], &[]),
+            ("  indented();", "indented();", &["  "], &[]),
+        ];
+        for (old, new, in_old, in_new) in cases {
+            let [left, right] = changed(old, new);
+            let texts = |line: &'static str, ranges: &[Range<usize>]| -> Vec<&str> {
+                ranges.iter().map(|range| &line[range.clone()]).collect()
+            };
+            assert_eq!(
+                (texts(old, &left), texts(new, &right)),
+                (in_old.to_vec(), in_new.to_vec())
+            );
+        }
+        let long = "x ".repeat(LINE_MAX);
+        let found = changed(&long, &(long.clone() + "y"));
+        assert!(found.iter().all(Vec::is_empty), "{found:?}");
+    }
+}

@@ -1,0 +1,93 @@
+//! The rules of `synoptic`, one set per language, and the tokens that they find.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use synoptic::{Highlighter, TokOpt, TokenRef, from_extension};
+
+use crate::ui::highlight::{Token, TokenKind};
+
+thread_local! {
+    /// The rules by file ending. Rules are compiled when their first line is highlighted.
+    static RULES: RefCell<HashMap<&'static str, Highlighter>> = RefCell::default();
+}
+
+/// Returns the byte ranges of the tokens in `line`, in order, and the text of the token that is open at its end. `open`
+/// is the text of the token that is open at its start.
+pub fn tokens(
+    ending: &'static str,
+    line: &str,
+    open: Option<&str>,
+) -> (Vec<Token>, Option<Arc<str>>) {
+    RULES.with_borrow_mut(|all| {
+        if !all.contains_key(ending)
+            && let Some(rules) = from_extension(ending, 1)
+        {
+            all.insert(ending, rules);
+        }
+        match all.get_mut(ending) {
+            Some(rules) => of_line(rules, ending, line, open),
+            None => (Vec::new(), None),
+        }
+    })
+}
+
+fn of_line(
+    rules: &mut Highlighter,
+    ending: &str,
+    line: &str,
+    open: Option<&str>,
+) -> (Vec<Token>, Option<Arc<str>>) {
+    // The text that opened a token is read again, which restores the state at its end.
+    let mut lines: Vec<String> = open.map(str::to_string).into_iter().collect();
+    lines.push(line.to_string());
+    rules.run(&lines);
+    let parts = rules.line(lines.len() - 1, line);
+    let mut out: Vec<Token> = Vec::new();
+    let mut end = 0;
+    for part in &parts {
+        let start = end;
+        end += part.text().len();
+        if let TokOpt::Some(_, name) = part
+            && let Some(kind) = kind(name)
+        {
+            out.push((start..end, kind));
+        }
+    }
+    if end != line.len() {
+        return (Vec::new(), None);
+    }
+    let is_open = matches!(
+        rules.tokens.last(),
+        Some(TokenRef::Bounded { end: None, .. })
+    );
+    let next = match (open, parts.last()) {
+        _ if !is_open => None,
+        // The first token is the one of `open`.
+        (Some(open), _) if rules.tokens.len() == 1 => Some(open.into()),
+        (_, Some(last @ TokOpt::Some(..))) => Some(Arc::from(last.text().as_str())),
+        _ => None,
+    };
+    (out, next.filter(|text: &Arc<str>| continues(ending, text)))
+}
+
+/// Returns whether a token that begins with `text` may continue on the next line. A single quote is an apostrophe more
+/// often than a string of several lines.
+fn continues(ending: &str, text: &str) -> bool {
+    !text.starts_with('\'') || text.starts_with("'''") || ending == "sh"
+}
+
+fn kind(name: &str) -> Option<TokenKind> {
+    Some(match name {
+        "keyword" => TokenKind::Keyword,
+        "string" | "character" => TokenKind::String,
+        "digit" | "boolean" => TokenKind::Number,
+        "comment" => TokenKind::Comment,
+        "function" | "macro" => TokenKind::Function,
+        "struct" | "namespace" | "attribute" | "tag" | "key" | "table" | "header" => {
+            TokenKind::Type
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,86 @@
+//! Backgrounds of code and of changed lines, mixed from the other colours of a theme.
+
+use ratatui::style::{Color, Modifier, Style};
+
+use crate::ui::theme::{Theme, color_math};
+
+/// Share of the text colour in the background of code, in percent. The other share is the background of the screen or of
+/// popups, whichever is closer to the text, so that code stands out on both.
+const CODE: u16 = 6;
+/// Share of the colour of a change in the background of a changed line, in percent.
+const LINE: u16 = 14;
+/// Share of the colour of a change in the background of changed words, in percent.
+const WORD: u16 = 34;
+
+/// Minimum contrast of code on its background. The built-in themes have more.
+const CONTRAST_MIN: f64 = 2.0;
+
+/// Sets the backgrounds of code and changed lines. Only 24-bit colours are fine enough for those of changed lines;
+/// otherwise changed words are reversed. No background is known in the terminal's own colours.
+pub fn set(theme: &mut Theme) {
+    let on_code = [
+        theme.text,
+        theme.dim,
+        theme.added,
+        theme.removed,
+        theme.keyword,
+        theme.string,
+        theme.number,
+        theme.comment,
+        theme.function,
+        theme.type_name,
+    ];
+    // In a user's theme the colours may leave no room for another background.
+    let is_readable = |ground: &Color| {
+        let contrast = |style: Style| color_math::contrast(style.fg?, *ground);
+        on_code
+            .iter()
+            .all(|style| contrast(*style).is_none_or(|found| found >= CONTRAST_MIN))
+    };
+    let mixed =
+        |ground: Style, of: Style, percent| mix(ground.bg?, of.fg?, percent).filter(is_readable);
+    let under =
+        |color: Option<Color>| color.map_or_else(Style::new, |color| Style::new().bg(color));
+    let is_true = |color: &Color| matches!(color, Color::Rgb(..));
+    let to_text = |ground: &Style| color_math::contrast(theme.text.fg?, ground.bg?);
+    let (ground, panel) = (theme.ground, theme.panel);
+    let base = if to_text(&panel) < to_text(&ground) {
+        panel
+    } else {
+        ground
+    };
+    theme.code_ground = under(mixed(base, theme.text, CODE));
+    let changes = [theme.added, theme.removed];
+    let line = changes.map(|of| mixed(theme.ground, of, LINE).filter(is_true));
+    // Changed words have the colour of text.
+    let word = changes.map(|of| {
+        let ground = mix(theme.ground.bg?, of.fg?, WORD).filter(is_true)?;
+        let contrast = color_math::contrast(theme.text.fg?, ground)?;
+        (contrast >= CONTRAST_MIN).then_some(ground)
+    });
+    [theme.added_line, theme.removed_line] = line.map(under);
+    [theme.added_word, theme.removed_word] = word.map(|color| match color {
+        Some(color) => theme.text.bg(color),
+        None => Style::new().add_modifier(Modifier::REVERSED),
+    });
+}
+
+/// Mixes `percent` of one colour into another: a 24-bit colour if both are, else one of 256. `None` if one is one of the
+/// terminal's own colours.
+fn mix(ground: Color, of: Color, percent: u16) -> Option<Color> {
+    let is_own = |color| !matches!(color, Color::Rgb(..) | Color::Indexed(16..));
+    if is_own(ground) || is_own(of) {
+        return None;
+    }
+    let (ground_rgb, of_rgb) = (color_math::rgb(ground)?, color_math::rgb(of)?);
+    let [red, green, blue] = [0, 1, 2].map(|at: usize| {
+        let sum = u16::from(ground_rgb[at]) * (100 - percent) + u16::from(of_rgb[at]) * percent;
+        u8::try_from(sum / 100).unwrap_or(u8::MAX)
+    });
+    let is_true = matches!((ground, of), (Color::Rgb(..), Color::Rgb(..)));
+    Some(if is_true {
+        Color::Rgb(red, green, blue)
+    } else {
+        color_math::nearest_of_256([red, green, blue])
+    })
+}

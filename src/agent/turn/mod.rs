@@ -112,6 +112,8 @@ pub struct Turn {
     length: Length,
     /// The focus and requester of a summary that was requested during the turn.
     requested_compaction: Option<(String, AfterSummary)>,
+    /// Whether the conversation is emptied once the turn is interrupted.
+    is_clear_requested: bool,
 }
 
 impl Turn {
@@ -133,6 +135,7 @@ impl Turn {
             progress: LoopDetector::default(),
             length: Length::default(),
             requested_compaction: None,
+            is_clear_requested: false,
         }
     }
 
@@ -192,6 +195,7 @@ impl Turn {
             TurnInput::Compact { focus } => {
                 self.request_compaction(focus, AfterSummary::CallRequestedByUser)
             }
+            TurnInput::Clear => self.request_clear(),
             TurnInput::OwnCompaction { focus } => {
                 self.request_compaction(focus, AfterSummary::Call)
             }
@@ -397,7 +401,40 @@ impl Turn {
         // Sent with the next message, because alone it needs no answer.
         self.pending_texts.extend(unanswered);
         effects.extend(self.end(TurnEnd::Interrupted));
+        if std::mem::take(&mut self.is_clear_requested) {
+            effects.push(TurnEffect::Clear);
+        }
         effects
+    }
+
+    fn request_clear(&mut self) -> Vec<TurnEffect> {
+        if !self.is_idle() {
+            self.is_clear_requested = true;
+            return vec![];
+        }
+        let effect = if self.messages.is_empty() {
+            TurnEffect::Notice(NoticeLevel::Info, "There is nothing to clear yet.".into())
+        } else {
+            TurnEffect::Clear
+        };
+        vec![effect, TurnEffect::End(TurnEnd::Done)]
+    }
+
+    /// Empties the conversation. `identity` precedes the next message; it may be empty. Texts that wait for the next
+    /// turn are kept.
+    pub fn clear(&mut self, identity: &str) {
+        self.messages = Arc::default();
+        self.has_open_todos = false;
+        self.since_todo = 0;
+        self.progress = LoopDetector::default();
+        self.length.cleared();
+        let is_unanswered =
+            |block: &Block| matches!(block, Block::Text { text } if text == UNANSWERED);
+        self.pending_texts.retain(|block| !is_unanswered(block));
+        if !identity.is_empty() {
+            let text = format!("<identity>{identity}</identity>");
+            self.pending_texts.insert(0, Block::text(text));
+        }
     }
 
     /// Ends the turn. Text that arrived meanwhile is kept for the next turn.

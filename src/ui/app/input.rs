@@ -12,4 +12,27 @@ pub struct UserInput {
     /// The drafts to the other agents, and the question that each draft answers, if any.
     pub drafts: Drafts,
     pub sent_commands: SentCommands,
+    pub history: SavedHistory,
+    /// The last sent message, until [`App::take_sent`](crate::ui::app::App::take_sent).
+    pub sent: Option<String>,
+}
+
+impl UserInput {
+    /// Clears the composer, whose text was sent.
+    pub fn clear_sent(&mut self) {
+        self.sent = Some(self.composer.take());
+    }
+}
+
+/// Whether the messages of earlier sessions are in the composer's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SavedHistory {
+    #[default]
+    Unread,
+    /// The front end reads it.
+    Requested {
+        /// Whether the user wants to go to an older message.
+        recalls: bool,
+    },
+    Loaded,
 }

@@ -104,6 +104,8 @@ impl Context {
             self,
             Context::Composer
                 | Context::Completion
+                | Context::Editing
+                | Context::History
                 | Context::Filter
                 | Context::Search
                 | Context::Picker
@@ -120,6 +122,8 @@ impl Context {
             Context::Everywhere
                 | Context::Composer
                 | Context::Completion
+                | Context::Editing
+                | Context::History
                 | Context::Filter
                 | Context::Picker
                 | Context::Comment

@@ -299,6 +299,8 @@ fn safe_events(text: &str) -> impl Iterator<Item = Event<'_>> {
             title,
             id,
         }),
+        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
+        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
         Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
         event => event,
     })
@@ -388,7 +390,7 @@ mod tests {
         let said = conversation("Fix it\nnow", "**Done.**", "````\n# no heading");
         let text = said.export(&head(), ExportFormat::Markdown).unwrap();
         let expected = "# Conversation with lead\n\nSession: 0190aaaa\n\n## You\n\n> Fix it\n> now\n\n\
-            <details><summary>bash cat a.html · 2 lines</summary>\n\n```\ncommand: cat a.html\n```\n\n\
+            <details><summary>bash cat a.html · 2 lines</summary>\n\n```\n$ cat a.html\n```\n\n\
             `````\n````\n# no heading\n`````\n\n</details>\n\n\
             <details><summary>Thinking</summary>\n\n> let me see\n\n</details>\n\n## lead\n\n**Done.**\n";
         assert_eq!(text, expected);
@@ -396,26 +398,29 @@ mod tests {
 
     #[test]
     fn html_runs_and_loads_nothing_of_the_conversation() {
-        let evil = "<script>alert(1)</script> ![x](https://e.example/x.png) [a](javascript:alert(1)) \
+        let evil = "see <script>alert(1)</script> ![x](https://e.example/x.png) [a](javascript:alert(1)) \
             [b](java&Tab;script:alert(1)) [c](JAVASCRIPT:x) [d](data:text/html,x) [ok](https://ok.example)\n\n<img src=x onerror=alert(1)>";
         let said = conversation("<b>\"you\"</b>", evil, "</code><script>x</script>");
         let text = said.export(&head(), ExportFormat::Html).unwrap();
         let body = text.split_once("<body>").unwrap().1;
-        for part in [
-            "<script",
-            "<img",
-            "javascript:",
-            "JAVASCRIPT:",
-            "data:",
-            "script:alert(1)\"",
-        ] {
+        for part in ["<script", "<img"] {
             assert!(!body.contains(part), "{part} in {body}");
         }
+        let links = body.split("href=\"").skip(1);
+        let links: Vec<&str> = links.filter_map(|l| Some(l.split_once('"')?.0)).collect();
+        let safe = [
+            "https://e.example/x.png",
+            "",
+            "",
+            "",
+            "",
+            "https://ok.example",
+        ];
+        assert_eq!(links, safe, "{body}");
         for part in [
             "&lt;b&gt;&quot;you&quot;&lt;/b&gt;",
             "&lt;script&gt;alert(1)&lt;/script&gt;",
-            "href=\"https://ok.example\"",
-            "href=\"https://e.example/x.png\"",
+            "&lt;img src=x onerror=alert(1)&gt;",
             "&lt;/code&gt;",
         ] {
             assert!(body.contains(part), "{part} not in {body}");

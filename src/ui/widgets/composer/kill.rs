@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use unicode_width::UnicodeWidthChar;
+
 /// Maximum number of texts in the ring.
 const TEXTS_MAX: usize = 16;
 /// Maximum total length of the texts, in bytes.
@@ -72,11 +74,13 @@ pub fn word_start(line: &str, at: usize) -> usize {
     blank.map_or(0, |blank| blank + 1)
 }
 
-/// Returns where the word after character `at` of `line` ends. Everything but letters and digits ends a word.
+/// Returns where the word after character `at` of `line` ends. Everything but letters, with their accents, and digits
+/// ends a word.
 pub fn word_end(line: &str, at: usize) -> usize {
     let after: Vec<char> = line.chars().skip(at).collect();
     let begin = after.iter().position(|c| c.is_alphanumeric());
     let begin = begin.unwrap_or(after.len());
-    let len = after[begin..].iter().take_while(|c| c.is_alphanumeric());
+    let is_part = |c: &&char| c.is_alphanumeric() || c.width() == Some(0);
+    let len = after[begin..].iter().take_while(is_part);
     at + begin + len.count()
 }

@@ -21,7 +21,7 @@ use crate::domain::text::{escape_control_chars, one_line};
 use crate::process::environment;
 use crate::protocol::event::NoticeLevel;
 use crate::store;
-use crate::ui::{CheckResult, ColorDepth, ThemeChoice};
+use crate::ui::{ColorDepth, DoctorResult, ThemeChoice};
 
 mod model;
 
@@ -87,7 +87,7 @@ pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result
 }
 
 /// Runs the checks for the project `root` and fixes nothing.
-pub async fn check(options: GlobalOptions, root: PathBuf) -> Vec<CheckResult> {
+pub async fn check(options: GlobalOptions, root: PathBuf) -> Vec<DoctorResult> {
     let own = options.clone();
     let gathered = spawn_blocking(move || LocalFacts::gather(&own, root)).await;
     let Ok(facts) = gathered else {
@@ -97,7 +97,7 @@ pub async fn check(options: GlobalOptions, root: PathBuf) -> Vec<CheckResult> {
     let found = spawn_blocking(move || examine(&place)).await;
     let found = found.unwrap_or_default().into_iter();
     found
-        .map(|finding| CheckResult {
+        .map(|finding| DoctorResult {
             level: match finding.level {
                 Level::Ok => NoticeLevel::Info,
                 Level::Warn => NoticeLevel::Warn,

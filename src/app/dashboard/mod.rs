@@ -17,14 +17,14 @@ use tokio::time::Instant;
 use self::crew::{Building, CrewState, StartQueue};
 use self::onboarding::{FirstCommitTask, RestartState, StartupChecks};
 use self::requests::ScreenRequests;
+use self::restart::ExitReason;
 pub use self::restart::main;
 use super::assemble::{self, Assembly, Blueprint};
 use super::external_program::ExternalProgram;
 use super::frame_limiter::{FrameCause, FrameLimiter};
 use super::signals::Signals;
 use super::{
-    inputs, keys, model_setup, mouse, now, prompt_history, resume, saved_layout, secrets, theme,
-    time_zone, until,
+    inputs, keys, model_setup, mouse, now, resume, saved_layout, secrets, theme, time_zone, until,
 };
 use crate::cli::GlobalOptions;
 use crate::config::SensitiveSettings;
@@ -42,18 +42,6 @@ use crate::ui::{
 const DRAIN_MAX: usize = 256;
 /// Maximum number of commands that are queued while the crew starts.
 const EARLY_MAX: usize = 16;
-
-/// Why the dashboard was left.
-enum ExitReason {
-    /// The user left. Holds the session that this process ran, if the crew had started.
-    Quit(Option<String>),
-    /// The user wants a new session, or the one with this id.
-    StartSession(Option<String>, Box<RestartState>),
-    /// The user chose the demo on the setup page.
-    StartDemo(Box<RestartState>),
-    /// The dashboard restarts and repeats the startup checks.
-    Restart(Box<RestartState>),
-}
 
 struct Dashboard {
     screen: Screen,
@@ -342,11 +330,7 @@ impl Dashboard {
             Input::FocusLost => Msg::Window(WindowFocus::Unfocused),
         };
         let effects = update(&mut self.state, message);
-        if let Some(text) = self.state.take_sent()
-            && let Some(warning) = prompt_history::add(&self.root, &text)
-        {
-            self.warn(&warning);
-        }
+        self.save_sent();
         for effect in effects {
             match effect {
                 Effect::Command(command) => self.submit(command),
@@ -356,10 +340,7 @@ impl Dashboard {
                         return Ok(InputAction::Leave(left));
                     }
                 }
-                Effect::LoadHistory => {
-                    let saved = prompt_history::load(&self.root);
-                    update(&mut self.state, Msg::History(saved));
-                }
+                Effect::LoadHistory => self.load_history(),
                 Effect::ListSessions => self.list_sessions(),
                 Effect::Diagnose => self.diagnose(),
                 Effect::Export { path, text } => self.export(path, text),
@@ -408,10 +389,6 @@ impl Dashboard {
             }
         }
         Ok(InputAction::Stay)
-    }
-
-    fn quit(&self) -> ExitReason {
-        ExitReason::Quit(self.state.own_session().map(str::to_string))
     }
 
     /// Redraws everything after another program used the terminal, because its size may have changed.

@@ -1,21 +1,22 @@
-//! Requests of the screen that take time: listing sessions, the checks of the doctor, and writing an export. They run
-//! beside the main loop.
+//! Requests of the screen: those that take time run beside the main loop (listing sessions, the checks of the doctor,
+//! writing an export); the history of messages and the next session.
 
 use anyhow::Result;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::task::spawn_blocking;
 
-use super::{Dashboard, ExitReason};
+use super::Dashboard;
+use super::restart::ExitReason;
 use crate::app::frame_limiter::FrameCause;
-use crate::app::{describe_error, doctor, export, resume, sessions};
+use crate::app::{describe_error, doctor, export, prompt_history, resume, sessions};
 use crate::protocol::event::NoticeLevel;
-use crate::ui::{CheckResult, SessionSummary};
+use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
 /// The answer to a request.
 pub(super) enum ScreenAnswer {
     Sessions(Vec<SessionSummary>),
-    Checked(Vec<CheckResult>),
+    Checked(Vec<DoctorResult>),
     /// The path of the file with the export.
     Exported(Result<String>),
 }
@@ -58,6 +59,25 @@ impl Dashboard {
             let written = spawn_blocking(move || export::write(&root, &path, &text)).await;
             ScreenAnswer::Exported(written.unwrap_or_else(|error| Err(error.into())))
         }));
+    }
+
+    pub(super) fn quit(&self) -> ExitReason {
+        ExitReason::Quit(self.state.own_session().map(str::to_string))
+    }
+
+    /// Saves the message that the last input sent in the history on disk.
+    pub(super) fn save_sent(&mut self) {
+        if let Some(text) = self.state.take_sent()
+            && let Some(warning) = prompt_history::add(&self.root, &text)
+        {
+            self.warn(&warning);
+        }
+    }
+
+    /// Reads the messages of earlier sessions from the history on disk.
+    pub(super) fn load_history(&mut self) {
+        let saved = prompt_history::load(&self.root);
+        update(&mut self.state, Msg::History(saved));
     }
 
     /// Returns the restart for a new session, or for the session whose id begins with `wanted`. If that is not possible,

@@ -3,13 +3,25 @@
 
 use anyhow::{Context, Result};
 
+use super::Dashboard;
 use super::onboarding::RestartState;
-use super::{Dashboard, ExitReason};
 use crate::app::assemble::Blueprint;
 use crate::app::sessions::resume_command;
 use crate::app::signals::Signals;
 use crate::app::{block_on, describe_error, print};
 use crate::cli::GlobalOptions;
+
+/// Why the dashboard was left.
+pub(super) enum ExitReason {
+    /// The user left. Holds the session that this process ran, if the crew had started.
+    Quit(Option<String>),
+    /// The user wants a new session, or the one with this id.
+    StartSession(Option<String>, Box<RestartState>),
+    /// The user chose the demo on the setup page.
+    StartDemo(Box<RestartState>),
+    /// The dashboard restarts and repeats the startup checks.
+    Restart(Box<RestartState>),
+}
 
 /// Runs the dashboard until the user leaves, and returns the exit code.
 ///

@@ -1,7 +1,11 @@
 //! What the user has written: the text in the composer, the drafts and the sent commands.
 
+use crate::domain::ids::Name;
+use crate::protocol::Command;
+use crate::ui::app::App;
 use crate::ui::app::drafts::Drafts;
 use crate::ui::app::sent_commands::SentCommands;
+use crate::ui::model::{QUEUED_MAX, Queued};
 use crate::ui::widgets::composer::Composer;
 
 /// What the user has written: the text in the composer, the drafts and the sent commands.
@@ -21,6 +25,20 @@ impl UserInput {
     /// Clears the composer, whose text was sent.
     pub fn clear_sent(&mut self) {
         self.sent = Some(self.composer.take());
+    }
+}
+
+impl App {
+    /// Lists a prompt as queued until its agent reads it. Returns the command that sends it.
+    pub(in crate::ui) fn queue_prompt(&mut self, to: Name, text: String) -> Command {
+        self.model.queued.push(Queued {
+            to: to.clone(),
+            text: text.clone(),
+        });
+        if self.model.queued.len() > QUEUED_MAX {
+            self.model.queued.remove(0);
+        }
+        Command::Prompt { to, text }
     }
 }
 

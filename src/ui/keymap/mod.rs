@@ -407,12 +407,12 @@ pub const TABLE: &[Binding] = &[
 #[rustfmt::skip]
 pub const SLASH: &[(&str, Action, &str)] = &[
     ("/model", Action::Models, "choose another model"),
-    ("/compact", Action::Compact, "summarise the conversation; add text to say what matters most"),
+    ("/compact", Action::Compact, "summarise the conversation; add text on what matters most"),
     ("/clear", Action::Clear, "empty this conversation; the old one stays on disk"),
     ("/new", Action::NewSession, "start a new session"),
     ("/resume", Action::Sessions, "choose an earlier session and resume it"),
     ("/init", Action::Init, "the lead writes or improves AGENTS.md"),
-    ("/export", Action::Export, "write this conversation to a file; add NAME.md or NAME.html"),
+    ("/export", Action::Export, "write this conversation to a file: NAME.md or NAME.html"),
     ("/cost", Action::Popup("costs"), "show usage: tokens, cost, budgets, calls"),
     ("/doctor", Action::Doctor, "check this machine, the model and the project"),
     ("/permissions", Action::Popup("rules"), "view or revoke team permissions"),

@@ -18,7 +18,7 @@ const INDENT: usize = 2 + NAME_WIDTH;
 
 /// What a check has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckResult {
+pub struct DoctorResult {
     /// [`NoticeLevel::Info`] if all is well.
     pub level: NoticeLevel,
     pub check: String,
@@ -29,7 +29,7 @@ pub struct CheckResult {
 
 /// The report; `None` while the checks run.
 #[derive(Debug)]
-pub struct DoctorPage(Option<Vec<CheckResult>>);
+pub struct DoctorPage(Option<Vec<DoctorResult>>);
 
 /// Opens the report and asks the front end to run the checks.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
@@ -39,7 +39,7 @@ pub fn open(app: &mut App, out: &mut Vec<Effect>) {
 
 impl App {
     /// Shows the results in the report, if it is still open.
-    pub fn show_findings(&mut self, results: Vec<CheckResult>) {
+    pub fn show_findings(&mut self, results: Vec<DoctorResult>) {
         if let Some(pager) = self.popups.top_mut::<Pager<DoctorPage>>() {
             pager.page.0 = Some(results);
             self.dirty = true;
@@ -73,7 +73,7 @@ impl Page for DoctorPage {
     }
 }
 
-impl CheckResult {
+impl DoctorResult {
     fn lines(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let (symbol, style) = match self.level {
             NoticeLevel::Info => ("✓", theme.ok),
@@ -104,7 +104,7 @@ impl CheckResult {
     }
 }
 
-fn summary(results: &[CheckResult]) -> String {
+fn summary(results: &[DoctorResult]) -> String {
     let count = |level| results.iter().filter(|r| r.level == level).count();
     let fixes = "crewdeck doctor in a shell can fix some problems.";
     match (count(NoticeLevel::Error), count(NoticeLevel::Warn)) {

@@ -1,5 +1,7 @@
 //! The search in the user's earlier messages.
 
+use ratatui::layout::Rect;
+
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
@@ -7,8 +9,11 @@ use crate::ui::app::input::SavedHistory;
 use crate::ui::app::popup::{Next, open_once};
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::Focus;
-use crate::ui::popups::picker::{Choices, Picker, PickerRow};
+use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
 use crate::ui::text::fuzzy::FuzzyMatch;
+
+/// Maximum number of visible rows.
+const ROWS_MAX: u16 = 12;
 
 /// The content of the picker: the messages of this session and of earlier ones, newest first.
 #[derive(Debug)]
@@ -70,6 +75,10 @@ impl Choices for HistoryChoices {
         app.input.composer.recall(&text);
         app.focus = Focus::Composer;
         Next::Close
+    }
+
+    fn area(&self, app: &App, screen: Rect) -> Rect {
+        low_area(screen, self.rows(app).len(), ROWS_MAX)
     }
 
     fn none_matches(&self, app: &App, typed: &str) -> String {

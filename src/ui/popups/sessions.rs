@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
+use ratatui::layout::Rect;
+
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::popups::confirm::start_session;
-use crate::ui::popups::picker::{Choices, Picker, PickerRow};
+use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
 use crate::ui::text::age;
+
+/// Maximum number of visible rows.
+const ROWS_MAX: u16 = 16;
 
 /// A session of the project.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,6 +103,10 @@ impl Choices for SessionChoices {
         };
         start_session::start(app, Some(id), out);
         Next::Close
+    }
+
+    fn area(&self, _app: &App, screen: Rect) -> Rect {
+        low_area(screen, self.0.as_ref().map_or(1, Vec::len), ROWS_MAX)
     }
 
     fn none_matches(&self, _app: &App, typed: &str) -> String {

@@ -83,7 +83,7 @@ impl Transcript {
                 self.push(CellKind::Injected(Box::new(entry)));
             }
             AgentEvent::Cleared { transcript } => {
-                *self = Transcript::with_time_zone(self.zone.clone());
+                self.clear();
                 let entry = InsertedEntry::new(&cleared(transcript), "");
                 self.push(CellKind::Injected(Box::new(entry)));
             }

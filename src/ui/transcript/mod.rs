@@ -114,6 +114,16 @@ impl Transcript {
         self.log.shrink(bytes);
     }
 
+    /// Empties the conversation and ends its search.
+    pub(super) fn clear(&mut self) {
+        self.end_search();
+        self.log.clear();
+        self.open = None;
+        self.running.clear();
+        self.place = ScrollAnchor::Following;
+        self.scratch = LayoutCache::default();
+    }
+
     /// Scrolls the view, which has the size `viewport`.
     pub fn scroll(&mut self, by: Scroll, viewport: Viewport) {
         if by == Scroll::Bottom {

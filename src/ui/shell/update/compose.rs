@@ -10,7 +10,6 @@ use crate::ui::app::popup::{Next, Popup, TextInput};
 use crate::ui::app::{App, QUIT_WINDOW, onboarding};
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::model::{QUEUED_MAX, Queued};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::confirm::quit;
 use crate::ui::shell::layout;
@@ -79,41 +78,10 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     } else if to != app.shown {
         app.say(NoticeLevel::Info, format!("Sent to {to}."));
     }
-    queue_prompt(app, to, words.into(), out);
+    let command = app.queue_prompt(to, words.into());
+    out.push(Effect::Command(command));
     app.input.clear_sent();
     None
-}
-
-/// Sends a prompt, and lists it as queued until its agent reads it.
-pub fn queue_prompt(app: &mut App, to: Name, text: String, out: &mut Vec<Effect>) {
-    app.model.queued.push(Queued {
-        to: to.clone(),
-        text: text.clone(),
-    });
-    if app.model.queued.len() > QUEUED_MAX {
-        app.model.queued.remove(0);
-    }
-    out.push(Effect::Command(Command::Prompt { to, text }));
-}
-
-/// Compacts the conversation of the shown agent.
-pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
-    let agent = app.shown.clone();
-    if agent.parent().is_some() {
-        app.say(NoticeLevel::Warn, "Subagents compact automatically.");
-        return;
-    }
-    let ended = |app: &App, agent: &Name| app.model.agents.get(agent).map(|a| a.ended);
-    let (before, of) = (ended(app, &agent), agent.clone());
-    app.say_while(
-        NoticeLevel::Info,
-        format!("Compacting the conversation of {agent}…"),
-        move |app| ended(app, &of) == before,
-    );
-    out.push(Effect::Command(Command::Compact {
-        agent,
-        focus: focus.into(),
-    }));
 }
 
 /// Splits a message into its recipient and its text: `@name text` is for that agent, any other text for the shown

@@ -11,7 +11,6 @@ use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::clear::ClearConversation;
 use crate::ui::popups::confirm::start_session;
 use crate::ui::popups::{doctor, sessions};
-use crate::ui::shell::update::compose;
 use crate::ui::text::format_date;
 use crate::ui::transcript::{ExportFormat, ExportHead};
 
@@ -31,7 +30,7 @@ pub enum Slash<'a> {
     Command(Action, &'a str),
 }
 
-/// Reads a message. The first word is a command if it is a slash and lower-case letters; with further words, only if it
+/// Reads a message. The first word is a command if it is a slash and lower-case ASCII characters; with further words, only if it
 /// is a known command or resembles one.
 pub fn read(text: &str) -> Slash<'_> {
     let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -94,7 +93,7 @@ pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
 /// Runs the action of a command with the text behind it.
 pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) {
     match action {
-        Action::Compact => compose::compact(app, argument, out),
+        Action::Compact => compact(app, argument, out),
         Action::Clear => clear(app, out),
         Action::NewSession => start_session::start(app, None, out),
         Action::Sessions if argument.is_empty() => sessions::open(app, out),
@@ -108,6 +107,26 @@ pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
         }
         _ => {}
     }
+}
+
+/// Compacts the conversation of the shown agent.
+fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
+    let agent = app.shown.clone();
+    if agent.parent().is_some() {
+        app.say(NoticeLevel::Warn, "Subagents compact automatically.");
+        return;
+    }
+    let ended = |app: &App, agent: &Name| app.model.agents.get(agent).map(|a| a.ended);
+    let (before, of) = (ended(app, &agent), agent.clone());
+    app.say_while(
+        NoticeLevel::Info,
+        format!("Compacting the conversation of {agent}…"),
+        move |app| ended(app, &of) == before,
+    );
+    out.push(Effect::Command(Command::Compact {
+        agent,
+        focus: focus.into(),
+    }));
 }
 
 /// Empties the conversation of the shown agent. Asks first while the agent works.
@@ -128,7 +147,8 @@ fn init(app: &mut App, out: &mut Vec<Effect>) {
     if app.shown != lead {
         app.open_conversation(&lead);
     }
-    compose::queue_prompt(app, lead, INIT.trim().into(), out);
+    let command = app.queue_prompt(lead, INIT.trim().into());
+    out.push(Effect::Command(command));
 }
 
 /// Exports the shown conversation to the named file. Without a name, the file is named after session and agent.

@@ -13,7 +13,7 @@ use crate::ui::panes::board::tests::user_actions::{at, judged, losses};
 use crate::ui::popups::event_log::tests::keys::eventful;
 use crate::ui::popups::thread::tests::writing;
 use crate::ui::tests::scenes::{Scene, Shows, scene_data, work};
-use crate::ui::{CheckResult, Msg, SessionSummary, update};
+use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
 fn none() -> Vec<EventKind> {
     vec![]
@@ -293,7 +293,7 @@ fn doctor() -> Scene {
     Scene::new("popup_doctor", Shows::Popup, |width, height| {
         let mut state = busy(width, height);
         press(&mut state, "\"/doctor\" enter");
-        let result = |level, check: &str, text: &str, remedy: &str| CheckResult {
+        let result = |level, check: &str, text: &str, remedy: &str| DoctorResult {
             level,
             check: check.into(),
             text: text.into(),

@@ -2,8 +2,8 @@
 
 use super::kill::{LastEdit, Side, word_end, word_start};
 use super::rows::cluster_range;
-use super::undo::{EditKind, Snapshot};
-use super::{Composer, new_area};
+use super::undo::{EditKind, TextSnapshot};
+use super::{COMPOSER_MAX, Composer, clean, new_area};
 use crate::ui::keymap::Action;
 
 impl Composer {
@@ -32,7 +32,7 @@ impl Composer {
             Action::DeleteToEnd | Action::DeleteNextWord if row + 1 < self.area.lines().len() => {
                 self.kill((row + 1, 0), Side::After);
             }
-            Action::Yank => self.yank(0),
+            Action::Yank => self.yank(0, (row, at)),
             Action::YankPop => self.yank_older(),
             Action::Undo => {
                 let now = self.snapshot();
@@ -80,22 +80,25 @@ impl Composer {
         self.area.delete_str(text.chars().count());
     }
 
-    /// Inserts the deleted text with a number, counted from the newest.
-    fn yank(&mut self, number: usize) {
-        let Some(text) = self.kills.get(number).map(str::to_string) else {
+    /// Replaces the text from `start` to the cursor by the deleted text with a number, counted from the newest.
+    fn yank(&mut self, number: usize, start: (usize, usize)) {
+        let Some(text) = self.kills.get(number) else {
             return;
         };
-        let start = self.cursor();
-        self.paste(&text);
+        let replaced = self.between(start, self.cursor());
+        let room = (COMPOSER_MAX + replaced.len()).saturating_sub(self.bytes);
+        let (text, _) = clean(text, room);
+        self.edit(EditKind::Other, |composer| {
+            composer.delete(start, &replaced);
+            composer.area.insert_str(text);
+        });
         self.kills.last = LastEdit::Yank { number, start };
     }
 
     /// Replaces the text that was inserted by the last edit with the one that was deleted before it.
     fn yank_older(&mut self) {
         if let LastEdit::Yank { number, start } = self.kills.last {
-            let text = self.between(start, self.cursor());
-            self.edit(EditKind::Other, |composer| composer.delete(start, &text));
-            self.yank(number + 1);
+            self.yank(number + 1, start);
         }
     }
 
@@ -112,15 +115,15 @@ impl Composer {
         lines.join("\n")
     }
 
-    fn snapshot(&self) -> Snapshot {
-        Snapshot {
+    fn snapshot(&self) -> TextSnapshot {
+        TextSnapshot {
             text: self.text(),
             cursor: self.cursor(),
         }
     }
 
-    fn restore(&mut self, snapshot: Option<Snapshot>) {
-        let Some(Snapshot { text, cursor }) = snapshot else {
+    fn restore(&mut self, snapshot: Option<TextSnapshot>) {
+        let Some(TextSnapshot { text, cursor }) = snapshot else {
             return;
         };
         self.area = new_area();

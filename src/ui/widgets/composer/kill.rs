@@ -74,7 +74,7 @@ pub fn word_start(line: &str, at: usize) -> usize {
     blank.map_or(0, |blank| blank + 1)
 }
 
-/// Returns where the word after character `at` of `line` ends. Everything but letters, with their accents, and digits
+/// Returns where the word after character `at` of `line` ends. Everything but alphanumeric characters, with their accents,
 /// ends a word.
 pub fn word_end(line: &str, at: usize) -> usize {
     let after: Vec<char> = line.chars().skip(at).collect();

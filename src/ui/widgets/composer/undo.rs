@@ -9,7 +9,7 @@ const BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A text, and the line and character of the cursor in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct TextSnapshot {
     pub text: String,
     pub cursor: (usize, usize),
 }
@@ -28,8 +28,8 @@ pub enum EditKind {
 /// The texts before the edits, and the undone texts.
 #[derive(Debug, Default)]
 pub struct UndoStack {
-    past: VecDeque<Snapshot>,
-    future: Vec<Snapshot>,
+    past: VecDeque<TextSnapshot>,
+    future: Vec<TextSnapshot>,
     /// Whether the next character joins the last step.
     is_typing: bool,
 }
@@ -41,7 +41,7 @@ impl UndoStack {
     }
 
     /// Records an edit. `before` is the text before it, if a new step begins.
-    pub fn record(&mut self, kind: EditKind, before: Option<Snapshot>) {
+    pub fn record(&mut self, kind: EditKind, before: Option<TextSnapshot>) {
         self.is_typing = kind == EditKind::Letter;
         self.future.clear();
         self.past.extend(before);
@@ -62,7 +62,7 @@ impl UndoStack {
     }
 
     /// Returns the text before the last step; `now` is the current text.
-    pub fn undo(&mut self, now: Snapshot) -> Option<Snapshot> {
+    pub fn undo(&mut self, now: TextSnapshot) -> Option<TextSnapshot> {
         self.is_typing = false;
         let before = self.past.pop_back()?;
         self.future.push(now);
@@ -70,7 +70,7 @@ impl UndoStack {
     }
 
     /// Returns the text that was undone last; `now` is the current text.
-    pub fn redo(&mut self, now: Snapshot) -> Option<Snapshot> {
+    pub fn redo(&mut self, now: TextSnapshot) -> Option<TextSnapshot> {
         self.is_typing = false;
         let after = self.future.pop()?;
         self.past.push_back(now);

@@ -5,6 +5,9 @@ use std::path::Path;
 use crate::common::pty::Screen;
 use crate::keys::dashboard::{CTRL_C, Dashboard, ENTER, ESC, UP, has_line};
 
+/// The hint while the lead works.
+const STOP: &str = "Ctrl+c stop lead";
+
 /// Returns the names of the files in `.transcripts`, sorted.
 fn transcripts(home: &Path) -> Vec<String> {
     let files = std::fs::read_dir(home.join(".transcripts")).unwrap();
@@ -19,6 +22,7 @@ fn conversation_is_cleared_and_sessions_are_started_and_resumed() {
     let mut dashboard = Dashboard::with_new_crew(&[]);
     let home = dashboard.home.path().to_path_buf();
     dashboard.press("first words\r", "I see.");
+    dashboard.wait_until_gone(STOP);
     dashboard.press("/clear\r", "conversation cleared");
     dashboard.wait_until_gone("I see.");
     let files = transcripts(&home);
@@ -35,21 +39,23 @@ fn conversation_is_cleared_and_sessions_are_started_and_resumed() {
     assert!(text.contains("second words"), "{text}");
 
     // An agent that works is stopped only after a question.
-    dashboard.press("wait\r", "Ctrl+c stop lead");
+    dashboard.wait_until_gone(STOP);
+    dashboard.press("wait\r", STOP);
     dashboard.press("/clear\r", "lead is still working.");
     dashboard.clear("n", "lead is still working.");
     dashboard.press("/new\r", "Leave this session?");
     dashboard.clear("n", "Leave this session?");
     dashboard.press("/clear\r", "lead is still working.");
-    dashboard.clear("y", "Ctrl+c stop lead");
-    dashboard.wait_for("conversation cleared");
+    dashboard.clear("y", "lead is still working.");
     dashboard.wait_until_gone("second words");
+    dashboard.wait_until_gone(STOP);
 
     dashboard.send("/new\r");
     dashboard.screen.wait("a new session", |t| {
         !t.contains("conversation cleared") && t.contains("scripted") && t.contains(" to lead ")
     });
     dashboard.press("third words\r", "I see.");
+    dashboard.wait_until_gone(STOP);
     dashboard.press("/resume\r", "Resume a session");
     dashboard
         .screen
@@ -69,7 +75,6 @@ fn conversation_is_cleared_and_sessions_are_started_and_resumed() {
 #[test]
 fn export_names_its_file_and_replaces_none() {
     let mut dashboard = Dashboard::with_new_crew(&[]);
-    dashboard.press("/export\r", "This conversation is empty.");
     dashboard.press("say <b>hello</b>\r", "I see.");
     dashboard.press("/export out.html\r", "exported to out.html.");
     dashboard.press("/export out.html\r", "exported to out-2.html.");
@@ -144,6 +149,7 @@ fn exit_prints_the_command_that_resumes() {
         t.contains("scripted") && t.contains(" to lead ")
     });
     shell.send_and_wait_for("my first words\r", "I see.");
+    shell.wait("an idle lead", |t| !t.contains(STOP));
     shell.send(&CTRL_C.repeat(3));
     let text = shell.wait("the shell", |t| t.matches("READY>").count() == 3);
     let command = text

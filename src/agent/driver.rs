@@ -34,6 +34,8 @@ pub enum Control {
     Interrupt,
     /// Summarises the conversation. The text says what to cover in most detail.
     Compact(String),
+    /// Empties the conversation, after an interrupt if a turn is running.
+    Clear,
 }
 
 /// Runs one agent: its configuration, stores and state.
@@ -158,6 +160,7 @@ impl Driver {
         self.troubles().clear();
         let mut inputs = VecDeque::from([start]);
         let mut ended = TurnEnd::Done;
+        let mut is_cleared = false;
         while let Some(input) = inputs.pop_front() {
             for effect in self.state.turn.step(input) {
                 match effect {
@@ -191,6 +194,8 @@ impl Driver {
                     }
                     TurnEffect::Replace(_) => self.replace().await,
                     TurnEffect::Compacted(compaction) => self.compacted(compaction).await,
+                    // The archive contains the end of the turn.
+                    TurnEffect::Clear => is_cleared = true,
                     TurnEffect::Wait {
                         wait,
                         attempt,
@@ -227,6 +232,9 @@ impl Driver {
         let end = ended.clone();
         self.publish(AgentEvent::TurnEnded { end }.of(self.name.clone()))
             .await;
+        if is_cleared {
+            self.clear().await;
+        }
         ended
     }
 
@@ -379,8 +387,8 @@ impl Driver {
     }
 }
 
-/// Runs `work` while receiving commands. New text and compaction requests are queued in `inputs`. An interrupt drops
-/// the work; the result is then `None`.
+/// Runs `work` while receiving commands. New text, compaction and clear requests are queued in `inputs`. An interrupt or
+/// a clear request drops the work; the result is then `None`.
 pub(super) async fn until_interrupt<T>(
     control: &mut mpsc::Receiver<Control>,
     inputs: &mut VecDeque<TurnInput>,
@@ -393,6 +401,10 @@ pub(super) async fn until_interrupt<T>(
             message = control.recv() => match message {
                 Some(Control::Say(blocks)) => inputs.push_back(TurnInput::Say(blocks)),
                 Some(Control::Compact(focus)) => inputs.push_back(TurnInput::Compact { focus }),
+                Some(Control::Clear) => {
+                    inputs.push_back(TurnInput::Clear);
+                    return None;
+                }
                 Some(Control::Interrupt) | None => return None,
             },
             out = &mut work => return Some(out),

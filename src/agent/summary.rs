@@ -1,4 +1,5 @@
-//! Executes a compaction for the driver: requests the summary, archives the whole conversation, and replaces it.
+//! Shortens or empties a conversation for the driver: requests the summary, archives the whole conversation, and
+//! replaces it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use super::work_state::work_state;
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
+use crate::domain::todo::TodoList;
 use crate::model::http::truncated_error;
 use crate::model::{Delta, ModelError, ModelRequest, Reply};
 use crate::protocol::event::{AgentEvent, Compaction, EventKind, NoticeLevel};
@@ -194,6 +196,37 @@ impl Driver {
         if let Err(error) = self.rewrite_log().await {
             self.report_file_error("The conversation cannot be saved", &error)
                 .await;
+        }
+    }
+
+    /// Empties the conversation and the todo list. The log is archived first; if that fails, nothing changes.
+    pub(super) async fn clear(&mut self) {
+        self.repair_log().await;
+        let transcript = self.transcript.clone();
+        let archived = match self.state.log_completeness {
+            LogCompleteness::Complete => blocking(move || transcript.archive()).await,
+            LogCompleteness::Empty | LogCompleteness::Incomplete => {
+                let why = std::io::Error::other("its log is not complete on disk");
+                Err(why.into())
+            }
+        };
+        let transcript = match archived {
+            Ok(path) => path,
+            Err(error) => {
+                let what = "The conversation was not cleared";
+                return self.report_file_error(what, &error).await;
+            }
+        };
+        self.state.turn.clear(&self.identity);
+        self.state.todo = TodoList::default();
+        self.state.unanswered.clear();
+        self.replace().await;
+        let list = TodoList::default();
+        for event in [
+            AgentEvent::TodoChanged { list },
+            AgentEvent::Cleared { transcript },
+        ] {
+            self.publish(event.of(self.name.clone())).await;
         }
     }
 

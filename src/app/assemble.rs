@@ -116,6 +116,18 @@ impl Blueprint {
         })
     }
 
+    /// Returns whether this is the demo.
+    pub fn is_demo(&self) -> bool {
+        self.demo.is_some()
+    }
+
+    /// Returns whether the project directory is deleted at the end.
+    pub fn is_temporary(&self) -> bool {
+        self.demo
+            .as_ref()
+            .is_some_and(demo::Repository::is_temporary)
+    }
+
     /// Returns the built-in prompt of the demo; `None` if this is no demo or a resumed one.
     pub fn prompt(&self) -> Option<String> {
         let demo = self.demo.as_ref().filter(|_| self.resume.is_none());

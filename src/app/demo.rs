@@ -40,7 +40,7 @@ const SETTINGS: &[(&str, &str)] = &[
 /// The demo's repository. A temporary one is deleted on drop.
 pub struct Repository {
     path: PathBuf,
-    _temporary: Option<tempfile::TempDir>,
+    temporary: Option<tempfile::TempDir>,
 }
 
 impl Repository {
@@ -101,10 +101,12 @@ impl Repository {
                 "Add the README and a skeleton of tally",
             ],
         )?;
-        Ok(Repository {
-            path,
-            _temporary: temporary,
-        })
+        Ok(Repository { path, temporary })
+    }
+
+    /// Returns whether the repository is deleted on drop.
+    pub fn is_temporary(&self) -> bool {
+        self.temporary.is_some()
     }
 
     /// Opens the repository of an earlier demo unchanged.
@@ -117,7 +119,7 @@ impl Repository {
             .with_context(|| format!("there is no demo in {}", dir.display()))?;
         Ok(Repository {
             path,
-            _temporary: None,
+            temporary: None,
         })
     }
 

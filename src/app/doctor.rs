@@ -5,20 +5,23 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
 
 use super::lock::LockAttempt;
 use super::{block_on, lock, now, root, secrets, settings, supervisor, theme};
 use crate::cli::GlobalOptions;
 use crate::commands::OutputFormat;
-use crate::config::{self, ProjectPolicy, SandboxMode};
+use crate::config::{self, ProjectPolicy, SandboxMode, Settings};
 use crate::doctor::print::{self, ReportFormat};
 use crate::doctor::{
-    self, CrewPresence, DoctorContext, EnvironmentFacts, Finding, SandboxFacts, SettingsFacts,
+    self, CrewPresence, DoctorContext, EnvironmentFacts, Finding, Level, SandboxFacts,
+    SettingsFacts,
 };
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::process::environment;
+use crate::protocol::event::NoticeLevel;
 use crate::store;
-use crate::ui::{ColorDepth, ThemeChoice};
+use crate::ui::{ColorDepth, DoctorResult, ThemeChoice};
 
 mod model;
 
@@ -49,30 +52,8 @@ impl FixMode {
 /// Fails if a check failed, and names the failed checks.
 pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result<u8> {
     let root = root(global)?;
-    let settings = settings(global, &root).map(|loaded| loaded.settings);
-    let passed = settings.as_ref().ok().and_then(|s| s.pass_env.clone());
-    let sandbox = match settings.as_ref().map(|s| s.sandbox.unwrap_or_default()) {
-        Ok(SandboxMode::Off) => SandboxFacts::Off,
-        Ok(SandboxMode::Files) => SandboxFacts::WithoutHistory(supervisor::sandbox()),
-        Ok(SandboxMode::On) | Err(_) => SandboxFacts::Tried {
-            report: supervisor::sandbox(),
-            network: settings
-                .as_ref()
-                .ok()
-                .and_then(|s| s.network)
-                .unwrap_or_default(),
-        },
-    };
-    let model = block_on(async { Ok(model::facts(global, settings).await) })?;
-    let mut place = DoctorContext {
-        now: now(),
-        crew: running_crew(&root),
-        settings: settings_facts(&root),
-        model,
-        sandbox,
-        environment: environment_facts(passed.unwrap_or_default()),
-        root,
-    };
+    let facts = LocalFacts::gather(global, root);
+    let mut place = block_on(async { Ok(facts.with_model(global).await) })?;
     let mut findings = examine(&place);
     let mode = allowed(mode, &place.crew, &findings);
     let mut fixed = Vec::new();
@@ -102,6 +83,76 @@ pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result
     match print::failure(&findings) {
         Some(failure) => bail!("{failure}"),
         None => Ok(0),
+    }
+}
+
+/// Runs the checks for the project `root` and fixes nothing.
+pub async fn check(options: GlobalOptions, root: PathBuf) -> Vec<DoctorResult> {
+    let own = options.clone();
+    let gathered = spawn_blocking(move || LocalFacts::gather(&own, root)).await;
+    let Ok(facts) = gathered else {
+        return Vec::new();
+    };
+    let place = facts.with_model(&options).await;
+    let found = spawn_blocking(move || examine(&place)).await;
+    let found = found.unwrap_or_default().into_iter();
+    found
+        .map(|finding| DoctorResult {
+            level: match finding.level {
+                Level::Ok => NoticeLevel::Info,
+                Level::Warn => NoticeLevel::Warn,
+                Level::Fail => NoticeLevel::Error,
+            },
+            check: finding.check.to_string(),
+            text: finding.text,
+            remedy: finding.remedy.unwrap_or_default(),
+        })
+        .collect()
+}
+
+/// The facts that need no model server.
+struct LocalFacts {
+    root: PathBuf,
+    settings: Result<Settings>,
+    sandbox: SandboxFacts,
+    environment: EnvironmentFacts,
+}
+
+impl LocalFacts {
+    fn gather(global: &GlobalOptions, root: PathBuf) -> LocalFacts {
+        let settings = settings(global, &root).map(|loaded| loaded.settings);
+        let passed = settings.as_ref().ok().and_then(|s| s.pass_env.clone());
+        let sandbox = match settings.as_ref().map(|s| s.sandbox.unwrap_or_default()) {
+            Ok(SandboxMode::Off) => SandboxFacts::Off,
+            Ok(SandboxMode::Files) => SandboxFacts::WithoutHistory(supervisor::sandbox()),
+            Ok(SandboxMode::On) | Err(_) => SandboxFacts::Tried {
+                report: supervisor::sandbox(),
+                network: settings
+                    .as_ref()
+                    .ok()
+                    .and_then(|s| s.network)
+                    .unwrap_or_default(),
+            },
+        };
+        LocalFacts {
+            root,
+            settings,
+            sandbox,
+            environment: environment_facts(passed.unwrap_or_default()),
+        }
+    }
+
+    /// Adds what the model server answers.
+    async fn with_model(self, global: &GlobalOptions) -> DoctorContext {
+        DoctorContext {
+            model: model::facts(global, self.settings).await,
+            now: now(),
+            crew: running_crew(&self.root),
+            settings: settings_facts(&self.root),
+            sandbox: self.sandbox,
+            environment: self.environment,
+            root: self.root,
+        }
     }
 }
 

@@ -115,7 +115,10 @@ mod tests {
         }
         let mut state = UiState::new(80, 24, TimeZone::UTC);
         show(dir.path(), "0190aaaa", Timestamp(2.0), &mut state).unwrap();
-        assert_eq!(state.contexts(), [Context::Composer, Context::Everywhere]);
+        assert_eq!(
+            state.contexts(),
+            [Context::Composer, Context::Editing, Context::Everywhere]
+        );
     }
 
     #[test]

@@ -49,7 +49,8 @@ impl CommandHandler for Commands {
         match command {
             Command::Prompt { to, text } => self.prompt(to, text).await,
             Command::Interrupt { agent } => self.registry.interrupt(&agent),
-            Command::Compact { agent, focus } => self.compact(&agent, focus),
+            Command::Compact { agent, focus } => self.control(&agent, Control::Compact(focus)),
+            Command::Clear { agent } => self.control(&agent, Control::Clear),
             Command::KillJob { job } => self.jobs.kill(&job, &Name::user()),
             Command::Decide(decision) => self.broker.decide(decision).await.map(|_| ()),
             Command::Allow { request, scope } => self.permissions.allow(&request, scope).await,
@@ -117,17 +118,14 @@ impl Commands {
         Ok(())
     }
 
-    fn compact(&self, agent: &Name, focus: String) -> Result<(), String> {
+    fn control(&self, agent: &Name, control: Control) -> Result<(), String> {
         let handle = self
             .registry
             .find(agent)
             .ok_or_else(|| format!("{agent} is not running"))?;
-        handle
-            .control
-            .try_send(Control::Compact(focus))
-            .map_err(|_| {
-                format!("{agent} has too many queued messages: wait until it has read some.")
-            })
+        handle.control.try_send(control).map_err(|_| {
+            format!("{agent} has too many queued messages: wait until it has read some.")
+        })
     }
 
     async fn ask_shutdown(&self, member: &Name) -> Result<(), String> {

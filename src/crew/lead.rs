@@ -115,6 +115,7 @@ impl LeadAgent {
                 control = agent.control.recv() => match control {
                     Some(Control::Say(blocks)) => TurnInput::Say(blocks),
                     Some(Control::Compact(focus)) => TurnInput::Compact { focus },
+                    Some(Control::Clear) => TurnInput::Clear,
                     Some(Control::Interrupt) => continue,
                     None => return,
                 },

@@ -72,7 +72,7 @@ impl SessionPermissions {
             return Err(why);
         }
         let text = format!(
-            "user allowed {} for the whole team until crewdeck ends (requested by {}). Revoke it with /rules.",
+            "user allowed {} for the whole team until crewdeck ends (requested by {}). Revoke it with /permissions.",
             shown(&scope),
             request.from
         );
@@ -129,7 +129,7 @@ impl SessionPermissions {
         let mut given = lock(&self.given);
         if given.rules.len() >= PERMISSIONS_MAX {
             return Err(format!(
-                "there are already {PERMISSIONS_MAX} session permissions: revoke one first (/rules)"
+                "there are already {PERMISSIONS_MAX} session permissions: revoke one first (/permissions)"
             ));
         }
         given.last += 1;

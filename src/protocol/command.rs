@@ -53,6 +53,9 @@ pub enum Command {
         /// What the summary should focus on; may be empty.
         focus: String,
     },
+    /// Empties the conversation of an agent, after an interrupt if a turn is running. The old conversation stays on
+    /// disk. Answered by `Cleared`.
+    Clear { agent: Name },
     /// Ends a background job. Answered by `JobChanged`.
     KillJob { job: JobId },
     /// Approves or rejects a request, or answers a question. Answered by `RequestChanged`.

@@ -45,7 +45,11 @@ pub fn name_of(key: KeyEvent) -> Option<String> {
         KeyCode::Char(c) => {
             modifiers.remove(KeyModifiers::SHIFT);
             if modifiers.contains(KeyModifiers::CONTROL) {
-                c.to_lowercase().to_string()
+                match c {
+                    // Terminals send the same byte for Ctrl+7, Ctrl+/ and Ctrl+_.
+                    '7' => "_".into(),
+                    _ => c.to_lowercase().to_string(),
+                }
             } else {
                 c.to_string()
             }
@@ -185,6 +189,7 @@ mod tests {
                 KeyModifiers::CONTROL | KeyModifiers::SHIFT,
                 Some("ctrl+c"),
             ),
+            (KeyCode::Char('7'), KeyModifiers::CONTROL, Some("ctrl+_")),
             (KeyCode::BackTab, KeyModifiers::NONE, Some("shift+tab")),
             (KeyCode::BackTab, KeyModifiers::SHIFT, Some("shift+tab")),
             (KeyCode::Char('a'), KeyModifiers::SUPER, None),

@@ -41,6 +41,8 @@ pub use app::onboarding::{OfferedAction, OnboardingPage, PageSeverity};
 pub use app::role::SessionRole;
 pub use frame::view_cache::ViewCache;
 pub use keymap::pane::{Focus, Pane};
+pub use popups::doctor::DoctorResult;
+pub use popups::sessions::SessionSummary;
 pub use shell::state::UiState;
 pub use shell::tick::next_tick;
 pub use shell::update::{Msg, begin_replay, recall, update};

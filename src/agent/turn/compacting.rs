@@ -87,6 +87,13 @@ impl Length {
         self.is_fresh = false;
     }
 
+    /// Records that the conversation is empty.
+    pub(super) fn cleared(&mut self) {
+        self.counted = None;
+        self.since = 0;
+        self.is_fresh = false;
+    }
+
     pub(super) fn grew(&mut self, message: &Message) {
         self.since += chat::estimate_tokens(std::slice::from_ref(message));
     }

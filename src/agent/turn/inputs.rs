@@ -39,6 +39,9 @@ pub enum TurnInput {
         /// What the summary should cover in most detail; may be empty.
         focus: String,
     },
+    /// The user empties the conversation. Between turns, at once. A running turn ends first, by the
+    /// [`TurnInput::Interrupt`] that follows this input.
+    Clear,
     /// The agent requests a summary, to be made before its next call.
     OwnCompaction {
         /// What the summary should cover in most detail; may be empty.
@@ -80,6 +83,8 @@ pub enum TurnEffect {
     Archive,
     /// Rewrite the log with these messages, which replaced the conversation.
     Replace(Arc<Vec<Message>>),
+    /// Archive the log after the end of the turn and then empty the conversation with [`super::Turn::clear`].
+    Clear,
     /// Publish that the conversation was shortened.
     Compacted(Compaction),
     /// Wait and show the countdown. The driver answers with [`TurnInput::RetryDue`].

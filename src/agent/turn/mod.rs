@@ -1,6 +1,7 @@
 //! The turn as a pure state machine: inputs go in, effects come out. It performs no IO and does not read the clock.
 
 mod calls;
+mod clearing;
 mod compacting;
 mod failing;
 #[cfg(test)]
@@ -112,6 +113,8 @@ pub struct Turn {
     length: Length,
     /// The focus and requester of a summary that was requested during the turn.
     requested_compaction: Option<(String, AfterSummary)>,
+    /// Whether the conversation is emptied once the turn is interrupted.
+    is_clear_requested: bool,
 }
 
 impl Turn {
@@ -133,6 +136,7 @@ impl Turn {
             progress: LoopDetector::default(),
             length: Length::default(),
             requested_compaction: None,
+            is_clear_requested: false,
         }
     }
 
@@ -192,6 +196,7 @@ impl Turn {
             TurnInput::Compact { focus } => {
                 self.request_compaction(focus, AfterSummary::CallRequestedByUser)
             }
+            TurnInput::Clear => self.request_clear(),
             TurnInput::OwnCompaction { focus } => {
                 self.request_compaction(focus, AfterSummary::Call)
             }
@@ -397,6 +402,9 @@ impl Turn {
         // Sent with the next message, because alone it needs no answer.
         self.pending_texts.extend(unanswered);
         effects.extend(self.end(TurnEnd::Interrupted));
+        if std::mem::take(&mut self.is_clear_requested) {
+            effects.push(TurnEffect::Clear);
+        }
         effects
     }
 

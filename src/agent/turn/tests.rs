@@ -210,6 +210,37 @@ fn interrupted_answer_keeps_its_partial_text() {
 }
 
 #[test]
+fn cleared_conversation_is_empty_but_keeps_waiting_texts() {
+    let mut turn = calling(reads());
+    turn.step(TurnInput::Say(vec![text("meanwhile")]));
+    assert_eq!(turn.step(TurnInput::Clear), vec![], "an interrupt follows");
+    let partial = String::new();
+    let effects = turn.step(TurnInput::Interrupt { partial });
+    let ends = [TurnEffect::End(TurnEnd::Interrupted), TurnEffect::Clear];
+    assert!(effects.ends_with(&ends), "{effects:?}");
+    turn.clear("You are alice.");
+    assert!(turn.messages().is_empty());
+    turn.step(TurnInput::Say(vec![text("hello")]));
+    turn.step(TurnInput::Mail(vec![]));
+    let said = turn.messages()[0].text();
+    assert!(
+        said.contains("<identity>You are alice.</identity>"),
+        "{said}"
+    );
+    assert!(
+        said.contains("hello") && !said.contains("The user stopped"),
+        "{said}"
+    );
+
+    turn.step(reply(vec![text("yes")], StopReason::EndTurn));
+    let ends = vec![TurnEffect::Clear, TurnEffect::End(TurnEnd::Done)];
+    assert_eq!(turn.step(TurnInput::Clear), ends);
+    turn.clear("");
+    let effects = turn.step(TurnInput::Clear);
+    assert!(matches!(effects[0], TurnEffect::Notice(..)), "{effects:?}");
+}
+
+#[test]
 fn message_after_early_interrupt_is_separated() {
     let mut turn = calling(reads());
     let partial = String::new();

@@ -61,7 +61,7 @@ impl Dashboard {
             }
         };
         if stop.is_cancelled() {
-            return Ok(Some(ExitReason::Quit));
+            return Ok(Some(self.quit()));
         }
         self.screen.set_up()?;
         match done {

@@ -3,6 +3,7 @@
 mod crew;
 mod external_effects;
 mod onboarding;
+mod requests;
 mod restart;
 
 use std::io::IsTerminal;
@@ -15,6 +16,8 @@ use tokio::time::Instant;
 
 use self::crew::{Building, CrewState, StartQueue};
 use self::onboarding::{FirstCommitTask, RestartState, StartupChecks};
+use self::requests::ScreenRequests;
+use self::restart::ExitReason;
 pub use self::restart::main;
 use super::assemble::{self, Assembly, Blueprint};
 use super::external_program::ExternalProgram;
@@ -23,6 +26,7 @@ use super::signals::Signals;
 use super::{
     inputs, keys, model_setup, mouse, now, resume, saved_layout, secrets, theme, time_zone, until,
 };
+use crate::cli::GlobalOptions;
 use crate::config::SensitiveSettings;
 use crate::domain::ids::Name;
 use crate::domain::notification::NotifyMethod;
@@ -39,15 +43,6 @@ const DRAIN_MAX: usize = 256;
 /// Maximum number of commands that are queued while the crew starts.
 const EARLY_MAX: usize = 16;
 
-/// Why the dashboard was left.
-enum ExitReason {
-    Quit,
-    /// The user chose the demo on the setup page.
-    StartDemo(Box<RestartState>),
-    /// The dashboard restarts and repeats the startup checks.
-    Restart(Box<RestartState>),
-}
-
 struct Dashboard {
     screen: Screen,
     cache: ViewCache,
@@ -62,6 +57,8 @@ struct Dashboard {
     /// The first commit, while git creates it.
     first_commit: Option<FirstCommitTask>,
     kept: RestartState,
+    options: GlobalOptions,
+    requests: ScreenRequests,
     root: PathBuf,
     title: String,
     notify_method: NotifyMethod,
@@ -73,7 +70,11 @@ struct Dashboard {
 }
 
 impl Dashboard {
-    fn open(blueprint: &Blueprint, mut kept: RestartState) -> Result<Dashboard> {
+    fn open(
+        blueprint: &Blueprint,
+        options: &GlobalOptions,
+        mut kept: RestartState,
+    ) -> Result<Dashboard> {
         let keymap = keys::keymap(&blueprint.settings)?;
         let (publisher, events) = bus::bus(now);
         let publisher = publisher.with_redactor(secrets::redactor());
@@ -134,6 +135,8 @@ impl Dashboard {
             asked: None,
             first_commit: None,
             kept,
+            options: options.clone(),
+            requests: ScreenRequests::default(),
             root: blueprint.root.clone(),
             title: String::new(),
             notify_method: blueprint.settings.notify.unwrap_or_default(),
@@ -158,9 +161,11 @@ impl Dashboard {
         // Stops git if the first commit still runs.
         drop(self.first_commit);
         match &mut left {
-            Ok(ExitReason::Restart(kept)) => kept.screen = Some(self.screen),
+            Ok(ExitReason::Restart(kept) | ExitReason::StartSession(_, kept)) => {
+                kept.screen = Some(self.screen);
+            }
             // The user gets the shell back at once; the crew shuts down in the background.
-            Ok(ExitReason::Quit | ExitReason::StartDemo(_)) | Err(_) => drop(self.screen),
+            Ok(ExitReason::Quit(_) | ExitReason::StartDemo(_)) | Err(_) => drop(self.screen),
         }
         if let CrewState::Running(assembly) = self.crew {
             let Assembly {
@@ -179,10 +184,12 @@ impl Dashboard {
             stopped?;
         }
         match &mut left {
-            Ok(ExitReason::Restart(kept) | ExitReason::StartDemo(kept)) => {
-                kept.signals = Some(self.signals);
-            }
-            Ok(ExitReason::Quit) | Err(_) => {}
+            Ok(
+                ExitReason::Restart(kept)
+                | ExitReason::StartSession(_, kept)
+                | ExitReason::StartDemo(kept),
+            ) => kept.signals = Some(self.signals),
+            Ok(ExitReason::Quit(_)) | Err(_) => {}
         }
         left
     }
@@ -197,9 +204,9 @@ impl Dashboard {
             let mut cause = FrameCause::Event;
             tokio::select! {
                 biased;
-                _ = self.signals.any() => return Ok(ExitReason::Quit),
+                _ = self.signals.any() => return Ok(self.quit()),
                 input = keys.next() => {
-                    let Some(input) = input else { return Ok(ExitReason::Quit) };
+                    let Some(input) = input else { return Ok(self.quit()) };
                     let inputs = input.and_then(inputs::read_batch);
                     cause = FrameCause::Key;
                     let inputs = inputs.context("the terminal cannot be read")?;
@@ -240,6 +247,7 @@ impl Dashboard {
                         return Ok(left);
                     }
                 }
+                answer = self.requests.next() => self.show_answer(answer),
                 news = self.crew.next_update() => {
                     if let Some(freed) = self.apply_update(news)? {
                         building = self.take_over(freed, blueprint);
@@ -335,10 +343,21 @@ impl Dashboard {
             Input::FocusGained => Msg::Window(WindowFocus::Focused),
             Input::FocusLost => Msg::Window(WindowFocus::Unfocused),
         };
-        for effect in update(&mut self.state, message) {
+        let effects = update(&mut self.state, message);
+        self.save_sent();
+        for effect in effects {
             match effect {
                 Effect::Command(command) => self.submit(command),
-                Effect::Quit => return Ok(InputAction::Leave(ExitReason::Quit)),
+                Effect::Quit => return Ok(InputAction::Leave(self.quit())),
+                Effect::StartSession(session) => {
+                    if let Some(left) = self.start_session(session) {
+                        return Ok(InputAction::Leave(left));
+                    }
+                }
+                Effect::LoadHistory => self.load_history(),
+                Effect::ListSessions => self.list_sessions(),
+                Effect::Diagnose => self.diagnose(),
+                Effect::Export { path, text } => self.export(path, text),
                 Effect::StartDemo => {
                     return Ok(InputAction::Leave(ExitReason::StartDemo(Box::new(
                         self.keep(),

@@ -1,56 +1,85 @@
-//! Starts the dashboard, and restarts it when the setup page asks for a new start or for the demo.
+//! Starts the dashboard, and restarts it when the setup page asks for a new start or for the demo, or the user for
+//! another session.
 
 use anyhow::{Context, Result};
 
+use super::Dashboard;
 use super::onboarding::RestartState;
-use super::{Dashboard, ExitReason};
 use crate::app::assemble::Blueprint;
+use crate::app::sessions::resume_command;
 use crate::app::signals::Signals;
-use crate::app::{block_on, describe_error};
+use crate::app::{block_on, describe_error, print};
 use crate::cli::GlobalOptions;
+
+/// Why the dashboard was left.
+pub(super) enum ExitReason {
+    /// The user left. Holds the session that this process ran, if the crew had started.
+    Quit(Option<String>),
+    /// The user wants a new session, or the one with this id.
+    StartSession(Option<String>, Box<RestartState>),
+    /// The user chose the demo on the setup page.
+    StartDemo(Box<RestartState>),
+    /// The dashboard restarts and repeats the startup checks.
+    Restart(Box<RestartState>),
+}
 
 /// Runs the dashboard until the user leaves, and returns the exit code.
 ///
 /// # Errors
 /// Fails if the dashboard cannot start. The terminal is restored before that.
 pub fn main(global: &GlobalOptions) -> Result<u8> {
-    let mut blueprint = Blueprint::read(global)?;
+    let mut options = global.clone();
+    let mut blueprint = Blueprint::read(&options)?;
     let mut kept = RestartState::default();
     loop {
         let before = std::mem::take(&mut kept);
-        let left = block_on(async { Dashboard::open(&blueprint, before)?.stay(&blueprint).await })?;
-        let (from, restart) = match left {
-            ExitReason::Quit => return Ok(0),
-            ExitReason::Restart(from) => (from, Restart::Same),
-            ExitReason::StartDemo(from) => (from, Restart::Demo),
+        let left = block_on(async {
+            let dashboard = Dashboard::open(&blueprint, &options, before)?;
+            dashboard.stay(&blueprint).await
+        })?;
+        let (from, is_demo_start) = match left {
+            ExitReason::Quit(session) => {
+                let command = session
+                    .filter(|_| !blueprint.is_temporary())
+                    .and_then(|id| resume_command(&options, &blueprint.root, &id));
+                return match command {
+                    Some(command) => print(&format!("To resume this session: {command}\n")),
+                    None => Ok(0),
+                };
+            }
+            ExitReason::Restart(from) => (from, false),
+            ExitReason::StartSession(session, from) => {
+                options.resume.clone_from(&session);
+                if blueprint.is_demo() && session.is_some() {
+                    // The options name no repository, or one that a new start would create.
+                    blueprint.resume = session;
+                    kept = *from;
+                    continue;
+                }
+                (from, false)
+            }
+            ExitReason::StartDemo(from) => {
+                options = GlobalOptions {
+                    demo: true,
+                    dir: None,
+                    provider: None,
+                    resume: None,
+                    ..options
+                };
+                (from, true)
+            }
         };
         kept = *from;
-        let options = match restart {
-            Restart::Same => global.clone(),
-            Restart::Demo => GlobalOptions {
-                demo: true,
-                dir: None,
-                provider: None,
-                resume: None,
-                ..global.clone()
-            },
-        };
-        match (block_on(read(options, kept.signals.as_mut()))?, restart) {
-            (None, Restart::Same | Restart::Demo) => return Ok(0),
-            (Some(Ok(read)), Restart::Same | Restart::Demo) => blueprint = read,
-            (Some(Err(error)), Restart::Same) => kept.status_message = Some(describe_error(&error)),
-            (Some(Err(error)), Restart::Demo) => return Err(error),
+        match block_on(read(options.clone(), kept.signals.as_mut()))? {
+            None => return Ok(0),
+            Some(Ok(read)) => blueprint = read,
+            Some(Err(error)) if is_demo_start => return Err(error),
+            Some(Err(error)) => {
+                kept.status_message = Some(describe_error(&error));
+                blueprint.resume.clone_from(&options.resume);
+            }
         }
     }
-}
-
-/// Which options the restart uses.
-#[derive(Clone, Copy)]
-enum Restart {
-    /// The options of the previous start.
-    Same,
-    /// The options of the demo.
-    Demo,
 }
 
 /// Reads the configuration for the next start, which may wait for git. Returns `None` if a signal arrives meanwhile.

@@ -286,7 +286,7 @@ impl TeammateLoop {
         self.set_state(AgentState::Working);
         self.set_status(MemberStatus::Working).await;
         self.enter_workspace().await;
-        let is_compaction = matches!(start, TurnInput::Compact { .. });
+        let is_compaction = matches!(start, TurnInput::Compact { .. } | TurnInput::Clear);
         let end = self.agent.run_turn(start, &self.crew.context.stop).await?;
         self.forget_first_prompt().await;
         self.is_paused = is_paused_after(self.is_paused, is_compaction, &end);
@@ -344,6 +344,7 @@ impl TeammateLoop {
             control = self.agent.control.recv() => match control {
                 Some(Control::Say(blocks)) => Some(Some(TurnInput::Say(blocks))),
                 Some(Control::Compact(focus)) => Some(Some(TurnInput::Compact { focus })),
+                Some(Control::Clear) => Some(Some(TurnInput::Clear)),
                 Some(Control::Interrupt) => {
                     // The interrupt arrived after the end of the turn.
                     self.agent.handle.mailbox.take_revoked_task();

@@ -98,6 +98,11 @@ pub enum AgentEvent {
         #[serde(flatten)]
         compaction: Compaction,
     },
+    /// An agent's conversation was emptied. Answers [`crate::protocol::Command::Clear`].
+    Cleared {
+        /// The file that keeps the old conversation, relative to the root.
+        transcript: String,
+    },
     /// An agent replaced its todo list.
     TodoChanged { list: TodoList },
     /// An agent started a subagent. The subagent sends events under its own name and ends with its `TurnEnded`.

@@ -14,6 +14,20 @@ pub enum Effect {
     Suspend,
     /// Opens `$EDITOR` with `App::composer_text`; the result comes back as [`Msg::Edited`](crate::ui::Msg::Edited).
     EditComposer,
+    /// Reads the messages of earlier sessions. Answered by [`Msg::History`](crate::ui::Msg::History).
+    LoadHistory,
+    /// Ends this session and starts a new one, or resumes the one with this id.
+    StartSession(Option<String>),
+    /// Lists the sessions of the project. Answered by `UiState::show_sessions`.
+    ListSessions,
+    /// Runs the checks of `crewdeck doctor`. Answered by `UiState::show_findings`.
+    Diagnose,
+    /// Writes an exported conversation to a file.
+    Export {
+        /// The path, relative to the project directory.
+        path: String,
+        text: String,
+    },
     /// Prints the text to the terminal's scroll-back and waits until the user returns.
     Print(String),
     /// Opens the text in `$EDITOR`; changes are discarded.

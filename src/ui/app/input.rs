@@ -1,7 +1,11 @@
 //! What the user has written: the text in the composer, the drafts and the sent commands.
 
+use crate::domain::ids::Name;
+use crate::protocol::Command;
+use crate::ui::app::App;
 use crate::ui::app::drafts::Drafts;
 use crate::ui::app::sent_commands::SentCommands;
+use crate::ui::model::{QUEUED_MAX, Queued};
 use crate::ui::widgets::composer::Composer;
 
 /// What the user has written: the text in the composer, the drafts and the sent commands.
@@ -12,4 +16,41 @@ pub struct UserInput {
     /// The drafts to the other agents, and the question that each draft answers, if any.
     pub drafts: Drafts,
     pub sent_commands: SentCommands,
+    pub history: SavedHistory,
+    /// The last sent message, until [`App::take_sent`](crate::ui::app::App::take_sent).
+    pub sent: Option<String>,
+}
+
+impl UserInput {
+    /// Clears the composer, whose text was sent.
+    pub fn clear_sent(&mut self) {
+        self.sent = Some(self.composer.take());
+    }
+}
+
+impl App {
+    /// Lists a prompt as queued until its agent reads it. Returns the command that sends it.
+    pub(in crate::ui) fn queue_prompt(&mut self, to: Name, text: String) -> Command {
+        self.model.queued.push(Queued {
+            to: to.clone(),
+            text: text.clone(),
+        });
+        if self.model.queued.len() > QUEUED_MAX {
+            self.model.queued.remove(0);
+        }
+        Command::Prompt { to, text }
+    }
+}
+
+/// Whether the messages of earlier sessions are in the composer's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SavedHistory {
+    #[default]
+    Unread,
+    /// The front end reads it.
+    Requested {
+        /// Whether the user wants to go to an older message.
+        recalls: bool,
+    },
+    Loaded,
 }

@@ -201,6 +201,17 @@ impl App {
         std::mem::take(&mut self.dirty)
     }
 
+    /// Returns the message that the last input sent, for the history on disk.
+    pub fn take_sent(&mut self) -> Option<String> {
+        self.input.sent.take()
+    }
+
+    /// Returns the session that this process runs; `None` in a viewer, and before the crew has started.
+    pub fn own_session(&self) -> Option<&str> {
+        let setup = self.model.setup.as_ref().filter(|_| self.role.is_crew())?;
+        Some(&setup.session)
+    }
+
     /// Sets whether crewdeck receives mouse events at the start.
     pub fn set_mouse_capture(&mut self, is_on: bool) {
         self.prefs.captures_mouse = is_on;

@@ -250,7 +250,10 @@ pub fn on_event(app: &mut App, event: &EventKind) {
 
 /// Returns why `action` is unavailable without a crew; `None` if it is available.
 pub fn refuses(app: &App, action: Action) -> Option<String> {
-    let is_the_crews = matches!(action, Action::Models | Action::Compact);
+    let is_the_crews = matches!(
+        action,
+        Action::Models | Action::Compact | Action::Clear | Action::Init
+    );
     let page = app.onboarding_page().filter(|_| is_the_crews)?;
     (page.severity == PageSeverity::Missing)
         .then(|| format!("No crew is running yet. {}", keys_line(app)))

@@ -46,6 +46,9 @@ impl SessionRole {
             action,
             Action::Models
                 | Action::Compact
+                | Action::Clear
+                | Action::NewSession
+                | Action::Sessions
                 | Action::Kill
                 | Action::ApproveForTeam
                 | Action::KillTeammate

@@ -84,6 +84,18 @@ pub enum Action {
     Subagent,
     /// Summarise the conversation of the shown agent.
     Compact,
+    /// Empty the conversation of the shown agent.
+    Clear,
+    /// Start a new session.
+    NewSession,
+    /// Choose an earlier session to resume.
+    Sessions,
+    /// Ask the lead for a draft of AGENTS.md.
+    Init,
+    /// Write the shown conversation to a file.
+    Export,
+    /// Check this machine, the model and the project.
+    Doctor,
     /// Turn mouse capture on or off.
     Mouse,
     /// Stop the shown agent. If it is idle, clear the draft; pressed twice, quit.
@@ -145,6 +157,22 @@ pub enum Action {
     Newer,
     /// Delete back to the start of the line.
     DeleteToStart,
+    /// Search the history of sent messages.
+    SearchHistory,
+    /// Undo the last edit of the text.
+    Undo,
+    /// Redo the edit that was undone last.
+    Redo,
+    /// Delete to the end of the line.
+    DeleteToEnd,
+    /// Delete the word before the cursor.
+    DeleteWord,
+    /// Delete the rest of the word after the cursor.
+    DeleteNextWord,
+    /// Insert the text that was deleted last.
+    Yank,
+    /// Replace the inserted text by the one that was deleted before it.
+    YankPop,
     /// Edit the text in `$EDITOR`.
     EditInEditor,
     /// Accept the selected row, the typed text or a dialog.
@@ -203,6 +231,13 @@ impl Action {
                 | Action::Older
                 | Action::Newer
                 | Action::DeleteToStart
+                | Action::Undo
+                | Action::Redo
+                | Action::DeleteToEnd
+                | Action::DeleteWord
+                | Action::DeleteNextWord
+                | Action::Yank
+                | Action::YankPop
                 | Action::Complete
                 | Action::Accept
                 | Action::NextField
@@ -244,6 +279,13 @@ impl Action {
                 | Action::Kill
                 | Action::Interrupt
                 | Action::Compact
+                | Action::Clear
+                | Action::NewSession
+                | Action::Sessions
+                | Action::Init
+                | Action::Export
+                | Action::Doctor
+                | Action::SearchHistory
         )
     }
 

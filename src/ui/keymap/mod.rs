@@ -25,6 +25,10 @@ pub enum Context {
     Composer,
     /// While the completion list of the composer is open.
     Completion,
+    /// In every text input of several lines.
+    Editing,
+    /// While the history of sent messages is searched.
+    History,
     /// In every pane, but not in text inputs and popups.
     Panes,
     In(Pane),
@@ -70,6 +74,8 @@ impl Context {
             Context::FirstRun => "Setup page",
             Context::Composer => "Composer",
             Context::Completion => "Completion",
+            Context::Editing => "Text editing",
+            Context::History => "Message history",
             Context::Panes => "In every pane",
             Context::In(pane) => pane.title(),
             Context::Filter => "Filter",
@@ -142,7 +148,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Composer, &["pgup"], Action::Move(Scroll::PageUp), "scroll the conversation up", ""),
     bind(Context::Composer, &["pgdn"], Action::Move(Scroll::PageDown), "scroll the conversation down", ""),
     bind(Context::Composer, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
-    bind(Context::Composer, &["ctrl+x e"], Action::EditInEditor, "edit in $EDITOR", ""),
+    bind(Context::Composer, &["ctrl+x e", "ctrl+g"], Action::EditInEditor, "edit in $EDITOR", ""),
+    bind(Context::Composer, &["ctrl+r"], Action::SearchHistory, "search your earlier messages", ""),
     bind(Context::Composer, &["alt+1"], Action::Focus(Pane::Lead), "go to the conversation", ""),
     bind(Context::Composer, &["alt+2"], Action::Focus(Pane::Todo), "go to the todo list", ""),
     bind(Context::Composer, &["alt+3"], Action::Focus(Pane::Board), "go to the board", ""),
@@ -157,6 +164,17 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Completion, &["down", "ctrl+n"], Action::Move(Scroll::LineDown), "down", "select"),
     bind(Context::Completion, &["up"], Action::Move(Scroll::LineUp), "up", ""),
     bind(Context::Completion, &["esc"], Action::Back, "close the list", "close"),
+
+    bind(Context::Editing, &["ctrl+_", "ctrl+x u"], Action::Undo, "undo", ""),
+    bind(Context::Editing, &["ctrl+x r"], Action::Redo, "redo", ""),
+    bind(Context::Editing, &["ctrl+k"], Action::DeleteToEnd, "delete to the end of the line", ""),
+    bind(Context::Editing, &["ctrl+w"], Action::DeleteWord, "delete the word before the cursor", ""),
+    bind(Context::Editing, &["alt+d", "ctrl+delete"], Action::DeleteNextWord, "delete the word after the cursor", ""),
+    bind(Context::Editing, &["ctrl+y"], Action::Yank, "insert what was deleted last", ""),
+    bind(Context::Editing, &["alt+y", "ctrl+x y"], Action::YankPop, "after that: insert what was deleted before it instead", ""),
+
+    bind(Context::History, &["ctrl+r"], Action::Move(Scroll::LineDown), "next older match", "older"),
+    bind(Context::History, &["ctrl+s"], Action::Move(Scroll::LineUp), "next newer match", ""),
 
     bind(Context::In(Pane::Needs), &["a"], Action::Approve, "approve the selected request", "approve"),
     bind(Context::Choices, &["1"], Action::Choose(1), "answer with the first choice", "choose"),
@@ -339,7 +357,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Comment, &["enter"], Action::Accept, "choose whether to approve or reject; send an answer", "continue"),
     bind(Context::Comment, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "insert a line break", "new line"),
     bind(Context::Comment, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
-    bind(Context::Comment, &["ctrl+x e"], Action::EditInEditor, "edit in $EDITOR", ""),
+    bind(Context::Comment, &["ctrl+x e", "ctrl+g"], Action::EditInEditor, "edit in $EDITOR", ""),
     bind(Context::Comment, &["esc"], Action::Back, "close without a decision", "cancel"),
     bind(Context::CommentVerdict, &["a"], Action::Approve, "approve with the comment", "approve"),
     bind(Context::CommentVerdict, &["r"], Action::Reject, "reject with the comment", "reject"),
@@ -351,7 +369,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::TaskForm, &["ctrl+t"], Action::ToggleBlocker, "block it on the task selected on the board, or unblock it", "wait for selected"),
     bind(Context::TaskForm, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "insert a line break in the description", "new line"),
     bind(Context::TaskForm, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
-    bind(Context::TaskForm, &["ctrl+x e"], Action::EditInEditor, "edit the field in $EDITOR", ""),
+    bind(Context::TaskForm, &["ctrl+x e", "ctrl+g"], Action::EditInEditor, "edit the field in $EDITOR", ""),
     bind(Context::TaskForm, &["esc"], Action::Back, "close; the draft is kept", "close"),
 
     bind(Context::Confirm, &["y"], Action::Accept, "yes", "yes"),
@@ -385,26 +403,25 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Everywhere, &["ctrl+z"], Action::Suspend, "suspend; `fg` in the shell resumes", ""),
 ];
 
-/// The slash commands of the composer: command, action and description.
+/// The slash commands of the composer: command, action and description. The palette lists those that have no key.
+#[rustfmt::skip]
 pub const SLASH: &[(&str, Action, &str)] = &[
     ("/model", Action::Models, "choose another model"),
-    (
-        "/compact",
-        Action::Compact,
-        "summarise the conversation; add text to say what matters most",
-    ),
+    ("/compact", Action::Compact, "summarise the conversation; add text on what matters most"),
+    ("/clear", Action::Clear, "empty this conversation; the old one stays on disk"),
+    ("/new", Action::NewSession, "start a new session"),
+    ("/resume", Action::Sessions, "choose an earlier session and resume it"),
+    ("/init", Action::Init, "the lead writes or improves AGENTS.md"),
+    ("/export", Action::Export, "write this conversation to a file: NAME.md or NAME.html"),
+    ("/cost", Action::Popup("costs"), "show usage: tokens, cost, budgets, calls"),
+    ("/doctor", Action::Doctor, "check this machine, the model and the project"),
+    ("/permissions", Action::Popup("rules"), "view or revoke team permissions"),
     ("/theme", Action::Popup("themes"), "choose another theme"),
     ("/jobs", Action::Popup("jobs"), "show the background jobs"),
-    (
-        "/skills",
-        Action::Popup("skills"),
-        "show the skills that agents can load",
-    ),
-    (
-        "/rules",
-        Action::Popup("rules"),
-        "view or revoke team permissions",
-    ),
+    ("/skills", Action::Popup("skills"), "show the skills that agents can load"),
     ("/help", Action::Help, "show the keys"),
     ("/quit", Action::Close, "quit"),
 ];
+
+/// Other names of slash commands, which the completion does not list.
+pub const SLASH_ALIASES: &[(&str, &str)] = &[("/exit", "/quit"), ("/rules", "/permissions")];

@@ -105,6 +105,8 @@ impl Context {
             self,
             Context::Composer
                 | Context::Completion
+                | Context::Editing
+                | Context::History
                 | Context::Filter
                 | Context::Search
                 | Context::Picker
@@ -121,6 +123,8 @@ impl Context {
             Context::Everywhere
                 | Context::Composer
                 | Context::Completion
+                | Context::Editing
+                | Context::History
                 | Context::Filter
                 | Context::Picker
                 | Context::Comment

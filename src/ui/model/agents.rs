@@ -121,6 +121,11 @@ impl AgentView {
                 self.context = compaction.after;
                 self.ended += 1;
             }
+            AgentEvent::Cleared { .. } => {
+                self.has_entries = true;
+                self.context = 0;
+                self.last_answer.clear();
+            }
             AgentEvent::TurnStarted => self.in_turn = true,
             AgentEvent::TurnEnded { .. } => {
                 self.in_turn = false;

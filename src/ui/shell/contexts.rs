@@ -16,12 +16,14 @@ impl UiState {
             return first.chain(inner).chain(rest).collect();
         }
         if let Some(popup) = self.popups.last() {
-            let own = [popup.context(), Context::Everywhere];
-            return [popup.more_contexts(), own.as_slice()].concat();
+            let editing = popup.text_area(self).map(|_| Context::Editing);
+            let own = [popup.context()].into_iter().chain(editing);
+            let first = popup.more_contexts().iter().copied();
+            return first.chain(own).chain([Context::Everywhere]).collect();
         }
         let Focus::Pane(pane) = self.focus else {
             let inner = self.focused().inner_context(self);
-            let rest = [Context::Composer, Context::Everywhere];
+            let rest = [Context::Composer, Context::Editing, Context::Everywhere];
             return inner.into_iter().chain(rest).collect();
         };
         let feature = self.panes.get(pane);

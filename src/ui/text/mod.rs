@@ -151,6 +151,16 @@ pub fn format_time(at: Timestamp, zone: &TimeZone) -> String {
     format_time_with_seconds(at, zone).chars().take(5).collect()
 }
 
+/// Formats date and time of day as `2026-11-21 16:52`; empty if the time is not valid.
+pub fn format_date(at: Timestamp, zone: &TimeZone) -> String {
+    let seconds = i64::try_from(at.since(Timestamp(0.0)).as_secs()).ok();
+    let time = seconds.and_then(|s| jiff::Timestamp::from_second(s).ok());
+    time.map_or_else(String::new, |t| {
+        let local = t.to_zoned(zone.clone());
+        local.strftime("%Y-%m-%d %H:%M").to_string()
+    })
+}
+
 /// Formats the time of day as `12:03:59`. Returns blanks if the time is unknown.
 pub fn format_time_with_seconds(at: Timestamp, zone: &TimeZone) -> String {
     let seconds = i64::try_from(at.since(Timestamp(0.0)).as_secs()).ok();

@@ -82,6 +82,11 @@ impl Transcript {
                 let entry = InsertedEntry::new(&self::compaction(compaction), "");
                 self.push(CellKind::Injected(Box::new(entry)));
             }
+            AgentEvent::Cleared { transcript } => {
+                self.clear();
+                let entry = InsertedEntry::new(&cleared(transcript), "");
+                self.push(CellKind::Injected(Box::new(entry)));
+            }
             _ => {}
         }
     }
@@ -190,6 +195,12 @@ impl Transcript {
             });
         }
     }
+}
+
+/// Returns a one-line description of an emptied conversation.
+pub fn cleared(transcript: &str) -> String {
+    let path = one_line(transcript);
+    format!("conversation cleared. The old one: {path}")
 }
 
 /// Returns a one-line description of a compaction, such as `3 old tool results pruned: 9k → 4k tokens`.

@@ -175,6 +175,14 @@ impl CellLog {
         self.selected = self.selected.filter(|n| *n >= first);
     }
 
+    /// Drops all cells. They do not count as older entries, but their numbers are not used again.
+    pub fn clear(&mut self) {
+        self.dropped += self.cells.len() as u64;
+        self.cells.clear();
+        (self.bytes, self.entries, self.found) = (0, 0, 0);
+        self.selected = None;
+    }
+
     /// Modifies the cell `number`, unless it was dropped. Updates its group header and the selection.
     pub fn change(&mut self, number: u64, change: impl FnOnce(&mut CellKind)) {
         let Some(at) = self.index(number) else {

@@ -12,6 +12,7 @@ mod call_group;
 mod cell;
 mod copy;
 mod entry;
+mod export;
 mod fields;
 mod find;
 mod fold;
@@ -41,6 +42,7 @@ use crate::ui::theme::Theme;
 pub use crate::ui::transcript::answer::contains_tool_call;
 use crate::ui::transcript::cell::CellKind;
 pub use crate::ui::transcript::copy::Portion;
+pub use crate::ui::transcript::export::{ExportFormat, ExportHead};
 pub use crate::ui::transcript::find::{Needle, SearchMatch, find_matches};
 pub use crate::ui::transcript::layout::CALL_AS_TEXT_WARNING;
 use crate::ui::transcript::layout_cache::LayoutCache;
@@ -110,6 +112,16 @@ impl Transcript {
     /// entries were dropped.
     pub fn shrink(&mut self, bytes: usize) {
         self.log.shrink(bytes);
+    }
+
+    /// Empties the conversation and ends its search.
+    pub(super) fn clear(&mut self) {
+        self.end_search();
+        self.log.clear();
+        self.open = None;
+        self.running.clear();
+        self.place = ScrollAnchor::Following;
+        self.scratch = LayoutCache::default();
     }
 
     /// Scrolls the view, which has the size `viewport`.

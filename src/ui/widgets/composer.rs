@@ -1,6 +1,9 @@
 //! Multi-line text input with a history of sent messages and a size limit for pasted text.
 
+mod edit;
+mod kill;
 mod rows;
+mod undo;
 mod view;
 
 use std::collections::VecDeque;
@@ -10,7 +13,9 @@ use tui_textarea::{CursorMove, TextArea};
 
 use crate::domain::text::{escape_control_chars, is_hidden};
 use crate::ui::keymap::direction::VerticalDirection;
+use crate::ui::widgets::composer::kill::{KillRing, LastEdit};
 use crate::ui::widgets::composer::rows::WrappedLine;
+use crate::ui::widgets::composer::undo::{EditKind, UndoStack};
 pub use crate::ui::widgets::composer::view::{Overflow, TextAreaSize};
 
 /// Maximum length of the text, in bytes. Longer text is cut, and the user is notified.
@@ -36,7 +41,7 @@ pub enum PasteResult {
 }
 
 /// A multi-line text field with a history.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Composer {
     area: TextArea<'static>,
     bytes: usize,
@@ -47,6 +52,30 @@ pub struct Composer {
     goal: Option<usize>,
     /// Line and character of the first visible row at the last cursor movement.
     top: (usize, usize),
+    undo: UndoStack,
+    kills: KillRing,
+}
+
+impl Default for Composer {
+    fn default() -> Composer {
+        Composer {
+            area: new_area(),
+            bytes: 0,
+            history: VecDeque::new(),
+            recalled: None,
+            goal: None,
+            top: (0, 0),
+            undo: UndoStack::default(),
+            kills: KillRing::default(),
+        }
+    }
+}
+
+/// Creates a text area without its own undo, which would undo single characters.
+fn new_area() -> TextArea<'static> {
+    let mut area = TextArea::default();
+    area.set_max_histories(0);
+    area
 }
 
 impl Composer {
@@ -85,26 +114,33 @@ impl Composer {
             }
             KeyCode::Up if is_plain => {
                 self.move_row(VerticalDirection::Up, width);
-                return;
             }
             KeyCode::Down if is_plain => {
                 self.move_row(VerticalDirection::Down, width);
-                return;
             }
-            KeyCode::Backspace if is_plain => self.delete_cluster_before(),
-            KeyCode::Delete if is_plain => self.delete_cluster_after(),
-            _ => {
-                let before = self.area.cursor();
-                self.area.input(key);
-                if !is_text {
-                    self.snap_to_cluster((before.0, before.1));
-                }
+            KeyCode::Backspace if is_plain => {
+                self.edit(EditKind::Other, Composer::delete_cluster_before);
+            }
+            KeyCode::Delete if is_plain => {
+                self.edit(EditKind::Other, Composer::delete_cluster_after);
+            }
+            code => {
+                let kind = match code {
+                    KeyCode::Char(c) if is_text && !c.is_whitespace() => EditKind::Letter,
+                    KeyCode::Char(_) if is_text => EditKind::Blank,
+                    _ => EditKind::Other,
+                };
+                self.edit(kind, |composer| {
+                    let before = composer.cursor();
+                    composer.area.input(key);
+                    if !is_text {
+                        composer.snap_to_cluster(before);
+                    }
+                    // A selection is not drawn, so it is dropped.
+                    composer.area.cancel_selection();
+                });
             }
         }
-        // A selection is not drawn, so it is dropped.
-        self.area.cancel_selection();
-        self.goal = None;
-        self.recount();
     }
 
     /// Deletes the grapheme cluster before the cursor, or joins the line with the previous one.
@@ -208,29 +244,23 @@ impl Composer {
         };
         self.move_cursor_to(line, at);
         self.goal = Some(goal);
+        self.undo.end_step();
+        self.kills.last = LastEdit::Other;
         true
     }
 
     /// Inserts pasted text at the cursor. Line ends become newlines, and control characters are escaped.
     pub fn paste(&mut self, text: &str) -> PasteResult {
-        // Cuts first, so that the cost depends on the text that is kept and not on the size of the paste.
         let room = COMPOSER_MAX.saturating_sub(self.bytes);
-        let end = text.floor_char_boundary(room);
-        let mut clean =
-            escape_control_chars(&text[..end].replace("\r\n", "\n").replace('\r', "\n"));
-        let whole = clean.len();
-        let kept = clean.floor_char_boundary(room);
-        clean.truncate(kept);
+        let (clean, of) = clean(text, room);
+        let kept = clean.len();
         if !clean.is_empty() {
-            self.area.insert_str(&clean);
-            self.goal = None;
-            self.recount();
+            self.edit(EditKind::Other, |composer| {
+                composer.area.insert_str(&clean);
+            });
         }
-        if end < text.len() || kept < whole {
-            PasteResult::Cut {
-                kept,
-                of: whole + (text.len() - end),
-            }
+        if kept < of {
+            PasteResult::Cut { kept, of }
         } else {
             PasteResult::Whole
         }
@@ -239,26 +269,18 @@ impl Composer {
     /// Inserts a newline at the cursor.
     pub fn newline(&mut self) {
         if self.bytes < COMPOSER_MAX {
-            self.area.insert_newline();
-            self.goal = None;
-            self.recount();
+            self.edit(EditKind::Other, |composer| composer.area.insert_newline());
         }
-    }
-
-    /// Deletes from the cursor back to the start of the line.
-    pub fn delete_to_start(&mut self) {
-        self.area.delete_line_by_head();
-        self.goal = None;
-        self.recount();
     }
 
     /// Replaces the text and moves the cursor to its end.
     pub fn set(&mut self, text: &str) {
-        self.area = TextArea::default();
-        self.bytes = 0;
-        self.goal = None;
-        self.top = (0, 0);
-        self.paste(text);
+        self.edit(EditKind::Other, |composer| {
+            composer.area = new_area();
+            composer.bytes = 0;
+            composer.top = (0, 0);
+            composer.area.insert_str(clean(text, COMPOSER_MAX).0);
+        });
     }
 
     /// Clears the input, adds its text to the history and returns it.
@@ -267,14 +289,15 @@ impl Composer {
         self.add_to_history(&text);
         self.set("");
         self.recalled = None;
+        self.undo = UndoStack::default();
         text
     }
 
-    /// Moves the cursor one row up; on the first row, recalls the previous message. `width` is the width of the text
-    /// area in columns.
-    pub fn cursor_up_or_recall(&mut self, width: u16) {
+    /// Moves the cursor one row up; on the first row, recalls the previous message. Returns `false` if there is none.
+    /// `width` is the width of the text area in columns.
+    pub fn cursor_up_or_recall(&mut self, width: u16) -> bool {
         if self.move_row(VerticalDirection::Up, width) {
-            return;
+            return true;
         }
         let (at, draft) = match self.recalled.take() {
             None => (0, self.text()),
@@ -284,10 +307,40 @@ impl Composer {
             if at > 0 {
                 self.recalled = Some((at - 1, draft));
             }
-            return;
+            return false;
         };
         self.set(&text);
         self.recalled = Some((at, draft));
+        true
+    }
+
+    /// Replaces the draft by a message of the history. Going to newer messages brings the draft back.
+    pub fn recall(&mut self, text: &str) {
+        let Some(at) = self.history().position(|known| known == text) else {
+            return;
+        };
+        let draft = match self.recalled.take() {
+            None => self.text(),
+            Some((_, draft)) => draft,
+        };
+        self.set(text);
+        self.recalled = Some((at, draft));
+    }
+
+    /// Iterates over the messages in the history, newest first.
+    pub fn history(&self) -> impl Iterator<Item = &String> {
+        self.history.iter().rev()
+    }
+
+    /// Adds the messages of earlier sessions, oldest first, before those of this one. Those of both are added once.
+    pub fn add_older(&mut self, saved: Vec<String>) {
+        let room = HISTORY_MAX.saturating_sub(self.history.len());
+        let known = std::mem::take(&mut self.history);
+        let older = saved.into_iter().filter(|text| !known.contains(text));
+        let mut older: VecDeque<String> = older.collect();
+        older.drain(..older.len().saturating_sub(room));
+        older.extend(known);
+        self.history = older;
     }
 
     /// Moves the cursor one row down; on the last row, recalls the next message and finally the draft.
@@ -306,9 +359,10 @@ impl Composer {
         }
     }
 
-    /// Moves the history of `other` into this composer.
+    /// Moves the history and the deleted texts of `other` into this composer.
     pub fn take_history(&mut self, other: &mut Composer) {
         self.history = std::mem::take(&mut other.history);
+        self.kills = std::mem::take(&mut other.kills);
     }
 
     /// Adds a text to the history, unless it is blank or equal to the newest entry.
@@ -328,11 +382,23 @@ impl Composer {
     }
 }
 
+/// Returns at most `room` bytes of `text` as it can be inserted, and the number of bytes that the whole text would need.
+fn clean(text: &str, room: usize) -> (String, usize) {
+    // Cuts first, so that the cost depends on the text that is kept and not on the size of the paste.
+    let end = text.floor_char_boundary(room);
+    let mut clean = escape_control_chars(&text[..end].replace("\r\n", "\n").replace('\r', "\n"));
+    let whole = clean.len() + (text.len() - end);
+    clean.truncate(clean.floor_char_boundary(room));
+    (clean, whole)
+}
+
 /// Returns whether `c` is an invisible character that legitimately shapes its neighbors, in emoji and some scripts.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }
 
+#[cfg(test)]
+mod edit_tests;
 #[cfg(test)]
 #[path = "composer/tests.rs"]
 mod tests;

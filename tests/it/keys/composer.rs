@@ -81,7 +81,7 @@ fn mentions_and_slash_commands_work_in_the_composer() {
 #[test]
 fn composer_completes_commands_and_names() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press("/", "/compact  summarise");
+    dashboard.press("/", "summarise the conversation");
     dashboard.press("th", "›/theme");
     dashboard.press(ENTER, "╭ Theme");
     dashboard.clear(ESC, "╭ Theme");
@@ -92,5 +92,64 @@ fn composer_completes_commands_and_names() {
     dashboard.press("b", "›@bob");
     dashboard.press("\t", "│ @bob ");
     dashboard.press("hello\r", "Sent to bob.");
+    dashboard.quit();
+}
+
+#[test]
+fn deleted_text_returns_and_edits_are_undone() {
+    let (_dir, path) = write_editor("from the editor");
+    let mut dashboard = Dashboard::with_new_crew(&[("EDITOR", &path)]);
+    dashboard.press("alpha beta gamma", "│ alpha beta gamma");
+    // Ctrl+w twice, then Ctrl+y brings both words back.
+    dashboard.clear("\x17\x17", "beta");
+    dashboard.press("\x19", "│ alpha beta gamma");
+    // Ctrl+a, Alt+d, Ctrl+k: the rest of the line is one text with the word.
+    dashboard.clear("\x01\x1bd\x0b", "│ alpha");
+    dashboard.press("new \x19", "│ new alpha beta gamma");
+    // Alt+y and its second way take the text that was deleted before.
+    dashboard.press("\x1by", "│ new beta gamma");
+    dashboard.press("\x18y", "│ new alpha beta gamma");
+    // Undo and redo, each in its ways.
+    dashboard.press("\x1f", "│ new beta gamma");
+    dashboard.press("\x18r", "│ new alpha beta gamma");
+    dashboard.clear("\x18u\x18u\x18u", "gamma");
+    dashboard.clear("\x15", "│ new ");
+    dashboard.press("\x07", "│ from the editor");
+    dashboard.quit();
+}
+
+#[test]
+fn earlier_messages_are_searched() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    dashboard.press("fix the parser\r", "I see.");
+    dashboard.send("run all tests\r");
+    dashboard
+        .screen
+        .wait("two answers", |t| t.matches("I see.").count() == 2);
+    let mut dashboard = dashboard.restart();
+    // Esc leaves the draft as it was.
+    dashboard.press("a draft", "│ a draft");
+    let text = dashboard.press("\x12", "Earlier messages");
+    assert!(has_line(&text, &["a draft"]), "{text}");
+    dashboard
+        .screen
+        .wait("the newest first", |t| has_line(t, &["›", "run all tests"]));
+    dashboard.clear(ESC, "Earlier messages");
+    dashboard.wait_for("│ a draft");
+    // Ctrl+r again goes to the older match, Ctrl+s to the newer one.
+    dashboard.press("\x12", "Earlier messages");
+    dashboard.send("\x12");
+    dashboard
+        .screen
+        .wait("the older", |t| has_line(t, &["›", "fix the parser"]));
+    dashboard.send("\x13");
+    dashboard
+        .screen
+        .wait("the newer", |t| has_line(t, &["›", "run all tests"]));
+    dashboard.clear("PARS", "run all tests");
+    dashboard.press(ENTER, "│ fix the parser");
+    dashboard.wait_until_gone("Earlier messages");
+    // Down past the newest message returns the draft.
+    dashboard.press(&DOWN.repeat(2), "│ a draft");
     dashboard.quit();
 }

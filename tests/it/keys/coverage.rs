@@ -16,6 +16,8 @@ fn test_of(context: Context) -> (&'static str, &'static str) {
             ("exit", "setup_page_and_replay_have_their_own_keys")
         }
         Context::Composer => ("composer", "composer_edits_sends_and_recalls_a_message"),
+        Context::Editing => ("composer", "deleted_text_returns_and_edits_are_undone"),
+        Context::History => ("composer", "earlier_messages_are_searched"),
         Context::Completion => ("composer", "composer_completes_commands_and_names"),
         Context::EventLog => ("popups", "event_log_filters_and_opens_entries"),
         Context::Panes => ("panes", "numbers_tab_and_zoom_change_panes"),

@@ -85,6 +85,10 @@ fn agent_event(
             Topic::Model,
             format!("{agent}: {}", apply::compaction(compaction)),
         ),
+        AgentEvent::Cleared { transcript } => line(
+            Topic::Model,
+            format!("{agent}: {}", apply::cleared(transcript)),
+        ),
         AgentEvent::SubagentStarted {
             parent,
             kind,

@@ -35,7 +35,7 @@ pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
         NoticeLevel::Info,
         format!("Answer sent to {}.", question.from.clone()),
     );
-    app.input.composer.take();
+    app.input.clear_sent();
     send(app, &id, Verdict::Approve, text, out);
     true
 }

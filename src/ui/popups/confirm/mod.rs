@@ -1,12 +1,14 @@
 //! Confirmations: the dialog, and one file for each question.
 
 pub(in crate::ui) mod approve_settings;
+pub(in crate::ui) mod clear;
 pub(in crate::ui) mod complete_task;
 pub(in crate::ui) mod kill_teammate;
 pub(in crate::ui) mod merge_task;
 pub(in crate::ui) mod quit;
 pub(in crate::ui) mod release_task;
 pub(in crate::ui) mod remove_worktree;
+pub(in crate::ui) mod start_session;
 
 use std::fmt::Debug;
 

@@ -15,7 +15,7 @@ use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, Popup, Targets, TextInput};
 pub use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::text::fuzzy;
+use crate::ui::text::fuzzy::{self, FuzzyMatch};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::{PopupListLayout, centered, inside, whole_or};
 use crate::ui::widgets::line_input::LineInput;
@@ -47,6 +47,17 @@ pub trait Choices: Debug + 'static {
         typed: &str,
         out: &mut Vec<Effect>,
     ) -> Next;
+
+    /// Matches a row's text against the search text `typed`. The best score comes first, and rows with the same score
+    /// keep their order.
+    fn find(&self, typed: &str, text: &str) -> Option<FuzzyMatch> {
+        fuzzy::fuzzy_match(typed, text)
+    }
+
+    /// Returns the key contexts that take precedence over [`Context::Picker`].
+    fn contexts(&self) -> &'static [Context] {
+        &[]
+    }
 
     /// Returns the area of the picker.
     fn area(&self, _app: &App, screen: Rect) -> Rect {
@@ -123,7 +134,7 @@ impl<C: Choices> Picker<C> {
             .into_iter()
             .filter_map(|row| {
                 let whole = format!("{} {}", row.words, row.aside);
-                let fit = fuzzy::fuzzy_match(self.search.text(), &whole)?;
+                let fit = self.choices.find(self.search.text(), &whole)?;
                 let words = row.words.chars().count();
                 let marked = fit.positions.into_iter().filter(|at| *at < words).collect();
                 Some((fit.score, PickerRow { marked, ..row }))
@@ -159,6 +170,10 @@ impl<C: Choices> Picker<C> {
 impl<C: Choices> Popup for Picker<C> {
     fn context(&self) -> Context {
         Context::Picker
+    }
+
+    fn more_contexts(&self) -> &'static [Context] {
+        self.choices.contexts()
     }
 
     fn draw(

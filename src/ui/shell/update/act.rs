@@ -11,7 +11,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::popups::{by_name, help, models, palette};
 use crate::ui::replay::Player;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{compose, movement, popups, replay, screen};
+use crate::ui::shell::update::{compose, history, movement, popups, replay, screen, slash};
 use crate::ui::shell::{layout, peek};
 
 /// Runs `action`. Returns `false` if nothing handles it.
@@ -51,7 +51,13 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::Restore => state.arrangement.zoom = None,
         Action::Layout => screen::next(state, out),
         Action::Subagent => navigation::show_subagent(state),
-        Action::Compact => compose::compact(state, "", out),
+        Action::Compact
+        | Action::Clear
+        | Action::NewSession
+        | Action::Sessions
+        | Action::Init
+        | Action::Export
+        | Action::Doctor => slash::act(state, action, "", out),
         Action::Open => popups::open(state),
         Action::Filter => popups::filter(state),
         Action::Accept => {
@@ -88,15 +94,20 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
             }
         }
         Action::Newline => compose::newline(state),
-        Action::Older => {
-            let width = compose::width(state);
-            state.input.composer.cursor_up_or_recall(width);
-        }
+        Action::Older => history::older(state, out),
         Action::Newer => {
             let width = compose::width(state);
             state.input.composer.cursor_down_or_recall(width);
         }
-        Action::DeleteToStart => compose::delete_to_start(state),
+        Action::DeleteToStart
+        | Action::DeleteToEnd
+        | Action::DeleteWord
+        | Action::DeleteNextWord
+        | Action::Yank
+        | Action::YankPop
+        | Action::Undo
+        | Action::Redo => compose::edit_text(state, action),
+        Action::SearchHistory => history::search(state, out),
         Action::EditInEditor => drafts::edit_outside(state, out),
         Action::ToggleTips => state.is_tour_dismissed = !state.is_tour_dismissed,
         Action::PauseOrPlay => replay::move_with(state, Player::pause_or_play),

@@ -1,4 +1,4 @@
-//! The composer: sending and addressing messages, slash commands and interrupting an agent.
+//! The composer: sending and addressing messages, editing and interrupting an agent.
 
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
@@ -9,12 +9,12 @@ use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::app::popup::{Next, Popup, TextInput};
 use crate::ui::app::{App, QUIT_WINDOW, onboarding};
 use crate::ui::keymap::pane::Focus;
-use crate::ui::keymap::{Action, Context, SLASH};
-use crate::ui::model::{QUEUED_MAX, Queued};
+use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::confirm::quit;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
+use crate::ui::shell::update::slash::{self, Slash};
 use crate::ui::text::bytes;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
@@ -26,21 +26,13 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     if text.is_empty() {
         return None;
     }
-    if let Some(focus) = text.strip_prefix("/compact ") {
-        let focus = focus.trim().to_string();
-        app.input.composer.take();
-        compact(app, &focus, out);
-        return None;
-    }
-    if let Some(found) = slash(text) {
-        let Ok(action) = found else {
-            let known: Vec<&str> = SLASH.iter().map(|(word, _, _)| *word).collect();
-            let text = format!("Unknown command {text}. Available: {}.", known.join(" "));
-            app.say(NoticeLevel::Warn, text);
+    match slash::read(text) {
+        Slash::No => {}
+        Slash::Unknown(why) => {
+            app.say(NoticeLevel::Warn, why);
             return None;
-        };
-        app.input.composer.take();
-        return Some(action);
+        }
+        Slash::Command(action, argument) => return slash::run(app, action, argument, out),
     }
     if app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing) {
         let keys = onboarding::keys_line(app);
@@ -78,10 +70,6 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         );
         return None;
     }
-    let command = Command::Prompt {
-        to: to.clone(),
-        text: words.into(),
-    };
     if let Some(text) = answers::open_question_reminder(app, &to) {
         app.say(NoticeLevel::Info, text);
     } else if !app.role.is_crew() {
@@ -90,47 +78,10 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     } else if to != app.shown {
         app.say(NoticeLevel::Info, format!("Sent to {to}."));
     }
-    app.model.queued.push(Queued {
-        to,
-        text: words.into(),
-    });
-    if app.model.queued.len() > QUEUED_MAX {
-        app.model.queued.remove(0);
-    }
-    app.input.composer.take();
+    let command = app.queue_prompt(to, words.into());
     out.push(Effect::Command(command));
+    app.input.clear_sent();
     None
-}
-
-/// Compacts the conversation of the shown agent.
-pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
-    let agent = app.shown.clone();
-    if agent.parent().is_some() {
-        app.say(NoticeLevel::Warn, "Subagents compact automatically.");
-        return;
-    }
-    let ended = |app: &App, agent: &Name| app.model.agents.get(agent).map(|a| a.ended);
-    let (before, of) = (ended(app, &agent), agent.clone());
-    app.say_while(
-        NoticeLevel::Info,
-        format!("Compacting the conversation of {agent}…"),
-        move |app| ended(app, &of) == before,
-    );
-    out.push(Effect::Command(Command::Compact {
-        agent,
-        focus: focus.into(),
-    }));
-}
-
-/// Looks up a message of one word that starts with a slash. Returns the action of the command, or `Err` if the command
-/// is unknown. Returns `None` if the text is no command, such as a path.
-fn slash(text: &str) -> Option<Result<Action, ()>> {
-    let word = text.strip_prefix('/')?;
-    if word.is_empty() || !word.chars().all(|c| c.is_ascii_lowercase()) {
-        return None;
-    }
-    let found = SLASH.iter().find(|(name, _, _)| *name == text);
-    Some(found.map(|(_, action, _)| *action).ok_or(()))
 }
 
 /// Splits a message into its recipient and its text: `@name text` is for that agent, any other text for the shown
@@ -165,12 +116,15 @@ pub fn newline(app: &mut App) {
     });
 }
 
-/// Deletes from the cursor to the start of the line.
-pub fn delete_to_start(app: &mut App) {
-    edit(app, |input| match input {
-        TextInput::Area { text, .. } => text.delete_to_start(),
-        TextInput::Line(_) => {}
+/// Runs an editing action in the text field with the focus. A single-line search has no such action.
+pub fn edit_text(state: &mut UiState, action: Action) {
+    edit(state, |input| {
+        if let TextInput::Area { text, .. } = input {
+            text.act(action);
+        }
     });
+    let pane = state.focus.pane();
+    state.panes.get_mut(pane).text_changed();
 }
 
 /// Edits the text input of the topmost popup, if one is open, else the composer.

@@ -7,6 +7,7 @@ mod compose;
 mod cursor;
 mod events;
 mod guard;
+mod history;
 mod jump;
 mod keep_selection;
 mod mouse;
@@ -16,6 +17,7 @@ pub(in crate::ui) mod press;
 mod rejected;
 mod replay;
 mod screen;
+mod slash;
 mod unknown;
 
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
@@ -51,6 +53,8 @@ pub enum Msg {
     },
     /// The terminal window gained or lost focus.
     Window(WindowFocus),
+    /// The messages that earlier sessions have saved, oldest first. Answers [`Effect::LoadHistory`].
+    History(Vec<String>),
     /// The text returned by `$EDITOR`. Answers [`Effect::EditComposer`].
     Edited(String),
 }
@@ -76,6 +80,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
         }
         Msg::Event(event) => guard::watch(state, |state| apply_event(state, &event)),
         Msg::Tick { now } => guard::watch(state, |state| clock(state, now)),
+        Msg::History(saved) => history::loaded(state, saved, &mut out),
         Msg::Window(window) => state.notifier.set_focus(window),
         Msg::Edited(text) => {
             let text = text.trim_end_matches('\n');

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::team::Activity;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{AgentEvent, CrewEvent, EventKind, TeamEvent};
@@ -12,7 +13,7 @@ use crate::ui::panes::board::tests::user_actions::{at, judged, losses};
 use crate::ui::popups::event_log::tests::keys::eventful;
 use crate::ui::popups::thread::tests::writing;
 use crate::ui::tests::scenes::{Scene, Shows, scene_data, work};
-use crate::ui::{Msg, update};
+use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
 fn none() -> Vec<EventKind> {
     vec![]
@@ -198,6 +199,16 @@ pub fn scenes() -> Vec<Scene> {
         over("popup_jobs", work::jobs, "esc b"),
         without("popup_jobs_empty", "esc b"),
         over("popup_quit", none, "esc q"),
+        over("popup_clear", wait_of_lead, "\"/clear\" enter"),
+        over("popup_new_session", none, "\"/new\" enter"),
+        sessions("popup_sessions", ""),
+        sessions("popup_sessions_search", "\"pars\""),
+        over("popup_sessions_loading", none, "\"/resume\" enter"),
+        history("popup_history", ""),
+        history("popup_history_search", "\"TEST\" ctrl+r"),
+        without("popup_history_loading", "ctrl+r"),
+        doctor(),
+        over("popup_doctor_checking", none, "\"/doctor\" enter"),
         over("popup_force", none, "esc 4 j X"),
         merging("popup_merge", Shows::Popup, "m"),
         merging("popup_merge_task", Shows::Popup, "enter"),
@@ -228,6 +239,83 @@ pub fn scenes() -> Vec<Scene> {
         merging("pane_board_merging", Shows::Screen, ""),
         merging("pane_board_merging_list", Shows::Screen, "v 3"),
     ]
+}
+
+fn wait_of_lead() -> Vec<EventKind> {
+    vec![AgentEvent::TurnStarted.of(name("lead"))]
+}
+
+/// The picker of sessions: with many tasks, without any, and with a long first prompt.
+fn sessions(name: &'static str, keys: &'static str) -> Scene {
+    Scene::new(name, Shows::Popup, move |width, height| {
+        let mut state = busy(width, height);
+        press(&mut state, "\"/resume\" enter");
+        let now = state.now;
+        let session = |id: &str, ago: f64, prompt: &str, tasks| SessionSummary {
+            id: id.into(),
+            prompt: prompt.into(),
+            last: Some(Timestamp(now.0 - ago)),
+            tasks,
+        };
+        state.show_sessions(vec![
+            session("s1", 1.0, "the open session is not listed", None),
+            session("s2", 300.0, "Write a parser\nwith tests", Some((5, 8))),
+            session("s3", 9000.0, "What does src/main.rs do?", Some((0, 0))),
+            session(
+                "s4",
+                400_000.0,
+                &"Fix the reader of archives ".repeat(9),
+                Some((12, 12)),
+            ),
+            session("s5", 4_000_000.0, "", None),
+        ]);
+        press(&mut state, keys);
+        state
+    })
+}
+
+/// The search in earlier messages, two of which are of earlier sessions.
+fn history(name: &'static str, keys: &'static str) -> Scene {
+    Scene::new(name, Shows::Popup, move |width, height| {
+        let mut state = busy(width, height);
+        press(
+            &mut state,
+            "\"fix the tests of the parser\" enter \"a draft\" ctrl+r",
+        );
+        let saved = ["Run the tests again", "Write a parser\nwith tests"];
+        update(&mut state, Msg::History(saved.map(String::from).to_vec()));
+        press(&mut state, keys);
+        state
+    })
+}
+
+fn doctor() -> Scene {
+    Scene::new("popup_doctor", Shows::Popup, |width, height| {
+        let mut state = busy(width, height);
+        press(&mut state, "\"/doctor\" enter");
+        let result = |level, check: &str, text: &str, remedy: &str| DoctorResult {
+            level,
+            check: check.into(),
+            text: text.into(),
+            remedy: remedy.into(),
+        };
+        state.show_findings(vec![
+            result(NoticeLevel::Info, "git", "2.51.0, with a commit", ""),
+            result(
+                NoticeLevel::Warn,
+                "sandbox",
+                "commands of agents can write outside of the project, because this kernel has no Landlock",
+                "use a newer kernel, or set sandbox = \"off\" to hide this warning",
+            ),
+            result(
+                NoticeLevel::Error,
+                "model",
+                "the server does not answer",
+                "start it\ncheck the address: crewdeck --base-url http://127.0.0.1:11434/v1",
+            ),
+        ]);
+        state
+    })
 }
 
 /// The diff of a task's branch.

@@ -20,7 +20,7 @@ fn words(state: &UiState) -> Vec<String> {
 #[test]
 fn completion_list_opens_while_typing_and_closes_without_match() {
     let cases: &[(&str, &[&str])] = &[
-        ("\"/co\"", &["/compact"]),
+        ("\"/com\"", &["/compact"]),
         ("\"/mdl\"", &["/model"]),
         // An exact match comes first.
         ("\"/theme\"", &["/theme"]),
@@ -33,7 +33,7 @@ fn completion_list_opens_while_typing_and_closes_without_match() {
         ("\"see /mo\"", &[]),
         ("\"/co\" esc", &[]),
         // The next character reopens the list.
-        ("\"/co\" esc \"m\"", &["/compact"]),
+        ("\"/co\" esc \"mp\"", &["/compact"]),
         ("\"/co\" esc esc", &[]),
         ("\"/co\" f1", &[]),
     ];

@@ -1,0 +1,41 @@
+//! Empties the conversation when the user asks for it.
+
+use std::sync::Arc;
+
+use super::progress::LoopDetector;
+use super::{Turn, TurnEffect, UNANSWERED};
+use crate::domain::chat::Block;
+use crate::protocol::event::{NoticeLevel, TurnEnd};
+
+impl Turn {
+    /// Empties the conversation at once if no turn is running; otherwise after the interrupt that follows.
+    pub(super) fn request_clear(&mut self) -> Vec<TurnEffect> {
+        if !self.is_idle() {
+            self.is_clear_requested = true;
+            return vec![];
+        }
+        let effect = if self.messages.is_empty() {
+            TurnEffect::Notice(NoticeLevel::Info, "There is nothing to clear yet.".into())
+        } else {
+            TurnEffect::Clear
+        };
+        vec![effect, TurnEffect::End(TurnEnd::Done)]
+    }
+
+    /// Empties the conversation. `identity` precedes the next message; it may be empty. Texts that wait for the next
+    /// turn are kept.
+    pub fn clear(&mut self, identity: &str) {
+        self.messages = Arc::default();
+        self.has_open_todos = false;
+        self.since_todo = 0;
+        self.progress = LoopDetector::default();
+        self.length.cleared();
+        let is_unanswered =
+            |block: &Block| matches!(block, Block::Text { text } if text == UNANSWERED);
+        self.pending_texts.retain(|block| !is_unanswered(block));
+        if !identity.is_empty() {
+            let text = format!("<identity>{identity}</identity>");
+            self.pending_texts.insert(0, Block::text(text));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Requests of the screen: those that take time run beside the main loop (listing sessions, the checks of the doctor,
+//! writing an export); the history of messages and the next session.
+
+use anyhow::Result;
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::task::spawn_blocking;
+
+use super::Dashboard;
+use super::restart::ExitReason;
+use crate::app::frame_limiter::FrameCause;
+use crate::app::{describe_error, doctor, export, prompt_history, resume, sessions};
+use crate::protocol::event::NoticeLevel;
+use crate::ui::{DoctorResult, Msg, SessionSummary, update};
+
+/// The answer to a request.
+pub(super) enum ScreenAnswer {
+    Sessions(Vec<SessionSummary>),
+    Checked(Vec<DoctorResult>),
+    /// The path of the file with the export.
+    Exported(Result<String>),
+}
+
+/// The requests that are running.
+#[derive(Default)]
+pub(super) struct ScreenRequests {
+    running: FuturesUnordered<BoxFuture<'static, ScreenAnswer>>,
+}
+
+impl ScreenRequests {
+    /// Waits for the next answer; forever if no request runs.
+    pub(super) async fn next(&mut self) -> ScreenAnswer {
+        match self.running.next().await {
+            Some(answer) => answer,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Dashboard {
+    pub(super) fn list_sessions(&self) {
+        let root = self.root.clone();
+        self.requests.running.push(Box::pin(async move {
+            let listed = spawn_blocking(move || sessions::list(&root)).await;
+            ScreenAnswer::Sessions(listed.unwrap_or_default())
+        }));
+    }
+
+    pub(super) fn diagnose(&self) {
+        let (options, root) = (self.options.clone(), self.root.clone());
+        self.requests.running.push(Box::pin(async move {
+            ScreenAnswer::Checked(doctor::check(options, root).await)
+        }));
+    }
+
+    pub(super) fn export(&self, path: String, text: String) {
+        let root = self.root.clone();
+        self.requests.running.push(Box::pin(async move {
+            let written = spawn_blocking(move || export::write(&root, &path, &text)).await;
+            ScreenAnswer::Exported(written.unwrap_or_else(|error| Err(error.into())))
+        }));
+    }
+
+    pub(super) fn quit(&self) -> ExitReason {
+        ExitReason::Quit(self.state.own_session().map(str::to_string))
+    }
+
+    /// Saves the message that the last input sent in the history on disk.
+    pub(super) fn save_sent(&mut self) {
+        if let Some(text) = self.state.take_sent()
+            && let Some(warning) = prompt_history::add(&self.root, &text)
+        {
+            self.warn(&warning);
+        }
+    }
+
+    /// Reads the messages of earlier sessions from the history on disk.
+    pub(super) fn load_history(&mut self) {
+        let saved = prompt_history::load(&self.root);
+        update(&mut self.state, Msg::History(saved));
+    }
+
+    /// Returns the restart for a new session, or for the session whose id begins with `wanted`. If that is not possible,
+    /// tells the user and returns `None`.
+    pub(super) fn start_session(&mut self, wanted: Option<String>) -> Option<ExitReason> {
+        let chosen = wanted.map(|id| resume::choose(&self.root, &id)).transpose();
+        let is_open =
+            |id: &Option<String>| id.is_some() && id.as_deref() == self.state.own_session();
+        // A demo in a chosen directory needs an empty one.
+        let is_demo = self.options.demo || self.options.provider.as_deref() == Some("demo");
+        let refused = match &chosen {
+            Err(why) => Some(format!("Not resumed: {}.", describe_error(why))),
+            Ok(id) if is_open(id) => Some("This session is open already.".into()),
+            Ok(None) if is_demo && self.options.dir.is_some() => {
+                Some("A new demo needs a new directory: start crewdeck --demo again.".into())
+            }
+            Ok(_) => None,
+        };
+        match (chosen, refused) {
+            (Ok(session), None) => {
+                let kept = Box::new(self.keep());
+                Some(ExitReason::StartSession(session, kept))
+            }
+            (_, refused) => {
+                self.state
+                    .say(NoticeLevel::Warn, refused.unwrap_or_default());
+                None
+            }
+        }
+    }
+
+    /// Shows an answer.
+    pub(super) fn show_answer(&mut self, answer: ScreenAnswer) {
+        match answer {
+            ScreenAnswer::Sessions(all) => self.state.show_sessions(all),
+            ScreenAnswer::Checked(results) => self.state.show_findings(results),
+            ScreenAnswer::Exported(Ok(path)) => {
+                let text = format!("Conversation exported to {path}.");
+                self.state.say(NoticeLevel::Info, text);
+            }
+            ScreenAnswer::Exported(Err(why)) => {
+                let text = format!("Not exported: {}.", describe_error(&why));
+                self.state.say(NoticeLevel::Warn, text);
+            }
+        }
+        self.stale = Some(FrameCause::Key);
+    }
+}

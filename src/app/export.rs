@@ -1,0 +1,78 @@
+//! Writes an exported conversation to a file.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use super::assemble::shown;
+use super::secrets;
+use crate::store::{StoreError, atomic};
+
+/// Maximum number of names that are tried, each with the next number.
+const NAMES_MAX: u32 = 1000;
+
+/// Writes `text`, without secrets, to `path`, which may be relative to `root` or begin with `~/`. If the file exists, a
+/// number is added to its name. Returns the path of the new file as text.
+///
+/// # Errors
+/// Fails if the file cannot be written.
+pub fn write(root: &Path, path: &str, text: &str) -> Result<String> {
+    let wanted = match (path.strip_prefix("~/"), etcetera::home_dir()) {
+        (Some(below), Ok(home)) => home.join(below),
+        _ => root.join(path),
+    };
+    let text = secrets::redactor().text(text).into_owned();
+    for number in 1..=NAMES_MAX {
+        let path = numbered(&wanted, number);
+        match atomic::write_new(&path, text.as_bytes()) {
+            Ok(()) => {
+                let below = path
+                    .strip_prefix(root)
+                    .map(|below| below.display().to_string());
+                return Ok(below.unwrap_or_else(|_| shown(&path)));
+            }
+            Err(StoreError::File { why, .. })
+                if why.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    bail!(
+        "{} exists with every number up to {NAMES_MAX}",
+        wanted.display()
+    )
+}
+
+/// Returns `path` with `number` before the ending; the first number is not added.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    if number == 1 {
+        return path.to_owned();
+    }
+    let part =
+        |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    let (stem, end) = (part(path.file_stem()), part(path.extension()));
+    path.with_file_name(format!("{stem}-{number}.{end}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn export_never_replaces_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        std::fs::write(root.join("a.md"), "mine").unwrap();
+        std::os::unix::fs::symlink("nowhere", root.join("a-2.md")).unwrap();
+        assert_eq!(write(root, "a.md", "text").unwrap(), "a-3.md");
+        assert_eq!(write(root, "b.html", "text").unwrap(), "b.html");
+        let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+        assert_eq!([read("a.md"), read("a-3.md")], ["mine", "text"]);
+        assert!(!root.join("nowhere").exists());
+        let why = write(root, "no/such/folder.md", "text").unwrap_err();
+        assert!(why.to_string().contains("no/such/folder.md"), "{why}");
+        let absolute = root.join("c.md").display().to_string();
+        assert_eq!(write(root, &absolute, "text").unwrap(), "c.md");
+    }
+}

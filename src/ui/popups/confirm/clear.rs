@@ -1,0 +1,33 @@
+//! The dialog that confirms emptying the conversation of an agent that works.
+
+use crate::domain::ids::Name;
+use crate::protocol::Command;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::keymap::Action;
+use crate::ui::popups::confirm::Question;
+
+#[derive(Debug)]
+pub struct ClearConversation(pub Name);
+
+impl Question for ClearConversation {
+    fn title(&self) -> &'static str {
+        "Clear conversation"
+    }
+
+    fn text(&self, _app: &App) -> String {
+        let name = &self.0;
+        format!(
+            "{name} is still working. Stop it and empty its conversation? Files that it has written are kept, and the old conversation stays on disk."
+        )
+    }
+
+    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
+        &[(Action::Accept, "clear"), (Action::Back, "cancel")]
+    }
+
+    fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {
+        let agent = self.0.clone();
+        out.push(Effect::Command(Command::Clear { agent }));
+    }
+}

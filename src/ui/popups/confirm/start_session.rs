@@ -1,0 +1,50 @@
+//! The dialog that confirms leaving the session for another one while agents or jobs are running.
+
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::open as open_popup;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::confirm::quit::what_would_stop;
+use crate::ui::popups::confirm::{Confirmation, Question};
+
+/// Holds the id of the session to resume; `None` for a new session.
+#[derive(Debug)]
+pub struct StartSession(pub Option<String>);
+
+/// Starts a new session or resumes the one with id `session`. Asks first if that stops agents or jobs.
+pub fn start(app: &mut App, session: Option<String>, out: &mut Vec<Effect>) {
+    if what_would_stop(app).is_some() {
+        open_popup(app, Confirmation(StartSession(session)));
+    } else {
+        out.push(Effect::StartSession(session));
+    }
+}
+
+impl Question for StartSession {
+    fn title(&self) -> &'static str {
+        match self.0 {
+            None => "New session",
+            Some(_) => "Resume session",
+        }
+    }
+
+    fn text(&self, app: &App) -> String {
+        let asks = "Leave this session? Work so far is kept, and /resume continues it.";
+        match what_would_stop(app) {
+            None => asks.into(),
+            Some(words) => format!("{words} {asks}"),
+        }
+    }
+
+    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
+        &[(Action::Accept, "leave"), (Action::Back, "stay")]
+    }
+
+    fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {
+        out.push(Effect::StartSession(self.0.clone()));
+    }
+
+    fn context(&self) -> Context {
+        Context::Leave
+    }
+}

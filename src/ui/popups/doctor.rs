@@ -1,0 +1,118 @@
+//! The report of `crewdeck doctor`.
+
+use ratatui::text::{Line, Span};
+
+use crate::domain::text::one_line;
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::open as open_popup;
+use crate::ui::popups::pager::{Page, Pager, PagerRow, text_rows};
+use crate::ui::text::{pad, wrap};
+use crate::ui::theme::Theme;
+
+/// Width of the column with the name of the check, in columns.
+const NAME_WIDTH: usize = 10;
+/// Width of everything before the text of a result: the symbol and the name.
+const INDENT: usize = 2 + NAME_WIDTH;
+
+/// What a check has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DoctorResult {
+    /// [`NoticeLevel::Info`] if all is well.
+    pub level: NoticeLevel,
+    pub check: String,
+    pub text: String,
+    /// What to do about it; may be empty.
+    pub remedy: String,
+}
+
+/// The report; `None` while the checks run.
+#[derive(Debug)]
+pub struct DoctorPage(Option<Vec<DoctorResult>>);
+
+/// Opens the report and asks the front end to run the checks.
+pub fn open(app: &mut App, out: &mut Vec<Effect>) {
+    open_popup(app, Pager::new(DoctorPage(None)));
+    out.push(Effect::Diagnose);
+}
+
+impl App {
+    /// Shows the results in the report, if it is still open.
+    pub fn show_findings(&mut self, results: Vec<DoctorResult>) {
+        if let Some(pager) = self.popups.top_mut::<Pager<DoctorPage>>() {
+            pager.page.0 = Some(results);
+            self.dirty = true;
+        }
+    }
+}
+
+impl Page for DoctorPage {
+    fn title(&self, _app: &App) -> String {
+        "Doctor".into()
+    }
+
+    fn rows(&self, _app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
+        let Some(results) = &self.0 else {
+            let words = "Checking terminal, settings, sandbox, model and project…";
+            let words = wrap(words, width);
+            let lines = words.into_iter().map(|line| Line::styled(line, theme.dim));
+            return text_rows(lines.collect());
+        };
+        let mut lines: Vec<Line<'static>> = Vec::new();
+        for result in results {
+            lines.extend(result.lines(width, theme));
+        }
+        lines.push(Line::default());
+        lines.push(Line::styled(summary(results), theme.text));
+        text_rows(lines)
+    }
+
+    fn tip(&self) -> &'static str {
+        "What works on this machine, what does not, and how to fix it"
+    }
+}
+
+impl DoctorResult {
+    fn lines(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let (symbol, style) = match self.level {
+            NoticeLevel::Info => ("✓", theme.ok),
+            NoticeLevel::Warn => ("!", theme.warn),
+            NoticeLevel::Error => ("✗", theme.error),
+        };
+        let room = width.saturating_sub(INDENT);
+        let mut head = vec![
+            Span::styled(symbol, style),
+            Span::styled(
+                format!(" {}", pad(&one_line(&self.check), NAME_WIDTH)),
+                theme.dim,
+            ),
+        ];
+        let blank = || vec![Span::raw(" ".repeat(INDENT))];
+        let mut out = Vec::new();
+        for line in wrap(&self.text, room) {
+            let mut spans = std::mem::replace(&mut head, blank());
+            spans.push(Span::styled(line, theme.text));
+            out.push(Line::from(spans));
+        }
+        for line in wrap(&self.remedy, room.saturating_sub(2)) {
+            let mut spans = blank();
+            spans.push(Span::styled(format!("→ {line}"), theme.accent));
+            out.push(Line::from(spans));
+        }
+        out
+    }
+}
+
+fn summary(results: &[DoctorResult]) -> String {
+    let count = |level| results.iter().filter(|r| r.level == level).count();
+    let fixes = "crewdeck doctor in a shell can fix some problems.";
+    match (count(NoticeLevel::Error), count(NoticeLevel::Warn)) {
+        (0, 0) => "No problems.".into(),
+        (0, 1) => format!("No failures, 1 warning. {fixes}"),
+        (0, warn) => format!("No failures, {warn} warnings. {fixes}"),
+        (fail, 0) => format!("{fail} failed. {fixes}"),
+        (fail, 1) => format!("{fail} failed, 1 warning. {fixes}"),
+        (fail, warn) => format!("{fail} failed, {warn} warnings. {fixes}"),
+    }
+}

@@ -1,0 +1,323 @@
+//! Slash commands: reading them from the composer, and running those that have no key.
+
+use crate::domain::ids::Name;
+use crate::protocol::Command;
+use crate::protocol::event::{NoticeLevel, SessionInfo};
+use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::open as open_popup;
+use crate::ui::app::{App, onboarding};
+use crate::ui::keymap::{Action, SLASH, SLASH_ALIASES};
+use crate::ui::popups::confirm::Confirmation;
+use crate::ui::popups::confirm::clear::ClearConversation;
+use crate::ui::popups::confirm::start_session;
+use crate::ui::popups::{doctor, sessions};
+use crate::ui::text::format_date;
+use crate::ui::transcript::{ExportFormat, ExportHead};
+
+/// The prompt of `/init`.
+const INIT: &str = include_str!("init.md");
+/// Minimum similarity of a mistyped command to a known one, from 0 to 1.
+const SIMILARITY_MIN: f64 = 0.8;
+
+/// What a message turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Slash<'a> {
+    /// No command, for example a path.
+    No,
+    /// A command that cannot be run, and the reason.
+    Unknown(String),
+    /// A command and the text behind it, which may be empty.
+    Command(Action, &'a str),
+}
+
+/// Reads a message. The first word is a command if it is a slash and lower-case ASCII characters; with further words, only if it
+/// is a known command or resembles one.
+pub fn read(text: &str) -> Slash<'_> {
+    let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let argument = argument.trim();
+    let is_command = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase());
+    if !word.strip_prefix('/').is_some_and(is_command) {
+        return Slash::No;
+    }
+    let alias = SLASH_ALIASES.iter().find(|(alias, _)| *alias == word);
+    let name = alias.map_or(word, |(_, name)| name);
+    match SLASH.iter().find(|(known, ..)| *known == name) {
+        Some((_, action, _)) if argument.is_empty() || takes_text(*action) => {
+            Slash::Command(*action, argument)
+        }
+        Some(_) => Slash::Unknown(format!("{word} takes no text after it.")),
+        None => match nearest(word) {
+            Some(nearest) => {
+                Slash::Unknown(format!("Unknown command {word}. Did you mean {nearest}?"))
+            }
+            None if argument.is_empty() => Slash::Unknown(format!(
+                "Unknown command {word}. Type / to see all commands."
+            )),
+            None => Slash::No,
+        },
+    }
+}
+
+/// Returns the command that a mistyped one resembles.
+fn nearest(word: &str) -> Option<&'static str> {
+    let scored = SLASH
+        .iter()
+        .map(|(known, ..)| (strsim::jaro_winkler(word, known), *known));
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 >= SIMILARITY_MIN).then_some(best.1)
+}
+
+fn takes_text(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Compact | Action::Export | Action::Models | Action::Sessions
+    )
+}
+
+/// Runs a command from the composer. Returns its action if that has no text and keys can run it too.
+pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) -> Option<Action> {
+    let argument = argument.to_string();
+    app.input.clear_sent();
+    if argument.is_empty() {
+        return Some(action);
+    }
+    let refused = app.role.refuses(action);
+    if let Some(why) = refused.or_else(|| onboarding::refuses(app, action)) {
+        app.say(NoticeLevel::Info, why);
+        return None;
+    }
+    act(app, action, &argument, out);
+    None
+}
+
+/// Runs the action of a command with the text behind it.
+pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) {
+    match action {
+        Action::Compact => compact(app, argument, out),
+        Action::Clear => clear(app, out),
+        Action::NewSession => start_session::start(app, None, out),
+        Action::Sessions if argument.is_empty() => sessions::open(app, out),
+        Action::Sessions => start_session::start(app, Some(argument.into()), out),
+        Action::Init => init(app, out),
+        Action::Export => export(app, argument, out),
+        Action::Doctor => doctor::open(app, out),
+        Action::Models => {
+            let name = argument.to_string();
+            out.push(Effect::Command(Command::UseModel { name }));
+        }
+        _ => {}
+    }
+}
+
+/// Compacts the conversation of the shown agent.
+fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
+    let agent = app.shown.clone();
+    if agent.parent().is_some() {
+        app.say(NoticeLevel::Warn, "Subagents compact automatically.");
+        return;
+    }
+    let ended = |app: &App, agent: &Name| app.model.agents.get(agent).map(|a| a.ended);
+    let (before, of) = (ended(app, &agent), agent.clone());
+    app.say_while(
+        NoticeLevel::Info,
+        format!("Compacting the conversation of {agent}…"),
+        move |app| ended(app, &of) == before,
+    );
+    out.push(Effect::Command(Command::Compact {
+        agent,
+        focus: focus.into(),
+    }));
+}
+
+/// Empties the conversation of the shown agent. Asks first while the agent works.
+fn clear(app: &mut App, out: &mut Vec<Effect>) {
+    let agent = app.shown.clone();
+    if agent.parent().is_some() {
+        let text = "The conversation of a subagent ends with its work and cannot be cleared.";
+        app.say(NoticeLevel::Warn, text);
+    } else if app.is_running(&agent) {
+        open_popup(app, Confirmation(ClearConversation(agent)));
+    } else {
+        out.push(Effect::Command(Command::Clear { agent }));
+    }
+}
+
+fn init(app: &mut App, out: &mut Vec<Effect>) {
+    let lead = Name::lead();
+    if app.shown != lead {
+        app.open_conversation(&lead);
+    }
+    let command = app.queue_prompt(lead, INIT.trim().into());
+    out.push(Effect::Command(command));
+}
+
+/// Exports the shown conversation to the named file. Without a name, the file is named after session and agent.
+fn export(app: &mut App, name: &str, out: &mut Vec<Effect>) {
+    let setup = app.model.setup.as_ref();
+    let session = setup.map_or("conversation", |setup| setup.session.as_str());
+    let path = match name {
+        "" => format!("crewdeck-{session}-{}.md", app.shown),
+        name => name.to_string(),
+    };
+    let Some(format) = ExportFormat::of(&path) else {
+        let text = format!("{path}: the name of an export ends with .md or .html.");
+        return app.say(NoticeLevel::Warn, text);
+    };
+    let head = ExportHead {
+        agent: app.shown.to_string(),
+        project: setup.map_or("", SessionInfo::project).to_string(),
+        session: session.to_string(),
+        model: setup.map_or_else(String::new, |setup| setup.model.clone()),
+        at: format_date(app.now, &app.prefs.zone),
+    };
+    let agent = app.model.agents.get(&app.shown);
+    match agent.and_then(|agent| agent.transcript.export(&head, format)) {
+        Some(text) => out.push(Effect::Export { path, text }),
+        None => app.say(NoticeLevel::Info, "This conversation is empty."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::protocol::{AgentEvent, EventKind};
+    use crate::ui::fixture::{apply_events, busy, name, press, started, top_popup};
+    use crate::ui::{SessionRole, UiState};
+
+    #[test]
+    fn messages_are_read_as_commands_or_text() {
+        for (text, expected) in [
+            ("/clear", Slash::Command(Action::Clear, "")),
+            (
+                "/compact  the tests ",
+                Slash::Command(Action::Compact, "the tests"),
+            ),
+            ("/export a b.md", Slash::Command(Action::Export, "a b.md")),
+            (
+                "/model\tqwen3:8b",
+                Slash::Command(Action::Models, "qwen3:8b"),
+            ),
+            ("/exit", Slash::Command(Action::Close, "")),
+            ("/rules", Slash::Command(Action::Popup("rules"), "")),
+            (
+                "/clear now",
+                Slash::Unknown("/clear takes no text after it.".into()),
+            ),
+            (
+                "/exprot",
+                Slash::Unknown("Unknown command /exprot. Did you mean /export?".into()),
+            ),
+            (
+                "/exprot a.md",
+                Slash::Unknown("Unknown command /exprot. Did you mean /export?".into()),
+            ),
+            (
+                "/zzz",
+                Slash::Unknown("Unknown command /zzz. Type / to see all commands.".into()),
+            ),
+            ("/usr is full", Slash::No),
+            ("/etc/hosts", Slash::No),
+            ("/Clear", Slash::No),
+            ("/", Slash::No),
+            ("clear", Slash::No),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+        let known = SLASH.iter().map(|(name, ..)| *name);
+        for (alias, name) in SLASH_ALIASES {
+            assert!(known.clone().any(|k| k == *name), "{name}");
+            assert!(known.clone().all(|k| k != *alias), "{alias}");
+        }
+    }
+
+    fn clears(agent: &str) -> Vec<Effect> {
+        let agent = name(agent);
+        vec![Effect::Command(Command::Clear { agent })]
+    }
+
+    /// A state in which no agent works.
+    fn idle() -> UiState {
+        started(160, 45)
+    }
+
+    #[test]
+    fn commands_act_or_ask_first() {
+        let mut state = idle();
+        assert_eq!(press(&mut state, "\"/clear\" enter"), clears("lead"));
+        assert_eq!(
+            press(&mut state, "\"/new\" enter"),
+            [Effect::StartSession(None)]
+        );
+        let effects = press(&mut state, "\"/resume 0190\" enter");
+        assert_eq!(effects, [Effect::StartSession(Some("0190".into()))]);
+        let name = String::from("qwen3:8b");
+        let effects = press(&mut state, "\"/model qwen3:8b\" enter");
+        assert_eq!(effects, [Effect::Command(Command::UseModel { name })]);
+        assert_eq!(
+            press(&mut state, "\"/resume\" enter"),
+            [Effect::ListSessions]
+        );
+        assert_eq!(
+            press(&mut state, "esc \"/doctor\" enter"),
+            [Effect::Diagnose]
+        );
+        let effects = press(&mut state, "esc \"/init\" enter");
+        let [Effect::Command(Command::Prompt { to, text })] = effects.as_slice() else {
+            panic!("{effects:?}")
+        };
+        assert!(
+            to.is_lead() && text.starts_with("Write an AGENTS.md"),
+            "{text}"
+        );
+
+        let mut state = busy(160, 45);
+        let lead = AgentEvent::TurnStarted.of(Name::lead());
+        apply_events(&mut state, vec![lead]);
+        assert_eq!(
+            press(&mut state, "\"/clear\" enter enter"),
+            [],
+            "Enter does not confirm"
+        );
+        assert_eq!(press(&mut state, "y"), clears("lead"));
+        assert_eq!(press(&mut state, "\"/new\" enter n \"/new\" enter"), []);
+        assert_eq!(press(&mut state, "y"), [Effect::StartSession(None)]);
+    }
+
+    #[test]
+    fn viewer_leaves_its_session_only_by_quitting() {
+        let mut state = idle();
+        state.set_role(SessionRole::Viewer(Some(7)));
+        for typed in ["/clear", "/new", "/resume", "/resume 0190", "/model x"] {
+            let effects = press(&mut state, &format!("\"{typed}\" enter"));
+            assert_eq!(effects, [], "{typed}");
+            let said = state.status.as_ref().map(|message| message.text.as_str());
+            assert_eq!(
+                said,
+                Some("Only the crew's own window can do that (process 7)."),
+                "{typed}"
+            );
+        }
+    }
+
+    #[test]
+    fn cleared_conversation_starts_with_the_name_of_the_old_one() {
+        let mut state = idle();
+        let said = |text: &str| AgentEvent::Prompted { text: text.into() }.of(Name::lead());
+        let transcript = String::from(".transcripts/s1-lead.whole-1.jsonl");
+        let cleared: EventKind = AgentEvent::Cleared { transcript }.of(Name::lead());
+        apply_events(&mut state, vec![said("before"), cleared, said("after")]);
+        let effects = press(&mut state, "\"/export\" enter");
+        let [Effect::Export { path, text }] = effects.as_slice() else {
+            panic!("{effects:?}")
+        };
+        assert_eq!(path, "crewdeck-s1-lead.md");
+        assert!(
+            text.contains("whole-1.jsonl") && text.contains("after"),
+            "{text}"
+        );
+        assert!(!text.contains("before"), "{text}");
+        assert_eq!(top_popup(&state), "");
+    }
+}

@@ -1,0 +1,112 @@
+//! The HTML form of an exported conversation: a page that needs no other file, loads nothing and runs no script.
+
+use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
+
+use super::{Entry, ExportHead, Part, about, escape};
+
+/// The styles of an exported page.
+const STYLE: &str = include_str!("page.css");
+/// Forbids everything that a page could load or run, except its own styles.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+/// The schemes that a link may have.
+const SCHEMES: &[&str] = &["http", "https", "mailto"];
+
+/// Returns the whole page.
+pub(super) fn page(head: &ExportHead, dropped: u64, entries: &[Entry]) -> String {
+    let title = escape(&format!("Conversation with {}", head.agent));
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header><h1>{title}</h1>\n"
+    );
+    for line in about(head, dropped) {
+        out.push_str(&format!("<p>{}</p>\n", escape(&line)));
+    }
+    out.push_str("</header>\n");
+    for Entry {
+        class,
+        heading,
+        remark,
+        is_folded,
+        parts,
+    } in entries
+    {
+        let (heading, remark) = (escape(heading), escape(remark));
+        out.push_str(&match is_folded {
+            true => format!(
+                "<details class=\"{class}\"><summary>{heading} <span>{remark}</span></summary>\n"
+            ),
+            false if heading.is_empty() => format!("<section class=\"{class}\">\n"),
+            false => format!("<section class=\"{class}\"><h2>{heading}</h2>\n"),
+        });
+        for part in parts {
+            match part {
+                Part::Markdown(text) => html::push_html(&mut out, safe_events(text)),
+                Part::Text(text) => {
+                    out.push_str(&format!("<div class=\"text\">{}</div>\n", escape(text)));
+                }
+                Part::Code { text, .. } => {
+                    out.push_str(&format!("<pre><code>{}</code></pre>\n", escape(text)));
+                }
+            }
+        }
+        out.push_str(if *is_folded {
+            "</details>\n"
+        } else {
+            "</section>\n"
+        });
+    }
+    out.push_str("</body>\n</html>\n");
+    out
+}
+
+/// Parses the Markdown of an answer. HTML in it becomes text, images become links, and links that could run a script
+/// lead nowhere.
+fn safe_events(text: &str) -> impl Iterator<Item = Event<'_>> {
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    Parser::new_ext(text, options).map(|event| match event {
+        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+        Event::Start(
+            Tag::Link {
+                link_type,
+                dest_url,
+                title,
+                id,
+            }
+            | Tag::Image {
+                link_type,
+                dest_url,
+                title,
+                id,
+            },
+        ) => Event::Start(Tag::Link {
+            link_type,
+            dest_url: if is_safe(&dest_url) {
+                dest_url
+            } else {
+                CowStr::Borrowed("")
+            },
+            title,
+            id,
+        }),
+        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
+        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
+        Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
+        event => event,
+    })
+}
+
+/// Returns whether a link has no scheme or a known one.
+fn is_safe(address: &str) -> bool {
+    let scheme = address
+        .split(['/', '?', '#'])
+        .next()
+        .and_then(|start| start.split_once(':'));
+    scheme.is_none_or(|(scheme, _)| {
+        SCHEMES
+            .iter()
+            .any(|known| scheme.eq_ignore_ascii_case(known))
+    })
+}

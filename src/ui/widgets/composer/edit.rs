@@ -1,0 +1,137 @@
+//! The editing actions of the composer: deletions that can be inserted again, undo and redo.
+
+use super::kill::{LastEdit, Side, word_end, word_start};
+use super::rows::cluster_range;
+use super::undo::{EditKind, TextSnapshot};
+use super::{COMPOSER_MAX, Composer, clean, new_area};
+use crate::ui::keymap::Action;
+
+impl Composer {
+    /// Runs an editing action. Other actions have no effect.
+    pub fn act(&mut self, action: Action) {
+        let (row, at) = self.cursor();
+        let line = self.line(row);
+        let end = line.chars().count();
+        match action {
+            Action::DeleteToStart if at > 0 => self.kill((row, 0), Side::Before),
+            Action::DeleteWord if at > 0 => {
+                let start = cluster_range(line, word_start(line, at)).start;
+                self.kill((row, start), Side::Before);
+            }
+            Action::DeleteToStart | Action::DeleteWord if row > 0 => {
+                let end = self.line(row - 1).chars().count();
+                self.kill((row - 1, end), Side::Before);
+            }
+            Action::DeleteToEnd if at < end => self.kill((row, end), Side::After),
+            Action::DeleteNextWord if at < end => {
+                // The end of the word is not inside a cluster: its last character decides.
+                let last = word_end(line, at).saturating_sub(1);
+                let to = cluster_range(line, last).end.max(at + 1);
+                self.kill((row, to), Side::After);
+            }
+            Action::DeleteToEnd | Action::DeleteNextWord if row + 1 < self.area.lines().len() => {
+                self.kill((row + 1, 0), Side::After);
+            }
+            Action::Yank => self.yank(0, (row, at)),
+            Action::YankPop => self.yank_older(),
+            Action::Undo => {
+                let now = self.snapshot();
+                let before = self.undo.undo(now);
+                self.restore(before);
+            }
+            Action::Redo => {
+                let now = self.snapshot();
+                let after = self.undo.redo(now);
+                self.restore(after);
+            }
+            _ => {}
+        }
+    }
+
+    /// Changes the text as one step that can be undone. A typed character may join the step before it.
+    pub(super) fn edit(&mut self, kind: EditKind, change: impl FnOnce(&mut Composer)) {
+        let before = (!self.undo.joins(kind)).then(|| self.snapshot());
+        self.kills.last = LastEdit::Other;
+        change(self);
+        self.goal = None;
+        self.recount();
+        match before {
+            Some(before) if before.text == self.text() => self.undo.end_step(),
+            before => self.undo.record(kind, before),
+        }
+    }
+
+    /// Deletes between the cursor and `to`, and keeps the text.
+    fn kill(&mut self, to: (usize, usize), side: Side) {
+        let (start, end) = match side {
+            Side::Before => (to, self.cursor()),
+            Side::After => (self.cursor(), to),
+        };
+        let text = self.between(start, end);
+        let last = self.kills.last;
+        self.edit(EditKind::Other, |composer| composer.delete(start, &text));
+        self.kills.last = last;
+        self.kills.add(&text, side);
+    }
+
+    /// Deletes `text`, which begins at `start`.
+    fn delete(&mut self, start: (usize, usize), text: &str) {
+        self.move_cursor_to(start.0, start.1);
+        self.area.delete_str(text.chars().count());
+    }
+
+    /// Replaces the text from `start` to the cursor by the deleted text with a number, counted from the newest.
+    fn yank(&mut self, number: usize, start: (usize, usize)) {
+        let Some(text) = self.kills.get(number) else {
+            return;
+        };
+        let replaced = self.between(start, self.cursor());
+        let room = (COMPOSER_MAX + replaced.len()).saturating_sub(self.bytes);
+        let (text, _) = clean(text, room);
+        self.edit(EditKind::Other, |composer| {
+            composer.delete(start, &replaced);
+            composer.area.insert_str(text);
+        });
+        self.kills.last = LastEdit::Yank { number, start };
+    }
+
+    /// Replaces the text that was inserted by the last edit with the one that was deleted before it.
+    fn yank_older(&mut self) {
+        if let LastEdit::Yank { number, start } = self.kills.last {
+            self.yank(number + 1, start);
+        }
+    }
+
+    /// Returns the text between two positions, of which `start` is the first.
+    fn between(&self, start: (usize, usize), end: (usize, usize)) -> String {
+        let lines: Vec<String> = (start.0..=end.0)
+            .map(|row| {
+                let from = if row == start.0 { start.1 } else { 0 };
+                let to = if row == end.0 { end.1 } else { usize::MAX };
+                let chars = self.line(row).chars().take(to);
+                chars.skip(from).collect()
+            })
+            .collect();
+        lines.join("\n")
+    }
+
+    fn snapshot(&self) -> TextSnapshot {
+        TextSnapshot {
+            text: self.text(),
+            cursor: self.cursor(),
+        }
+    }
+
+    fn restore(&mut self, snapshot: Option<TextSnapshot>) {
+        let Some(TextSnapshot { text, cursor }) = snapshot else {
+            return;
+        };
+        self.area = new_area();
+        self.area.insert_str(&text);
+        self.move_cursor_to(cursor.0, cursor.1);
+        self.kills.last = LastEdit::Other;
+        self.recalled = None;
+        self.goal = None;
+        self.recount();
+    }
+}

@@ -1,0 +1,86 @@
+//! The ring of deleted texts, and the words that a deletion covers, as in readline.
+
+use std::collections::VecDeque;
+
+use unicode_width::UnicodeWidthChar;
+
+/// Maximum number of texts in the ring.
+const TEXTS_MAX: usize = 16;
+/// Maximum total length of the texts, in bytes.
+const BYTES_MAX: usize = 1024 * 1024;
+
+/// The side of the cursor on which a text was deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Before,
+    After,
+}
+
+/// What the last edit was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LastEdit {
+    #[default]
+    Other,
+    /// A deletion, which the next one continues.
+    Kill,
+    /// An insertion of the text with this number, counted from the newest: the line and the character of its start.
+    Yank {
+        number: usize,
+        start: (usize, usize),
+    },
+}
+
+/// The deleted texts, newest last.
+#[derive(Debug, Default)]
+pub struct KillRing {
+    texts: VecDeque<String>,
+    pub last: LastEdit,
+}
+
+impl KillRing {
+    /// Adds a deleted text. If the last edit was a deletion too, joins both.
+    pub fn add(&mut self, text: &str, side: Side) {
+        match (self.last, self.texts.back_mut(), side) {
+            (LastEdit::Kill, Some(newest), Side::After) => newest.push_str(text),
+            (LastEdit::Kill, Some(newest), Side::Before) => newest.insert_str(0, text),
+            _ => self.texts.push_back(text.into()),
+        }
+        self.last = LastEdit::Kill;
+        let mut bytes = self.bytes();
+        while self.texts.len() > TEXTS_MAX || (bytes > BYTES_MAX && self.texts.len() > 1) {
+            bytes -= self.texts.pop_front().map_or(bytes, |text| text.len());
+        }
+    }
+
+    /// Returns the total length of the texts, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.texts.iter().map(String::len).sum()
+    }
+
+    /// Returns the text with a number, counted from the newest. Beyond the oldest, the newest follows.
+    pub fn get(&self, number: usize) -> Option<&str> {
+        let len = self.texts.len();
+        let at = len.checked_sub(1)? - number % len;
+        self.texts.get(at).map(String::as_str)
+    }
+}
+
+/// Returns where the word before character `at` of `line` begins. Only blanks end a word.
+pub fn word_start(line: &str, at: usize) -> usize {
+    let before: Vec<char> = line.chars().take(at).collect();
+    let end = before.iter().rposition(|c| !c.is_whitespace());
+    let end = end.map_or(0, |last| last + 1);
+    let blank = before[..end].iter().rposition(|c| c.is_whitespace());
+    blank.map_or(0, |blank| blank + 1)
+}
+
+/// Returns where the word after character `at` of `line` ends. Everything but alphanumeric characters, with their accents,
+/// ends a word.
+pub fn word_end(line: &str, at: usize) -> usize {
+    let after: Vec<char> = line.chars().skip(at).collect();
+    let begin = after.iter().position(|c| c.is_alphanumeric());
+    let begin = begin.unwrap_or(after.len());
+    let is_part = |c: &&char| c.is_alphanumeric() || c.width() == Some(0);
+    let len = after[begin..].iter().take_while(is_part);
+    at + begin + len.count()
+}

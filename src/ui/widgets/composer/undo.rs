@@ -1,0 +1,79 @@
+//! Undo and redo of edits. One step undoes a typed word, a paste or a deletion.
+
+use std::collections::VecDeque;
+
+/// Maximum number of steps.
+const STEPS_MAX: usize = 200;
+/// Maximum total length of the kept texts, in bytes.
+const BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// A text, and the line and character of the cursor in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextSnapshot {
+    pub text: String,
+    pub cursor: (usize, usize),
+}
+
+/// The kind of an edit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditKind {
+    /// A typed character of a word, which joins the step of the previous one.
+    Letter,
+    /// A typed blank, which ends the step of its word.
+    Blank,
+    /// Any other key, paste or deletion.
+    Other,
+}
+
+/// The texts before the edits, and the undone texts.
+#[derive(Debug, Default)]
+pub struct UndoStack {
+    past: VecDeque<TextSnapshot>,
+    future: Vec<TextSnapshot>,
+    /// Whether the next character joins the last step.
+    is_typing: bool,
+}
+
+impl UndoStack {
+    /// Returns whether an edit of this kind belongs to the last step, so that no snapshot is needed.
+    pub fn joins(&self, kind: EditKind) -> bool {
+        self.is_typing && kind != EditKind::Other
+    }
+
+    /// Records an edit. `before` is the text before it, if a new step begins.
+    pub fn record(&mut self, kind: EditKind, before: Option<TextSnapshot>) {
+        self.is_typing = kind == EditKind::Letter;
+        self.future.clear();
+        self.past.extend(before);
+        let mut bytes = self.bytes();
+        while self.past.len() > STEPS_MAX || bytes > BYTES_MAX {
+            bytes -= self.past.pop_front().map_or(bytes, |step| step.text.len());
+        }
+    }
+
+    /// Returns the total length of the texts before the edits, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.past.iter().map(|step| step.text.len()).sum()
+    }
+
+    /// Ends the step, because the cursor has moved.
+    pub fn end_step(&mut self) {
+        self.is_typing = false;
+    }
+
+    /// Returns the text before the last step; `now` is the current text.
+    pub fn undo(&mut self, now: TextSnapshot) -> Option<TextSnapshot> {
+        self.is_typing = false;
+        let before = self.past.pop_back()?;
+        self.future.push(now);
+        Some(before)
+    }
+
+    /// Returns the text that was undone last; `now` is the current text.
+    pub fn redo(&mut self, now: TextSnapshot) -> Option<TextSnapshot> {
+        self.is_typing = false;
+        let after = self.future.pop()?;
+        self.past.push_back(now);
+        Some(after)
+    }
+}

@@ -59,13 +59,11 @@ impl Page for DoctorPage {
             let lines = words.into_iter().map(|line| Line::styled(line, theme.dim));
             return text_rows(lines.collect());
         };
-        let mut lines: Vec<Line<'static>> = Vec::new();
-        for result in results {
-            lines.extend(result.lines(width, theme));
-        }
-        lines.push(Line::default());
-        lines.push(Line::styled(summary(results), theme.text));
-        text_rows(lines)
+        let summary = wrap(&summary(results), width).into_iter();
+        let summary = summary.map(|line| Line::styled(line, theme.text));
+        let results = results.iter().flat_map(|r| r.lines(width, theme));
+        let lines = summary.chain([Line::default()]).chain(results);
+        text_rows(lines.collect())
     }
 
     fn tip(&self) -> &'static str {
@@ -106,13 +104,12 @@ impl DoctorResult {
 
 fn summary(results: &[DoctorResult]) -> String {
     let count = |level| results.iter().filter(|r| r.level == level).count();
-    let fixes = "crewdeck doctor in a shell can fix some problems.";
     match (count(NoticeLevel::Error), count(NoticeLevel::Warn)) {
         (0, 0) => "No problems.".into(),
-        (0, 1) => format!("No failures, 1 warning. {fixes}"),
-        (0, warn) => format!("No failures, {warn} warnings. {fixes}"),
-        (fail, 0) => format!("{fail} failed. {fixes}"),
-        (fail, 1) => format!("{fail} failed, 1 warning. {fixes}"),
-        (fail, warn) => format!("{fail} failed, {warn} warnings. {fixes}"),
+        (0, 1) => "No failures, 1 warning.".into(),
+        (0, warn) => format!("No failures, {warn} warnings."),
+        (fail, 0) => format!("{fail} failed."),
+        (fail, 1) => format!("{fail} failed, 1 warning."),
+        (fail, warn) => format!("{fail} failed, {warn} warnings."),
     }
 }

@@ -5,10 +5,10 @@ use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Action, Context, KeyBinding};
+use crate::ui::keymap::{Action, Context, KeyBinding, SLASH};
 use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 
-/// The content of the action palette: all actions that a key can run.
+/// The content of the action palette: all actions that a key or a slash command can run.
 #[derive(Debug)]
 pub struct PaletteChoices {
     /// The key contexts in which the palette was opened.
@@ -49,7 +49,7 @@ impl Choices for PaletteChoices {
     }
 
     /// Returns the actions: first the one that shows open requests, if there are any, then those of the contexts where
-    /// the palette was opened, then those of all panes.
+    /// the palette was opened, then those of all panes, then the slash commands without a key.
     fn rows(&self, app: &App) -> Vec<PickerRow<PaletteAction>> {
         let mut rows: Vec<PickerRow<PaletteAction>> = Vec::new();
         let mut seen: Vec<Action> = Vec::new();
@@ -71,6 +71,12 @@ impl Choices for PaletteChoices {
         for pane in Pane::ALL {
             for binding in keymap.in_context(Context::In(pane)) {
                 add(binding, Some(pane));
+            }
+        }
+        for (word, action, words) in SLASH {
+            if !seen.contains(action) {
+                let item = PaletteAction(*action, None);
+                rows.push(PickerRow::new((*words).into(), (*word).into(), item));
             }
         }
         if app.model.requests.for_user() > 0 {

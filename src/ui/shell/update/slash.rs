@@ -184,6 +184,9 @@ mod tests {
     use super::*;
     use crate::protocol::{AgentEvent, EventKind};
     use crate::ui::fixture::{apply_events, busy, name, press, started, top_popup};
+    use crate::ui::keymap::TABLE;
+    use crate::ui::popups::palette::PaletteChoices;
+    use crate::ui::popups::picker::Picker;
     use crate::ui::{SessionRole, UiState};
 
     #[test]
@@ -283,6 +286,25 @@ mod tests {
         assert_eq!(press(&mut state, "y"), clears("lead"));
         assert_eq!(press(&mut state, "\"/new\" enter n \"/new\" enter"), []);
         assert_eq!(press(&mut state, "y"), [Effect::StartSession(None)]);
+    }
+
+    #[test]
+    fn palette_has_every_command_that_no_key_runs() {
+        let mut state = idle();
+        press(&mut state, "ctrl+p");
+        let palette = state.popups.top::<Picker<PaletteChoices>>();
+        let rows = palette
+            .map(|palette| palette.rows(&state))
+            .unwrap_or_default();
+        let is_bound = |action: Action| TABLE.iter().any(|binding| binding.action == action);
+        for (word, action, words) in SLASH {
+            let is_listed = rows
+                .iter()
+                .any(|row| row.words == *words && row.aside == *word);
+            assert_eq!(is_listed, !is_bound(*action), "{word}");
+        }
+        let effects = press(&mut state, "\"empty this conversation\" enter");
+        assert_eq!(effects, clears("lead"));
     }
 
     #[test]

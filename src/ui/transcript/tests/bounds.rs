@@ -394,3 +394,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn cleared_conversation_does_not_reuse_cell_numbers() {
+    let mut transcript = transcript(&[prompted("one"), prompted("two")]);
+    let next = transcript.log.next();
+    let path = String::from(".transcripts/s1-lead.whole-1.jsonl");
+    transcript.apply(&AgentEvent::Cleared { transcript: path });
+    // Layouts are cached by number.
+    assert_eq!(transcript.log.number(0), next);
+    assert_eq!(
+        (transcript.log.len(), transcript.log.cell(0).entries),
+        (1, 0)
+    );
+    assert!(transcript.ends_with("s1-lead.whole-1.jsonl"));
+}

@@ -30,8 +30,8 @@ pub fn changed(old: &str, new: &str) -> [Vec<Range<usize>>; 2] {
     let differing = ops.iter().filter(|op| op.tag() != similar::DiffTag::Equal);
     let (mut in_old, mut in_new) = (Vec::new(), Vec::new());
     for op in differing {
-        in_old.extend(bytes(&old_words, op.old_range()));
-        in_new.extend(bytes(&new_words, op.new_range()));
+        extend(&mut in_old, bytes(&old_words, op.old_range()), old);
+        extend(&mut in_new, bytes(&new_words, op.new_range()), new);
     }
     let visible = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
     let sizes = [(old, &in_old), (new, &in_new)].map(|(line, ranges)| {
@@ -87,6 +87,15 @@ pub fn pairs<T: AsRef<str>>(old: &[T], new: &[T]) -> Vec<Pair> {
         (left, right) = (old_end + 1, new_end + 1);
     }
     out
+}
+
+/// Appends a range of `line`. Joins it with the last one if only blanks are between them.
+fn extend(ranges: &mut Vec<Range<usize>>, range: Option<Range<usize>>, line: &str) {
+    let Some(range) = range else { return };
+    match ranges.last_mut() {
+        Some(last) if line[last.end..range.start].trim().is_empty() => last.end = range.end,
+        Some(_) | None => ranges.push(range),
+    }
 }
 
 /// Returns the byte range of some words of a line; `None` if there are none.
@@ -145,10 +154,16 @@ mod tests {
 
     #[test]
     fn changed_words_are_found() {
-        let cases: [(&str, &str, &[&str], &[&str]); 7] = [
+        let cases: [(&str, &str, &[&str], &[&str]); 8] = [
             ("    return a - b", "    return a + b", &["-"], &["+"]),
             ("let n = 1;", "let mut n = 2;", &["1"], &["mut ", "2"]),
             ("same", "same", &[], &[]),
+            (
+                "say(not a file);",
+                "say(bad magic name);",
+                &["not a file"],
+                &["bad magic name"],
+            ),
             ("foo(größe, 中文)", "foo(größe, 文)", &["中文"], &["文"]),
             ("a quite different line", "fn x() {}", &[], &[]),
             ("", "x", &[], &[]),

@@ -7,6 +7,7 @@ pub mod demo;
 mod doctor;
 mod editor;
 mod external_program;
+mod files;
 mod frame_limiter;
 mod git_setup;
 pub mod headless;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::attachments;
 use super::budget::TeamBudget;
 use super::command_loop::CommandHandler;
 use super::context::CrewContext;
@@ -20,6 +21,7 @@ use super::user_actions::UserActions;
 use super::worktree_removal::WorktreeRemoval;
 use crate::agent::driver::Control;
 use crate::domain::ids::{Name, PromptId};
+use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, NewRequest, RequestKind, Verdict};
 use crate::protocol::Command;
 use crate::protocol::event::{EventKind, NoticeLevel};
@@ -47,7 +49,11 @@ pub struct Commands {
 impl CommandHandler for Commands {
     async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
         match command {
-            Command::Prompt { to, text } => self.prompt(to, text).await,
+            Command::Prompt {
+                to,
+                text,
+                attachments,
+            } => self.prompt(to, text, attachments).await,
             Command::Interrupt { agent } => self.registry.interrupt(&agent),
             Command::Compact { agent, focus } => self.compact(&agent, focus),
             Command::KillJob { job } => self.jobs.kill(&job, &Name::user()),
@@ -88,14 +94,21 @@ impl CommandHandler for Commands {
 }
 
 impl Commands {
-    async fn prompt(&self, to: Name, text: String) -> Result<(), String> {
+    async fn prompt(
+        &self,
+        to: Name,
+        text: String,
+        attachments: Vec<Mention>,
+    ) -> Result<(), String> {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
         }
+        let redactor = self.context.publisher.redactor();
+        let attachments = attachments::read(&self.context.root, attachments, redactor).await?;
         if !to.is_lead() {
             let sent = self
                 .delivery
-                .send_from_user(&to, &text, self.team.store())
+                .send_from_user(&to, &text, &attachments, self.team.store())
                 .await;
             return sent.map_err(|e| e.to_string());
         }
@@ -107,8 +120,12 @@ impl Commands {
                 "The lead has too many queued messages: wait until it has read some.".into(),
             );
         }
-        let id = PromptId(self.context.new_id());
-        if let Err(error) = self.lead.add_prompt(QueuedPrompt { id, text }).await {
+        let prompt = QueuedPrompt {
+            id: PromptId(self.context.new_id()),
+            text,
+            attachments,
+        };
+        if let Err(error) = self.lead.add_prompt(prompt).await {
             let text =
                 format!("A message for the lead could not be saved and is in memory only: {error}");
             self.context.notice(NoticeLevel::Warn, text).await;

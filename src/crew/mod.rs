@@ -8,7 +8,7 @@
 //! | running agents and subagents | `registry` |
 //! | wake-ups, work in progress of the crew | `signals` |
 //! | the lead's prompts and news | `lead_inbox` |
-//! | messages to agents | `message_delivery` |
+//! | messages to agents, files attached to them | `message_delivery`, `attachments` |
 //! | requests: filing, deciding, executing, reminding | `request_broker`, `decision_followup`, `request_reminders` |
 //! | permissions for the session, budgets | `session_permissions`, `budget` |
 //! | published board, responses to its changes | `board_view`, `board_followup` |
@@ -22,6 +22,7 @@
 mod agent_builder;
 mod approvers;
 mod assembly;
+mod attachments;
 mod board_followup;
 mod board_view;
 mod branch_status;

@@ -66,8 +66,7 @@ impl Place {
 }
 
 fn prompt(to: Name, text: &str) -> Command {
-    let text = text.into();
-    Command::Prompt { to, text }
+    Command::prompt(to, text)
 }
 
 #[tokio::test]

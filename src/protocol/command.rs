@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::graph::{NewTask, TaskEdit};
 use crate::domain::ids::{JobId, Name, RequestId, TaskId};
+use crate::domain::mention::Mention;
 use crate::domain::permission::PermissionScope;
 use crate::domain::request::Decision;
 use crate::domain::worktree::Losses;
@@ -44,7 +45,13 @@ pub enum Command {
     /// Sends a prompt to an agent. Answered by `Prompted` when the agent reads it: between two steps of its turn or
     /// at the start of its next turn, also after an interrupt. Until then the prompt is kept on disk. For a teammate
     /// it is a message from `user`, so `MessageMoved` follows too.
-    Prompt { to: Name, text: String },
+    Prompt {
+        to: Name,
+        text: String,
+        /// The files and directories to attach. If one cannot be attached, the prompt is rejected.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Mention>,
+    },
     /// Interrupts the current turn of an agent; partial work is kept. Answered by `TurnEnded`.
     Interrupt { agent: Name },
     /// Replaces the conversation of an agent with a summary of it. Answered by `Compacted`.
@@ -100,6 +107,15 @@ pub enum Command {
 }
 
 impl Command {
+    /// Returns a prompt without attachments.
+    pub fn prompt(to: Name, text: impl Into<String>) -> Command {
+        Command::Prompt {
+            to,
+            text: text.into(),
+            attachments: Vec::new(),
+        }
+    }
+
     /// Returns whether later commands run without waiting for this one. True for most commands that use git or the
     /// model server: git may be slow, runs the user's hooks and serializes merges, and a server may not answer.
     pub fn is_slow(&self) -> bool {

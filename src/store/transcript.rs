@@ -5,13 +5,14 @@ use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::attachments::AttachmentStore;
 use super::{StoreError, atomic, regular_file};
 use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, TurnState};
 use crate::domain::ids::{JobId, Name};
 use crate::domain::redact::Redactor;
 
 /// Folder of the logs, relative to the root.
-const FOLDER: &str = ".transcripts";
+pub(super) const FOLDER: &str = ".transcripts";
 /// Maximum number of archived logs of one agent. A further archive replaces the last one.
 const ARCHIVES_MAX: u32 = 10_000;
 
@@ -60,6 +61,11 @@ impl TranscriptFile {
             redactor: redactor.clone(),
             ..self
         }
+    }
+
+    /// Returns the store of the files that are attached to the messages of the log.
+    pub fn attachments(&self) -> AttachmentStore {
+        AttachmentStore::beside(self.path.parent().unwrap_or(Path::new("")))
     }
 
     /// Returns the file name of the log.
@@ -156,10 +162,11 @@ impl TranscriptFile {
             ));
         }
         let messages: Vec<_> = records.iter().filter_map(message).cloned().collect();
-        let conversation = Conversation::from_records(records.iter().cloned());
+        let mut conversation = Conversation::from_records(records.iter().cloned());
         if !bad.is_empty() || messages != conversation.messages {
             self.replace(&Self::records(&conversation))?;
         }
+        self.attachments().load_images(&mut conversation.messages);
         Ok(LoadedTranscript {
             conversation,
             notices,

@@ -18,6 +18,7 @@ use self::onboarding::{FirstCommitTask, RestartState, StartupChecks};
 pub use self::restart::main;
 use super::assemble::{self, Assembly, Blueprint};
 use super::external_program::ExternalProgram;
+use super::files::FileFinder;
 use super::frame_limiter::{FrameCause, FrameLimiter};
 use super::signals::Signals;
 use super::{
@@ -70,6 +71,7 @@ struct Dashboard {
     limiter: FrameLimiter,
     opened: Instant,
     signals: Signals,
+    files: FileFinder,
 }
 
 impl Dashboard {
@@ -98,10 +100,9 @@ impl Dashboard {
         // Sets the clock first, so that the messages below do not expire at once.
         update(&mut state, Msg::Tick { now: now() });
         state.set_role(SessionRole::Starting);
-        let early = blueprint.prompt().map(|text| Command::Prompt {
-            to: Name::lead(),
-            text,
-        });
+        let early = blueprint
+            .prompt()
+            .map(|text| Command::prompt(Name::lead(), text));
         let early = early.map(|command| state.assign_id(command));
         state.set_keymap(keymap);
         let (choice, warning) = saved_layout::load(&blueprint.root);
@@ -138,6 +139,7 @@ impl Dashboard {
             limiter: FrameLimiter::default(),
             opened: Instant::now(),
             signals,
+            files: FileFinder::new(&blueprint.root),
         })
     }
 
@@ -197,7 +199,9 @@ impl Dashboard {
                     let inputs = input.and_then(inputs::read_batch);
                     cause = FrameCause::Key;
                     for input in inputs.context("the terminal cannot be read")? {
-                        match self.handle_input(input)? {
+                        let action = self.handle_input(input)?;
+                        self.files.find(self.state.file_query());
+                        match action {
                             InputAction::Stay => {}
                             InputAction::Leave(left) => return Ok(left),
                             InputAction::RunProgram(program) => {
@@ -225,6 +229,9 @@ impl Dashboard {
                     if let Some(left) = self.handle_check(found, blueprint) {
                         return Ok(left);
                     }
+                }
+                found = self.files.next() => {
+                    update(&mut self.state, Msg::Files(found));
                 }
                 news = self.crew.next_update() => {
                     if let Some(freed) = self.apply_update(news)? {

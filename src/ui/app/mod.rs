@@ -7,6 +7,7 @@ pub(in crate::ui) mod effect;
 pub(in crate::ui) mod hit;
 pub(in crate::ui) mod input;
 pub(super) mod key_guard;
+pub(in crate::ui) mod mentions;
 pub(in crate::ui) mod onboarding;
 pub(in crate::ui) mod pane_request;
 pub(in crate::ui) mod popup;

@@ -145,6 +145,8 @@ pub enum Action {
     Newer,
     /// Delete back to the start of the line.
     DeleteToStart,
+    /// Replace the chip of a pasted text by the text.
+    UnfoldPaste,
     /// Edit the text in `$EDITOR`.
     EditOutside,
     /// Accept the selected row, the typed text or a dialog.

@@ -142,6 +142,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Composer, &["pgup"], Action::Move(Scroll::PageUp), "scroll the conversation up", ""),
     bind(Context::Composer, &["pgdn"], Action::Move(Scroll::PageDown), "scroll the conversation down", ""),
     bind(Context::Composer, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
+    bind(Context::Composer, &["ctrl+o"], Action::UnfoldPaste, "show the whole pasted text in the draft, to edit it", "open paste"),
     bind(Context::Composer, &["ctrl+x e"], Action::EditOutside, "edit in $EDITOR", ""),
     bind(Context::Composer, &["alt+1"], Action::Focus(Pane::Lead), "go to the conversation", ""),
     bind(Context::Composer, &["alt+2"], Action::Focus(Pane::Todo), "go to the todo list", ""),

@@ -1,7 +1,7 @@
 //! Applies events to a transcript.
 
 use crate::domain::ids::CallId;
-use crate::domain::text::{head_and_tail, one_line};
+use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::protocol::AgentEvent;
 use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::ui::text::count;
@@ -13,6 +13,10 @@ use crate::ui::transcript::run::{ToolCallState, ToolRun};
 
 /// Maximum length of a prompt, in bytes. A longer prompt is cut in the middle.
 const PROMPT_MAX: usize = 256 * 1024;
+/// Maximum number of attachments of a prompt that are shown. The crew accepts fewer.
+const LABELS_MAX: usize = 100;
+/// Maximum length of the line of an attachment, in characters.
+const LABEL_MAX: usize = 500;
 /// Maximum number of running calls that are tracked. Beyond it, the oldest is no longer updated by its result.
 const RUNNING_MAX: usize = 256;
 
@@ -20,8 +24,15 @@ impl Transcript {
     /// Applies an event of the agent whose conversation this is.
     pub fn apply(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::Prompted { text } | AgentEvent::SubagentStarted { prompt: text, .. } => {
-                self.push(CellKind::Prompt(head_and_tail(text, PROMPT_MAX)));
+            AgentEvent::Prompted { text, attachments } => {
+                let labels = attachments.iter().take(LABELS_MAX);
+                let labels = labels.map(|label| clip(&one_line(label), LABEL_MAX));
+                let text = head_and_tail(text, PROMPT_MAX);
+                self.push(CellKind::Prompt(text, labels.collect()));
+            }
+            AgentEvent::SubagentStarted { prompt, .. } => {
+                let text = head_and_tail(prompt, PROMPT_MAX);
+                self.push(CellKind::Prompt(text, Vec::new()));
             }
             AgentEvent::ContextAdded { what, text } => {
                 self.push(CellKind::Injected(Box::new(InsertedEntry::new(what, text))));

@@ -1,5 +1,6 @@
 //! Multi-line text input with a history of sent messages and a size limit for pasted text.
 
+mod pastes;
 mod rows;
 mod view;
 
@@ -10,6 +11,7 @@ use tui_textarea::{CursorMove, TextArea};
 
 use crate::domain::text::{escape_control_chars, is_hidden};
 use crate::ui::keymap::direction::VerticalDirection;
+use crate::ui::widgets::composer::pastes::Pastes;
 use crate::ui::widgets::composer::rows::WrappedLine;
 pub use crate::ui::widgets::composer::view::{Overflow, TextAreaSize};
 
@@ -39,7 +41,9 @@ pub enum PasteResult {
 #[derive(Debug, Default)]
 pub struct Composer {
     area: TextArea<'static>,
+    /// Size of the message: of the text with the pasted texts that chips stand for.
     bytes: usize,
+    pastes: Pastes,
     history: VecDeque<String>,
     /// The index of the recalled message, counted from the newest, and the draft that the recalled message replaced.
     recalled: Option<(usize, String)>,
@@ -50,8 +54,35 @@ pub struct Composer {
 }
 
 impl Composer {
+    /// Returns the message: the draft with the pasted texts that chips stand for.
     pub fn text(&self) -> String {
+        self.expand(&self.draft())
+    }
+
+    /// Returns the draft as it is shown, with a chip for each long pasted text.
+    pub fn draft(&self) -> String {
         self.area.lines().join("\n")
+    }
+
+    /// Returns a part of the draft with the pasted texts that chips stand for.
+    pub fn expand(&self, draft: &str) -> String {
+        self.pastes.expand(draft).into_owned()
+    }
+
+    /// Returns the text of the cursor's line before the cursor, and whether it is the first line.
+    pub fn before_cursor(&self) -> (String, bool) {
+        let (row, at) = self.cursor();
+        (self.line(row).chars().take(at).collect(), row == 0)
+    }
+
+    /// Replaces the `chars` characters before the cursor by `text`.
+    pub fn replace_before_cursor(&mut self, chars: usize, text: &str) {
+        let (row, at) = self.cursor();
+        let start = at.saturating_sub(chars);
+        self.move_cursor_to(row, start);
+        self.area.delete_str(at - start);
+        self.recount();
+        self.paste(text);
     }
 
     pub fn is_empty(&self) -> bool {
@@ -78,6 +109,9 @@ impl Composer {
         }
         let is_plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
         let is_text = is_plain && matches!(key.code, KeyCode::Char(_));
+        if is_text {
+            self.leave_chip();
+        }
         match key.code {
             // A terminal without bracketed paste sends pasted text as key events.
             KeyCode::Char(c) if is_hidden(c) && !is_joiner(c) => {
@@ -114,25 +148,26 @@ impl Composer {
             self.area.delete_newline();
             return;
         }
-        let begin = rows::cluster_range(self.line(row), at - 1).start;
-        self.move_cursor_to(row, begin);
-        self.area.delete_str(at - begin);
+        let sign = self.unit(row, at - 1);
+        self.move_cursor_to(row, sign.start);
+        self.area.delete_str(sign.len());
     }
 
     fn delete_cluster_after(&mut self) {
         let (row, at) = self.cursor();
-        let sign = rows::cluster_range(self.line(row), at);
+        let sign = self.unit(row, at);
         if sign.is_empty() {
             self.area.delete_next_char();
         } else {
-            self.area.delete_str(sign.end - at);
+            self.move_cursor_to(row, sign.start);
+            self.area.delete_str(sign.len());
         }
     }
 
     /// Moves a cursor that landed inside a grapheme cluster to the edge in its direction of movement.
     fn snap_to_cluster(&mut self, before: (usize, usize)) {
         let (row, at) = self.cursor();
-        let sign = rows::cluster_range(self.line(row), at);
+        let sign = self.unit(row, at);
         if at > sign.start && at < sign.end {
             let to = if (row, at) < before {
                 sign.start
@@ -213,6 +248,13 @@ impl Composer {
 
     /// Inserts pasted text at the cursor. Line ends become newlines, and control characters are escaped.
     pub fn paste(&mut self, text: &str) -> PasteResult {
+        let (clean, result) = self.clean(text);
+        self.insert(&clean);
+        result
+    }
+
+    /// Returns pasted text as it is inserted, cut to the free room.
+    fn clean(&self, text: &str) -> (String, PasteResult) {
         // Cuts first, so that the cost depends on the text that is kept and not on the size of the paste.
         let room = COMPOSER_MAX.saturating_sub(self.bytes);
         let end = text.floor_char_boundary(room);
@@ -221,24 +263,30 @@ impl Composer {
         let whole = clean.len();
         let kept = clean.floor_char_boundary(room);
         clean.truncate(kept);
-        if !clean.is_empty() {
-            self.area.insert_str(&clean);
-            self.goal = None;
-            self.recount();
-        }
-        if end < text.len() || kept < whole {
+        let result = if end < text.len() || kept < whole {
             PasteResult::Cut {
                 kept,
                 of: whole + (text.len() - end),
             }
         } else {
             PasteResult::Whole
+        };
+        (clean, result)
+    }
+
+    fn insert(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.leave_chip();
+            self.area.insert_str(text);
+            self.goal = None;
+            self.recount();
         }
     }
 
     /// Inserts a newline at the cursor.
     pub fn newline(&mut self) {
         if self.bytes < COMPOSER_MAX {
+            self.leave_chip();
             self.area.insert_newline();
             self.goal = None;
             self.recount();
@@ -255,10 +303,12 @@ impl Composer {
     /// Replaces the text and moves the cursor to its end.
     pub fn set(&mut self, text: &str) {
         self.area = TextArea::default();
+        self.pastes.clear();
         self.bytes = 0;
         self.goal = None;
         self.top = (0, 0);
-        self.paste(text);
+        let folded = self.fold_again(text);
+        self.paste(&folded);
     }
 
     /// Clears the input, adds its text to the history and returns it.
@@ -309,6 +359,7 @@ impl Composer {
     /// Moves the history of `other` into this composer.
     pub fn take_history(&mut self, other: &mut Composer) {
         self.history = std::mem::take(&mut other.history);
+        self.take_earlier(other);
     }
 
     /// Adds a text to the history, unless it is blank or equal to the newest entry.
@@ -325,6 +376,9 @@ impl Composer {
     fn recount(&mut self) {
         let lines = self.area.lines();
         self.bytes = lines.iter().map(String::len).sum::<usize>() + lines.len() - 1;
+        if self.has_chip() {
+            self.bytes = self.text().len();
+        }
     }
 }
 

@@ -97,6 +97,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
             state.input.composer.cursor_down_or_recall(width);
         }
         Action::DeleteToStart => compose::delete_to_start(state),
+        Action::UnfoldPaste => compose::unfold(state),
         Action::EditOutside => drafts::edit_outside(state, out),
         Action::DismissTour => state.is_tour_dismissed = !state.is_tour_dismissed,
         Action::PauseOrPlay => replay::move_with(state, Player::pause_or_play),

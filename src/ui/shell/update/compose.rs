@@ -21,7 +21,8 @@ use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
 
 /// Sends the message in the composer. Returns the action if the text is a slash command.
 pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
-    let text = app.input.composer.text();
+    // Chips stay folded until the message is addressed, so that nothing in a pasted text is taken for a mention.
+    let text = app.input.composer.draft();
     let text = text.trim();
     if text.is_empty() {
         return None;
@@ -58,6 +59,9 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
             return None;
         }
     };
+    let attachments = app.input.mentions.of(words);
+    let words = app.input.composer.expand(words);
+    let words = words.as_str();
     if !is_named && answers::answer(app, words, out) {
         return None;
     }
@@ -81,6 +85,7 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     let command = Command::Prompt {
         to: to.clone(),
         text: words.into(),
+        attachments,
     };
     if let Some(text) = answers::open_question_reminder(app, &to) {
         app.say(NoticeLevel::Info, text);
@@ -145,6 +150,9 @@ fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, bool), Stri
     let Ok(party) = Name::party(name) else {
         return Ok((app.shown.clone(), text, false));
     };
+    if app.model.team.find(&party).is_none() && app.input.mentions.is_known(name) {
+        return Ok((app.shown.clone(), text, false));
+    }
     if party.same(&Name::lead()) {
         return Ok((Name::lead(), words.trim(), true));
     }
@@ -163,6 +171,13 @@ pub fn newline(app: &mut App) {
         } => text.newline(),
         TextInput::Area { .. } | TextInput::Line(_) => {}
     });
+}
+
+/// Replaces the chip at the cursor by the text that was pasted.
+pub fn unfold(app: &mut App) {
+    if !app.input.composer.unfold() {
+        app.say(NoticeLevel::Info, "The draft has no folded paste.");
+    }
 }
 
 /// Deletes from the cursor to the start of the line.

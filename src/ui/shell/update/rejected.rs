@@ -18,7 +18,7 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
         return;
     };
     match command {
-        Command::Prompt { to, text } => restore_rejected_text(app, &to, &text, why),
+        Command::Prompt { to, text, .. } => restore_rejected_text(app, &to, &text, why),
         Command::Interrupt { agent } => {
             app.keys.interrupted.take_if(|waits| waits.same(&agent));
         }

@@ -23,7 +23,7 @@ impl Driver {
     pub async fn gather_mail(&mut self) -> Vec<Block> {
         let prompts = self.prompts.as_ref().map(|queue| queue.take());
         let prompts = prompts.unwrap_or_default();
-        let mut blocks = Vec::new();
+        let mut blocks = self.tool_runner.mailbox.take_user_commands();
         for prompt in &prompts {
             blocks.push(Block::text(&prompt.text));
             blocks.extend(self.attached(prompt.attachments.clone()).await);

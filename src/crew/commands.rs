@@ -18,6 +18,7 @@ use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::user_actions::UserActions;
+use super::user_shell::UserShell;
 use super::worktree_removal::WorktreeRemoval;
 use crate::agent::driver::Control;
 use crate::domain::ids::{Name, PromptId};
@@ -43,6 +44,7 @@ pub struct Commands {
     pub merges: Arc<MergeService>,
     pub removal: WorktreeRemoval,
     pub models: Arc<ModelSwitch>,
+    pub shell: UserShell,
     pub budget: Arc<TeamBudget>,
 }
 
@@ -54,6 +56,8 @@ impl CommandHandler for Commands {
                 text,
                 attachments,
             } => self.prompt(to, text, attachments).await,
+            Command::RunShell { agent, command } => self.shell.run(&agent, command).await,
+            Command::Interrupt { agent } if self.shell.interrupt(&agent) => Ok(()),
             Command::Interrupt { agent } => self.registry.interrupt(&agent),
             Command::Compact { agent, focus } => self.compact(&agent, focus),
             Command::KillJob { job } => self.jobs.kill(&job, &Name::user()),

@@ -17,7 +17,7 @@
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
 //! | agents: building, lead, teammates, subagents | `agent_builder`, `lead`, `teammate`, `subagent` |
 //! | idleness, files on disk | `idle_detector`, `watcher` |
-//! | commands of the user, here and in a viewer | `commands`, `user_actions`, `viewer` |
+//! | commands of the user, here and in a viewer | `commands`, `user_actions`, `user_shell`, `viewer` |
 
 mod agent_builder;
 mod approvers;
@@ -65,6 +65,7 @@ mod teammate;
 #[cfg(test)]
 mod test_support;
 mod user_actions;
+mod user_shell;
 mod viewer;
 mod watcher;
 mod worktree_removal;

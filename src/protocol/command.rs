@@ -52,7 +52,11 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Mention>,
     },
-    /// Interrupts the current turn of an agent; partial work is kept. Answered by `TurnEnded`.
+    /// Runs a command of the user in a shell, where an agent works. Answered by `UserCommandStarted` and
+    /// `UserCommandEnded`. The agent reads command and output with its next message.
+    RunShell { agent: Name, command: String },
+    /// Interrupts the user's command in the conversation of an agent, else the agent's current turn; partial work is
+    /// kept. Answered by `UserCommandEnded` or `TurnEnded`.
     Interrupt { agent: Name },
     /// Replaces the conversation of an agent with a summary of it. Answered by `Compacted`.
     Compact {
@@ -117,7 +121,8 @@ impl Command {
     }
 
     /// Returns whether later commands run without waiting for this one. True for most commands that use git or the
-    /// model server: git may be slow, runs the user's hooks and serializes merges, and a server may not answer.
+    /// model server: git may be slow, runs the user's hooks and serializes merges, and a server may not answer. The
+    /// user's own commands may run for an hour.
     pub fn is_slow(&self) -> bool {
         match self {
             Command::Merge { .. }
@@ -125,7 +130,8 @@ impl Command {
             | Command::ShowDiff { .. }
             | Command::InspectWorktree { .. }
             | Command::RemoveWorktree { .. }
-            | Command::ListModels => true,
+            | Command::ListModels
+            | Command::RunShell { .. } => true,
             // Completing a task commits the worktree's uncommitted files first.
             Command::Task(change) => matches!(**change, TaskCommand::Complete { .. }),
             _ => false,

@@ -29,6 +29,7 @@ const CREW: &[&str] = &[
     "<open-task>",
     "<reminder>",
     "<todos>",
+    "<user-command ",
     SKILL,
 ];
 

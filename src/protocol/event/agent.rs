@@ -74,6 +74,17 @@ pub enum AgentEvent {
         /// Duration in milliseconds.
         took_ms: u64,
     },
+    /// A command that the user runs in the conversation has started. Its output follows as `ToolOutput`.
+    UserCommandStarted { call: CallId, command: String },
+    /// A command of the user has ended.
+    UserCommandEnded {
+        call: CallId,
+        outcome: Outcome,
+        /// The output as the agent reads it, cut to a bounded size.
+        output: String,
+        /// Duration in milliseconds.
+        took_ms: u64,
+    },
     /// A turn has ended and the agent is idle.
     TurnEnded {
         #[serde(flatten)]

@@ -101,7 +101,7 @@ impl App {
     pub fn file_query(&self) -> Option<String> {
         let is_writing =
             self.popups.is_empty() && self.focus == Focus::Composer && self.replay.is_none();
-        if !is_writing || self.input.composer.is_recalled() {
+        if !is_writing || self.input.composer.is_recalled() || self.is_shell_mode() {
             return None;
         }
         let (before, _) = self.input.composer.before_cursor();

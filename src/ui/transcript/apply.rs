@@ -10,6 +10,7 @@ use crate::ui::transcript::answer::Answer;
 use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::entry::InsertedEntry;
 use crate::ui::transcript::run::{ToolCallState, ToolRun};
+use crate::ui::transcript::tool_display::USER_COMMAND;
 
 /// Maximum length of a prompt, in bytes. A longer prompt is cut in the middle.
 const PROMPT_MAX: usize = 256 * 1024;
@@ -80,6 +81,21 @@ impl Transcript {
                 let zone = self.zone();
                 self.end_run(call, tool, |run| {
                     run.end(*outcome, output, diff, *took_ms, &zone);
+                });
+            }
+            AgentEvent::UserCommandStarted { call, command } => {
+                // The answer that is being streamed goes on above the command.
+                self.track_run(call, ToolRun::user_command(command));
+            }
+            AgentEvent::UserCommandEnded {
+                call,
+                outcome,
+                output,
+                took_ms,
+            } => {
+                let zone = self.zone();
+                self.end_run(call, USER_COMMAND, |run| {
+                    run.end(*outcome, output, "", *took_ms, &zone);
                 });
             }
             AgentEvent::TurnEnded { end } => {
@@ -157,6 +173,10 @@ impl Transcript {
 
     fn begin_run(&mut self, call: &CallId, run: ToolRun) {
         self.close_answer();
+        self.track_run(call, run);
+    }
+
+    fn track_run(&mut self, call: &CallId, run: ToolRun) {
         let number = self.log.push_call(run);
         // Servers may reuse call IDs; the newest call wins.
         self.running.retain(|(id, _)| id != call);
@@ -195,7 +215,9 @@ impl Transcript {
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {
-                if let CellKind::Tool(run) = kind {
+                if let CellKind::Tool(run) = kind
+                    && run.tool != USER_COMMAND
+                {
                     run.state = ToolCallState::Abandoned;
                 }
             });

@@ -89,6 +89,13 @@ impl Composer {
         self.bytes == 0
     }
 
+    /// Returns whether `sign` is the first character of the draft that is not blank.
+    pub fn begins_with(&self, sign: char) -> bool {
+        let mut lines = self.area.lines().iter().map(|line| line.trim_start());
+        let first = lines.find(|line| !line.is_empty());
+        first.is_some_and(|line| line.starts_with(sign))
+    }
+
     /// Returns whether the text is a message recalled from the history.
     pub fn is_recalled(&self) -> bool {
         self.recalled.is_some()
@@ -387,6 +394,9 @@ fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }
 
+#[cfg(test)]
+#[path = "composer/pastes_tests.rs"]
+mod pastes_tests;
 #[cfg(test)]
 #[path = "composer/tests.rs"]
 mod tests;

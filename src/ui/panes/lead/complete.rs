@@ -49,6 +49,9 @@ pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
         }
         return Vec::new();
     }
+    if app.is_shell_mode() {
+        return Vec::new();
+    }
     let (before, is_first_line) = app.input.composer.before_cursor();
     let Some(PartialMention { start, query }) = mention::at_cursor(&before) else {
         return Vec::new();

@@ -15,6 +15,7 @@ use crate::ui::panes::needs::answers;
 use crate::ui::popups::confirm::quit;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
+use crate::ui::shell::update::user_shell;
 use crate::ui::text::bytes;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
@@ -50,6 +51,10 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
             format!("No crew yet: the message stays here. {keys}"),
             |app| app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing),
         );
+        return None;
+    }
+    if let Some(command) = text.strip_prefix('!') {
+        user_shell::run(app, command, out);
         return None;
     }
     let (to, words, is_named) = match addressed(app, text) {
@@ -268,11 +273,14 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
         };
         app.keys.interrupted = Some(agent.clone());
         let stopped = agent.clone();
-        app.say_while(
-            NoticeLevel::Info,
-            format!("Stopping {agent}. Partial work is kept.{next}"),
-            move |app| app.keys.interrupted.as_ref() == Some(&stopped),
-        );
+        let text = if app.runs_command(&agent) {
+            "Stopping your command.".to_string()
+        } else {
+            format!("Stopping {agent}. Partial work is kept.{next}")
+        };
+        app.say_while(NoticeLevel::Info, text, move |app| {
+            app.keys.interrupted.as_ref() == Some(&stopped)
+        });
         out.push(Effect::Command(Command::Interrupt { agent }));
         return;
     }

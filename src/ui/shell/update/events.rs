@@ -165,7 +165,7 @@ fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
         AgentEvent::Prompted { text, .. } => {
             rejected::remove_read_prompt(&mut app.model, agent, text)
         }
-        AgentEvent::TurnEnded { .. } => {
+        AgentEvent::TurnEnded { .. } | AgentEvent::UserCommandEnded { .. } => {
             app.keys.interrupted.take_if(|waits| waits == agent);
         }
         _ => {}

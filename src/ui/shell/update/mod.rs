@@ -17,6 +17,7 @@ mod rejected;
 mod replay;
 mod screen;
 mod unknown;
+mod user_shell;
 
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;

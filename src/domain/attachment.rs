@@ -39,7 +39,7 @@ pub struct ImageSize {
     pub height: u32,
 }
 
-/// An image in a conversation. A transcript holds the reference; the content is a separate file.
+/// An image in a conversation. A transcript holds only the name of the file with its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachedImage {
     /// The path as the user wrote it.

@@ -162,3 +162,29 @@ pub enum TaskCommand {
         edit: TaskEdit,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn attachments_of_a_prompt_are_optional_in_json() {
+        let read = |json: &str| serde_json::from_str::<Command>(json).unwrap();
+        let plain = r#"{"type":"prompt","to":"lead","text":"hi"}"#;
+        assert_eq!(read(plain), Command::prompt(Name::lead(), "hi"));
+        assert_eq!(serde_json::to_string(&read(plain)).unwrap(), plain);
+        let json = r#"{"type":"prompt","to":"lead","text":"hi","attachments":[{"path":"a.md"}]}"#;
+        let Command::Prompt { attachments, .. } = read(json) else {
+            panic!("no prompt");
+        };
+        let path = "a.md".into();
+        assert_eq!(
+            attachments,
+            [Mention {
+                path,
+                is_required: true
+            }]
+        );
+    }
+}

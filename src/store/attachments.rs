@@ -11,6 +11,7 @@ use ring::digest;
 use super::{StoreError, atomic, regular_file};
 use crate::domain::attachment::ImageData;
 use crate::domain::chat::{Block, Message};
+use crate::domain::folders::TRANSCRIPTS;
 
 /// Name of the folder below the folder of the transcripts.
 const FOLDER: &str = "attachments";
@@ -32,7 +33,7 @@ pub struct AttachmentStore {
 impl AttachmentStore {
     /// Opens the store of the project `root`. Creates no folder yet.
     pub fn open(root: &Path) -> AttachmentStore {
-        AttachmentStore::beside(&root.join(super::transcript::FOLDER))
+        AttachmentStore::beside(&root.join(TRANSCRIPTS))
     }
 
     /// Opens the store below `transcripts`, the folder of the transcripts.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use self::index::FileIndex;
-use self::search::Search;
+use self::search::FileSearch;
 use crate::ui::{FileListState, FoundFiles};
 
 /// Age from which the list is read again when a new mention begins. The old list is used meanwhile.
@@ -86,7 +86,7 @@ fn start(root: PathBuf) -> Option<FinderThread> {
 
 /// Answers queries until the finder is dropped. Only the newest query counts.
 fn answer(root: &Path, asked: &Receiver<Query>, out: &watch::Sender<Option<FoundFiles>>) {
-    let mut search: Option<(Search, Instant)> = None;
+    let mut search: Option<(FileSearch, Instant)> = None;
     let mut next = asked.recv().ok();
     while let Some(query) = next.take() {
         let mut newer = None;
@@ -105,7 +105,7 @@ fn answer(root: &Path, asked: &Receiver<Query>, out: &watch::Sender<Option<Found
             }
         };
         if is_stale {
-            let mut fresh = Search::new(FileIndex::read(root));
+            let mut fresh = FileSearch::new(FileIndex::read(root));
             let query = asked.try_iter().last().or(newer).unwrap_or(query);
             newer = publish(&mut fresh, &query.text, asked, out);
             search = Some((fresh, Instant::now()));
@@ -116,7 +116,7 @@ fn answer(root: &Path, asked: &Receiver<Query>, out: &watch::Sender<Option<Found
 
 /// Publishes the matches of a query. Returns the newer query that interrupted it.
 fn publish(
-    search: &mut Search,
+    search: &mut FileSearch,
     query: &str,
     asked: &Receiver<Query>,
     out: &watch::Sender<Option<FoundFiles>>,

@@ -7,7 +7,7 @@ use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use super::index::FileIndex;
-use crate::ui::{FoundFile, FoundFiles};
+use crate::ui::{FileMatch, FoundFiles};
 
 /// Maximum number of matches in a result.
 const MATCHES_MAX: usize = 50;
@@ -15,16 +15,16 @@ const MATCHES_MAX: usize = 50;
 const CHECK_AFTER: usize = 4096;
 
 /// A list of files, with the matches of the last query.
-pub struct Search {
+pub struct FileSearch {
     index: FileIndex,
     matcher: Matcher,
     /// The last query and the positions of its matches in the list, ascending. A longer query is searched only there.
     last: Option<(String, Vec<u32>)>,
 }
 
-impl Search {
-    pub fn new(index: FileIndex) -> Search {
-        Search {
+impl FileSearch {
+    pub fn new(index: FileIndex) -> FileSearch {
+        FileSearch {
             index,
             matcher: Matcher::new(Config::DEFAULT.match_paths()),
             last: None,
@@ -83,7 +83,7 @@ impl Search {
                 pattern.indices(text, &mut self.matcher, &mut marked);
                 marked.sort_unstable();
                 marked.dedup();
-                FoundFile {
+                FileMatch {
                     path: path.to_string(),
                     marked: marked.into_iter().map(|at| at as usize).collect(),
                 }
@@ -102,14 +102,14 @@ mod tests {
     use crate::ui::FileListState;
     use pretty_assertions::assert_eq;
 
-    fn search(paths: &[&str]) -> Search {
-        Search::new(FileIndex {
+    fn search(paths: &[&str]) -> FileSearch {
+        FileSearch::new(FileIndex {
             paths: paths.iter().map(|p| (*p).into()).collect(),
             state: FileListState::Complete,
         })
     }
 
-    fn found(search: &mut Search, query: &str) -> Vec<String> {
+    fn found(search: &mut FileSearch, query: &str) -> Vec<String> {
         let found = search.find(query, &mut || false).unwrap();
         found.files.into_iter().map(|file| file.path).collect()
     }

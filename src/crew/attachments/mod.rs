@@ -135,7 +135,10 @@ fn bytes(size: u64) -> String {
     match size {
         0..1024 => format!("{size} bytes"),
         1024..1_048_576 => format!("{} KB", size / 1024),
-        _ => format!("{:.1} MB", size as f64 / 1_048_576.0),
+        _ => {
+            let tenths = size / (1024 * 1024 / 10);
+            format!("{}.{} MB", tenths / 10, tenths % 10)
+        }
     }
 }
 

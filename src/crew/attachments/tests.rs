@@ -141,9 +141,12 @@ async fn optional_mention_of_nothing_is_text() {
     assert_eq!(all, Ok(Vec::new()));
 }
 
+fn low(number: u32) -> u8 {
+    u8::try_from(number % 256).unwrap()
+}
+
 fn png(width: u32, height: u32) -> Vec<u8> {
-    let image =
-        ::image::RgbImage::from_fn(width, height, |x, y| ::image::Rgb([x as u8, y as u8, 7]));
+    let image = ::image::RgbImage::from_fn(width, height, |x, y| ::image::Rgb([low(x), low(y), 7]));
     let mut out = std::io::Cursor::new(Vec::new());
     image.write_to(&mut out, ::image::ImageFormat::Png).unwrap();
     out.into_inner()

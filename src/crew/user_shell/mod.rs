@@ -6,6 +6,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -68,12 +69,14 @@ impl UserShell {
             return Err(format!("{agent} is not running."));
         };
         let cancel = self.context.stop.child_token();
-        if lock(&self.running).contains_key(agent) {
-            return Err(format!(
-                "A command in the conversation of {agent} is still running: wait for its end or stop it."
-            ));
-        }
-        lock(&self.running).insert(agent.clone(), cancel.clone());
+        match lock(&self.running).entry(agent.clone()) {
+            Entry::Vacant(entry) => entry.insert(cancel.clone()),
+            Entry::Occupied(_) => {
+                return Err(format!(
+                    "A command in the conversation of {agent} is still running: wait for its end or stop it."
+                ));
+            }
+        };
         let dir = self.directory(agent).await;
         let call = CallId(format!("user-{}", self.context.new_id()));
         let started = AgentEvent::UserCommandStarted {
@@ -130,7 +133,7 @@ impl UserShell {
         cancel: &CancellationToken,
     ) -> (Outcome, String) {
         let mut reach = reach::of(self.supervisor.as_deref(), agent, &dir, &command);
-        // The setting limits what agents do unasked. The user asks.
+        // The setting limits agents, not the user.
         reach.network = NetworkReach::On;
         let spec = CommandSpec {
             reach,

@@ -16,13 +16,13 @@ pub struct FoundFiles {
     /// The text after the `@`.
     pub query: String,
     /// The best matches, best first.
-    pub files: Vec<FoundFile>,
+    pub files: Vec<FileMatch>,
     pub state: FileListState,
 }
 
 /// A file or directory of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundFile {
+pub struct FileMatch {
     /// The path relative to the project; that of a directory ends in `/`.
     pub path: String,
     /// The indices, in ascending order, of the characters in `path` that match the query.
@@ -81,7 +81,7 @@ impl Mentions {
 
     /// Returns the matches for `query`. Until they are there, those of the query before it that still match. Empty if
     /// the query is the whole path of a file.
-    pub fn matches(&self, query: &str, still_matches: impl Fn(&str) -> bool) -> Vec<&FoundFile> {
+    pub fn matches(&self, query: &str, still_matches: impl Fn(&str) -> bool) -> Vec<&FileMatch> {
         let Some(found) = &self.found else {
             return Vec::new();
         };

@@ -66,7 +66,7 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     };
     let attachments = app.input.mentions.of(words);
     let words = app.input.composer.expand(words);
-    let words = words.as_str();
+    let words = words.trim();
     if !is_named && answers::answer(app, words, out) {
         return None;
     }

@@ -76,6 +76,8 @@ impl Pastes {
         };
         let text: Arc<str> = text.into();
         self.folded.push((chip.clone(), Arc::clone(&text)));
+        // A message ends without the line break that ends most pastes.
+        let text: Arc<str> = text.trim_end().into();
         self.earlier.retain(|one| *one != text);
         self.earlier.push_back(text);
         if self.earlier.len() > EARLIER_MAX {

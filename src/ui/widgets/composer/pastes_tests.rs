@@ -93,11 +93,12 @@ fn chip_at_the_cursor_is_unfolded() {
 fn recalled_and_restored_messages_fold_again() {
     let mut composer = Composer::default();
     composer.paste("see ");
-    composer.paste_folded(&lines(6));
-    let text = composer.take();
-    assert_eq!(text, format!("see {}", lines(6)));
+    // A message ends without a line break.
+    composer.paste_folded(&(lines(6) + "\n"));
+    composer.take();
+    let text = format!("see {}", lines(6));
     composer.cursor_up_or_recall(40);
-    assert_eq!(composer.draft(), "see [pasted 6 lines]");
+    assert_eq!(composer.draft(), "see [pasted 6 lines]\n");
     let mut other = Composer::default();
     other.take_history(&mut composer);
     other.set(&text);
@@ -124,7 +125,7 @@ fn message_with_chips_stays_within_the_limit() {
         PasteResult::Cut { .. }
     ));
     assert!(
-        composer.draft().starts_with("[pasted 10922 lines"),
+        composer.draft().starts_with("[pasted 10923 lines"),
         "{}",
         composer.draft()
     );

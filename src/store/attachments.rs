@@ -50,8 +50,10 @@ impl AttachmentStore {
     /// When the file cannot be written.
     pub fn save(&self, bytes: &[u8], extension: &str) -> Result<String, StoreError> {
         let hash = digest::digest(&digest::SHA256, bytes);
-        let hash = hash.as_ref().iter().take(HASH_BYTES);
-        let name: String = hash.map(|byte| format!("{byte:02x}")).collect();
+        let mut name = String::new();
+        for byte in hash.as_ref().iter().take(HASH_BYTES) {
+            name.push_str(&format!("{byte:02x}"));
+        }
         let name = format!("{name}.{extension}");
         fs::create_dir_all(&self.folder).map_err(StoreError::at(&self.folder))?;
         let path = self.folder.join(&name);

@@ -214,6 +214,15 @@ pub fn unmerged_branch(branch: &str, files: &[String]) -> String {
     )
 }
 
+/// Returns the text that tells the owner that its worktree may lack the work of its task's blockers. `why` is the error.
+pub fn missing_branches(branches: &[String], why: &str) -> String {
+    let branches = branches.join(" ");
+    format!(
+        "\n<worktree>The branches that your task depends on were not merged into your worktree: {why}. Commit or undo what is \
+         open there, then run `git merge` for each of: {branches}.</worktree>"
+    )
+}
+
 /// Returns the reminder for an agent that ended its turn with its task open.
 pub fn open_task_reminder(id: u64, subject: &str) -> String {
     format!(

@@ -72,7 +72,7 @@ fn model(missing: &ModelUnavailable, mut offers: Vec<OfferedAction>) -> Onboardi
         ModelProblem::Other => "crewdeck cannot start a crew with this configuration.",
     };
     offers.push(OfferedAction::new(
-        Action::LookAgain,
+        Action::CheckAgain,
         again(missing.problem),
     ));
     offers.push(OfferedAction::new(Action::StartDemo, DEMO));
@@ -102,7 +102,7 @@ pub fn approval(found: &SensitiveSettings) -> OnboardingPage {
         let label = "approve exactly these settings for this directory";
         offers.push(OfferedAction::new(Action::ApproveSettings, label));
     }
-    let without = OfferedAction::new(Action::WithoutSettings, "continue without them this time");
+    let without = OfferedAction::new(Action::SkipSettings, "continue without them this time");
     offers.extend([
         without,
         OfferedAction::new(Action::StartDemo, DEMO),
@@ -158,7 +158,7 @@ pub fn making() -> OnboardingPage {
             .into(),
         steps: Vec::new(),
         offers: vec![
-            OfferedAction::new(Action::LookAgain, "stop git and check again"),
+            OfferedAction::new(Action::CheckAgain, "stop git and check again"),
             OfferedAction::new(Action::Close, "stop git and quit"),
         ],
     }
@@ -186,7 +186,7 @@ pub fn git_page(status: &GitStatus) -> Option<OnboardingPage> {
     };
     let offer = |commit: &str| {
         let label = format!("{start}{commit}");
-        vec![OfferedAction::new(Action::MakeRepository, label)]
+        vec![OfferedAction::new(Action::CreateRepository, label)]
     };
     let (step, offers) = match files {
         FirstCommit::Files(0) => (

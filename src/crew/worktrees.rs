@@ -186,19 +186,24 @@ impl TaskWorktrees {
         let needs = self.branches_of(task).await.unwrap_or_default();
         let (store, tree, now) = (store.clone(), name.clone(), self.context.now());
         // Blockers may have been completed since. Nothing is merged over uncommitted files.
+        let branches = needs.clone();
         let looked = blocking(move || {
             let state = store.state(&tree)?;
-            Ok((
-                state,
-                store.merge_branches(&tree, &needs, now).unwrap_or_default(),
-            ))
+            Ok((state, store.merge_branches(&tree, &needs, now)))
         });
-        let (dirty, ahead, brought) = match looked.await {
-            Ok((state, brought)) => (state.dirty, state.ahead, brought),
-            Err(_) => (0, 0, BranchMerges::default()),
+        let (dirty, ahead, merges) = match looked.await {
+            Ok((state, merges)) => (state.dirty, state.ahead, merges),
+            Err(error) => (0, 0, Err(error)),
+        };
+        let (brought, error) = match merges {
+            Ok(brought) => (brought, None),
+            Err(error) => (BranchMerges::default(), Some(error)),
         };
         let shown = dir.display().to_string();
         let mut text = prompt::worktree(&shown, &name.branch(), &brought.merged);
+        if let Some(error) = error.filter(|_| !branches.is_empty()) {
+            text.push_str(&prompt::missing_branches(&branches, &error.to_string()));
+        }
         for conflict in &brought.conflicts {
             text.push_str(&prompt::unmerged_branch(&conflict.branch, &conflict.files));
         }

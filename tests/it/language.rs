@@ -1,4 +1,7 @@
-//! Checks the terms of comments, strings, test names and Markdown: a banned word fails with its place and its replacement.
+//! Checks the terms of comments, strings, test names, identifiers and Markdown: a banned word fails with its file and its
+//! replacement.
+
+mod identifiers;
 
 use std::collections::HashMap;
 use std::fs;
@@ -116,8 +119,13 @@ const READ: &[&str] = &[
     "CONTRIBUTING.md",
 ];
 
-/// Files and folders that are not read: this list, and data in the words of other programs.
-const SKIPPED: &[&str] = &["tests/it/language.rs", "tests/golden", "tests/fixtures"];
+/// Files and folders that are not read: these tests, and data in the words of other programs.
+const SKIPPED: &[&str] = &[
+    "tests/it/language.rs",
+    "tests/it/language",
+    "tests/golden",
+    "tests/fixtures",
+];
 
 /// A word of prose, or something between two words that no phrase spans.
 enum Token {

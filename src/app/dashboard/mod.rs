@@ -341,7 +341,7 @@ impl Dashboard {
                     let left = self.restart_with(Some("Checked again: nothing has changed."));
                     return Ok(InputAction::Leave(left));
                 }
-                Effect::MakeRepository => self.make_repository(),
+                Effect::CreateRepository => self.create_repository(),
                 Effect::ApproveSettings | Effect::StartWithoutSettings => {
                     if let Some(left) = self.apply_decision(&effect) {
                         return Ok(InputAction::Leave(left));

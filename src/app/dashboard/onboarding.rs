@@ -300,7 +300,7 @@ impl Dashboard {
 
     /// Starts to create a repository with a first commit, at the user's request. Meanwhile the page shows how to stop
     /// git.
-    pub(super) fn make_repository(&mut self) {
+    pub(super) fn create_repository(&mut self) {
         let stop = Arc::<AtomicBool>::default();
         self.first_commit = Some(FirstCommitTask(Arc::clone(&stop)));
         let root = self.root.clone();

@@ -40,8 +40,8 @@ fn actions(page: &OnboardingPage) -> Vec<Action> {
 
 #[test]
 fn missing_model_gives_a_page_with_its_fixes() {
-    use Action::{Close, LookAgain, Models, StartDemo};
-    let usual = vec![LookAgain, StartDemo, Close];
+    use Action::{CheckAgain, Close, Models, StartDemo};
+    let usual = vec![CheckAgain, StartDemo, Close];
     let cases = [
         (
             no_model(),
@@ -61,7 +61,7 @@ fn missing_model_gives_a_page_with_its_fixes() {
         (
             not_listed(),
             "The model 'big-9' is not among the 2 models of the server.",
-            vec![Models, LookAgain, StartDemo, Close],
+            vec![Models, CheckAgain, StartDemo, Close],
         ),
     ];
     for (missing, what, offers) in cases {
@@ -130,7 +130,7 @@ fn missing_git_gives_a_page_with_safe_offers_only() {
         match (offer, &page.offers[..]) {
             ("", []) => {}
             (words, [offer]) if !words.is_empty() => {
-                assert_eq!(offer.action, Action::MakeRepository);
+                assert_eq!(offer.action, Action::CreateRepository);
                 assert!(offer.words.contains(words), "{page:?}");
             }
             _ => panic!("{page:?}"),

@@ -258,7 +258,7 @@ impl TeammateLoop {
                 IdleAction::Resume(task) => say = Some(TurnInput::Say(self.resume(task))),
                 IdleAction::Claim(task) => match self.claim(task).await {
                     Claim::Work(words) => say = Some(TurnInput::Say(words)),
-                    Claim::LookAgain => {}
+                    Claim::CheckAgain => {}
                     Claim::Wait => {
                         let again = self.crew.context.uptime() + CLAIM_AGAIN;
                         say = self.wait(&mut changes, Some(again)).await?;

@@ -19,7 +19,7 @@ pub(super) enum Claim {
     /// The task is claimed. This input starts the work on it.
     Work(Vec<Block>),
     /// The task cannot be claimed any more. Check for another task.
-    LookAgain,
+    CheckAgain,
     /// The board cannot be written. Try again later.
     Wait,
 }
@@ -163,7 +163,7 @@ impl TeammateLoop {
             // Another agent was faster, or the task has changed.
             Ok(None) | Err(StoreError::Graph(_) | StoreError::Unreadable(..)) => {
                 self.failed_claims = 0;
-                return Claim::LookAgain;
+                return Claim::CheckAgain;
             }
             Err(error) => {
                 self.failed_claims += 1;
@@ -202,7 +202,7 @@ impl TeammateLoop {
             Ok(None) => {}
             Err(error) => {
                 self.give_up_workspace(&claimed, &error).await;
-                return Claim::LookAgain;
+                return Claim::CheckAgain;
             }
         }
         Claim::Work(vec![Block::text(text)])

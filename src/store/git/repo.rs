@@ -201,10 +201,25 @@ pub fn busy_in(git_dir: &Path) -> Option<GitOperation> {
 
 /// Returns what is checked out in the directory of `git`; `None` if there is no commit yet.
 pub fn head(git: &Git) -> Result<Option<Head>, GitError> {
-    let name = git.run(&["symbolic-ref", "--quiet", "HEAD"])?.out;
+    let both = [
+        "--revs-only",
+        "HEAD^{commit}",
+        "--symbolic-full-name",
+        "HEAD",
+    ];
+    let answer = git.run(&[&["rev-parse"][..], &both].concat())?;
+    let mut lines = answer.out.lines();
+    let commit = lines.next().filter(|hash| is_hash(hash));
+    let Some(commit) = commit.filter(|_| answer.code == 0).map(String::from) else {
+        return Ok(None);
+    };
+    let name = match lines.next() {
+        Some(name) => name.to_string(),
+        // Another reference is named `HEAD` too.
+        None => git.run(&["symbolic-ref", "--quiet", "HEAD"])?.out,
+    };
     let branch = name.trim().strip_prefix("refs/heads/").map(String::from);
-    let commit = commit_of(git, "HEAD")?;
-    Ok(commit.map(|commit| Head { branch, commit }))
+    Ok(Some(Head { branch, commit }))
 }
 
 /// Returns the hash of the commit that `name`, a full reference name or a hash, refers to; `None` if there is none.

@@ -13,7 +13,7 @@ use crate::domain::worktree::{
     WorktreeError, WorktreeName,
 };
 use crate::store::StoreError;
-use crate::store::git::{RegisteredWorktree, busy_in, head};
+use crate::store::git::{Git, RegisteredWorktree, busy_in, head};
 
 /// The parameters of a new worktree.
 #[derive(Debug, Clone, Default)]
@@ -250,6 +250,28 @@ impl OpenRegistry {
         Ok(())
     }
 
+    /// Returns the branches that exist and that the worktree `name`, in which `git` runs, does not contain, with their
+    /// commits.
+    fn missing_branches<'b>(
+        &self,
+        name: &WorktreeName,
+        git: &Git,
+        branches: &'b [String],
+    ) -> Result<Vec<(&'b String, String)>, StoreError> {
+        let mut missing = Vec::new();
+        let Some(here) = head(git)? else {
+            return Ok(missing);
+        };
+        for branch in branches.iter().filter(|b| **b != name.branch()) {
+            if let Some(tip) = self.repo.branch(branch)?
+                && !self.repo.contains(&here.commit, &tip)?
+            {
+                missing.push((branch, tip));
+            }
+        }
+        Ok(missing)
+    }
+
     fn merge_into_worktree(
         &self,
         name: &WorktreeName,
@@ -261,6 +283,10 @@ impl OpenRegistry {
             return Ok(brought);
         }
         let (git, own) = self.valid_folder(name)?;
+        let branches = self.missing_branches(name, &git, branches)?;
+        if branches.is_empty() {
+            return Ok(brought);
+        }
         let place = || format!("worktree {name}");
         if let Some(what) = busy_in(&own) {
             let place = place();
@@ -269,11 +295,12 @@ impl OpenRegistry {
         check_own_branch(name, &git)?;
         check_clean(name, &git)?;
         let (tree, mut is_noted) = (self.entry_of(name), false);
-        for branch in branches.iter().filter(|b| **b != name.branch()) {
-            let (Some(tip), Some(here)) = (self.repo.branch(branch)?, head(&git)?) else {
-                continue;
-            };
-            if self.repo.contains(&here.commit, &tip)? {
+        for (branch, tip) in branches {
+            // A branch that was merged before may have contained this one.
+            if !brought.merged.is_empty()
+                && let Some(here) = head(&git)?
+                && self.repo.contains(&here.commit, &tip)?
+            {
                 continue;
             }
             let open = scanned_by_merge(&git, &self.folder(name).dir, None, &tip)?;

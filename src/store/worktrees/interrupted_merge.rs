@@ -34,9 +34,25 @@ struct ChangedFile {
     new_mode: Option<String>,
 }
 
+/// Whether the merge may have been a fast-forward, which writes files and index and then moves the branch, without
+/// `AUTO_MERGE` and `MERGE_HEAD`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FastForward {
+    /// The index is git's if it equals the merged commit.
+    Possible,
+    /// The merge was started with `--no-ff`: such an index is the user's.
+    Never,
+}
+
 /// Undoes the changes that a merge of the commit `tip` has written in `dir`, the worktree of `git`; `own` is the worktree's
 /// git folder. Keeps the files whose content is not from the merge or that the user has staged, and returns their paths.
-pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>, StoreError> {
+pub fn undo(
+    git: &Git,
+    dir: &Path,
+    own: &Path,
+    tip: &str,
+    fast_forward: FastForward,
+) -> Result<Vec<String>, StoreError> {
     let is_marked = commit_of(git, "MERGE_HEAD")?.is_some();
     let written = auto_merge(git)?;
     let planned = match &written {
@@ -56,8 +72,11 @@ pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>,
     };
     // The index is the merge's if git was killed between writing it and `MERGE_HEAD`, for example in a hook.
     // `git merge --squash` stages the same, but leaves `SQUASH_MSG`.
-    let is_index_from_merge =
-        is_marked || (written.as_ref() == Some(&planned) && !own.join("SQUASH_MSG").exists());
+    let is_staged_by_merge = match written.as_ref() {
+        Some(written) => *written == planned,
+        None => fast_forward == FastForward::Possible && is_index(git, &planned)?,
+    };
+    let is_index_from_merge = is_marked || (is_staged_by_merge && !own.join("SQUASH_MSG").exists());
     let staged = if is_index_from_merge {
         BTreeSet::new()
     } else {
@@ -109,6 +128,11 @@ pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>,
         }
     }
     Ok(kept)
+}
+
+/// Returns whether the index equals the tree.
+fn is_index(git: &Git, tree: &str) -> Result<bool, StoreError> {
+    Ok(git.succeeds(&["diff-index", "--cached", "--quiet", tree, "--"])?)
 }
 
 /// Returns the hash of the merged tree that the killed git had computed, with conflict markers; `None` if there is none.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::debris::{Debris, RepoPaths, is_empty_worktree};
-use super::interrupted_merge::{self, is_prefix_of_blob};
+use super::interrupted_merge::{self, FastForward, is_prefix_of_blob};
 use super::log::LogEntry;
 use super::nested_repos::split_nul;
 use super::{OpenRegistry, Worktrees};
@@ -172,7 +172,7 @@ impl OpenRegistry {
                 break;
             }
             if !git.succeeds(&["merge-base", "--is-ancestor", &tip, "HEAD"])? {
-                interrupted_merge::undo(&git, &dir, &own, &tip)?;
+                interrupted_merge::undo(&git, &dir, &own, &tip, FastForward::Possible)?;
             }
         }
         if busy_in(&own) == Some(GitOperation::Merge) {
@@ -251,7 +251,13 @@ impl OpenRegistry {
                 )
             }));
         }
-        let kept = interrupted_merge::undo(&git, &self.repo.root, self.repo.git_dir(), &tip)?;
+        let kept = interrupted_merge::undo(
+            &git,
+            &self.repo.root,
+            self.repo.git_dir(),
+            &tip,
+            FastForward::Never,
+        )?;
         self.record_interrupted_merge(&tree, "git was killed; the merge was undone", now)?;
         let mut line = format!("undid the interrupted merge of {branch}");
         if !kept.is_empty() {

@@ -22,7 +22,7 @@ pub enum Effect {
     /// Reloads the settings and looks for a model again.
     Reload,
     /// Runs `git init` if needed and creates the first commit.
-    MakeRepository,
+    CreateRepository,
     /// Records the approval of the project settings and starts with them.
     ApproveSettings,
     StartWithoutSettings,

@@ -48,7 +48,7 @@ impl SessionRole {
                 | Action::Compact
                 | Action::Kill
                 | Action::ApproveForTeam
-                | Action::Force
+                | Action::KillTeammate
         );
         match self {
             SessionRole::Crew

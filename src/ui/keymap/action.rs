@@ -43,7 +43,7 @@ pub enum Action {
     /// Print the conversation to the terminal's scroll-back.
     Print,
     /// Read the conversation in `$EDITOR`.
-    ReadOutside,
+    ReadInEditor,
     /// Search the conversation.
     Search,
     NextMatch,
@@ -59,7 +59,7 @@ pub enum Action {
     /// Edit the filter of a list; in a pager, search.
     Filter,
     /// Switch the board between graph and list.
-    TurnBoard,
+    ToggleGraph,
     /// Switch to the next layout.
     Layout,
     /// Pan the graph.
@@ -71,7 +71,7 @@ pub enum Action {
     /// Open the popup with that name, which is also the action's name in the settings.
     Popup(&'static str),
     /// Switch the event log between problems only and all events.
-    Trouble,
+    ProblemsOnly,
     /// Preview the selected item without leaving the pane.
     Peek,
     /// Show or hide the todo list.
@@ -112,11 +112,11 @@ pub enum Action {
     /// Go to the previous field of the task form.
     PrevField,
     /// Add or remove the selected task as a blocker in the task form.
-    TurnWait,
+    ToggleBlocker,
     /// Remove the selected task's worktree, after confirmation.
-    RemoveTree,
+    RemoveWorktree,
     /// Copy the path of the selected task's worktree.
-    CopyPlace,
+    CopyWorktreePath,
     /// Merge the branch of the selected task, after confirmation.
     Merge,
     /// Merge the branches of all completed tasks.
@@ -130,7 +130,7 @@ pub enum Action {
     /// Ask the selected teammate to shut down.
     AskShutdown,
     /// Kill the selected teammate.
-    Force,
+    KillTeammate,
     /// Ask the selected teammate for its status.
     Nudge,
     /// Send the message in the composer.
@@ -148,20 +148,20 @@ pub enum Action {
     /// Replace the chip of a pasted text by the text.
     UnfoldPaste,
     /// Edit the text in `$EDITOR`.
-    EditOutside,
+    EditInEditor,
     /// Accept the selected row, the typed text or a dialog.
     Accept,
     StartDemo,
     /// Repeat the startup checks.
-    LookAgain,
+    CheckAgain,
     /// Create a git repository with a first commit.
-    MakeRepository,
+    CreateRepository,
     /// Approve the project settings that need approval.
     ApproveSettings,
     /// Start crewdeck without the project settings that need approval.
-    WithoutSettings,
+    SkipSettings,
     /// Hide or show the tips.
-    DismissTour,
+    ToggleTips,
     /// Play or pause the recording.
     PauseOrPlay,
     /// Go one event forward in the recording.
@@ -178,6 +178,22 @@ pub enum Action {
     Slower,
     Quit,
 }
+
+/// Names of actions in earlier versions, which settings may still use, and today's names.
+pub(super) const FORMER_NAMES: &[(&str, &str)] = &[
+    ("copy_place", "copy_worktree_path"),
+    ("dismiss_tour", "toggle_tips"),
+    ("edit_outside", "edit_in_editor"),
+    ("force", "kill_teammate"),
+    ("look_again", "check_again"),
+    ("make_repository", "create_repository"),
+    ("read_outside", "read_in_editor"),
+    ("remove_tree", "remove_worktree"),
+    ("trouble", "problems_only"),
+    ("turn_board", "toggle_graph"),
+    ("turn_wait", "toggle_blocker"),
+    ("without_settings", "skip_settings"),
+];
 
 impl Action {
     /// Returns whether this is a basic editing or navigation action, which the palette does not list.
@@ -214,13 +230,13 @@ impl Action {
                 | Action::EditComment
                 | Action::Choose(_)
                 | Action::AskShutdown
-                | Action::Force
+                | Action::KillTeammate
                 | Action::Nudge
                 | Action::Claim
                 | Action::Release
                 | Action::CompleteTask
                 | Action::AddTask
-                | Action::RemoveTree
+                | Action::RemoveWorktree
                 | Action::EditTask
                 | Action::Merge
                 | Action::MergeAll
@@ -237,7 +253,7 @@ impl Action {
     pub fn is_only_in_popups(self) -> bool {
         matches!(
             self,
-            Action::Trouble
+            Action::ProblemsOnly
                 | Action::Kill
                 | Action::NextFile
                 | Action::PrevFile

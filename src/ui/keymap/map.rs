@@ -164,7 +164,7 @@ mod tests {
             (
                 &composer[..],
                 "ctrl+x e",
-                KeyLookup::Action(Action::EditOutside),
+                KeyLookup::Action(Action::EditInEditor),
             ),
             (&board[..], "w", KeyLookup::Action(Action::Waiting)),
             (&board[..], "enter", KeyLookup::Action(Action::Open)),

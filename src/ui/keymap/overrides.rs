@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
+use crate::ui::keymap::action::FORMER_NAMES;
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyMap};
 use crate::ui::keys;
 
@@ -168,6 +169,8 @@ fn matching_rows(map: &KeyMap, name: &str) -> Result<Vec<usize>, KeyOverrideErro
         Some((context, action)) => (Some(context), action),
         None => (None, name),
     };
+    let renamed = FORMER_NAMES.iter().find(|(former, _)| *former == action);
+    let action = renamed.map_or(action, |(_, now)| now);
     let all = map.bound.iter().enumerate();
     let of_action: Vec<(usize, &KeyBinding)> =
         all.filter(|(_, b)| b.action.word() == action).collect();
@@ -305,6 +308,28 @@ mod tests {
         }
     }
 
+    /// Users' settings contain these names: a renamed action needs a row in `FORMER_NAMES`.
+    #[test]
+    fn setting_names_stay() {
+        let mut names: Vec<String> = TABLE.iter().map(|row| row.action.word()).collect();
+        names.sort();
+        names.dedup();
+        insta::assert_snapshot!(names.join("\n"));
+    }
+
+    #[test]
+    fn former_names_still_work() {
+        for (former, now) in FORMER_NAMES {
+            let by_former = KeyMap::with_overrides(&changes(&[(former, &["f9"])])).unwrap();
+            let by_name = KeyMap::with_overrides(&changes(&[(now, &["f9"])])).unwrap();
+            assert_eq!(by_former.bound, by_name.bound, "{former}");
+            assert!(
+                TABLE.iter().all(|row| row.action.word() != *former),
+                "{former}"
+            );
+        }
+    }
+
     #[test]
     fn changes_replace_the_default_keys() {
         let map = KeyMap::with_overrides(&changes(&[
@@ -391,7 +416,7 @@ mod tests {
             ),
             (
                 &[("composer.send", &["ctrl+x"])],
-                "`ctrl+x` is already bound to `composer.edit_outside` there",
+                "`ctrl+x` is already bound to `composer.edit_in_editor` there",
             ),
             (
                 &[("nudge", &["z"]), ("ask_shutdown", &["z"])],

@@ -91,7 +91,7 @@ fn room(app: &App) -> usize {
 
 /// Returns the key that hides the line, as shown on the screen.
 pub fn dismissed_by(prefs: &Preferences) -> String {
-    prefs.keymap.key(Context::Everywhere, Action::DismissTour)
+    prefs.keymap.key(Context::Everywhere, Action::ToggleTips)
 }
 
 fn waiting(app: &App, request: &Request) -> String {
@@ -134,7 +134,7 @@ fn stage(app: &App) -> String {
     let turn = app
         .prefs
         .keymap
-        .key(Context::In(Pane::Board), Action::TurnBoard);
+        .key(Context::In(Pane::Board), Action::ToggleGraph);
     let (done, all) = (
         index(app).count(index::BoardStatus::Done),
         app.model.board.len(),

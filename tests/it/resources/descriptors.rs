@@ -93,8 +93,10 @@ fn eight_working_agents_do_not_leak_open_files() {
     let first = max_open_until(20);
     let second = max_open_until(55);
     assert!(first > 10, "{first}");
+    // More than 1,000 calls of tools lie between the two. How many of them run at the same moment varies, and each has
+    // up to six files open.
     assert!(
-        second <= first + 10,
+        second <= first + 6 * 8,
         "{first} files were open, then {second}"
     );
     let run = wait_for_end(child).ok();

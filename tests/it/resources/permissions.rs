@@ -21,8 +21,7 @@ const AS_UNPRIVILEGED: &[&str] = &[
 
 const TEAM: &str = r##"
   - agent: lead
-    # Alone or together with the waiting message.
-    when: (?m)^go$
+    # The prompt, the waiting message, or both.
     calls:
       - { tool: task_create, input: { subject: two } }
       - { tool: spawn_teammate, input: { name: bob, role: worker } }

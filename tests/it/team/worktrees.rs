@@ -189,6 +189,49 @@ rules:
 }
 
 #[test]
+fn owner_is_notified_if_the_blockers_work_cannot_be_merged() {
+    let project = repository();
+    let begin = r"
+rules:
+  - agent: lead
+    when: ^go$
+    calls: [{ tool: spawn_teammate, input: { name: alice, role: coder, prompt: Work } }]
+  - when: '(?s)auto-claimed>Task #1'
+    calls: [{ tool: write_file, input: { path: draft, content: x } }]
+  - when: .
+    times: 0
+    say: fine
+";
+    project.json(&["task", "add", "use a"]);
+    let (ran, _) = run(&project, begin, &["go"]);
+    assert_ne!(ran.code(), 0, "one task is open");
+    project.json(&["task", "release", "1", "--as", "alice"]);
+    project.json(&["task", "add", "write a"]);
+    project.json(&["task", "edit", "1", "--blocked-by", "2"]);
+
+    let go_on = r"
+rules:
+  - agent: lead
+    when: ^go$
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: coder, prompt: Work } }]
+  - when: '(?s)auto-claimed>Task #2'
+    calls:
+      - { tool: write_file, input: { path: a, content: x } }
+      - { tool: task_update, input: { task_id: 2, status: completed } }
+  - when: '(?s)auto-claimed>Task #1.*not merged into your worktree: .*uncommitted files \(draft\).*`git merge` for each of: wt/task-2'
+    calls:
+      - { tool: bash, input: { command: git add -A && git commit -qm draft && git merge -q wt/task-2 } }
+      - { tool: task_update, input: { task_id: 1, status: completed } }
+  - when: .
+    times: 0
+    say: fine
+";
+    let (ran, events) = run(&project, go_on, &["go"]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    assert!(project.file(".worktrees/task-1/a").exists(), "{events:?}");
+}
+
+#[test]
 fn without_worktrees_agents_share_the_directory_with_a_notice() {
     let script = r"
 rules:

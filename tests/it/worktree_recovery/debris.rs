@@ -16,7 +16,7 @@ use pretty_assertions::assert_eq;
 use super::paused_repository::{
     PausedRepository, Step, assert_clean, make_locks_old, set_lock_times, status,
 };
-use crate::common::repository::{NOW, Repository, git_output, name};
+use crate::common::repository::{NOW, Repository, git, git_output, name};
 
 #[test]
 fn repair_does_not_change_a_clean_repository() {
@@ -276,10 +276,25 @@ fn worktree_killed_before_checkout_is_removed() {
 #[test]
 fn worktree_killed_while_merging_blockers_is_completed() {
     let paused = PausedRepository::new();
-    let r = &paused.r;
-    r.commit("e.txt", "no fast-forward\n");
+    paused.r.commit("e.txt", "no fast-forward\n");
     paused.pause_at_file("new/c.txt");
     paused.kill_while_paused(Step::Create);
+    assert_start_is_completed(&paused.r);
+}
+
+#[test]
+fn worktree_killed_before_its_branch_moved_to_the_blocker_is_completed() {
+    let paused = PausedRepository::new();
+    paused.pause_at_file("new/c.txt");
+    paused.kill_while_paused(Step::Create);
+    // A fast-forward writes all files and the index, and then moves the branch.
+    fs::remove_file(paused.r.root().join(".git/worktrees/task-2/index.lock")).unwrap();
+    let dir = paused.r.worktree_path("task-2");
+    git(&dir, &["read-tree", "--reset", "-u", "wt/task-1"]);
+    assert_start_is_completed(&paused.r);
+}
+
+fn assert_start_is_completed(r: &Repository) {
     assert_eq!(status(&r.worktree_path("task-2")).is_empty(), false);
     let found = r.worktrees().debris().unwrap();
     assert!(

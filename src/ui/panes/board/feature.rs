@@ -132,18 +132,18 @@ impl PaneFeature for BoardPane {
         let selected = self.selected_task(app);
         let zoom = self.camera.zoom;
         match action {
-            Action::TurnBoard => self.toggle_shape(app, inside(area)),
+            Action::ToggleGraph => self.toggle_shape(app, inside(area)),
             Action::Pan(toward) => self.pan(app, inside(area), toward),
             Action::ZoomIn => self.zoom(app, inside(area), zoom.nearer()),
             Action::ZoomOut => self.zoom(app, inside(area), zoom.farther()),
             Action::Claim => user_actions::claim(app, selected, out),
             Action::Release => user_actions::release_selected(app, selected, out),
             Action::CompleteTask => user_actions::complete_selected(app, selected, out),
-            Action::RemoveTree => user_actions::ask_removal(app, selected, out),
-            Action::CopyPlace => user_actions::copy_worktree_path(app, selected, out),
+            Action::RemoveWorktree => user_actions::ask_removal(app, selected, out),
+            Action::CopyWorktreePath => user_actions::copy_worktree_path(app, selected, out),
             Action::AddTask => task_form::add(app),
             Action::EditTask => user_actions::edit(app, selected),
-            Action::TurnWait => task_form::toggle_blocker(app, selected),
+            Action::ToggleBlocker => task_form::toggle_blocker(app, selected),
             Action::Merge => user_actions::merge(app, selected),
             Action::Diff => user_actions::ask_diff(app, selected, out),
             _ => return false,
@@ -155,22 +155,22 @@ impl PaneFeature for BoardPane {
         let task = || app.model.board.get(self.selected_task(app)?);
         let can = |action| task().is_some_and(|task| why_not(app, task, action).is_none());
         Some(match action {
-            Action::TurnBoard | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
+            Action::ToggleGraph | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
                 !app.model.board.is_empty() && !self.filter.is_set()
             }
             Action::Claim => can(TaskAction::Claim),
             Action::Release => can(TaskAction::Release),
             // A task without owner can be completed, too, after a confirmation; that is rare and not hinted at.
             Action::CompleteTask => task().is_some_and(is_own) && can(TaskAction::Complete),
-            Action::RemoveTree => task().is_some_and(|t| {
+            Action::RemoveWorktree => task().is_some_and(|t| {
                 branches::has_worktree(app, t) && why_no_removal(app, t.id).is_none()
             }),
             Action::EditTask => task().is_some_and(|t| why_no_edit(app, t.id).is_none()),
-            Action::TurnWait => {
+            Action::ToggleBlocker => {
                 let form = app.popups.top::<TaskForm>();
                 form.is_some_and(|form| form.id != self.selected_task(app))
             }
-            Action::CopyPlace => {
+            Action::CopyWorktreePath => {
                 task().is_some_and(|t| branches::why_no_worktree(app, t).is_none())
             }
             Action::Merge => task().is_some_and(|t| branches::is_mergeable(app, t)),
@@ -180,7 +180,7 @@ impl PaneFeature for BoardPane {
     }
 
     fn hint(&self, app: &App, binding: &KeyBinding) -> Option<String> {
-        if binding.action != Action::TurnWait {
+        if binding.action != Action::ToggleBlocker {
             return None;
         }
         let id = self.selected_task(app)?;
@@ -237,7 +237,7 @@ impl PaneFeature for BoardPane {
     fn tour_tip(&self, app: &App) -> Option<String> {
         let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
         let task = app.model.board.get(self.selected_task(app)?)?;
-        let (turn, open) = (key(Action::TurnBoard), key(Action::Open));
+        let (turn, open) = (key(Action::ToggleGraph), key(Action::Open));
         let changes = if branches::has_worktree(app, task) {
             format!(", {}: its changes", key(Action::Diff))
         } else {

@@ -22,7 +22,7 @@ use crate::ui::widgets::list;
 fn graph_needed_message(prefs: &Preferences) -> String {
     let key = prefs
         .keymap
-        .key(Context::In(Pane::Board), Action::TurnBoard);
+        .key(Context::In(Pane::Board), Action::ToggleGraph);
     format!("Tasks are shown as a list. {key} shows the graph.")
 }
 

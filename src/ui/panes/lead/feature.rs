@@ -138,12 +138,12 @@ impl PaneFeature for LeadPane {
             Action::PrevPrompt => search::prompt(app, Way::Back, viewport(app, area)),
             Action::CopyMenu => copy_menu::open(app),
             Action::Print => out.extend(search::whole(app).map(Effect::Print)),
-            Action::ReadOutside => out.extend(search::whole(app).map(Effect::OpenInEditor)),
+            Action::ReadInEditor => out.extend(search::whole(app).map(Effect::OpenInEditor)),
             Action::StartDemo
-            | Action::LookAgain
-            | Action::MakeRepository
+            | Action::CheckAgain
+            | Action::CreateRepository
             | Action::ApproveSettings
-            | Action::WithoutSettings => onboarding::act(app, area, action, out),
+            | Action::SkipSettings => onboarding::act(app, area, action, out),
             _ => return false,
         }
         true
@@ -156,7 +156,7 @@ impl PaneFeature for LeadPane {
             | Action::NextPrompt
             | Action::CopyMenu
             | Action::Print
-            | Action::ReadOutside => Some(self.can_open(app)),
+            | Action::ReadInEditor => Some(self.can_open(app)),
             Action::UnfoldPaste => Some(app.input.composer.has_chip()),
             Action::NextMatch | Action::PrevMatch => {
                 let agent = app.model.agents.get(&app.shown);

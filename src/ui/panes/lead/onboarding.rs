@@ -37,8 +37,8 @@ pub fn act(app: &mut App, area: Option<Rect>, action: Action, out: &mut Vec<Effe
         }
         Action::ApproveSettings => return app.say(NoticeLevel::Warn, TOO_LONG),
         Action::StartDemo => ("Starting the demo…", Effect::StartDemo),
-        Action::MakeRepository => ("Running git…", Effect::MakeRepository),
-        Action::WithoutSettings => (
+        Action::CreateRepository => ("Running git…", Effect::CreateRepository),
+        Action::SkipSettings => (
             "Starting without the project settings…",
             Effect::StartWithoutSettings,
         ),

@@ -141,7 +141,7 @@ impl PaneFeature for TeamPane {
     ) -> bool {
         match action {
             Action::AskShutdown => self.ask_shutdown(app, out),
-            Action::Force => self.force(app),
+            Action::KillTeammate => self.force(app),
             Action::Nudge => self.nudge(app, out),
             _ => return false,
         }
@@ -149,7 +149,10 @@ impl PaneFeature for TeamPane {
     }
 
     fn offers(&self, app: &App, action: Action) -> Option<bool> {
-        let is_own = matches!(action, Action::AskShutdown | Action::Force | Action::Nudge);
+        let is_own = matches!(
+            action,
+            Action::AskShutdown | Action::KillTeammate | Action::Nudge
+        );
         is_own.then(|| {
             let selected = self.selected_member(app);
             let member = selected.and_then(|(_, name)| app.model.team.find(&name));

@@ -38,7 +38,7 @@ pub fn open(app: &mut App) {
 
 /// The areas of the event log popup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogPlace {
+pub struct EventLogLayout {
     /// The popup, including its frame.
     pub area: Rect,
     /// The row of the filter input.
@@ -54,7 +54,7 @@ pub struct LogPlace {
 }
 
 /// Computes the layout for `len` lines with the line at index `row` selected.
-pub fn place(app: &App, view: &EventLogPopup, len: usize, row: usize) -> LogPlace {
+pub fn place(app: &App, view: &EventLogPopup, len: usize, row: usize) -> EventLogLayout {
     let screen = app.size;
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = HEIGHT_MAX.min(screen.height.saturating_sub(4));
@@ -80,7 +80,7 @@ pub fn place(app: &App, view: &EventLogPopup, len: usize, row: usize) -> LogPlac
             ..list
         }
     });
-    LogPlace {
+    EventLogLayout {
         area,
         search,
         cut,

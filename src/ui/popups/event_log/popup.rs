@@ -56,7 +56,7 @@ impl Popup for EventLogPopup {
             Action::Filter => self.is_typing = true,
             Action::Accept => self.is_typing = false,
             Action::Back if self.has_filter() => self.end_filter(),
-            Action::Trouble => self.toggle_problems_only(),
+            Action::ProblemsOnly => self.toggle_problems_only(),
             Action::Follow => self.selected = None,
             _ => return Next::Pass,
         }
@@ -78,7 +78,7 @@ impl Popup for EventLogPopup {
             Action::Follow => Some(self.selected.is_some()),
             Action::Copy => Some(about().is_some()),
             Action::Open => Some(about().is_some_and(|about| *about != About::Nothing)),
-            Action::Move(_) | Action::Filter | Action::Trouble => {
+            Action::Move(_) | Action::Filter | Action::ProblemsOnly => {
                 Some(!app.model.event_log.is_empty())
             }
             _ => None,
@@ -89,7 +89,7 @@ impl Popup for EventLogPopup {
         match action {
             _ if self.is_typing => None,
             Action::Back if self.has_filter() => Some(CLEAR_FILTER),
-            Action::Trouble if self.is_trouble_only() => Some("show all"),
+            Action::ProblemsOnly if self.is_trouble_only() => Some("show all"),
             _ => None,
         }
     }

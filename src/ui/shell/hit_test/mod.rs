@@ -48,7 +48,7 @@ pub fn targets(state: &UiState) -> Vec<PlacedPart<Hit>> {
         .tour
         .and_then(|row| lines::tour_dismiss_hint(state, row))
     {
-        put(away.at, Hit::Button(Action::DismissTour));
+        put(away.at, Hit::Button(Action::ToggleTips));
     }
     if let Some(line) = layout.banner {
         put(line, Hit::Button(Action::Waiting));

@@ -98,8 +98,8 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         }
         Action::DeleteToStart => compose::delete_to_start(state),
         Action::UnfoldPaste => compose::unfold(state),
-        Action::EditOutside => drafts::edit_outside(state, out),
-        Action::DismissTour => state.is_tour_dismissed = !state.is_tour_dismissed,
+        Action::EditInEditor => drafts::edit_outside(state, out),
+        Action::ToggleTips => state.is_tour_dismissed = !state.is_tour_dismissed,
         Action::PauseOrPlay => replay::move_with(state, Player::pause_or_play),
         Action::Step => replay::move_with(state, Player::step),
         Action::StepBack => replay::move_with(state, Player::step_back),

@@ -29,7 +29,7 @@ enum KeyOutcome {
 const KEYS: [(&str, Action); 6] = [
     ("m", Action::Merge),
     ("D", Action::Diff),
-    ("W", Action::RemoveTree),
+    ("W", Action::RemoveWorktree),
     ("c", Action::Claim),
     ("u", Action::Release),
     ("d", Action::CompleteTask),
@@ -141,7 +141,8 @@ fn hints_offer_exactly_allowed_actions() {
                 }
                 // The crew may know unreported worktrees, so these keys are not hinted. Nor is completing a task
                 // without an owner.
-                let is_tree = [Action::Merge, Action::Diff, Action::RemoveTree].contains(&action);
+                let is_tree =
+                    [Action::Merge, Action::Diff, Action::RemoveWorktree].contains(&action);
                 let is_untold = is_tree
                     && !task.worktree.is_empty()
                     && crate::ui::model::board::branches::branch(&state, &task).is_none();
@@ -173,7 +174,7 @@ fn removed_worktree_offers_no_actions() {
     }
     // A worktree recreated under the same name exists again.
     let mut state = on(&removed, TaskId(9));
-    assert!(!offers(&state, Action::RemoveTree));
+    assert!(!offers(&state, Action::RemoveWorktree));
     apply_branches(&mut state, &[("task-9", BranchState::Empty)]);
-    assert!(offers(&state, Action::RemoveTree));
+    assert!(offers(&state, Action::RemoveWorktree));
 }

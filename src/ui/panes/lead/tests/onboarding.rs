@@ -43,10 +43,7 @@ fn early_keys_on_approval_page_are_ignored() {
     let approval = || {
         let mut page = fixture::onboarding_page(PageSeverity::Missing);
         let offer = |action| OfferedAction::new(action, "decide");
-        page.offers = vec![
-            offer(Action::ApproveSettings),
-            offer(Action::WithoutSettings),
-        ];
+        page.offers = vec![offer(Action::ApproveSettings), offer(Action::SkipSettings)];
         page
     };
     let mut at = state.now;

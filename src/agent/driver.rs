@@ -110,6 +110,8 @@ pub struct DriverState {
     pub(super) unacknowledged_jobs: Vec<JobId>,
     /// Inbox messages in the conversation that the model has not answered yet.
     pub(super) unanswered: Vec<MailMessage>,
+    /// The name of the model that did not accept an image. It gets no more images.
+    pub(super) model_without_images: Option<String>,
     /// How long the model thought before its last answer, in milliseconds.
     pub(super) thought_ms: u64,
     pub(super) announced: PublishedCalls,
@@ -138,6 +140,7 @@ impl DriverState {
             pending_jobs: Vec::new(),
             unacknowledged_jobs: Vec::new(),
             unanswered: Vec::new(),
+            model_without_images: None,
             thought_ms: 0,
             announced: PublishedCalls::default(),
             began: Timestamp::default(),
@@ -304,6 +307,7 @@ impl Driver {
                     self.publish(AgentEvent::StreamReset.of(self.name.clone()))
                         .await;
                 }
+                let error = self.look_for_image_refusal(&model_config, error);
                 TurnInput::ModelFailed {
                     error,
                     jitter: (self.jitter)(),

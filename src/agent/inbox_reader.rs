@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::attachments;
 use super::driver::{Driver, LogCompleteness, blocking};
 use super::mail;
+use crate::domain::attachment::Attachment;
 use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::domain::mail::{MailKind, MailMessage};
@@ -21,7 +23,11 @@ impl Driver {
     pub async fn gather_mail(&mut self) -> Vec<Block> {
         let prompts = self.prompts.as_ref().map(|queue| queue.take());
         let prompts = prompts.unwrap_or_default();
-        let mut blocks: Vec<Block> = prompts.iter().map(|p| Block::text(&p.text)).collect();
+        let mut blocks = self.tool_runner.mailbox.take_user_commands();
+        for prompt in &prompts {
+            blocks.push(Block::text(&prompt.text));
+            blocks.extend(self.attached(prompt.attachments.clone()).await);
+        }
         self.state.prompts.extend(prompts);
         if let Some(notes) = self.tool_runner.mailbox.take_notes() {
             blocks.push(notes);
@@ -49,6 +55,9 @@ impl Driver {
                     if !pending.messages.is_empty() {
                         self.look_for_shutdown(&pending.messages).await;
                         blocks.push(mail::block(&pending.messages));
+                        for message in &pending.messages {
+                            blocks.extend(self.attached(message.attachments()).await);
+                        }
                         self.state.unacknowledged_messages = pending.messages;
                         self.state.pending_inbox = Some(pending.upto);
                     }
@@ -60,6 +69,16 @@ impl Driver {
             }
         }
         blocks
+    }
+
+    /// Returns attachments as parts of a message.
+    async fn attached(&self, attachments: Vec<Attachment>) -> Vec<Block> {
+        if attachments.is_empty() {
+            return Vec::new();
+        }
+        let store = self.transcript.attachments();
+        let blocks = blocking(move || Ok(attachments::blocks(&store, &attachments)));
+        blocks.await.unwrap_or_default()
     }
 
     /// Returns the waiting messages. If there are any, the inbox stays locked until they are acknowledged.
@@ -188,7 +207,8 @@ fn entry(agent: &Name, message: &MailMessage) -> EventKind {
     let is_users = message.from == Name::user().as_str() && message.kind == MailKind::Message;
     // The user prompts the lead directly, so a message to the lead that claims to be the user's is shown as a message.
     if is_users && !agent.is_lead() {
-        return AgentEvent::Prompted { text }.of(agent);
+        let attachments = attachments::labels(&message.attachments());
+        return AgentEvent::Prompted { text, attachments }.of(agent);
     }
     let what = match message.kind {
         MailKind::Message => format!("message from {}", message.from),

@@ -10,7 +10,7 @@ use crate::domain::todo::TodoList;
 use crate::store::InboxReader;
 use crate::tools::policy::PlanGate;
 
-/// Maximum number of crew notes that wait for an agent's next model call. Beyond it, the oldest are dropped.
+/// Maximum number of crew notes, and of commands of the user, that wait for an agent's next model call. Beyond it, the oldest are dropped.
 pub const NOTES_MAX: usize = 20;
 
 /// Maximum number of background job results that wait for an agent's next model call. Beyond it, the oldest are
@@ -34,6 +34,7 @@ pub struct AgentMailbox {
     todo: Mutex<Option<TodoList>>,
     gate: Mutex<PlanGate>,
     notes: Mutex<VecDeque<String>>,
+    user_commands: Mutex<VecDeque<String>>,
     results: Mutex<VecDeque<(JobId, String)>>,
     unreported_jobs: Mutex<Vec<(JobId, String)>>,
     workdir: Mutex<Option<PathBuf>>,
@@ -114,6 +115,23 @@ impl AgentMailbox {
             notes.pop_front();
         }
         notes.push_back(line);
+    }
+
+    /// Adds a command of the user and its output to the agent's next model call. Does not wake the agent.
+    pub fn add_user_command(&self, text: String) {
+        let mut commands = lock(&self.user_commands);
+        if commands.len() == NOTES_MAX {
+            commands.pop_front();
+        }
+        commands.push_back(text);
+    }
+
+    /// Takes the commands of the user that the agent has not read yet.
+    pub fn take_user_commands(&self) -> Vec<Block> {
+        lock(&self.user_commands)
+            .drain(..)
+            .map(Block::text)
+            .collect()
     }
 
     /// Records that a background job started. The job stays in the list until [`AgentMailbox::remove_reported_job`].

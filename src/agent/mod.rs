@@ -1,5 +1,6 @@
 //! Layer 4: a single agent. The turn and the idle cycle are pure state machines; the driver executes their effects.
 
+mod attachments;
 pub mod budget_gate;
 pub mod compact;
 pub mod driver;

@@ -1,5 +1,6 @@
 //! Saves the driver's conversation: each message is on disk before anything that follows from it happens.
 
+use super::attachments;
 use super::driver::{Driver, LogCompleteness, ModelConfig, blocking};
 use super::turn::{Turn, TurnInput};
 use crate::domain::chat::{Block, Message, Role};
@@ -8,7 +9,7 @@ use crate::domain::ids::{JobId, PromptId};
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
-use crate::store::{AppendResult, Cursor, QueuedPrompt, StoreError, TranscriptFile};
+use crate::store::{AppendResult, Cursor, StoreError, TranscriptFile};
 use crate::tools::policy::PlanGate;
 
 impl Driver {
@@ -53,9 +54,12 @@ impl Driver {
             }
         })
         .await;
-        for QueuedPrompt { text, .. } in prompts {
+        for prompt in prompts {
             let agent = self.name.clone();
-            self.publish(AgentEvent::Prompted { text }.of(agent)).await;
+            let attachments = attachments::labels(&prompt.attachments);
+            let text = prompt.text;
+            self.publish(AgentEvent::Prompted { text, attachments }.of(agent))
+                .await;
         }
         if let Some((text, thinking)) = said {
             let thought_ms = std::mem::take(&mut self.state.thought_ms);
@@ -325,7 +329,10 @@ fn thoughts(message: &Message) -> String {
         .iter()
         .filter_map(|b| match b {
             Block::Thinking { text, .. } => Some(text.as_str()),
-            Block::Text { .. } | Block::ToolCall(_) | Block::ToolResult { .. } => None,
+            Block::Text { .. }
+            | Block::Image(_)
+            | Block::ToolCall(_)
+            | Block::ToolResult { .. } => None,
         })
         .collect();
     texts.join("\n")

@@ -8,10 +8,12 @@ use futures::StreamExt;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::attachments;
 use super::driver::{Control, Driver, ModelConfig, until_interrupt};
 use super::turn::TurnInput;
 use crate::domain::team::Activity;
 use crate::model::http::truncated_error;
+use crate::model::images::{self, ImageInput};
 use crate::model::{CallWait, Delta, ModelError, ModelRequest, Reply};
 use crate::protocol::event::AgentEvent;
 
@@ -56,6 +58,36 @@ impl Driver {
         .await;
     }
 
+    /// Returns whether the model gets the images of the conversation.
+    pub(super) fn image_input(&self, model_config: &ModelConfig) -> ImageInput {
+        if self.state.model_without_images.as_ref() == Some(&model_config.name) {
+            ImageInput::LeftOut
+        } else {
+            ImageInput::Sent
+        }
+    }
+
+    /// Checks whether the model refused a request because of its images. It then gets no more images, so that the
+    /// conversation can continue, and the returned error says so.
+    pub(super) fn look_for_image_refusal(
+        &mut self,
+        model_config: &ModelConfig,
+        error: ModelError,
+    ) -> ModelError {
+        let messages = self.state.turn.messages();
+        let has_image = messages.iter().any(|m| attachments::has_image(&m.blocks));
+        if !has_image || self.image_input(model_config) == ImageInput::LeftOut {
+            return error;
+        }
+        match images::refusal(&error, &model_config.name) {
+            Some(refused) => {
+                self.state.model_without_images = Some(model_config.name.clone());
+                refused
+            }
+            None => error,
+        }
+    }
+
     /// Calls the model and publishes its answer as it arrives. `partial` receives the text so far, even if the future
     /// is dropped. `thought_ms` receives the time spent thinking, in milliseconds.
     pub(super) async fn stream(
@@ -71,6 +103,7 @@ impl Driver {
             messages: self.state.turn.messages(),
             tools: Arc::clone(&self.specs),
             max_tokens: model_config.max_tokens,
+            images: self.image_input(model_config),
         });
         let agent = &self.name;
         let (mut text, mut thinking) = (String::new(), String::new());

@@ -88,6 +88,7 @@ impl Driver {
             messages: Arc::new(question.messages),
             tools,
             max_tokens: model_config.max_tokens,
+            images: self.image_input(model_config),
         });
         while let Some(delta) = stream.next().await {
             match delta? {

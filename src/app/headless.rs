@@ -62,7 +62,7 @@ pub async fn run(
     let mut ids = CommandIds::default();
     if let Some(text) = prompt {
         let to = Name::lead();
-        let sent = ids.assign(Command::Prompt { to, text });
+        let sent = ids.assign(Command::prompt(to, text));
         if crew.submit(sent).is_err() {
             return Ok(RunOutcome::Failed(
                 "the crew did not accept the prompt".into(),

@@ -9,6 +9,7 @@ mod doctor;
 mod editor;
 mod export;
 mod external_program;
+mod files;
 mod frame_limiter;
 mod git_setup;
 pub mod headless;

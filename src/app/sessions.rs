@@ -54,7 +54,7 @@ fn first_prompt<'a>(lines: impl Iterator<Item = &'a String>) -> Option<String> {
     prompts.find_map(|line| match resume::event(line)?.kind {
         EventKind::Agent {
             agent,
-            event: AgentEvent::Prompted { text },
+            event: AgentEvent::Prompted { text, .. },
         } if agent.is_lead() => Some(text.chars().take(PROMPT_MAX).collect()),
         _ => None,
     })
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn prompted(agent: Name, text: &str) -> EventKind {
-        AgentEvent::Prompted { text: text.into() }.of(agent)
+        AgentEvent::prompted(text).of(agent)
     }
 
     #[test]

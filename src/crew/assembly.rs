@@ -35,6 +35,7 @@ use super::subagent::Subagents;
 use super::team::TeamRoster;
 use super::teammate::Teammates;
 use super::user_actions::UserActions;
+use super::user_shell::UserShell;
 use super::watcher::Watcher;
 use super::worktree_removal::WorktreeRemoval;
 use super::worktrees::TaskWorktrees;
@@ -278,6 +279,13 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         registry.clone(),
         parts.supervisor.clone(),
     ));
+    let shell = UserShell::new(
+        context.clone(),
+        registry.clone(),
+        board.clone(),
+        worktrees.clone(),
+        parts.supervisor.clone(),
+    );
     let budget_gate: Arc<dyn BudgetGate> = budget.clone();
     let builder = Arc::new(AgentBuilder::new(
         context.clone(),
@@ -401,6 +409,7 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
             shutdowns,
             merges,
             models,
+            shell,
             budget: budget.clone(),
         },
         context,

@@ -128,10 +128,7 @@ mod tests {
             Command::ListModels,
             Command::Task(Box::new(TaskCommand::Complete { task })),
         ];
-        let prompt = || Command::Prompt {
-            to: Name::lead(),
-            text: "hello".into(),
-        };
+        let prompt = || Command::prompt(Name::lead(), "hello");
         let mut ids = CommandIds::default();
         let mut send = async |command| {
             let sent = ids.assign(command);

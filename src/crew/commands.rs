@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::attachments;
 use super::budget::TeamBudget;
 use super::command_loop::CommandHandler;
 use super::context::CrewContext;
@@ -17,9 +18,11 @@ use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::user_actions::UserActions;
+use super::user_shell::UserShell;
 use super::worktree_removal::WorktreeRemoval;
 use crate::agent::driver::Control;
 use crate::domain::ids::{Name, PromptId};
+use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, NewRequest, RequestKind, Verdict};
 use crate::protocol::Command;
 use crate::protocol::event::{EventKind, NoticeLevel};
@@ -41,13 +44,20 @@ pub struct Commands {
     pub merges: Arc<MergeService>,
     pub removal: WorktreeRemoval,
     pub models: Arc<ModelSwitch>,
+    pub shell: UserShell,
     pub budget: Arc<TeamBudget>,
 }
 
 impl CommandHandler for Commands {
     async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
         match command {
-            Command::Prompt { to, text } => self.prompt(to, text).await,
+            Command::Prompt {
+                to,
+                text,
+                attachments,
+            } => self.prompt(to, text, attachments).await,
+            Command::RunShell { agent, command } => self.shell.run(&agent, command).await,
+            Command::Interrupt { agent } if self.shell.interrupt(&agent) => Ok(()),
             Command::Interrupt { agent } => self.registry.interrupt(&agent),
             Command::Compact { agent, focus } => self.control(&agent, Control::Compact(focus)),
             Command::Clear { agent } => self.control(&agent, Control::Clear),
@@ -89,14 +99,21 @@ impl CommandHandler for Commands {
 }
 
 impl Commands {
-    async fn prompt(&self, to: Name, text: String) -> Result<(), String> {
+    async fn prompt(
+        &self,
+        to: Name,
+        text: String,
+        attachments: Vec<Mention>,
+    ) -> Result<(), String> {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
         }
+        let redactor = self.context.publisher.redactor();
+        let attachments = attachments::read(&self.context.root, attachments, redactor).await?;
         if !to.is_lead() {
             let sent = self
                 .delivery
-                .send_from_user(&to, &text, self.team.store())
+                .send_from_user(&to, &text, &attachments, self.team.store())
                 .await;
             return sent.map_err(|e| e.to_string());
         }
@@ -108,8 +125,12 @@ impl Commands {
                 "The lead has too many queued messages: wait until it has read some.".into(),
             );
         }
-        let id = PromptId(self.context.new_id());
-        if let Err(error) = self.lead.add_prompt(QueuedPrompt { id, text }).await {
+        let prompt = QueuedPrompt {
+            id: PromptId(self.context.new_id()),
+            text,
+            attachments,
+        };
+        if let Err(error) = self.lead.add_prompt(prompt).await {
             let text =
                 format!("A message for the lead could not be saved and is in memory only: {error}");
             self.context.notice(NoticeLevel::Warn, text).await;

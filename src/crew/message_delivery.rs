@@ -9,6 +9,7 @@ use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
+use crate::domain::attachment::Attachment;
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::request::{Request, RequestStatus};
@@ -63,9 +64,11 @@ impl MessageDelivery {
         &self,
         to: &Name,
         text: &str,
+        attachments: &[Attachment],
         team: &Roster,
     ) -> Result<(), StoreError> {
-        let message = from_user(to, text, self.context.new_id(), self.context.now());
+        let message = from_user(to, text, self.context.new_id(), self.context.now())
+            .with_attachments(attachments);
         let (roster, post) = (team.clone(), self.post.clone());
         blocking(move || send_to_member(&roster, &post, &message)).await?;
         self.signals.files_changed();

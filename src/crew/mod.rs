@@ -8,7 +8,7 @@
 //! | running agents and subagents | `registry` |
 //! | wake-ups, work in progress of the crew | `signals` |
 //! | the lead's prompts and news | `lead_inbox` |
-//! | messages to agents | `message_delivery` |
+//! | messages to agents, files attached to them | `message_delivery`, `attachments` |
 //! | requests: filing, deciding, executing, reminding | `request_broker`, `decision_followup`, `request_reminders` |
 //! | permissions for the session, budgets | `session_permissions`, `budget` |
 //! | published board, responses to its changes | `board_view`, `board_followup` |
@@ -17,11 +17,12 @@
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
 //! | agents: building, lead, teammates, subagents | `agent_builder`, `lead`, `teammate`, `subagent` |
 //! | idleness, files on disk | `idle_detector`, `watcher` |
-//! | commands of the user, here and in a viewer | `commands`, `user_actions`, `viewer` |
+//! | commands of the user, here and in a viewer | `commands`, `user_actions`, `user_shell`, `viewer` |
 
 mod agent_builder;
 mod approvers;
 mod assembly;
+mod attachments;
 mod board_followup;
 mod board_view;
 mod branch_status;
@@ -64,6 +65,7 @@ mod teammate;
 #[cfg(test)]
 mod test_support;
 mod user_actions;
+mod user_shell;
 mod viewer;
 mod watcher;
 mod worktree_removal;

@@ -23,6 +23,7 @@ use super::registry::{AgentHandle, AgentRegistry};
 use super::request_broker::{BrokerParts, RequestBroker};
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
+use super::worktrees::TaskWorktrees;
 use crate::agent::driver::{Control, ModelConfig};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
@@ -125,6 +126,12 @@ impl TestCrew {
             TaskGraph::default(),
             observer,
         ))
+    }
+
+    /// Returns the worktrees of a crew that does not use them.
+    pub fn worktrees(&self, board: &Arc<BoardView>) -> Arc<TaskWorktrees> {
+        let (context, registry) = (self.context.clone(), self.registry.clone());
+        Arc::new(TaskWorktrees::new(context, registry, board.clone(), None))
     }
 
     pub fn followup(&self) -> Arc<DecisionFollowup> {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 
+use super::attachments;
 use super::branch_status::{branch_events, worktrees_of_tasks};
 use super::command_loop::{self, COMMANDS_MAX, CommandHandler};
 use super::context::lock;
@@ -20,6 +21,7 @@ use super::worktree_removal;
 use crate::agent::driver::blocking;
 use crate::domain::graph::BoardDelta;
 use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{Losses, Merge};
@@ -123,8 +125,12 @@ struct ViewerStores {
 impl CommandHandler for ViewerStores {
     async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
         match command {
-            Command::Prompt { to, text } => self.write(&to, &text).await,
-            Command::Nudge { member } => self.write(&member, NUDGE).await,
+            Command::Prompt {
+                to,
+                text,
+                attachments,
+            } => self.write(&to, &text, attachments).await,
+            Command::Nudge { member } => self.write(&member, NUDGE, Vec::new()).await,
             Command::Decide(decision) => self.decide(decision).await,
             Command::AskShutdown { member } => self.ask_shutdown(&member).await,
             Command::Task(command) => self.act(*command).await,
@@ -181,11 +187,14 @@ impl ViewerStores {
     }
 
     /// Sends a message from the user. The lead or teammate receives it between two steps.
-    async fn write(&self, to: &Name, text: &str) -> Result<(), String> {
+    async fn write(&self, to: &Name, text: &str, attachments: Vec<Mention>) -> Result<(), String> {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
         }
-        let message = from_user(to, text, (self.new_id)(), self.now());
+        let redactor = self.publisher.redactor();
+        let attachments = attachments::read(&self.root, attachments, redactor).await?;
+        let message =
+            from_user(to, text, (self.new_id)(), self.now()).with_attachments(&attachments);
         let (roster, post, sent) = (self.roster.clone(), self.post.clone(), message.clone());
         let to_lead = to.is_lead();
         let done = blocking(move || {

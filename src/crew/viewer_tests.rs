@@ -66,8 +66,7 @@ impl Place {
 }
 
 fn prompt(to: Name, text: &str) -> Command {
-    let text = text.into();
-    Command::Prompt { to, text }
+    Command::prompt(to, text)
 }
 
 #[tokio::test]
@@ -80,6 +79,10 @@ async fn commands_for_the_crew_process_are_refused() {
     };
     for command in [
         Command::Interrupt { agent: bob() },
+        Command::RunShell {
+            agent: bob(),
+            command: "true".into(),
+        },
         Command::Compact {
             agent,
             focus: name.clone(),
@@ -111,6 +114,16 @@ async fn prompts_are_sent_as_messages_from_the_user() {
         assert_eq!(waiting.messages, [message]);
         assert_eq!(waiting.messages[0].content, text);
     }
+    std::fs::write(place.dir.path().join("a.md"), "one").unwrap();
+    let said = place.answer(Command::Prompt {
+        to: bob(),
+        text: "read @a.md".into(),
+        attachments: crate::domain::mention::mentions("read @a.md", |_| true),
+    });
+    let EventKind::Team(TeamEvent::MessageMoved { message, .. }) = said.await else {
+        panic!("no message");
+    };
+    assert_eq!(message.attachments()[0].label(), "a.md · 1 line");
     let stranger = Name::member("eve").unwrap();
     let why = place.refusal(prompt(stranger, "hello")).await;
     assert!(why.contains("bob"), "it names who is there: {why}");

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::attachment::AttachedImage;
 use super::ids::CallId;
 
 /// The author of a message.
@@ -74,6 +75,8 @@ pub enum Block {
     Text {
         text: String,
     },
+    /// An image that the user attached.
+    Image(AttachedImage),
     /// Thinking of the model. Shown on the screen; sent back to the server only if it has a signature.
     Thinking {
         text: String,
@@ -127,7 +130,10 @@ impl Message {
             .iter()
             .filter_map(|b| match b {
                 Block::Text { text } => Some(text.as_str()),
-                Block::Thinking { .. } | Block::ToolCall(_) | Block::ToolResult { .. } => None,
+                Block::Image(_)
+                | Block::Thinking { .. }
+                | Block::ToolCall(_)
+                | Block::ToolResult { .. } => None,
             })
             .collect();
         texts.join("\n")
@@ -137,7 +143,10 @@ impl Message {
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.blocks.iter().filter_map(|b| match b {
             Block::ToolCall(call) => Some(call),
-            Block::Text { .. } | Block::Thinking { .. } | Block::ToolResult { .. } => None,
+            Block::Text { .. }
+            | Block::Image(_)
+            | Block::Thinking { .. }
+            | Block::ToolResult { .. } => None,
         })
     }
 
@@ -145,7 +154,9 @@ impl Message {
     pub fn result_ids(&self) -> impl Iterator<Item = &CallId> {
         self.blocks.iter().filter_map(|b| match b {
             Block::ToolResult { call, .. } => Some(call),
-            Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall(_) => None,
+            Block::Text { .. } | Block::Image(_) | Block::Thinking { .. } | Block::ToolCall(_) => {
+                None
+            }
         })
     }
 }
@@ -208,6 +219,7 @@ pub fn estimate_tokens(messages: &[Message]) -> u64 {
         .flat_map(|m| &m.blocks)
         .map(|b| match b {
             Block::Text { text } | Block::Thinking { text, .. } => text.len(),
+            Block::Image(image) => usize::try_from(image.tokens() * 4).unwrap_or(usize::MAX),
             Block::ToolCall(call) => call.name.len() + call.input.to_string().len(),
             Block::ToolResult { content, .. } => content.len(),
         })

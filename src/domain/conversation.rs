@@ -182,7 +182,9 @@ impl Conversation {
                 let at = open.iter().position(|id| id == call);
                 at.map(|at| open.remove(at)).is_some()
             }
-            Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall(_) => true,
+            Block::Text { .. } | Block::Image(_) | Block::Thinking { .. } | Block::ToolCall(_) => {
+                true
+            }
         });
         match message.role {
             Role::User => {

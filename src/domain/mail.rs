@@ -5,11 +5,15 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::attachment::Attachment;
 use super::ids::{MessageId, Name, RequestId};
 use super::timestamp::Timestamp;
 
 /// Maximum size of a message's text, in bytes. A longer text is rejected with the advice to use a file.
 pub const MAIL_MESSAGE_MAX: usize = 64 * 1024;
+
+/// The field of a message with its attachments.
+const ATTACHMENTS: &str = "attachments";
 
 /// The type of a message. The first five are those of learn-claude-code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -128,6 +132,24 @@ impl MailMessage {
             timestamp: at,
             extra: Map::new(),
         }
+    }
+
+    /// Returns the files that are attached to the message.
+    pub fn attachments(&self) -> Vec<Attachment> {
+        let field = self.extra.get(ATTACHMENTS).cloned();
+        field
+            .and_then(|list| serde_json::from_value(list).ok())
+            .unwrap_or_default()
+    }
+
+    /// Attaches files to the message.
+    #[must_use]
+    pub fn with_attachments(mut self, attachments: &[Attachment]) -> MailMessage {
+        if !attachments.is_empty() {
+            self.extra
+                .insert(ATTACHMENTS.into(), serde_json::json!(attachments));
+        }
+        self
     }
 
     /// Returns the id of the request that the message refers to.

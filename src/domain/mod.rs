@@ -1,5 +1,6 @@
 //! Plain data and rules. No I/O, no clock and no async code: time and ids are passed in.
 
+pub mod attachment;
 pub mod budget;
 pub mod chat;
 pub mod conversation;
@@ -12,6 +13,7 @@ pub mod ids;
 pub mod job;
 pub mod limits;
 pub mod mail;
+pub mod mention;
 pub mod new_request;
 pub mod notification;
 pub mod permission;

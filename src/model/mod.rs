@@ -6,6 +6,7 @@
 mod anthropic;
 pub mod governor;
 pub mod http;
+pub mod images;
 mod openai;
 pub mod provider;
 pub mod providers;
@@ -18,6 +19,7 @@ mod surrogates;
 mod tool_schema;
 pub mod window;
 
+pub use images::ImageInput;
 pub use redirect::origin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,6 +77,8 @@ pub struct ModelRequest {
     pub tools: Arc<Vec<ToolSpec>>,
     /// Maximum number of tokens in the response.
     pub max_tokens: u32,
+    /// Whether the images of the conversation are sent.
+    pub images: ImageInput,
 }
 
 /// One item of the stream of a model call.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::graph::{NewTask, TaskEdit};
 use crate::domain::ids::{JobId, Name, RequestId, TaskId};
+use crate::domain::mention::Mention;
 use crate::domain::permission::PermissionScope;
 use crate::domain::request::Decision;
 use crate::domain::worktree::Losses;
@@ -44,8 +45,18 @@ pub enum Command {
     /// Sends a prompt to an agent. Answered by `Prompted` when the agent reads it: between two steps of its turn or
     /// at the start of its next turn, also after an interrupt. Until then the prompt is kept on disk. For a teammate
     /// it is a message from `user`, so `MessageMoved` follows too.
-    Prompt { to: Name, text: String },
-    /// Interrupts the current turn of an agent; partial work is kept. Answered by `TurnEnded`.
+    Prompt {
+        to: Name,
+        text: String,
+        /// The files and directories to attach. If one cannot be attached, the prompt is rejected.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Mention>,
+    },
+    /// Runs a command of the user in a shell, where an agent works. Answered by `UserCommandStarted` and
+    /// `UserCommandEnded`. The agent reads command and output with its next message.
+    RunShell { agent: Name, command: String },
+    /// Interrupts the user's command in the conversation of an agent, else the agent's current turn; partial work is
+    /// kept. Answered by `UserCommandEnded` or `TurnEnded`.
     Interrupt { agent: Name },
     /// Replaces the conversation of an agent with a summary of it. Answered by `Compacted`.
     Compact {
@@ -103,8 +114,18 @@ pub enum Command {
 }
 
 impl Command {
+    /// Returns a prompt without attachments.
+    pub fn prompt(to: Name, text: impl Into<String>) -> Command {
+        Command::Prompt {
+            to,
+            text: text.into(),
+            attachments: Vec::new(),
+        }
+    }
+
     /// Returns whether later commands run without waiting for this one. True for most commands that use git or the
-    /// model server: git may be slow, runs the user's hooks and serializes merges, and a server may not answer.
+    /// model server: git may be slow, runs the user's hooks and serializes merges, and a server may not answer. The
+    /// user's own commands may run for an hour.
     pub fn is_slow(&self) -> bool {
         match self {
             Command::Merge { .. }
@@ -112,7 +133,8 @@ impl Command {
             | Command::ShowDiff { .. }
             | Command::InspectWorktree { .. }
             | Command::RemoveWorktree { .. }
-            | Command::ListModels => true,
+            | Command::ListModels
+            | Command::RunShell { .. } => true,
             // Completing a task commits the worktree's uncommitted files first.
             Command::Task(change) => matches!(**change, TaskCommand::Complete { .. }),
             _ => false,
@@ -142,4 +164,30 @@ pub enum TaskCommand {
         /// The fields to change.
         edit: TaskEdit,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn attachments_of_a_prompt_are_optional_in_json() {
+        let read = |json: &str| serde_json::from_str::<Command>(json).unwrap();
+        let plain = r#"{"type":"prompt","to":"lead","text":"hi"}"#;
+        assert_eq!(read(plain), Command::prompt(Name::lead(), "hi"));
+        assert_eq!(serde_json::to_string(&read(plain)).unwrap(), plain);
+        let json = r#"{"type":"prompt","to":"lead","text":"hi","attachments":[{"path":"a.md"}]}"#;
+        let Command::Prompt { attachments, .. } = read(json) else {
+            panic!("no prompt");
+        };
+        let path = "a.md".into();
+        assert_eq!(
+            attachments,
+            [Mention {
+                path,
+                is_required: true
+            }]
+        );
+    }
 }

@@ -7,6 +7,7 @@
 //! write wins. See [`Board`] for the guarantees.
 
 pub mod atomic;
+mod attachments;
 mod board;
 mod cursor;
 mod environment;
@@ -41,6 +42,7 @@ use crate::domain::request::RequestError;
 use crate::domain::team::TeamError;
 use crate::domain::worktree::WorktreeError;
 
+pub use attachments::AttachmentStore;
 pub(crate) use board::rewrite_change_log;
 pub use board::{Board, BoardSnapshot, BoardUpdate, TaskSet};
 pub use cursor::Cursor;

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::{StoreError, atomic, regular_file};
+use crate::domain::attachment::Attachment;
 use crate::domain::ids::PromptId;
 use crate::domain::redact::Redactor;
 
@@ -22,6 +23,9 @@ pub struct QueuedPrompt {
     /// Id by which the conversation refers to the prompt.
     pub id: PromptId,
     pub text: String,
+    /// The files that are attached to the prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
 }
 
 #[derive(Debug)]
@@ -170,6 +174,7 @@ mod tests {
         QueuedPrompt {
             id: PromptId(id.into()),
             text: format!("text of {id}"),
+            attachments: Vec::new(),
         }
     }
 
@@ -230,6 +235,7 @@ mod tests {
         all.push(QueuedPrompt {
             id,
             text: text.clone(),
+            attachments: Vec::new(),
         })
         .unwrap();
         let written = fs::read_to_string(&all.path).unwrap();

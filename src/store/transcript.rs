@@ -5,13 +5,13 @@ use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::attachments::AttachmentStore;
 use super::{StoreError, atomic, regular_file};
 use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, TurnState};
+use crate::domain::folders::TRANSCRIPTS;
 use crate::domain::ids::{JobId, Name};
 use crate::domain::redact::Redactor;
 
-/// Folder of the logs, relative to the root.
-const FOLDER: &str = ".transcripts";
 /// Maximum number of archived logs of one agent. A further archive replaces the last one.
 const ARCHIVES_MAX: u32 = 10_000;
 
@@ -47,7 +47,9 @@ impl TranscriptFile {
     /// Opens the log of `name` in `session`. Creates no file yet.
     pub fn open(root: &Path, session: &str, name: &Name) -> TranscriptFile {
         TranscriptFile {
-            path: root.join(FOLDER).join(format!("{session}-{name}.jsonl")),
+            path: root
+                .join(TRANSCRIPTS)
+                .join(format!("{session}-{name}.jsonl")),
             redactor: Redactor::default(),
         }
     }
@@ -60,6 +62,11 @@ impl TranscriptFile {
             redactor: redactor.clone(),
             ..self
         }
+    }
+
+    /// Returns the store of the files that are attached to the messages of the log.
+    pub fn attachments(&self) -> AttachmentStore {
+        AttachmentStore::beside(self.path.parent().unwrap_or(Path::new("")))
     }
 
     /// Returns the file name of the log.
@@ -156,10 +163,11 @@ impl TranscriptFile {
             ));
         }
         let messages: Vec<_> = records.iter().filter_map(message).cloned().collect();
-        let conversation = Conversation::from_records(records.iter().cloned());
+        let mut conversation = Conversation::from_records(records.iter().cloned());
         if !bad.is_empty() || messages != conversation.messages {
             self.replace(&Self::records(&conversation))?;
         }
+        self.attachments().load_images(&mut conversation.messages);
         Ok(LoadedTranscript {
             conversation,
             notices,
@@ -250,7 +258,7 @@ pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
     if log.contains(['/', '\\']) {
         return None;
     }
-    let bytes = regular_file::read(&root.join(FOLDER).join(log), READ_MAX).ok()?;
+    let bytes = regular_file::read(&root.join(TRANSCRIPTS).join(log), READ_MAX).ok()?;
     let mut lines = bytes.rsplit(|b| *b == b'\n');
     lines.find_map(|line| match serde_json::from_slice(line).ok()? {
         LogRecord::Delivery { inbox, .. } => inbox,
@@ -264,7 +272,7 @@ pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
 /// # Errors
 /// When the folder cannot be read.
 pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
-    let dir = root.join(FOLDER);
+    let dir = root.join(TRANSCRIPTS);
     let end = format!("-{}.jsonl", Name::lead());
     let mut all: Vec<String> = fs::read_dir(&dir)
         .map_err(StoreError::at(&dir))?
@@ -294,7 +302,7 @@ pub fn last_subagent(root: &Path, session: &str) -> Result<u64, StoreError> {
 }
 
 fn file_names(root: &Path) -> Result<Vec<String>, StoreError> {
-    let dir = root.join(FOLDER);
+    let dir = root.join(TRANSCRIPTS);
     let entries = fs::read_dir(&dir).map_err(StoreError::at(&dir))?;
     Ok(entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -317,7 +325,7 @@ fn count_lines(count: usize) -> String {
 
 fn display_path(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    format!("{FOLDER}/{name}")
+    format!("{TRANSCRIPTS}/{name}")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 
 fn fixture() -> (tempfile::TempDir, TranscriptFile) {
     let dir = tempfile::tempdir().unwrap();
-    fs::create_dir(dir.path().join(FOLDER)).unwrap();
+    fs::create_dir(dir.path().join(TRANSCRIPTS)).unwrap();
     let transcript = TranscriptFile::open(dir.path(), "s1", &Name::lead());
     (dir, transcript)
 }
@@ -60,7 +60,11 @@ fn subagents_are_counted_by_their_logs() {
     transcript.append(&user("x")).unwrap();
     transcript.archive().unwrap();
     for name in ["s1-lead.2", "s1-bob.10", "s1-lead.2.whole-30", "s2-lead.40"] {
-        fs::write(dir.path().join(FOLDER).join(format!("{name}.jsonl")), "").unwrap();
+        fs::write(
+            dir.path().join(TRANSCRIPTS).join(format!("{name}.jsonl")),
+            "",
+        )
+        .unwrap();
     }
     assert_eq!(last_subagent(dir.path(), "s1").unwrap(), 10);
 }
@@ -89,7 +93,7 @@ fn append_after_a_torn_line_starts_a_new_line() {
 fn append_recreates_a_deleted_log_but_append_beside_fails() {
     let (dir, transcript) = fixture();
     transcript.append(&user("first")).unwrap();
-    fs::remove_dir_all(dir.path().join(FOLDER)).unwrap();
+    fs::remove_dir_all(dir.path().join(TRANSCRIPTS)).unwrap();
     assert!(transcript.append_existing(&user("beside")).is_err());
     assert_eq!(
         transcript.append(&user("second")).unwrap(),
@@ -101,7 +105,7 @@ fn append_recreates_a_deleted_log_but_append_beside_fails() {
 fn only_logs_are_sessions() {
     let (dir, transcript) = fixture();
     transcript.append(&user("first")).unwrap();
-    let folder = dir.path().join(FOLDER);
+    let folder = dir.path().join(TRANSCRIPTS);
     fs::write(folder.join("-lead.jsonl"), "").unwrap();
     fs::create_dir(folder.join("s9-lead.jsonl")).unwrap();
     assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);

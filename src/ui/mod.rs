@@ -37,6 +37,7 @@ mod widgets;
 
 pub use app::effect::Effect;
 pub use app::key_guard::SETTLE;
+pub use app::mentions::{FileListState, FileMatch, FoundFiles};
 pub use app::onboarding::{OfferedAction, OnboardingPage, PageSeverity};
 pub use app::role::SessionRole;
 pub use frame::view_cache::ViewCache;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests fail by panicking
 
 mod architecture;
+mod attachments;
 mod board;
 mod budgets;
 mod chaos;

@@ -1,6 +1,7 @@
 //! Both wire formats against a mock server: requests are valid, responses of many kinds are understood.
 
 mod answers;
+mod images;
 mod lenient;
 
 use std::sync::Arc;
@@ -8,7 +9,9 @@ use std::sync::Arc;
 use crewdeck::domain::chat::{Block, Message, Outcome, ToolCall};
 use crewdeck::domain::ids::{CallId, Name};
 use crewdeck::model::provider::ServerConfig;
-use crewdeck::model::{Delta, ModelError, ModelRequest, PROVIDERS, Reply, StopReason, ToolSpec};
+use crewdeck::model::{
+    Delta, ImageInput, ModelError, ModelRequest, PROVIDERS, Reply, StopReason, ToolSpec,
+};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use wiremock::matchers::method;
@@ -77,6 +80,7 @@ fn request() -> ModelRequest {
         ]),
         tools: Arc::new(vec![tool("bash"), tool("glob")]),
         max_tokens: 99,
+        images: ImageInput::Sent,
     }
 }
 
@@ -86,7 +90,11 @@ fn empty_schema() -> Value {
 }
 
 async fn call_model(config: &ServerConfig) -> Result<Reply, ModelError> {
-    let mut stream = config.connect().unwrap().call(request());
+    send(config, request()).await
+}
+
+async fn send(config: &ServerConfig, request: ModelRequest) -> Result<Reply, ModelError> {
+    let mut stream = config.connect().unwrap().call(request);
     let mut last = None;
     while let Some(item) = stream.next().await {
         match item? {

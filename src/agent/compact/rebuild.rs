@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::domain::attachment::ATTACHED;
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::ids::CallId;
 use crate::domain::task::Task;
@@ -18,6 +19,7 @@ const SKILL: &str = "<skill name=";
 /// The beginnings of texts that the crew adds to a conversation; all other text blocks are the user's own messages.
 const CREW: &[&str] = &[
     "[Conversation compressed.",
+    ATTACHED,
     "<auto-claimed>",
     "<background-results>",
     "<crew>",
@@ -27,6 +29,7 @@ const CREW: &[&str] = &[
     "<open-task>",
     "<reminder>",
     "<todos>",
+    "<user-command ",
     SKILL,
 ];
 
@@ -142,6 +145,7 @@ fn skills(messages: &[Message], room: usize) -> Vec<Block> {
                 Some(content.as_str())
             }
             Block::Text { .. }
+            | Block::Image(_)
             | Block::Thinking { .. }
             | Block::ToolCall(_)
             | Block::ToolResult { .. } => None,

@@ -140,7 +140,10 @@ pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
                 call.id = id;
                 Some(Block::ToolCall(call))
             }
-            Block::Text { .. } | Block::Thinking { .. } | Block::ToolResult { .. } => Some(block),
+            Block::Text { .. }
+            | Block::Image(_)
+            | Block::Thinking { .. }
+            | Block::ToolResult { .. } => Some(block),
         })
         .collect()
 }

@@ -21,6 +21,7 @@ use self::restart::ExitReason;
 pub use self::restart::main;
 use super::assemble::{self, Assembly, Blueprint};
 use super::external_program::ExternalProgram;
+use super::files::FileFinder;
 use super::frame_limiter::{FrameCause, FrameLimiter};
 use super::signals::Signals;
 use super::{
@@ -67,6 +68,7 @@ struct Dashboard {
     limiter: FrameLimiter,
     opened: Instant,
     signals: Signals,
+    files: FileFinder,
 }
 
 impl Dashboard {
@@ -99,10 +101,9 @@ impl Dashboard {
         // Sets the clock first, so that the messages below do not expire at once.
         update(&mut state, Msg::Tick { now: now() });
         state.set_role(SessionRole::Starting);
-        let early = blueprint.prompt().map(|text| Command::Prompt {
-            to: Name::lead(),
-            text,
-        });
+        let early = blueprint
+            .prompt()
+            .map(|text| Command::prompt(Name::lead(), text));
         let early = early.map(|command| state.assign_id(command));
         state.set_keymap(keymap);
         let (choice, warning) = saved_layout::load(&blueprint.root);
@@ -144,6 +145,7 @@ impl Dashboard {
             limiter: FrameLimiter::default(),
             opened: Instant::now(),
             signals,
+            files: FileFinder::new(&blueprint.root),
         })
     }
 
@@ -218,7 +220,9 @@ impl Dashboard {
                         self.state.set_theme(theme);
                     }
                     for input in inputs {
-                        match self.handle_input(input)? {
+                        let action = self.handle_input(input)?;
+                        self.files.find(self.state.file_query());
+                        match action {
                             InputAction::Stay => {}
                             InputAction::Leave(left) => return Ok(left),
                             InputAction::RunProgram(program) => {
@@ -248,6 +252,9 @@ impl Dashboard {
                     }
                 }
                 answer = self.requests.next() => self.show_answer(answer),
+                found = self.files.next() => {
+                    update(&mut self.state, Msg::Files(found));
+                }
                 news = self.crew.next_update() => {
                     if let Some(freed) = self.apply_update(news)? {
                         building = self.take_over(freed, blueprint);

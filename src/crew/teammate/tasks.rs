@@ -110,7 +110,7 @@ impl TeammateLoop {
                 Block::Text { text } | Block::ToolResult { content: text, .. } => {
                     text.contains(words)
                 }
-                Block::Thinking { .. } | Block::ToolCall(_) => false,
+                Block::Image(_) | Block::Thinking { .. } | Block::ToolCall(_) => false,
             })
         };
         let is_informed = knows(&prompt::claimed_prefix(task.id.0));

@@ -4,10 +4,13 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::chat::{Block, Message, Outcome, Role, valid_tool_name};
 use crate::model::ModelRequest;
+use crate::model::images::{SentImage, SentImages};
 
 /// Returns the body of a request. Cache breakpoints are set at the last tool, the system prompt and the last message.
 pub fn body(request: &ModelRequest) -> Value {
-    let mut messages: Vec<Value> = request.messages.iter().filter_map(message).collect();
+    let images = SentImages::of(request);
+    let messages = request.messages.iter();
+    let mut messages: Vec<Value> = messages.filter_map(|m| message(m, &images)).collect();
     if let Some(block) = messages.last_mut().and_then(last_block) {
         block.insert("cache_control".into(), json!({"type": "ephemeral"}));
     }
@@ -40,8 +43,9 @@ fn last_block(message: &mut Value) -> Option<&mut Map<String, Value>> {
         .as_object_mut()
 }
 
-fn message(message: &Message) -> Option<Value> {
-    let content: Vec<Value> = message.blocks.iter().filter_map(block).collect();
+fn message(message: &Message, images: &SentImages<'_>) -> Option<Value> {
+    let blocks = message.blocks.iter();
+    let content: Vec<Value> = blocks.filter_map(|b| block(b, images)).collect();
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "assistant",
@@ -49,10 +53,15 @@ fn message(message: &Message) -> Option<Value> {
     (!content.is_empty()).then(|| json!({"role": role, "content": content}))
 }
 
-fn block(block: &Block) -> Option<Value> {
+fn block(block: &Block, images: &SentImages<'_>) -> Option<Value> {
     match block {
         Block::Text { text } if text.trim().is_empty() => None,
         Block::Text { text } => Some(json!({"type": "text", "text": text})),
+        Block::Image(image) => Some(match images.form(image) {
+            SentImage::Data(media_type, data) => json!({"type": "image", "source":
+                {"type": "base64", "media_type": media_type, "data": data}}),
+            SentImage::Text(text) => json!({"type": "text", "text": text}),
+        }),
         Block::Thinking {
             text,
             signature: Some(signature),

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
-use crate::model::{ErrorKind, Reply, StopReason, retry};
+use crate::model::{ErrorKind, ImageInput, Reply, StopReason, retry};
 
 /// The behavior of a call to the fake model.
 #[derive(Debug, Clone)]
@@ -148,6 +148,7 @@ async fn call_until_done(governor: Arc<Governor>, start: Instant) -> Result<(), 
             messages: Arc::default(),
             tools: Arc::default(),
             max_tokens: 1,
+            images: ImageInput::Sent,
         });
         let mut reported: Option<Duration> = None;
         let failed = loop {

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use super::*;
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
-use crate::model::{ErrorKind, Reply, StopReason};
+use crate::model::{ErrorKind, ImageInput, Reply, StopReason};
 
 /// The behavior of a call to the fake model.
 #[derive(Clone)]
@@ -119,6 +119,7 @@ fn request(agent: &str) -> ModelRequest {
         messages: Arc::default(),
         tools: Arc::default(),
         max_tokens: 1,
+        images: ImageInput::Sent,
     }
 }
 

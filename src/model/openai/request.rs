@@ -4,14 +4,16 @@ use serde_json::{Value, json};
 
 use crate::domain::chat::{Block, Message, Role, valid_tool_name};
 use crate::model::ModelRequest;
+use crate::model::images::{SentImage, SentImages};
 
 /// Returns the body of a request. `max_tokens` is the name of the field with the token limit. Fields and messages always
 /// have the same order, because servers cache the prefix of a conversation.
 pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
+    let images = SentImages::of(request);
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     for message in request.messages.iter() {
         match message.role {
-            Role::User => user(message, &mut messages),
+            Role::User => user(message, &images, &mut messages),
             Role::Assistant => messages.push(assistant(message)),
         }
     }
@@ -33,8 +35,8 @@ pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
 }
 
 /// Appends `message`, a user message, in the form of the API: first each tool result as a separate message, because the
-/// results must directly follow the calls, then the text.
-fn user(message: &Message, out: &mut Vec<Value>) {
+/// results must directly follow the calls, then the text and the images.
+fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
     for block in &message.blocks {
         if let Block::ToolResult { call, content, .. } = block {
             let content = if content.is_empty() {
@@ -45,9 +47,30 @@ fn user(message: &Message, out: &mut Vec<Value>) {
             out.push(json!({"role": "tool", "tool_call_id": call, "content": content}));
         }
     }
+    let is_image = |block: &Block| matches!(block, Block::Image(_));
+    if message.blocks.iter().any(is_image) {
+        let parts = message.blocks.iter().filter_map(|b| part(b, images));
+        let parts: Vec<Value> = parts.collect();
+        out.push(json!({"role": "user", "content": parts}));
+        return;
+    }
+    // Servers without images often accept only a string.
     let text = message.text();
     if !text.is_empty() {
         out.push(json!({"role": "user", "content": text}));
+    }
+}
+
+/// Returns a text or an image of the user as a part of a message.
+fn part(block: &Block, images: &SentImages<'_>) -> Option<Value> {
+    match block {
+        Block::Text { text } => Some(json!({"type": "text", "text": text})),
+        Block::Image(image) => Some(match images.form(image) {
+            SentImage::Data(media_type, data) => json!({"type": "image_url",
+                "image_url": {"url": format!("data:{media_type};base64,{data}")}}),
+            SentImage::Text(text) => json!({"type": "text", "text": text}),
+        }),
+        Block::Thinking { .. } | Block::ToolCall(_) | Block::ToolResult { .. } => None,
     }
 }
 

@@ -160,7 +160,7 @@ fn last_message(request: &ModelRequest) -> String {
         .filter_map(|b| match b {
             Block::Text { text } => Some(text.as_str()),
             Block::ToolResult { content, .. } => Some(content.as_str()),
-            Block::Thinking { .. } | Block::ToolCall(_) => None,
+            Block::Image(_) | Block::Thinking { .. } | Block::ToolCall(_) => None,
         })
         .collect();
     texts.join("\n")

@@ -17,7 +17,12 @@ use crate::domain::usage::Usage;
 pub enum AgentEvent {
     /// A prompt of the user entered an agent's conversation. Before that it waited in the queue. Answers
     /// [`crate::protocol::Command::Prompt`].
-    Prompted { text: String },
+    Prompted {
+        text: String,
+        /// The attached files, one line each: `README.md · 120 lines`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<String>,
+    },
     /// Text that is not a prompt of the user entered an agent's conversation: messages, a claimed task, a reminder.
     #[serde(rename = "injected")]
     ContextAdded {
@@ -66,6 +71,17 @@ pub enum AgentEvent {
         output: String,
         /// The unified diff of the changed file; empty if no file was changed.
         diff: String,
+        /// Duration in milliseconds.
+        took_ms: u64,
+    },
+    /// A command that the user runs in the conversation has started. Its output follows as `ToolOutput`.
+    UserCommandStarted { call: CallId, command: String },
+    /// A command of the user has ended.
+    UserCommandEnded {
+        call: CallId,
+        outcome: Outcome,
+        /// The output as the agent reads it, cut to a bounded size.
+        output: String,
         /// Duration in milliseconds.
         took_ms: u64,
     },
@@ -119,6 +135,14 @@ pub enum AgentEvent {
 }
 
 impl AgentEvent {
+    /// Returns the event of a prompt without attachments.
+    pub fn prompted(text: impl Into<String>) -> AgentEvent {
+        AgentEvent::Prompted {
+            text: text.into(),
+            attachments: Vec::new(),
+        }
+    }
+
     /// Returns the event as an [`EventKind`] of `agent`.
     pub fn of(self, agent: Name) -> EventKind {
         EventKind::Agent { agent, event: self }

@@ -1,9 +1,11 @@
 //! What the user has written: the text in the composer, the drafts and the sent commands.
 
 use crate::domain::ids::Name;
+use crate::domain::mention::Mention;
 use crate::protocol::Command;
 use crate::ui::app::App;
 use crate::ui::app::drafts::Drafts;
+use crate::ui::app::mentions::Mentions;
 use crate::ui::app::sent_commands::SentCommands;
 use crate::ui::model::{QUEUED_MAX, Queued};
 use crate::ui::widgets::composer::Composer;
@@ -16,6 +18,7 @@ pub struct UserInput {
     /// The drafts to the other agents, and the question that each draft answers, if any.
     pub drafts: Drafts,
     pub sent_commands: SentCommands,
+    pub mentions: Mentions,
     pub history: SavedHistory,
     /// The last sent message, until [`App::take_sent`](crate::ui::app::App::take_sent).
     pub sent: Option<String>,
@@ -30,7 +33,12 @@ impl UserInput {
 
 impl App {
     /// Lists a prompt as queued until its agent reads it. Returns the command that sends it.
-    pub(in crate::ui) fn queue_prompt(&mut self, to: Name, text: String) -> Command {
+    pub(in crate::ui) fn queue_prompt(
+        &mut self,
+        to: Name,
+        text: String,
+        attachments: Vec<Mention>,
+    ) -> Command {
         self.model.queued.push(Queued {
             to: to.clone(),
             text: text.clone(),
@@ -38,7 +46,11 @@ impl App {
         if self.model.queued.len() > QUEUED_MAX {
             self.model.queued.remove(0);
         }
-        Command::Prompt { to, text }
+        Command::Prompt {
+            to,
+            text,
+            attachments,
+        }
     }
 }
 

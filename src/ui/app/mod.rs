@@ -7,6 +7,7 @@ pub(in crate::ui) mod effect;
 pub(in crate::ui) mod hit;
 pub(in crate::ui) mod input;
 pub(super) mod key_guard;
+pub(in crate::ui) mod mentions;
 pub(in crate::ui) mod onboarding;
 pub(in crate::ui) mod pane_request;
 pub(in crate::ui) mod popup;
@@ -15,6 +16,7 @@ pub(in crate::ui) mod role;
 pub(in crate::ui) mod sent_commands;
 pub(in crate::ui) mod status_message;
 pub(in crate::ui) mod task_rules;
+mod user_shell;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -251,7 +253,14 @@ impl CrewModel {
     pub(in crate::ui) fn is_running(&self, name: &Name) -> bool {
         let in_turn = self.agents.get(name).is_some_and(|a| a.in_turn);
         let activity = self.activity(name);
-        in_turn || activity.is_busy() || matches!(activity, Activity::NeedsYou { .. })
+        let runs_command = self
+            .agents
+            .get(name)
+            .is_some_and(|a| a.user_command.is_some());
+        in_turn
+            || runs_command
+            || activity.is_busy()
+            || matches!(activity, Activity::NeedsYou { .. })
     }
 
     /// Returns the number of busy agents.

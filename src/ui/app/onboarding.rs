@@ -235,7 +235,7 @@ fn has_answered(model: &CrewModel) -> bool {
 pub fn on_event(app: &mut App, event: &EventKind) {
     if let EventKind::Agent {
         agent,
-        event: AgentEvent::Prompted { text },
+        event: AgentEvent::Prompted { text, .. },
     } = event
     {
         app.remember_prompt(agent, text);

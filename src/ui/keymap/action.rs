@@ -173,6 +173,8 @@ pub enum Action {
     Yank,
     /// Replace the inserted text by the one that was deleted before it.
     YankPop,
+    /// Replace the chip of a pasted text by the text.
+    UnfoldPaste,
     /// Edit the text in `$EDITOR`.
     EditInEditor,
     /// Accept the selected row, the typed text or a dialog.

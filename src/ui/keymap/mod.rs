@@ -148,6 +148,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Composer, &["pgup"], Action::Move(Scroll::PageUp), "scroll the conversation up", ""),
     bind(Context::Composer, &["pgdn"], Action::Move(Scroll::PageDown), "scroll the conversation down", ""),
     bind(Context::Composer, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
+    bind(Context::Composer, &["ctrl+o"], Action::UnfoldPaste, "show the whole pasted text in the draft, to edit it", "open paste"),
     bind(Context::Composer, &["ctrl+x e", "ctrl+g"], Action::EditInEditor, "edit in $EDITOR", ""),
     bind(Context::Composer, &["ctrl+r"], Action::SearchHistory, "search your earlier messages", ""),
     bind(Context::Composer, &["alt+1"], Action::Focus(Pane::Lead), "go to the conversation", ""),

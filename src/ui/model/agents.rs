@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 
-use crate::domain::ids::Name;
+use crate::domain::ids::{CallId, Name};
 use crate::domain::team::{Activity, MemberStatus, Team};
 use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::domain::timestamp::Timestamp;
@@ -68,6 +68,8 @@ pub struct AgentView {
     pub has_entries: bool,
     /// Whether a turn is running.
     pub in_turn: bool,
+    /// The command of the user that runs in the conversation.
+    pub user_command: Option<CallId>,
     /// The number of turns and compactions of the agent that have ended.
     pub ended: u64,
 }
@@ -111,6 +113,13 @@ impl AgentView {
             AgentEvent::ToolStarted { .. } => {
                 self.pulse.beat(at);
                 self.has_entries = true;
+            }
+            AgentEvent::UserCommandStarted { call, .. } => {
+                self.user_command = Some(call.clone());
+                self.has_entries = true;
+            }
+            AgentEvent::UserCommandEnded { call, .. } => {
+                self.user_command.take_if(|running| running == call);
             }
             AgentEvent::SubagentStarted { prompt, .. } => {
                 self.has_entries = true;
@@ -296,6 +305,7 @@ impl Agents {
         for (name, agent) in &mut self.known {
             agent.transcript.close_open_entries();
             agent.in_turn = false;
+            agent.user_command = None;
             agent.activity = Some(if name.is_lead() {
                 Activity::Idle
             } else {

@@ -155,11 +155,11 @@ fn unanswered_and_filter_messages_show_custom_keys() {
     let agent = || name("lead");
     let mut state = started(100, 30);
     state.set_keymap(own());
-    let text = "build it".into();
+    let text = "build it";
     let error = "the key was refused".into();
     let hint = String::new();
     let events = vec![
-        AgentEvent::Prompted { text }.of(agent()),
+        AgentEvent::prompted(text).of(agent()),
         AgentEvent::TurnEnded {
             end: TurnEnd::Failed { error, hint },
         }

@@ -14,10 +14,7 @@ use crate::ui::shell::layout::layout;
 use crate::ui::{Effect, Msg, UiState, update};
 
 fn prompt(to: &str, text: &str) -> Effect {
-    Effect::Command(Command::Prompt {
-        to: name(to),
-        text: text.into(),
-    })
+    Effect::Command(Command::prompt(name(to), text))
 }
 
 fn decision(id: &str, kind: RequestKind, target: &str, verdict: Verdict, comment: &str) -> Effect {
@@ -370,12 +367,7 @@ fn sent_message_is_shown_until_read() {
     assert!(picture(&state).contains("queued: next thing"));
     apply_events(
         &mut state,
-        vec![
-            AgentEvent::Prompted {
-                text: "next thing".into(),
-            }
-            .of(Name::lead()),
-        ],
+        vec![AgentEvent::prompted("next thing").of(Name::lead())],
     );
     assert!(!picture(&state).contains("queued: "));
 }

@@ -54,7 +54,7 @@ fn only_rejected_text_returns() {
     apply_events(
         &mut state,
         vec![
-            AgentEvent::Prompted { text }.of(agent),
+            AgentEvent::prompted(text).of(agent),
             EventKind::Team(TeamEvent::MessageMoved { message, step }),
             refused(2),
         ],
@@ -145,10 +145,10 @@ fn foreign_prompt_keeps_queued_messages() {
     let mut state = busy(160, 45);
     press(&mut state, "\"@bob mine\" enter");
     let (agent, text) = (name("bob"), "Where do you stand?".to_string());
-    apply_events(&mut state, vec![AgentEvent::Prompted { text }.of(agent)]);
+    apply_events(&mut state, vec![AgentEvent::prompted(text).of(agent)]);
     assert_eq!(state.model.queued.len(), 1);
     let (agent, text) = (name("bob"), "mine".to_string());
-    apply_events(&mut state, vec![AgentEvent::Prompted { text }.of(agent)]);
+    apply_events(&mut state, vec![AgentEvent::prompted(text).of(agent)]);
     assert_eq!(state.model.queued.len(), 0);
 }
 

@@ -1,7 +1,7 @@
 //! Applies events to a transcript.
 
 use crate::domain::ids::CallId;
-use crate::domain::text::{head_and_tail, one_line};
+use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::protocol::AgentEvent;
 use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::ui::text::count;
@@ -10,9 +10,14 @@ use crate::ui::transcript::answer::Answer;
 use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::entry::InsertedEntry;
 use crate::ui::transcript::run::{ToolCallState, ToolRun};
+use crate::ui::transcript::tool_display::USER_COMMAND;
 
 /// Maximum length of a prompt, in bytes. A longer prompt is cut in the middle.
 const PROMPT_MAX: usize = 256 * 1024;
+/// Maximum number of attachments of a prompt that are shown. The crew accepts fewer.
+const LABELS_MAX: usize = 100;
+/// Maximum length of the line of an attachment, in characters.
+const LABEL_MAX: usize = 500;
 /// Maximum number of running calls that are tracked. Beyond it, the oldest is no longer updated by its result.
 const RUNNING_MAX: usize = 256;
 
@@ -20,8 +25,15 @@ impl Transcript {
     /// Applies an event of the agent whose conversation this is.
     pub fn apply(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::Prompted { text } | AgentEvent::SubagentStarted { prompt: text, .. } => {
-                self.push(CellKind::Prompt(head_and_tail(text, PROMPT_MAX)));
+            AgentEvent::Prompted { text, attachments } => {
+                let labels = attachments.iter().take(LABELS_MAX);
+                let labels = labels.map(|label| clip(&one_line(label), LABEL_MAX));
+                let text = head_and_tail(text, PROMPT_MAX);
+                self.push(CellKind::Prompt(text, labels.collect()));
+            }
+            AgentEvent::SubagentStarted { prompt, .. } => {
+                let text = head_and_tail(prompt, PROMPT_MAX);
+                self.push(CellKind::Prompt(text, Vec::new()));
             }
             AgentEvent::ContextAdded { what, text } => {
                 self.push(CellKind::Injected(Box::new(InsertedEntry::new(what, text))));
@@ -69,6 +81,21 @@ impl Transcript {
                 let zone = self.zone();
                 self.end_run(call, tool, |run| {
                     run.end(*outcome, output, diff, *took_ms, &zone);
+                });
+            }
+            AgentEvent::UserCommandStarted { call, command } => {
+                // The answer that is being streamed goes on above the command.
+                self.track_run(call, ToolRun::user_command(command));
+            }
+            AgentEvent::UserCommandEnded {
+                call,
+                outcome,
+                output,
+                took_ms,
+            } => {
+                let zone = self.zone();
+                self.end_run(call, USER_COMMAND, |run| {
+                    run.end(*outcome, output, "", *took_ms, &zone);
                 });
             }
             AgentEvent::TurnEnded { end } => {
@@ -151,6 +178,10 @@ impl Transcript {
 
     fn begin_run(&mut self, call: &CallId, run: ToolRun) {
         self.close_answer();
+        self.track_run(call, run);
+    }
+
+    fn track_run(&mut self, call: &CallId, run: ToolRun) {
         let number = self.log.push_call(run);
         // Servers may reuse call IDs; the newest call wins.
         self.running.retain(|(id, _)| id != call);
@@ -189,7 +220,9 @@ impl Transcript {
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {
-                if let CellKind::Tool(run) = kind {
+                if let CellKind::Tool(run) = kind
+                    && run.tool != USER_COMMAND
+                {
                     run.state = ToolCallState::Abandoned;
                 }
             });

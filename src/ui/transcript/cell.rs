@@ -27,8 +27,8 @@ pub struct TranscriptCell {
 /// Content of a cell.
 #[derive(Debug)]
 pub enum CellKind {
-    /// A prompt of the user.
-    Prompt(String),
+    /// A prompt of the user, and the labels of the attached files.
+    Prompt(String, Vec<String>),
     Answer(Box<Answer>),
     Tool(Box<ToolRun>),
     /// The header of a group of calls of the same tool.
@@ -70,7 +70,7 @@ pub enum SpacingGroup {
 impl CellKind {
     pub fn group(&self) -> SpacingGroup {
         match self {
-            CellKind::Prompt(_) => SpacingGroup::User,
+            CellKind::Prompt(..) => SpacingGroup::User,
             CellKind::Answer(_) => SpacingGroup::Model,
             CellKind::Tool(_)
             | CellKind::CallGroup(_)
@@ -84,7 +84,7 @@ impl CellKind {
         match self {
             CellKind::Answer(answer) => answer.is_blank(),
             CellKind::CallGroup(calls) => !calls.is_shown(),
-            CellKind::Prompt(_)
+            CellKind::Prompt(..)
             | CellKind::Tool(_)
             | CellKind::Injected(_)
             | CellKind::Notice(..) => false,
@@ -99,7 +99,7 @@ impl CellKind {
             CellKind::Answer(answer) if !answer.thinking.is_blank() => Some(&mut answer.fold),
             CellKind::Injected(entry) if entry.is_foldable() => Some(&mut entry.fold),
             CellKind::Answer(_)
-            | CellKind::Prompt(_)
+            | CellKind::Prompt(..)
             | CellKind::Injected(_)
             | CellKind::Notice(..) => None,
         }
@@ -112,14 +112,14 @@ impl CellKind {
             CellKind::CallGroup(calls) => calls.is_shown(),
             CellKind::Answer(answer) => !answer.thinking.is_blank(),
             CellKind::Injected(entry) => entry.is_foldable(),
-            CellKind::Prompt(_) | CellKind::Notice(..) => false,
+            CellKind::Prompt(..) | CellKind::Notice(..) => false,
         }
     }
 
     /// Returns the total length of the texts in the cell, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
-            CellKind::Prompt(text) => text.len(),
+            CellKind::Prompt(text, _) => text.len(),
             CellKind::Injected(entry) => entry.bytes(),
             CellKind::Answer(answer) => answer.text.as_str().len() + answer.thinking.as_str().len(),
             CellKind::Tool(run) => run.bytes(),
@@ -133,7 +133,7 @@ impl CellKind {
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {
-            CellKind::Prompt(text) => count(text),
+            CellKind::Prompt(text, _) => count(text),
             CellKind::Injected(entry) => {
                 count(&entry.what) + fold::shown_lines(&entry.text).map(count).sum::<usize>()
             }
@@ -163,7 +163,7 @@ impl CellKind {
     /// Returns the noun for the status message `Copied …`.
     pub fn name(&self) -> &'static str {
         match self {
-            CellKind::Prompt(_) => "the prompt",
+            CellKind::Prompt(..) => "the prompt",
             CellKind::Answer(_) => "the answer",
             CellKind::Tool(_) => "the tool call",
             CellKind::CallGroup(_) => "the tool calls",
@@ -175,7 +175,7 @@ impl CellKind {
     /// Returns the text to copy; empty for a group header.
     pub fn text(&self) -> String {
         match self {
-            CellKind::Prompt(text) => text.clone(),
+            CellKind::Prompt(text, _) => text.clone(),
             CellKind::Injected(entry) => entry.whole(),
             CellKind::Answer(answer) => answer.text.as_str().to_string(),
             CellKind::Tool(run) => run.text(),
@@ -189,7 +189,7 @@ impl CellKind {
     pub fn progress(&self) -> Option<ToolCallState> {
         match self {
             CellKind::Tool(run) => Some(run.state),
-            CellKind::Prompt(_)
+            CellKind::Prompt(..)
             | CellKind::Answer(_)
             | CellKind::CallGroup(_)
             | CellKind::Injected(_)

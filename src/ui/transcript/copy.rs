@@ -110,7 +110,7 @@ impl Transcript {
     fn answers(&self) -> impl Iterator<Item = u64> {
         let has_words = |at: &usize| match &self.log.cell(*at).kind {
             CellKind::Answer(answer) => !answer.text.is_blank(),
-            CellKind::Prompt(_)
+            CellKind::Prompt(..)
             | CellKind::Tool(_)
             | CellKind::CallGroup(_)
             | CellKind::Injected(_)
@@ -124,7 +124,7 @@ impl Transcript {
         match self.kind(number) {
             Some(CellKind::Answer(answer)) => markdown::code_blocks(answer.text.as_str()),
             Some(
-                CellKind::Prompt(_)
+                CellKind::Prompt(..)
                 | CellKind::Tool(_)
                 | CellKind::CallGroup(_)
                 | CellKind::Injected(_)
@@ -146,7 +146,7 @@ impl Transcript {
                 continue;
             }
             let sign = match kind {
-                CellKind::Prompt(_) => "> ".to_string(),
+                CellKind::Prompt(..) => "> ".to_string(),
                 // Thinking is folded on the screen but copied in full.
                 CellKind::Answer(answer) if !answer.thinking.is_blank() => {
                     format!(

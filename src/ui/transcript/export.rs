@@ -88,7 +88,11 @@ fn entries(kind: &CellKind, head: &ExportHead) -> Vec<Entry> {
         ..entry(class, heading, parts)
     };
     match kind {
-        CellKind::Prompt(text) => vec![entry("user", "You", vec![Part::Text(clean(text))])],
+        CellKind::Prompt(text, attached) => {
+            let texts = std::iter::once(text).chain(attached);
+            let parts = texts.map(|text| Part::Text(clean(text)));
+            vec![entry("user", "You", parts.collect())]
+        }
         CellKind::Answer(answer) => {
             let mut out = Vec::new();
             if !answer.thinking.is_blank() {
@@ -243,9 +247,7 @@ mod tests {
         let mut out = Transcript::default();
         let call = CallId("c1".into());
         for event in [
-            AgentEvent::Prompted {
-                text: prompt.into(),
-            },
+            AgentEvent::prompted(prompt),
             AgentEvent::ToolStarted {
                 call: call.clone(),
                 tool: "bash".into(),

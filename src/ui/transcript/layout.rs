@@ -175,7 +175,7 @@ pub fn lay_out(
     }
     let mut text_offset = 0;
     match kind {
-        CellKind::Prompt(text) => {
+        CellKind::Prompt(text, attached) => {
             let user = page.theme.user;
             let margin = Margin::hanging(vec![Span::styled("› ", user)], vec!["  ".into()]);
             let words = [Span::styled(escape_control_chars(text.trim_end()), user)];
@@ -187,6 +187,9 @@ pub fn lay_out(
                 &mut text_offset,
             );
             head.extend(rows);
+            for label in attached {
+                head.extend(plain(&format!("  + {label}"), page.theme.dim, page));
+            }
         }
         CellKind::Answer(answer) => return answer_rows(answer, head, is_selected, page, old),
         CellKind::Tool(run) => head.extend(fold::rows(run, is_selected, page, &mut text_offset)),

@@ -67,7 +67,7 @@ impl CellLog {
         }
         let like = self.cells.back().filter(|last| match &last.kind {
             CellKind::Tool(other) => other.tool == run.tool,
-            CellKind::Prompt(_)
+            CellKind::Prompt(..)
             | CellKind::Answer(_)
             | CellKind::CallGroup(_)
             | CellKind::Injected(_)
@@ -99,7 +99,7 @@ impl CellLog {
     fn is_in_use(&self, number: u64) -> bool {
         let is_open = |at: usize| match &self.cells[at].kind {
             CellKind::Tool(run) => run.fold == Fold::Open,
-            CellKind::Prompt(_)
+            CellKind::Prompt(..)
             | CellKind::Answer(_)
             | CellKind::CallGroup(_)
             | CellKind::Injected(_)
@@ -113,7 +113,7 @@ impl CellLog {
         let line = self.index(self.cells.get(at)?.group_header?)?;
         match &self.cells[line].kind {
             CellKind::CallGroup(calls) => calls.hides().then_some(line),
-            CellKind::Prompt(_)
+            CellKind::Prompt(..)
             | CellKind::Answer(_)
             | CellKind::Tool(_)
             | CellKind::Injected(_)
@@ -282,7 +282,7 @@ impl CellLog {
     /// Returns the cell numbers of the prompts, oldest first.
     pub fn prompts(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
         let is_prompt =
-            |(_, cell): &(usize, &TranscriptCell)| matches!(cell.kind, CellKind::Prompt(_));
+            |(_, cell): &(usize, &TranscriptCell)| matches!(cell.kind, CellKind::Prompt(..));
         let cells = self.cells.iter().enumerate().filter(is_prompt);
         cells.map(|(at, _)| self.number(at))
     }

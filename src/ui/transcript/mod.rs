@@ -266,7 +266,7 @@ impl Transcript {
     pub fn selected_subagent(&self) -> Option<&Name> {
         let subagent = |number: u64| match &self.log.cell(self.log.index(number)?).kind {
             CellKind::Tool(run) => run.subagent.as_ref(),
-            CellKind::Prompt(_)
+            CellKind::Prompt(..)
             | CellKind::Answer(_)
             | CellKind::CallGroup(_)
             | CellKind::Injected(_)

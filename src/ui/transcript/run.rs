@@ -10,7 +10,7 @@ use crate::ui::text::wrap::width;
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::fields as transcript_fields;
 use crate::ui::transcript::fields::{Field, OutputFields};
-use crate::ui::transcript::tool_display::{OutputKind, tool_display};
+use crate::ui::transcript::tool_display::{OutputKind, USER_COMMAND, tool_display};
 
 /// The starts of the note in a tool result about a program that the command left running, in its current and its older
 /// form.
@@ -85,6 +85,14 @@ impl ToolRun {
             took_ms: 0,
             subagent: None,
             fold: Fold::Folded,
+        }
+    }
+
+    /// Creates a running command of the user. Its output is shown.
+    pub fn user_command(command: &str) -> ToolRun {
+        ToolRun {
+            fold: Fold::Open,
+            ..ToolRun::started(USER_COMMAND, command, &Value::Null, &TimeZone::UTC)
         }
     }
 

@@ -20,8 +20,7 @@ fn bob() -> Name {
 }
 
 fn prompted(text: &str) -> EventKind {
-    let text = text.into();
-    AgentEvent::Prompted { text }.of(bob())
+    AgentEvent::prompted(text).of(bob())
 }
 
 fn said(text: &str) -> EventKind {

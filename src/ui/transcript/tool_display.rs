@@ -29,6 +29,9 @@ pub enum Grouping {
     Separate,
 }
 
+/// The name under which commands of the user are displayed.
+pub const USER_COMMAND: &str = "!";
+
 /// The tools with a display other than the default. `tests/it/tools.rs` checks that the tools exist.
 pub const TOOL_DISPLAYS: &[(&str, OutputKind, Grouping)] = &[
     ("bash", OutputKind::External, Grouping::Separate),
@@ -46,6 +49,12 @@ pub const TOOL_DISPLAYS: &[(&str, OutputKind, Grouping)] = &[
 ];
 
 pub fn tool_display(tool: &str) -> ToolDisplay {
+    if tool == USER_COMMAND {
+        return ToolDisplay {
+            output: OutputKind::External,
+            grouping: Grouping::Separate,
+        };
+    }
     let listed = TOOL_DISPLAYS.iter().find(|(name, ..)| *name == tool);
     let default = (OutputKind::Crewdeck, Grouping::Grouped);
     let (output, grouping) = listed.map_or(default, |(_, output, grouping)| (*output, *grouping));

@@ -2,6 +2,7 @@
 
 mod edit;
 mod kill;
+mod pastes;
 mod rows;
 mod undo;
 mod view;
@@ -14,6 +15,7 @@ use tui_textarea::{CursorMove, TextArea};
 use crate::domain::text::{escape_control_chars, is_hidden};
 use crate::ui::keymap::direction::VerticalDirection;
 use crate::ui::widgets::composer::kill::{KillRing, LastEdit};
+use crate::ui::widgets::composer::pastes::Pastes;
 use crate::ui::widgets::composer::rows::WrappedLine;
 use crate::ui::widgets::composer::undo::{EditKind, UndoStack};
 pub use crate::ui::widgets::composer::view::{Overflow, TextAreaSize};
@@ -44,7 +46,9 @@ pub enum PasteResult {
 #[derive(Debug)]
 pub struct Composer {
     area: TextArea<'static>,
+    /// Size of the message: of the text with the pasted texts that chips stand for.
     bytes: usize,
+    pastes: Pastes,
     history: VecDeque<String>,
     /// The index of the recalled message, counted from the newest, and the draft that the recalled message replaced.
     recalled: Option<(usize, String)>,
@@ -61,6 +65,7 @@ impl Default for Composer {
         Composer {
             area: new_area(),
             bytes: 0,
+            pastes: Pastes::default(),
             history: VecDeque::new(),
             recalled: None,
             goal: None,
@@ -79,12 +84,49 @@ fn new_area() -> TextArea<'static> {
 }
 
 impl Composer {
+    /// Returns the message: the draft with the pasted texts that chips stand for.
     pub fn text(&self) -> String {
+        self.expand(&self.draft())
+    }
+
+    /// Returns the draft as it is shown, with a chip for each long pasted text.
+    pub fn draft(&self) -> String {
         self.area.lines().join("\n")
+    }
+
+    /// Returns a part of the draft with the pasted texts that chips stand for.
+    pub fn expand(&self, draft: &str) -> String {
+        self.pastes.expand(draft).into_owned()
+    }
+
+    /// Returns the text of the cursor's line before the cursor, and whether it is the first line.
+    pub fn before_cursor(&self) -> (String, bool) {
+        let (row, at) = self.cursor();
+        (self.line(row).chars().take(at).collect(), row == 0)
+    }
+
+    /// Replaces the `chars` characters before the cursor by `text`.
+    pub fn replace_before_cursor(&mut self, chars: usize, text: &str) {
+        let (row, at) = self.cursor();
+        let start = at.saturating_sub(chars);
+        let room = COMPOSER_MAX.saturating_sub(self.bytes);
+        let (text, _) = clean(text, room);
+        self.edit(EditKind::Other, |composer| {
+            composer.move_cursor_to(row, start);
+            composer.area.delete_str(at - start);
+            composer.area.insert_str(text);
+        });
     }
 
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
+    }
+
+    /// Returns whether `sign` is the first character of the draft that is not blank.
+    pub fn begins_with(&self, sign: char) -> bool {
+        let mut lines = self.area.lines().iter().map(|line| line.trim_start());
+        let first = lines.find(|line| !line.is_empty());
+        first.is_some_and(|line| line.starts_with(sign))
     }
 
     /// Returns whether the text is a message recalled from the history.
@@ -107,6 +149,9 @@ impl Composer {
         }
         let is_plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
         let is_text = is_plain && matches!(key.code, KeyCode::Char(_));
+        if is_text {
+            self.leave_chip();
+        }
         match key.code {
             // A terminal without bracketed paste sends pasted text as key events.
             KeyCode::Char(c) if is_hidden(c) && !is_joiner(c) => {
@@ -150,25 +195,26 @@ impl Composer {
             self.area.delete_newline();
             return;
         }
-        let begin = rows::cluster_range(self.line(row), at - 1).start;
-        self.move_cursor_to(row, begin);
-        self.area.delete_str(at - begin);
+        let sign = self.unit(row, at - 1);
+        self.move_cursor_to(row, sign.start);
+        self.area.delete_str(sign.len());
     }
 
     fn delete_cluster_after(&mut self) {
         let (row, at) = self.cursor();
-        let sign = rows::cluster_range(self.line(row), at);
+        let sign = self.unit(row, at);
         if sign.is_empty() {
             self.area.delete_next_char();
         } else {
-            self.area.delete_str(sign.end - at);
+            self.move_cursor_to(row, sign.start);
+            self.area.delete_str(sign.len());
         }
     }
 
     /// Moves a cursor that landed inside a grapheme cluster to the edge in its direction of movement.
     fn snap_to_cluster(&mut self, before: (usize, usize)) {
         let (row, at) = self.cursor();
-        let sign = rows::cluster_range(self.line(row), at);
+        let sign = self.unit(row, at);
         if at > sign.start && at < sign.end {
             let to = if (row, at) < before {
                 sign.start
@@ -251,25 +297,40 @@ impl Composer {
 
     /// Inserts pasted text at the cursor. Line ends become newlines, and control characters are escaped.
     pub fn paste(&mut self, text: &str) -> PasteResult {
+        let (clean, result) = self.clean(text);
+        self.insert(&clean);
+        result
+    }
+
+    /// Returns pasted text as it is inserted, cut to the free room.
+    fn clean(&self, text: &str) -> (String, PasteResult) {
         let room = COMPOSER_MAX.saturating_sub(self.bytes);
         let (clean, of) = clean(text, room);
         let kept = clean.len();
-        if !clean.is_empty() {
-            self.edit(EditKind::Other, |composer| {
-                composer.area.insert_str(&clean);
-            });
-        }
-        if kept < of {
+        let result = if kept < of {
             PasteResult::Cut { kept, of }
         } else {
             PasteResult::Whole
+        };
+        (clean, result)
+    }
+
+    fn insert(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.edit(EditKind::Other, |composer| {
+                composer.leave_chip();
+                composer.area.insert_str(text);
+            });
         }
     }
 
     /// Inserts a newline at the cursor.
     pub fn newline(&mut self) {
         if self.bytes < COMPOSER_MAX {
-            self.edit(EditKind::Other, |composer| composer.area.insert_newline());
+            self.edit(EditKind::Other, |composer| {
+                composer.leave_chip();
+                composer.area.insert_newline();
+            });
         }
     }
 
@@ -279,7 +340,8 @@ impl Composer {
             composer.area = new_area();
             composer.bytes = 0;
             composer.top = (0, 0);
-            composer.area.insert_str(clean(text, COMPOSER_MAX).0);
+            let folded = composer.fold_again(&clean(text, COMPOSER_MAX).0);
+            composer.area.insert_str(folded);
         });
     }
 
@@ -290,6 +352,7 @@ impl Composer {
         self.set("");
         self.recalled = None;
         self.undo = UndoStack::default();
+        self.pastes.clear();
         text
     }
 
@@ -363,6 +426,7 @@ impl Composer {
     pub fn take_history(&mut self, other: &mut Composer) {
         self.history = std::mem::take(&mut other.history);
         self.kills = std::mem::take(&mut other.kills);
+        self.take_earlier(other);
     }
 
     /// Adds a text to the history, unless it is blank or equal to the newest entry.
@@ -379,6 +443,9 @@ impl Composer {
     fn recount(&mut self) {
         let lines = self.area.lines();
         self.bytes = lines.iter().map(String::len).sum::<usize>() + lines.len() - 1;
+        if self.has_chip() {
+            self.bytes = self.text().len();
+        }
     }
 }
 
@@ -399,6 +466,9 @@ fn is_joiner(c: char) -> bool {
 
 #[cfg(test)]
 mod edit_tests;
+#[cfg(test)]
+#[path = "composer/pastes_tests.rs"]
+mod pastes_tests;
 #[cfg(test)]
 #[path = "composer/tests.rs"]
 mod tests;

@@ -1,5 +1,6 @@
 //! Helpers shared by several test modules: projects, repositories, terminals, processes.
 
+pub mod crew;
 pub mod limited_resources;
 pub mod process_tree;
 pub mod project;

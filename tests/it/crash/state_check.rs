@@ -262,7 +262,10 @@ fn received_messages(conversation: &Conversation) -> Vec<Value> {
             .strip_prefix("<inbox>")?
             .trim_end()
             .strip_suffix("</inbox>"),
-        Block::Thinking { .. } | Block::ToolCall(_) | Block::ToolResult { .. } => None,
+        Block::Image(_)
+        | Block::Thinking { .. }
+        | Block::ToolCall(_)
+        | Block::ToolResult { .. } => None,
     });
     texts
         .flat_map(|text| serde_json::from_str::<Vec<Value>>(text).unwrap())

@@ -7,18 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crewdeck::agent::driver::ModelConfig;
+use crate::common::crew::crew_parts;
 use crewdeck::app::new_id;
-use crewdeck::crew::{Approvers, Crew, CrewParts, ModelParts, TeamLimits};
+use crewdeck::crew::Crew;
 use crewdeck::domain::ids::{MessageId, Name};
 use crewdeck::domain::mail::{MailKind, MailMessage};
-use crewdeck::domain::request::Approver;
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::model::script::Script;
-use crewdeck::protocol::event::{CrewEvent, EventKind, SessionInfo};
-use crewdeck::protocol::{Command, CommandIds, Event, EventSender, bus};
-use crewdeck::store::{Mailbox, Skills, prepare};
-use crewdeck::tools::policy::PermissionRules;
+use crewdeck::protocol::event::{CrewEvent, EventKind};
+use crewdeck::protocol::{Command, CommandIds, Event, bus};
+use crewdeck::store::{Mailbox, prepare};
 use crewdeck::ui::{Msg, Theme, UiState, ViewCache, draw, next_tick, update};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -55,68 +53,13 @@ rules:
     times: 0
 ";
 
-fn crew_parts(root: &Path, publisher: EventSender) -> CrewParts {
-    let model = Arc::new(Script::parse(SCRIPT, 1.0).unwrap());
-    CrewParts {
-        root: root.to_path_buf(),
-        setup: SessionInfo {
-            session: new_id(),
-            root: "here".into(),
-            provider: "script".into(),
-            model: "script".into(),
-            scripted: true,
-            git: false,
-            window: None,
-            tools: Vec::new(),
-            earlier: false,
-        },
-        models: ModelParts {
-            model_config: ModelConfig {
-                model,
-                name: "script".into(),
-                window: None,
-                price: None,
-                max_tokens: 1000,
-            },
-            prices: std::collections::BTreeMap::new(),
-            calls_max: 4,
-        },
-        approvers: Approvers {
-            plan: Approver::Auto,
-            shutdown: Approver::Auto,
-            tool: Approver::Auto,
-            budget: Approver::Deny,
-            question: Approver::Deny,
-        },
-        limits: TeamLimits {
-            agents_max: 16,
-            idle_timeout: Some(Duration::from_secs(1)),
-        },
-        budgets: crewdeck::domain::budget::UsageBudgets::default(),
-        rules: PermissionRules::default(),
-        tools: None,
-        tool_timeout: Duration::from_secs(20),
-        supervisor: None,
-        compact_at: 80,
-        resumes: false,
-        memory: None,
-        skills: Skills::open(root, None),
-        worktrees: None,
-        publisher,
-        clock: jumping_clock,
-        new_id,
-        jitter: || 0.5,
-    }
-}
-
 /// Runs the crew until bob has left and returns all events.
 async fn run_crew(root: &Path) -> Vec<Event> {
     let (publisher, mut receiver) = bus::bus(jumping_clock);
-    let crew = Crew::start(crew_parts(root, publisher)).await.unwrap();
-    let prompt = Command::Prompt {
-        to: Name::lead(),
-        text: "go".into(),
-    };
+    let model = Arc::new(Script::parse(SCRIPT, 1.0).unwrap());
+    let parts = crew_parts(root, publisher, jumping_clock, model);
+    let crew = Crew::start(parts).await.unwrap();
+    let prompt = Command::prompt(Name::lead(), "go");
     crew.submit(CommandIds::default().assign(prompt)).unwrap();
     let mut events = Vec::new();
     let to_the_end = async {

@@ -49,7 +49,7 @@ fn reply_text(reply: &Reply) -> (String, String, String) {
                 assert_eq!(call.broken, None);
                 out.2.push_str(call.input["command"].as_str().unwrap());
             }
-            Block::ToolResult { .. } => panic!("{block:?}"),
+            Block::Image(_) | Block::ToolResult { .. } => panic!("{block:?}"),
         }
     }
     out

@@ -28,10 +28,8 @@ fn speak(agents: &mut Agents, name: &str, entries: usize) {
     let agent = Name::party(name).unwrap();
     for n in 1..=entries {
         let words = if n == entries { "the last" } else { "" };
-        let said = AgentEvent::Prompted {
-            // About 64 KiB with the overhead of an entry.
-            text: "x".repeat(64 * 1024 - 512) + words,
-        };
+        let said = // About 64 KiB with the overhead of an entry.
+            AgentEvent::prompted("x".repeat(64 * 1024 - 512) + words);
         agents.apply(&agent, Timestamp(1.0), &said);
     }
 }

@@ -54,7 +54,7 @@ fn agent_event(
 ) -> Option<NewLogLine> {
     let line = |topic, words: String| NewLogLine::new(topic, words).of(agent);
     Some(match event {
-        AgentEvent::Prompted { text } => {
+        AgentEvent::Prompted { text, .. } => {
             line(Topic::Mail, format!("you → {agent}: {text}")).by("user")
         }
         AgentEvent::StreamReset => line(

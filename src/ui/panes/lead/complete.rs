@@ -1,8 +1,9 @@
-//! Completion of the first word of a message: slash commands and `@name` recipients. No I/O.
+//! Completion of slash commands, of `@name` recipients at the start of a message, and of `@path` mentions. No I/O.
 
 use ratatui::layout::Rect;
 
 use crate::domain::ids::Name;
+use crate::domain::mention::{self, PartialMention};
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::app::answering;
@@ -10,7 +11,7 @@ use crate::ui::frame::layout::Layout;
 use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, SLASH};
-use crate::ui::panes::lead::LeadPane;
+use crate::ui::panes::lead::{LeadPane, files};
 use crate::ui::text::{fuzzy, width};
 use crate::ui::widgets::area;
 use crate::ui::widgets::list::first_row;
@@ -41,17 +42,27 @@ pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     if !is_writing || pane.completion == Completion::Dismissed || app.input.composer.is_recalled() {
         return Vec::new();
     }
-    let Some(word) = app.input.composer.only_word() else {
-        return Vec::new();
-    };
-    if let Some(prefix) = word.strip_prefix('/') {
+    let word = app.input.composer.only_word();
+    if let Some(prefix) = word.and_then(|word| word.strip_prefix('/')) {
         if prefix.chars().all(|c| c.is_ascii_lowercase()) {
             return best_matches(prefix, commands());
         }
-    } else if let Some(prefix) = word.strip_prefix('@') {
-        return best_matches(prefix, names(app));
+        return Vec::new();
     }
-    Vec::new()
+    if app.is_shell_mode() {
+        return Vec::new();
+    }
+    let (before, is_first_line) = app.input.composer.before_cursor();
+    let Some(PartialMention { start, query }) = mention::at_cursor(&before) else {
+        return Vec::new();
+    };
+    let mut rows = if is_first_line && start == 0 {
+        best_matches(query, names(app))
+    } else {
+        Vec::new()
+    };
+    rows.extend(files::rows(app, query));
+    rows
 }
 
 /// Returns the index of the selected row and its completion.
@@ -133,10 +144,11 @@ fn names(app: &App) -> Vec<CompletionRow> {
     rows.collect()
 }
 
-/// Returns the width of the first column: that of the widest command or name.
+/// Returns the width of the first column: that of the widest command or name. Files have no second column.
 pub fn name_width(candidates: &[CompletionRow]) -> usize {
     candidates
         .iter()
+        .filter(|o| !o.aside.is_empty())
         .map(|o| width(&o.words))
         .max()
         .unwrap_or(0)

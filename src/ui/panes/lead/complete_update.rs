@@ -1,6 +1,7 @@
 //! Actions of the completion list: runs the selected command, inserts the selected name, moves the selection, or closes
 //! the list.
 
+use crate::domain::mention;
 use crate::ui::app::App;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
@@ -20,12 +21,30 @@ pub fn accept(pane: &mut LeadPane, app: &mut App) -> Option<Action> {
     offer.item
 }
 
-/// Replaces the typed word by the selected completion, followed by a space.
+/// Replaces the typed word by the selected completion, followed by a space. The list stays open after a directory, for
+/// the files in it.
 pub fn insert(pane: &mut LeadPane, app: &mut App) {
-    if let Some((_, offer)) = complete::selected(pane, app) {
+    let Some((_, offer)) = complete::selected(pane, app) else {
+        return;
+    };
+    pane.completion = Completion::Fresh;
+    let (before, _) = app.input.composer.before_cursor();
+    let Some(typed) = mention::at_cursor(&before) else {
         app.input.composer.set(&format!("{} ", offer.words));
-        pane.completion = Completion::Fresh;
+        return;
+    };
+    let path = offer.words.trim_start_matches('@').trim_matches('"');
+    let is_file = offer.aside.is_empty();
+    if is_file {
+        app.input.mentions.remember(path);
     }
+    let text = if is_file && path.ends_with('/') {
+        offer.words.trim_end_matches('"').to_string()
+    } else {
+        format!("{} ", offer.words)
+    };
+    let chars = before[typed.start..].chars().count();
+    app.input.composer.replace_before_cursor(chars, &text);
 }
 
 /// Moves the selection. Returns whether a completion list is open.

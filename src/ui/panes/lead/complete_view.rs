@@ -9,7 +9,8 @@ use crate::ui::frame::hit::{Hit, listed};
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::popup;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::lead::{LeadPane, complete};
+use crate::ui::panes::lead::complete::Completion;
+use crate::ui::panes::lead::{LeadPane, complete, files};
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::PlacedPart;
@@ -34,19 +35,28 @@ pub fn targets(pane: &LeadPane, app: &App, layout: &Layout, out: &mut Vec<Placed
 /// Draws the list if a completion is open.
 pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
     let offers = complete::candidates(pane, app);
+    let note = files::note(app);
     let Some((selected, offer)) = complete::selected(pane, app) else {
+        let is_dismissed = pane.completion == Completion::Dismissed;
+        if let Some(note) = note.filter(|_| !is_dismissed && files::is_reading(app)) {
+            draw_note(pane, &note, theme, layout, buffer);
+        }
         return;
     };
     let Some(place) = complete::popup_layout(pane, layout, offers.len()) else {
         return;
     };
-    let title = if offer.words.starts_with('@') {
-        "Write to"
-    } else {
-        "Commands"
+    let has_files = offers.iter().any(|offer| offer.aside.is_empty());
+    let title = match (offer.words.starts_with('@'), has_files) {
+        (false, _) => "Commands",
+        (true, false) => "Write to",
+        (true, true) if offers.iter().all(|offer| offer.aside.is_empty()) => "Attach",
+        (true, true) => "Write to or attach",
     };
     let mut below = frame::position(Some(selected), offers.len(), place.list.height, theme);
-    if below.is_empty() {
+    if let Some(note) = note {
+        below = vec![Span::styled(note, theme.dim)];
+    } else if below.is_empty() {
         let key = app.prefs.keymap.key(Context::Completion, Action::Complete);
         below = vec![Span::styled(format!("{key} completes"), theme.dim)];
     }
@@ -65,6 +75,11 @@ pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: 
         } else {
             (frame::RowHighlight::Plain, theme.text)
         };
+        let mut offer = offer.clone();
+        let is_file = offer.aside.is_empty();
+        if is_file {
+            files::shorten(&mut offer, usize::from(row.width).saturating_sub(1));
+        }
         let room = usize::from(row.width).saturating_sub(first + 3);
         let blanks = " ".repeat(first.saturating_sub(width(&offer.words)) + 2);
         let words = vec![
@@ -75,4 +90,14 @@ pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: 
         let words = popup::emphasised(words, &offer.marked, theme);
         frame::row(mark, words, theme, row, buffer);
     }
+}
+
+/// Draws a list with only a note, such as that the files are being read.
+fn draw_note(pane: &LeadPane, note: &str, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
+    let Some(place) = complete::popup_layout(pane, layout, 1) else {
+        return;
+    };
+    popup::draw_border("Attach", Vec::new(), theme, place.area, buffer);
+    let words = vec![Span::styled(note.to_string(), theme.dim)];
+    frame::row(frame::RowHighlight::Plain, words, theme, place.list, buffer);
 }

@@ -26,6 +26,9 @@ pub fn lines(
     columns: u16,
 ) -> (Line<'static>, Line<'static>) {
     let room = usize::from(columns).saturating_sub(FRAME);
+    if app.is_shell_mode() {
+        return shell_lines(app, theme, room);
+    }
     let to = app.shown.to_string();
     let questions = answering::questions(app);
     let Some(question) = questions.first() else {
@@ -72,6 +75,25 @@ pub fn lines(
     } else {
         Line::default()
     };
+    (Line::from(title), aside)
+}
+
+/// Returns the titles while the draft is a command.
+fn shell_lines(app: &App, theme: &Theme, room: usize) -> (Line<'static>, Line<'static>) {
+    let place = if app.shown.is_lead() {
+        " in the project ".to_string()
+    } else {
+        format!(" where {} works ", app.shown)
+    };
+    let name = " shell command";
+    let taken = width(name) + width(&place);
+    let title = vec![
+        Span::styled(name, theme.warn),
+        Span::styled(place, theme.dim),
+    ];
+    let key = app.prefs.keymap.key(Context::Composer, Action::Send);
+    let aside = format!(" {key} runs it ");
+    let aside = aside_line(&aside, room.saturating_sub(taken), theme);
     (Line::from(title), aside)
 }
 

@@ -157,6 +157,7 @@ impl PaneFeature for LeadPane {
             | Action::CopyMenu
             | Action::Print
             | Action::ReadInEditor => Some(self.can_open(app)),
+            Action::UnfoldPaste => Some(app.input.composer.has_chip()),
             Action::NextMatch | Action::PrevMatch => {
                 let agent = app.model.agents.get(&app.shown);
                 let has_match = agent.is_some_and(|a| a.transcript.found().1 > 0);

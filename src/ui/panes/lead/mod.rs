@@ -5,6 +5,7 @@ mod complete_update;
 mod complete_view;
 mod composer_title;
 mod feature;
+mod files;
 mod follow;
 pub(in crate::ui) mod onboarding;
 mod search;

@@ -263,7 +263,15 @@ pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
     }
     let window = app.input.composer.window(TextAreaSize::from(inner));
     for (text, row) in window.rows.iter().zip(inner.rows()) {
-        Line::styled(text.as_str(), theme.text).render(row, buffer);
+        let mut spans = Vec::new();
+        let mut done = 0;
+        for chip in app.input.composer.chips_in(text) {
+            spans.push(Span::styled(&text[done..chip.start], theme.text));
+            spans.push(Span::styled(&text[chip.clone()], theme.accent));
+            done = chip.end;
+        }
+        spans.push(Span::styled(&text[done..], theme.text));
+        Line::from(spans).render(row, buffer);
     }
     frame::text_beyond(window.overflow, theme, area, buffer);
     let at = Position::new(inner.x + window.cursor.1, inner.y + window.cursor.0);

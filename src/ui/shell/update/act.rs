@@ -108,6 +108,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         | Action::Undo
         | Action::Redo => compose::edit_text(state, action),
         Action::SearchHistory => history::search(state, out),
+        Action::UnfoldPaste => compose::unfold(state),
         Action::EditInEditor => drafts::edit_outside(state, out),
         Action::ToggleTips => state.is_tour_dismissed = !state.is_tour_dismissed,
         Action::PauseOrPlay => replay::move_with(state, Player::pause_or_play),

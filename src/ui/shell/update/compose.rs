@@ -15,13 +15,15 @@ use crate::ui::popups::confirm::quit;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::slash::{self, Slash};
+use crate::ui::shell::update::user_shell;
 use crate::ui::text::bytes;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
 
 /// Sends the message in the composer. Returns the action if the text is a slash command.
 pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
-    let text = app.input.composer.text();
+    // Chips stay folded until the message is addressed, so that nothing in a pasted text is taken for a mention.
+    let text = app.input.composer.draft();
     let text = text.trim();
     if text.is_empty() {
         return None;
@@ -43,6 +45,10 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         );
         return None;
     }
+    if let Some(command) = text.strip_prefix('!') {
+        user_shell::run(app, command, out);
+        return None;
+    }
     let (to, words, is_named) = match addressed(app, text) {
         Ok(found) => found,
         Err(why) => {
@@ -50,6 +56,9 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
             return None;
         }
     };
+    let attachments = app.input.mentions.of(words);
+    let words = app.input.composer.expand(words);
+    let words = words.trim();
     if !is_named && answers::answer(app, words, out) {
         return None;
     }
@@ -78,7 +87,7 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     } else if to != app.shown {
         app.say(NoticeLevel::Info, format!("Sent to {to}."));
     }
-    let command = app.queue_prompt(to, words.into());
+    let command = app.queue_prompt(to, words.into(), attachments);
     out.push(Effect::Command(command));
     app.input.clear_sent();
     None
@@ -96,6 +105,9 @@ fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, bool), Stri
     let Ok(party) = Name::party(name) else {
         return Ok((app.shown.clone(), text, false));
     };
+    if app.model.team.find(&party).is_none() && app.input.mentions.is_known(name) {
+        return Ok((app.shown.clone(), text, false));
+    }
     if party.same(&Name::lead()) {
         return Ok((Name::lead(), words.trim(), true));
     }
@@ -114,6 +126,13 @@ pub fn newline(app: &mut App) {
         } => text.newline(),
         TextInput::Area { .. } | TextInput::Line(_) => {}
     });
+}
+
+/// Replaces the chip at the cursor by the text that was pasted.
+pub fn unfold(app: &mut App) {
+    if !app.input.composer.unfold() {
+        app.say(NoticeLevel::Info, "The draft has no folded paste.");
+    }
 }
 
 /// Runs an editing action in the text field with the focus. A single-line search has no such action.
@@ -207,11 +226,14 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
         };
         app.keys.interrupted = Some(agent.clone());
         let stopped = agent.clone();
-        app.say_while(
-            NoticeLevel::Info,
-            format!("Stopping {agent}. Partial work is kept.{next}"),
-            move |app| app.keys.interrupted.as_ref() == Some(&stopped),
-        );
+        let text = if app.runs_command(&agent) {
+            "Stopping your command.".to_string()
+        } else {
+            format!("Stopping {agent}. Partial work is kept.{next}")
+        };
+        app.say_while(NoticeLevel::Info, text, move |app| {
+            app.keys.interrupted.as_ref() == Some(&stopped)
+        });
         out.push(Effect::Command(Command::Interrupt { agent }));
         return;
     }

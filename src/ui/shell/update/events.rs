@@ -162,8 +162,10 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
 
 fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
     match event {
-        AgentEvent::Prompted { text } => rejected::remove_read_prompt(&mut app.model, agent, text),
-        AgentEvent::TurnEnded { .. } => {
+        AgentEvent::Prompted { text, .. } => {
+            rejected::remove_read_prompt(&mut app.model, agent, text);
+        }
+        AgentEvent::TurnEnded { .. } | AgentEvent::UserCommandEnded { .. } => {
             app.keys.interrupted.take_if(|waits| waits == agent);
         }
         _ => {}

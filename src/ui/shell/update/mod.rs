@@ -19,6 +19,7 @@ mod replay;
 mod screen;
 mod slash;
 mod unknown;
+mod user_shell;
 
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
@@ -26,6 +27,7 @@ use ratatui::layout::Rect;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
 use crate::ui::app::effect::Effect;
+use crate::ui::app::mentions::FoundFiles;
 use crate::ui::app::popup::TextInput;
 use crate::ui::notifier::WindowFocus;
 use crate::ui::panes::needs::answers;
@@ -57,13 +59,18 @@ pub enum Msg {
     History(Vec<String>),
     /// The text returned by `$EDITOR`. Answers [`Effect::EditComposer`].
     Edited(String),
+    /// Files that match the mention being typed: the answer to [`App::file_query`](crate::ui::UiState).
+    Files(FoundFiles),
 }
 
 /// Applies `msg` to the state and returns the effects to run. Does no IO and reads no clock: the same messages give
 /// the same state.
 pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     let mut out = Vec::new();
-    let may_write = !matches!(msg, Msg::Event(_) | Msg::Tick { .. } | Msg::Window(_));
+    let may_write = !matches!(
+        msg,
+        Msg::Event(_) | Msg::Tick { .. } | Msg::Window(_) | Msg::Files(_)
+    );
     match msg {
         Msg::Key(key, now) => {
             guard::watch(state, |state| clock(state, now));
@@ -99,6 +106,10 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
                     state.input.composer.set(text);
                 }
             }
+            state.dirty = true;
+        }
+        Msg::Files(found) => {
+            state.input.mentions.answer(found);
             state.dirty = true;
         }
     }

@@ -5,6 +5,7 @@ use crossterm::event::KeyEvent;
 
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
+use crate::ui::app::mentions;
 use crate::ui::app::popup::TextInput;
 use crate::ui::app::status_message::StatusMessage;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -118,7 +119,9 @@ pub fn paste(state: &mut UiState, text: &str) {
     match focus {
         Focus::Pane(pane) if edit_in_pane(state, pane, &mut |words| words.insert(text)) => {}
         Focus::Composer => {
-            let pasted = state.input.composer.paste(text);
+            let mention = mentions::pasted_image(text);
+            let text = mention.as_deref().unwrap_or(text);
+            let pasted = state.input.composer.paste_folded(text);
             compose::report(state, pasted);
         }
         // Panes take single keys as commands, so pasted text is never applied to them.

@@ -18,7 +18,12 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
         return;
     };
     match command {
-        Command::Prompt { to, text } => restore_rejected_text(app, &to, &text, why),
+        Command::Prompt { to, text, .. } => restore_rejected_text(app, &to, &text, why),
+        Command::RunShell { agent, command } => {
+            let returned = app.restore_text(&agent, &format!("!{command}"));
+            let place = answers::where_restored(&app.prefs, &agent, returned, "Your command");
+            app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
+        }
         Command::Interrupt { agent } => {
             app.keys.interrupted.take_if(|waits| waits.same(&agent));
         }

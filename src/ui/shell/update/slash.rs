@@ -147,7 +147,7 @@ fn init(app: &mut App, out: &mut Vec<Effect>) {
     if app.shown != lead {
         app.open_conversation(&lead);
     }
-    let command = app.queue_prompt(lead, INIT.trim().into());
+    let command = app.queue_prompt(lead, INIT.trim().into(), Vec::new());
     out.push(Effect::Command(command));
 }
 
@@ -267,7 +267,7 @@ mod tests {
             [Effect::Diagnose]
         );
         let effects = press(&mut state, "esc \"/init\" enter");
-        let [Effect::Command(Command::Prompt { to, text })] = effects.as_slice() else {
+        let [Effect::Command(Command::Prompt { to, text, .. })] = effects.as_slice() else {
             panic!("{effects:?}")
         };
         assert!(
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn cleared_conversation_starts_with_the_name_of_the_old_one() {
         let mut state = idle();
-        let said = |text: &str| AgentEvent::Prompted { text: text.into() }.of(Name::lead());
+        let said = |text: &str| AgentEvent::prompted(text).of(Name::lead());
         let transcript = String::from(".transcripts/s1-lead.whole-1.jsonl");
         let cleared: EventKind = AgentEvent::Cleared { transcript }.of(Name::lead());
         apply_events(&mut state, vec![said("before"), cleared, said("after")]);

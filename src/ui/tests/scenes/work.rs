@@ -70,7 +70,7 @@ pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
         }
         .of(lead.clone())
     };
-    let prompted = |text: &str| AgentEvent::Prompted { text: text.into() }.of(lead.clone());
+    let prompted = |text: &str| AgentEvent::prompted(text).of(lead.clone());
     let mut out = vec![prompted(
         "Look at the reader first.\nThen tell me what it cannot do.",
     )];
@@ -186,12 +186,7 @@ pub fn diff() -> EventKind {
 /// Five new tasks by the lead, one of them rejected, and messages.
 pub fn written_tasks() -> Vec<EventKind> {
     let lead = Name::lead();
-    let mut out = vec![
-        AgentEvent::Prompted {
-            text: "Split the work.".into(),
-        }
-        .of(lead.clone()),
-    ];
+    let mut out = vec![AgentEvent::prompted("Split the work.").of(lead.clone())];
     let mut call = |tool: &str, on: &str, input: Value, outcome: Outcome, output: String| {
         let id = CallId(format!("w{}", out.len()));
         out.push(

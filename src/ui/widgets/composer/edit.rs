@@ -1,7 +1,6 @@
 //! The editing actions of the composer: deletions that can be inserted again, undo and redo.
 
 use super::kill::{LastEdit, Side, word_end, word_start};
-use super::rows::cluster_range;
 use super::undo::{EditKind, TextSnapshot};
 use super::{COMPOSER_MAX, Composer, clean, new_area};
 use crate::ui::keymap::Action;
@@ -15,7 +14,7 @@ impl Composer {
         match action {
             Action::DeleteToStart if at > 0 => self.kill((row, 0), Side::Before),
             Action::DeleteWord if at > 0 => {
-                let start = cluster_range(line, word_start(line, at)).start;
+                let start = self.unit(row, word_start(line, at)).start;
                 self.kill((row, start), Side::Before);
             }
             Action::DeleteToStart | Action::DeleteWord if row > 0 => {
@@ -24,9 +23,9 @@ impl Composer {
             }
             Action::DeleteToEnd if at < end => self.kill((row, end), Side::After),
             Action::DeleteNextWord if at < end => {
-                // The end of the word is not inside a cluster: its last character decides.
+                // The end of the word is not inside a cluster or chip: its last character decides.
                 let last = word_end(line, at).saturating_sub(1);
-                let to = cluster_range(line, last).end.max(at + 1);
+                let to = self.unit(row, last).end.max(at + 1);
                 self.kill((row, to), Side::After);
             }
             Action::DeleteToEnd | Action::DeleteNextWord if row + 1 < self.area.lines().len() => {
@@ -56,7 +55,7 @@ impl Composer {
         self.goal = None;
         self.recount();
         match before {
-            Some(before) if before.text == self.text() => self.undo.end_step(),
+            Some(before) if before.text == self.draft() => self.undo.end_step(),
             before => self.undo.record(kind, before),
         }
     }
@@ -117,7 +116,7 @@ impl Composer {
 
     fn snapshot(&self) -> TextSnapshot {
         TextSnapshot {
-            text: self.text(),
+            text: self.draft(),
             cursor: self.cursor(),
         }
     }

@@ -52,10 +52,7 @@ fn answers(request: &Request, words: &str) -> Effect {
 }
 
 fn message(to: &str, text: &str) -> Effect {
-    Effect::Command(Command::Prompt {
-        to: name(to),
-        text: text.into(),
-    })
+    Effect::Command(Command::prompt(name(to), text))
 }
 
 #[test]

@@ -73,10 +73,7 @@ fn accepting_runs_command_or_inserts_name() {
         assert_eq!(state.input.composer.text(), "@bob ");
         assert_eq!(
             press(&mut state, "\"go on\" enter"),
-            [Effect::Command(Command::Prompt {
-                to: name("bob"),
-                text: "go on".into(),
-            })]
+            [Effect::Command(Command::prompt(name("bob"), "go on"))]
         );
     }
 }

@@ -10,10 +10,7 @@ use crate::ui::fixture::{apply_events, blank, busy, name, onboarding_page, pictu
 use crate::ui::{Effect, UiState};
 
 fn message(to: &str, text: &str) -> Effect {
-    Effect::Command(Command::Prompt {
-        to: name(to),
-        text: text.into(),
-    })
+    Effect::Command(Command::prompt(name(to), text))
 }
 
 /// The rejection of the first command.
@@ -111,7 +108,7 @@ fn unanswered_prompt_becomes_draft_to_lead() {
     let text = "build it".to_string();
     apply_events(
         &mut state,
-        vec![AgentEvent::Prompted { text }.of(agent.clone())],
+        vec![AgentEvent::prompted(text).of(agent.clone())],
     );
     state.remember_prompt(&agent, "build it");
     state.open_conversation(&name("alice"));

@@ -1,6 +1,7 @@
 //! Tests of the conversation, the composer and the setup page.
 
 mod answering;
+mod attach;
 mod complete;
 mod conversation;
 mod drafts;

@@ -113,8 +113,8 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
         assert!(state.is_at_the_beginning());
         press(&mut state, "\"hello\" enter");
         let agent = fixture::name("lead");
-        let text = "hello".into();
-        apply_events(&mut state, vec![AgentEvent::Prompted { text }.of(agent)]);
+        let text = "hello";
+        apply_events(&mut state, vec![AgentEvent::prompted(text).of(agent)]);
         assert!(!picture(&state).contains(headline));
         assert!(!state.is_at_the_beginning());
         assert_eq!(press(&mut state, "esc 1 d r"), []);
@@ -139,12 +139,7 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
 #[test]
 fn unanswered_first_prompt_returns_to_composer() {
     let agent = || fixture::name("lead");
-    let asked = || {
-        AgentEvent::Prompted {
-            text: "build it".into(),
-        }
-        .of(agent())
-    };
+    let asked = || AgentEvent::prompted("build it").of(agent());
     let failed = || {
         AgentEvent::TurnEnded {
             end: TurnEnd::Failed {

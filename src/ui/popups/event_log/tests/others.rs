@@ -36,10 +36,7 @@ fn each_message_step_is_logged_once() {
     assert_eq!(hears("m1", DeliveryState::ActedOn), [acted]);
     assert_eq!(hears("m1", DeliveryState::Delivered), Vec::<String>::new());
     assert_eq!(hears("m2", DeliveryState::ActedOn), [sent, acted]);
-    let prompted = AgentEvent::Prompted {
-        text: "Write a parser".into(),
-    }
-    .of(Name::lead());
+    let prompted = AgentEvent::prompted("Write a parser").of(Name::lead());
     assert_eq!(story.hears(prompted), ["mail you → lead: Write a parser"]);
 }
 

@@ -1,0 +1,45 @@
+//! Reads the attachments of a message, for the conversation.
+
+use crate::domain::attachment::{ATTACHED, AttachedImage, Attachment, ImageData};
+use crate::domain::chat::Block;
+use crate::store::AttachmentStore;
+
+/// Returns the attachments as parts of a message. An attachment whose content is gone becomes a note.
+pub fn blocks(store: &AttachmentStore, attachments: &[Attachment]) -> Vec<Block> {
+    attachments.iter().map(|one| block(store, one)).collect()
+}
+
+fn block(store: &AttachmentStore, attachment: &Attachment) -> Block {
+    let Attachment { path, file, .. } = attachment;
+    if let Some(size) = attachment.image.clone() {
+        let data = store.image(file);
+        let (path, file) = (path.clone(), file.clone());
+        return Block::Image(AttachedImage {
+            path,
+            file,
+            size,
+            data,
+        });
+    }
+    let name = path.replace('"', "'");
+    let text = match store.read(file) {
+        Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        None => "(the content is no longer stored)".into(),
+    };
+    let size = &attachment.size;
+    Block::text(format!(
+        "{ATTACHED}path=\"{name}\" content=\"{size}\">\n{text}\n</attachment>"
+    ))
+}
+
+/// Returns the labels of the attachments, for the user.
+pub fn labels(attachments: &[Attachment]) -> Vec<String> {
+    attachments.iter().map(Attachment::label).collect()
+}
+
+/// Returns whether a message contains an image whose content can be sent.
+pub fn has_image(blocks: &[Block]) -> bool {
+    let is_image =
+        |block: &Block| matches!(block, Block::Image(image) if image.data != ImageData::default());
+    blocks.iter().any(is_image)
+}

@@ -1,0 +1,64 @@
+//! Lists the files below a directory, without those that git ignores.
+
+use std::path::Path;
+
+use ignore::WalkBuilder;
+
+use super::Content;
+use crate::domain::folders::is_reserved;
+
+/// Maximum number of listed files.
+const LISTED_MAX: usize = 500;
+/// Maximum number of counted files.
+const COUNTED_MAX: usize = 100_000;
+/// Maximum size of the list, in bytes.
+const TEXT_MAX: usize = 50_000;
+
+/// Lists the directory at `at`.
+///
+/// # Errors
+/// Says why the directory cannot be attached.
+pub fn list(at: &Path) -> Result<Content, String> {
+    std::fs::read_dir(at).map_err(|e| super::explain(&e))?;
+    let walk = WalkBuilder::new(at)
+        .hidden(false)
+        .follow_links(false)
+        .require_git(false)
+        .filter_entry(|e| !is_reserved(&e.file_name().to_string_lossy()))
+        .sort_by_file_name(std::cmp::Ord::cmp)
+        .build();
+    let mut list = String::new();
+    let (mut listed, mut counted) = (0, 0);
+    for entry in walk.flatten() {
+        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+            continue;
+        }
+        if counted == COUNTED_MAX {
+            break;
+        }
+        let path = entry.path().strip_prefix(at).unwrap_or(entry.path());
+        let path = path.to_string_lossy();
+        if listed == counted && listed < LISTED_MAX && list.len() + path.len() < TEXT_MAX {
+            list.push_str(&path);
+            list.push('\n');
+            listed += 1;
+        }
+        counted += 1;
+    }
+    let at_least = if counted == COUNTED_MAX {
+        "at least "
+    } else {
+        ""
+    };
+    let size = match (listed == counted, counted) {
+        (true, 1) => "1 file".into(),
+        (true, n) => format!("{n} files"),
+        (false, n) => format!("first {listed} of {at_least}{n} files"),
+    };
+    let text = format!("Files below this directory ({size}):\n{}", list.trim_end());
+    Ok(Content {
+        bytes: text.into_bytes(),
+        size,
+        image: None,
+    })
+}

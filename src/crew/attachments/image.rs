@@ -1,0 +1,128 @@
+//! Reads an image, checks it, and scales it down to what model servers accept.
+
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::FilterType;
+use image::{DynamicImage, GenericImageView, ImageDecoder, ImageFormat, ImageReader, Limits};
+
+use super::{Content, bytes, explain};
+use crate::domain::attachment::ImageSize;
+use crate::store::regular_file;
+
+/// Maximum length of the longer side, in pixels. Anthropic scales larger images down itself.
+const SIDE_MAX: u32 = 1568;
+/// Maximum size of an image that is sent, in bytes: 5 MB in base64, the limit of Anthropic.
+const SENT_MAX: usize = 3_750_000;
+/// Maximum size of an image file, in bytes.
+const FILE_MAX: u64 = 32 * 1024 * 1024;
+/// Maximum width and height of an image file, in pixels.
+const FILE_SIDE_MAX: u32 = 20_000;
+/// Maximum memory for the decoded image, in bytes.
+const DECODED_MAX: u64 = 256 * 1024 * 1024;
+/// Qualities of JPEG, tried in this order until the image is small enough.
+const QUALITIES: [u8; 3] = [85, 70, 50];
+
+/// Returns whether the name of a file is that of an image that models read.
+pub fn has_image_name(name: &str) -> bool {
+    let extension = Path::new(name).extension().and_then(|e| e.to_str());
+    let extension = extension.map(str::to_ascii_lowercase);
+    matches!(extension.as_deref(), Some("png" | "jpg" | "jpeg" | "webp"))
+}
+
+/// Reads the image at `at`, a file of `size` bytes.
+///
+/// # Errors
+/// Says why the image cannot be attached.
+pub fn read(at: &Path, size: u64) -> Result<Content, String> {
+    if size > FILE_MAX {
+        let most = bytes(FILE_MAX);
+        return Err(format!(
+            "it has {}, an image file may have {most}",
+            bytes(size)
+        ));
+    }
+    let mut raw = Vec::new();
+    let file = regular_file::open(at).map_err(|e| explain(&e))?;
+    file.take(FILE_MAX)
+        .read_to_end(&mut raw)
+        .map_err(|e| explain(&e))?;
+    prepare(raw)
+}
+
+/// Returns an image as it is sent: unchanged if it is small enough, else scaled down.
+fn prepare(raw: Vec<u8>) -> Result<Content, String> {
+    let not_an_image = || "it is not a PNG, JPEG or WebP image".to_string();
+    let mut reader = ImageReader::new(Cursor::new(&raw));
+    reader = reader.with_guessed_format().map_err(|_| not_an_image())?;
+    let format = reader
+        .format()
+        .filter(|f| matches!(f, ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP));
+    let format = format.ok_or_else(not_an_image)?;
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(FILE_SIDE_MAX);
+    limits.max_image_height = Some(FILE_SIDE_MAX);
+    limits.max_alloc = Some(DECODED_MAX);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(|e| broken(&e))?;
+    if decoder.total_bytes() > DECODED_MAX {
+        return Err("it has too many pixels".into());
+    }
+    let orientation = decoder.orientation().map_err(|e| broken(&e))?;
+    let mut image = DynamicImage::from_decoder(decoder).map_err(|e| broken(&e))?;
+    let (width, height) = image.dimensions();
+    if width == 0 || height == 0 {
+        return Err("it has no pixels".into());
+    }
+    if width.max(height) <= SIDE_MAX && raw.len() <= SENT_MAX {
+        return Ok(content(raw, format, width, height));
+    }
+    image.apply_orientation(orientation);
+    if image.width().max(image.height()) > SIDE_MAX {
+        image = image.resize(SIDE_MAX, SIDE_MAX, FilterType::Triangle);
+    }
+    let (width, height) = image.dimensions();
+    // A screenshot is sharper as PNG, and usually small enough.
+    if format != ImageFormat::Jpeg {
+        let mut out = Vec::new();
+        image
+            .write_to(&mut Cursor::new(&mut out), ImageFormat::Png)
+            .map_err(|e| broken(&e))?;
+        if out.len() <= SENT_MAX {
+            return Ok(content(out, ImageFormat::Png, width, height));
+        }
+    }
+    let image = image.into_rgb8();
+    for quality in QUALITIES {
+        let mut out = Vec::new();
+        let encoder = JpegEncoder::new_with_quality(&mut out, quality);
+        image.write_with_encoder(encoder).map_err(|e| broken(&e))?;
+        if out.len() <= SENT_MAX {
+            return Ok(content(out, ImageFormat::Jpeg, width, height));
+        }
+    }
+    Err(format!(
+        "it is larger than {} even when scaled down",
+        bytes(SENT_MAX as u64)
+    ))
+}
+
+fn content(data: Vec<u8>, format: ImageFormat, width: u32, height: u32) -> Content {
+    Content {
+        bytes: data,
+        size: format!("{width}x{height} image"),
+        image: Some(ImageSize {
+            media_type: format.to_mime_type().into(),
+            width,
+            height,
+        }),
+    }
+}
+
+fn broken(error: &image::ImageError) -> String {
+    match error {
+        image::ImageError::Limits(_) => "it has too many pixels".into(),
+        _ => "the image is damaged or empty".into(),
+    }
+}

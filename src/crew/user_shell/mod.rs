@@ -1,0 +1,201 @@
+//! Runs commands that the user types with `!` in the composer. They run where the addressed agent works and under the
+//! rules of its commands: sandbox, limits, protected git history. No approval is needed, because the user runs them. The
+//! agent reads command and output with its next message.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::board_view::BoardView;
+use super::context::{CrewContext, lock};
+use super::registry::AgentRegistry;
+use super::worktrees::TaskWorktrees;
+use crate::agent::driver::blocking;
+use crate::domain::chat::Outcome;
+use crate::domain::ids::{CallId, Name};
+use crate::process::supervisor::Supervisor;
+use crate::process::{self, CommandSpec, HeadTailBuffer, JobExit, JobReport, NetworkReach};
+use crate::protocol::event::AgentEvent;
+use crate::store::os_errors;
+use crate::tools::reach;
+
+/// Maximum size of the output that is shown and sent to the agent, in bytes: half from the start, half from the end.
+const OUTPUT_MAX: usize = 16_000;
+/// Maximum run time. The user can interrupt the command before.
+const TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// Runs the user's commands, at most one per agent at a time.
+pub struct UserShell {
+    context: Arc<CrewContext>,
+    registry: Arc<AgentRegistry>,
+    board: Arc<BoardView>,
+    worktrees: Arc<TaskWorktrees>,
+    /// With `None`, commands run directly.
+    supervisor: Option<Arc<Supervisor>>,
+    running: Mutex<BTreeMap<Name, CancellationToken>>,
+}
+
+impl UserShell {
+    pub fn new(
+        context: Arc<CrewContext>,
+        registry: Arc<AgentRegistry>,
+        board: Arc<BoardView>,
+        worktrees: Arc<TaskWorktrees>,
+        supervisor: Option<Arc<Supervisor>>,
+    ) -> UserShell {
+        UserShell {
+            context,
+            registry,
+            board,
+            worktrees,
+            supervisor,
+            running: Mutex::default(),
+        }
+    }
+
+    /// Runs a command to its end, and publishes its output in the conversation of `agent`.
+    ///
+    /// # Errors
+    /// Says why the command was not started.
+    pub async fn run(&self, agent: &Name, command: String) -> Result<(), String> {
+        let Some(handle) = self.registry.find(agent) else {
+            return Err(format!("{agent} is not running."));
+        };
+        let cancel = self.context.stop.child_token();
+        match lock(&self.running).entry(agent.clone()) {
+            Entry::Vacant(entry) => entry.insert(cancel.clone()),
+            Entry::Occupied(_) => {
+                return Err(format!(
+                    "A command in the conversation of {agent} is still running: wait for its end or stop it."
+                ));
+            }
+        };
+        let dir = self.directory(agent).await;
+        let call = CallId(format!("user-{}", self.context.new_id()));
+        let started = AgentEvent::UserCommandStarted {
+            call: call.clone(),
+            command: command.clone(),
+        };
+        self.context.publish(started.of(agent.clone())).await;
+        let began = Instant::now();
+        let (outcome, output) = self
+            .execute(agent, &call, command.clone(), dir.clone(), &cancel)
+            .await;
+        let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        lock(&self.running).remove(agent);
+        handle.mailbox.add_user_command(format!(
+            "<user-command directory=\"{}\">\n$ {command}\n{output}\n</user-command>",
+            dir.display()
+        ));
+        let ended = AgentEvent::UserCommandEnded {
+            call,
+            outcome,
+            output,
+            took_ms,
+        };
+        self.context.publish(ended.of(agent.clone())).await;
+        Ok(())
+    }
+
+    /// Stops the command in the conversation of `agent`. Returns whether one was running.
+    pub fn interrupt(&self, agent: &Name) -> bool {
+        let running = lock(&self.running);
+        let found = running.iter().find(|(name, _)| name.same(agent));
+        found.inspect(|(_, cancel)| cancel.cancel()).is_some()
+    }
+
+    /// Returns the directory in which `agent` works: that of its task's worktree, else the project.
+    async fn directory(&self, agent: &Name) -> PathBuf {
+        let root = self.context.root.clone();
+        if agent.is_lead() {
+            return root;
+        }
+        let (board, name) = (self.board.store().clone(), agent.clone());
+        let task = blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
+        let task = task.ok().flatten();
+        task.and_then(|task| self.worktrees.dir_of(&task))
+            .unwrap_or(root)
+    }
+
+    async fn execute(
+        &self,
+        agent: &Name,
+        call: &CallId,
+        command: String,
+        dir: PathBuf,
+        cancel: &CancellationToken,
+    ) -> (Outcome, String) {
+        let mut reach = reach::of(self.supervisor.as_deref(), agent, &dir, &command);
+        // The setting limits agents, not the user.
+        reach.network = NetworkReach::On;
+        let spec = CommandSpec {
+            reach,
+            argv: process::shell(command),
+            dir,
+            timeout: TIMEOUT,
+            keep: OUTPUT_MAX,
+            supervisor: self.supervisor.clone(),
+        };
+        // Secrets must be redacted before output is cut.
+        let mut clean = self.context.publisher.redactor().stream();
+        let mut keep = HeadTailBuffer::new(OUTPUT_MAX);
+        let publish = |bytes: &[u8]| {
+            let chunk = String::from_utf8_lossy(bytes).into_owned();
+            let call = call.clone();
+            self.context
+                .publisher
+                .offer(AgentEvent::ToolOutput { call, chunk }.of(agent.clone()));
+        };
+        let live = |bytes: &[u8]| {
+            let bytes = clean.push(bytes);
+            keep.push(&bytes);
+            publish(&bytes);
+        };
+        match process::run(&spec, cancel, live).await {
+            Ok(report) => {
+                keep.push(&clean.end());
+                describe(&report, keep.text().trim_end())
+            }
+            Err(error) => {
+                let why = os_errors::explain(&error);
+                (
+                    Outcome::Error,
+                    format!("The shell cannot be started: {why}"),
+                )
+            }
+        }
+    }
+}
+
+/// Returns the outcome of a command, and its output with a last line that says how it ended if it failed.
+fn describe(report: &JobReport, output: &str) -> (Outcome, String) {
+    let mut text = output.to_string();
+    if let Some(note) = &report.note {
+        text.push_str(&format!("\n{note}"));
+    }
+    let ended = match report.ended {
+        JobExit::Code(0) => String::new(),
+        JobExit::Code(code) => format!("\n[exit code {code}]"),
+        JobExit::Signal(signal) => format!("\n[ended by signal {signal}]"),
+        JobExit::TimedOut => "\n[stopped after an hour]".into(),
+        JobExit::Cancelled => "\n[interrupted]".into(),
+    };
+    let outcome = if ended.is_empty() {
+        Outcome::Ok
+    } else {
+        Outcome::Error
+    };
+    text.push_str(&ended);
+    let text = match text.trim_start_matches('\n') {
+        "" => "(no output)",
+        text => text,
+    };
+    (outcome, text.into())
+}

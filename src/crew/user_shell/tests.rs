@@ -1,0 +1,95 @@
+//! Tests of the user's own commands.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::crew::test_support::{TestCrew, bob};
+use crate::domain::chat::Block;
+use crate::protocol::event::EventKind;
+
+fn shell(crew: &TestCrew) -> Arc<UserShell> {
+    let board = crew.board();
+    let worktrees = crew.worktrees(&board);
+    Arc::new(UserShell::new(
+        crew.context.clone(),
+        crew.registry.clone(),
+        board,
+        worktrees,
+        None,
+    ))
+}
+
+/// Waits for the end of a command: its outcome and its output.
+async fn ended(crew: &mut TestCrew) -> (Outcome, String) {
+    loop {
+        let event = crew.events.next().await.unwrap();
+        if let EventKind::Agent {
+            event: AgentEvent::UserCommandEnded {
+                outcome, output, ..
+            },
+            ..
+        } = event.kind
+        {
+            return (outcome, output);
+        }
+    }
+}
+
+#[tokio::test]
+async fn command_and_output_are_shown_and_kept_for_the_agent() {
+    let mut crew = TestCrew::new();
+    let (lead, _inbox) = crew.agent(&Name::lead());
+    let shell = shell(&crew);
+    shell
+        .run(&Name::lead(), "echo hello; exit 3".into())
+        .await
+        .unwrap();
+    let expected = (Outcome::Error, "hello\n[exit code 3]".to_string());
+    assert_eq!(ended(&mut crew).await, expected);
+    let blocks = lead.mailbox.take_user_commands();
+    let [Block::Text { text }] = blocks.as_slice() else {
+        panic!("{blocks:?}");
+    };
+    assert!(
+        text.contains("$ echo hello; exit 3\nhello\n[exit code 3]"),
+        "{text}"
+    );
+    assert_eq!(lead.mailbox.take_user_commands(), []);
+    shell.run(&Name::lead(), "true".into()).await.unwrap();
+    assert_eq!(ended(&mut crew).await, (Outcome::Ok, "(no output)".into()));
+    let refused = shell.run(&bob(), "true".into()).await;
+    assert_eq!(refused, Err("bob is not running.".into()));
+}
+
+#[tokio::test]
+async fn long_output_is_cut_in_the_middle() {
+    let mut crew = TestCrew::new();
+    let (_lead, _inbox) = crew.agent(&Name::lead());
+    let shell = shell(&crew);
+    let command = "echo begin; head -c 200000 /dev/zero | tr '\\0' x; echo; echo end";
+    shell.run(&Name::lead(), command.into()).await.unwrap();
+    let (outcome, output) = ended(&mut crew).await;
+    assert_eq!(outcome, Outcome::Ok);
+    assert!(output.len() < OUTPUT_MAX + 200, "{}", output.len());
+    assert!(output.starts_with("begin\nx") && output.ends_with("x\nend"));
+}
+
+#[tokio::test]
+async fn running_command_can_be_interrupted() {
+    let mut crew = TestCrew::new();
+    let (_lead, _inbox) = crew.agent(&Name::lead());
+    let shell = shell(&crew);
+    assert!(!shell.interrupt(&Name::lead()));
+    let own = shell.clone();
+    let running = tokio::spawn(async move { own.run(&Name::lead(), "sleep 600".into()).await });
+    while !shell.interrupt(&Name::lead()) {
+        tokio::task::yield_now().await;
+    }
+    let second = shell.run(&Name::lead(), "true".into()).await;
+    // Either the first has ended by now, or the second is refused.
+    if let Err(why) = second {
+        assert!(why.contains("still running"), "{why}");
+    }
+    running.await.unwrap().unwrap();
+    assert!(ended(&mut crew).await.1.ends_with("[interrupted]"));
+}

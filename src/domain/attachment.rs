@@ -1,0 +1,79 @@
+//! Files that are attached to a message. Their content is stored beside the transcripts; messages refer to it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// The start of the text of an attached file or directory in a conversation. Stored in transcripts, so it must not change.
+pub const ATTACHED: &str = "<attachment ";
+
+/// A file, directory or image that is attached to a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// The path as the user wrote it.
+    pub path: String,
+    /// What is attached, for the user: `120 lines`.
+    pub size: String,
+    /// The name of the file with the stored content.
+    pub file: String,
+    /// The kind and size of an image; `None` for text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageSize>,
+}
+
+impl Attachment {
+    /// Returns the attachment as one line for the user: `README.md · 120 lines`.
+    pub fn label(&self) -> String {
+        format!("{} · {}", self.path, self.size)
+    }
+}
+
+/// The kind and the size of an image as it is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageSize {
+    /// The media type: `image/png`.
+    pub media_type: String,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+}
+
+/// An image in a conversation. A transcript holds only the name of the file with its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachedImage {
+    /// The path as the user wrote it.
+    pub path: String,
+    /// The name of the file with the content.
+    pub file: String,
+    #[serde(flatten)]
+    pub size: ImageSize,
+    /// The content; absent until it is loaded, and if the file is gone.
+    #[serde(skip)]
+    pub data: ImageData,
+}
+
+impl AttachedImage {
+    /// Returns the text that replaces the image where it cannot be sent.
+    pub fn placeholder(&self, why: &str) -> String {
+        let ImageSize { width, height, .. } = self.size;
+        format!("[image {} ({width}x{height}) {why}]", self.path)
+    }
+
+    /// Estimates the number of tokens, by the rule that Anthropic documents: one for 750 pixels.
+    pub fn tokens(&self) -> u64 {
+        u64::from(self.size.width) * u64::from(self.size.height) / 750
+    }
+}
+
+/// The content of an image in base64. Cheap to clone.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ImageData(pub Option<Arc<str>>);
+
+/// Prints only the length.
+impl std::fmt::Debug for ImageData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let length = self.0.as_ref().map(|data| data.len());
+        f.debug_tuple("ImageData").field(&length).finish()
+    }
+}

@@ -1,0 +1,148 @@
+//! Mentions of files in a message: `@src/main.rs`, or `@"a b.md"` for a path with blanks. Pure.
+
+use serde::{Deserialize, Serialize};
+
+/// A file or directory that a message names, to be attached to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mention {
+    /// The path: relative to the project, absolute, or below `~/`.
+    pub path: String,
+    /// Whether the message is refused if nothing exists at the path. Otherwise the mention is only text.
+    #[serde(rename = "required", default = "required")]
+    pub is_required: bool,
+}
+
+fn required() -> bool {
+    true
+}
+
+/// The mention that ends at the cursor and is still being typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartialMention<'a> {
+    /// Position of the `@` in the text, in bytes.
+    pub start: usize,
+    /// The text after the `@` and the opening quote.
+    pub query: &'a str,
+}
+
+/// Returns the mentions in `text` in order, each path once. `is_required` says whether a path without quotes is known to
+/// be a file; a path in quotes, and one that starts with `/`, `./`, `../` or `~/`, is always required.
+pub fn mentions(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Mention> {
+    let mut found: Vec<Mention> = Vec::new();
+    for (start, _) in text.match_indices('@') {
+        if !begins_word(text, start) {
+            continue;
+        }
+        let rest = &text[start + 1..];
+        let (path, is_quoted) = match rest.strip_prefix('"') {
+            Some(rest) => match rest.split_once('"') {
+                Some((path, _)) if !path.contains('\n') => (path, true),
+                _ => continue,
+            },
+            None => (bare_path(rest), false),
+        };
+        if path.is_empty() || found.iter().any(|mention| mention.path == path) {
+            continue;
+        }
+        let is_explicit = ["/", "./", "../", "~/"].iter().any(|s| path.starts_with(s));
+        found.push(Mention {
+            path: path.into(),
+            is_required: is_quoted || is_explicit || is_required(path),
+        });
+    }
+    found
+}
+
+/// Returns the mention that ends at the end of `before`, the text before the cursor.
+pub fn at_cursor(before: &str) -> Option<PartialMention<'_>> {
+    before.match_indices('@').rev().find_map(|(start, _)| {
+        let rest = &before[start + 1..];
+        let query = match rest.strip_prefix('"') {
+            Some(quoted) => (!quoted.contains(['"', '\n'])).then_some(quoted),
+            None => (!rest.contains(char::is_whitespace)).then_some(rest),
+        };
+        let query = query.filter(|_| begins_word(before, start))?;
+        Some(PartialMention { start, query })
+    })
+}
+
+/// Returns `path` as a mention.
+pub fn written(path: &str) -> String {
+    if path.contains(char::is_whitespace) || bare_path(path) != path {
+        format!("@\"{path}\"")
+    } else {
+        format!("@{path}")
+    }
+}
+
+/// Returns the path at the start of `rest`, without the punctuation that ends a sentence.
+fn bare_path(rest: &str) -> &str {
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '"'])
+}
+
+/// Returns whether the `@` at `start` begins a word. In `user@host` it does not.
+fn begins_word(text: &str, start: usize) -> bool {
+    let before = text[..start].chars().next_back();
+    before.is_none_or(|c| c.is_whitespace() || "([{\"'`".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn mentions_are_found_at_word_starts_without_punctuation() {
+        let cases: [(&str, &[(&str, bool)]); 9] = [
+            ("see @README.md, please", &[("README.md", true)]),
+            ("(@src/a.rs)", &[("src/a.rs", false)]),
+            (
+                "@\"a b.md\" and @README.md.",
+                &[("a b.md", true), ("README.md", true)],
+            ),
+            (
+                "@/etc/hosts @~/x @../y",
+                &[("/etc/hosts", true), ("~/x", true), ("../y", true)],
+            ),
+            ("mail user@host.org", &[]),
+            ("@ and @. and @\"open", &[]),
+            ("@src/ @src/", &[("src/", false)]),
+            ("npm i @types/node", &[("types/node", false)]),
+            ("", &[]),
+        ];
+        for (text, expected) in cases {
+            let found = mentions(text, |path| path == "README.md");
+            let found: Vec<(&str, bool)> = found
+                .iter()
+                .map(|m| (m.path.as_str(), m.is_required))
+                .collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn mention_at_the_cursor_is_the_word_or_the_open_quote() {
+        let cases = [
+            ("@", Some((0, ""))),
+            ("look at @src/m", Some((8, "src/m"))),
+            ("@\"a b", Some((0, "a b"))),
+            ("@\"a b\" ", None),
+            ("@a b", None),
+            ("user@host", None),
+            ("@a\n@b", Some((3, "b"))),
+        ];
+        for (before, expected) in cases {
+            let found = at_cursor(before).map(|found| (found.start, found.query));
+            assert_eq!(found, expected, "{before}");
+        }
+    }
+
+    #[test]
+    fn written_mentions_are_read_back() {
+        for path in ["README.md", "a b.md", "src/", "odd.", "ü/ö.txt"] {
+            let text = format!("see {} now", written(path));
+            assert_eq!(mentions(&text, |_| true)[0].path, path, "{text}");
+        }
+    }
+}

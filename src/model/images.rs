@@ -1,0 +1,137 @@
+//! Which images of a conversation a request contains, and what a server says that cannot read them. Pure.
+
+use std::collections::HashSet;
+
+use super::{ErrorKind, ModelError, ModelRequest};
+use crate::domain::attachment::AttachedImage;
+use crate::domain::chat::Block;
+
+/// Maximum number of images in a request. Anthropic lowers the allowed size of each image beyond 20.
+const IMAGES_MAX: usize = 20;
+/// Maximum size of all images in a request, in bytes of base64. The limit of a request is 32 MB at Anthropic.
+const BYTES_MAX: usize = 24 * 1024 * 1024;
+
+/// Whether a request contains the images of its conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageInput {
+    Sent,
+    /// The model cannot read images: each is replaced by a line of text.
+    LeftOut,
+}
+
+/// The images of a request that are sent.
+pub struct SentImages<'a> {
+    sent: HashSet<*const AttachedImage>,
+    input: ImageInput,
+    model: &'a str,
+}
+
+/// An image as a part of a request.
+pub enum SentImage<'a> {
+    /// Media type and content in base64.
+    Data(&'a str, &'a str),
+    /// The text that replaces an image that is not sent.
+    Text(String),
+}
+
+impl<'a> SentImages<'a> {
+    /// Selects the newest images that fit.
+    pub fn of(request: &'a ModelRequest) -> SentImages<'a> {
+        let mut sent = HashSet::new();
+        let mut room = BYTES_MAX;
+        let blocks = request
+            .messages
+            .iter()
+            .rev()
+            .flat_map(|m| m.blocks.iter().rev());
+        for block in blocks {
+            let Block::Image(image) = block else { continue };
+            let Some(data) = &image.data.0 else { continue };
+            if request.images == ImageInput::LeftOut
+                || sent.len() == IMAGES_MAX
+                || data.len() > room
+            {
+                break;
+            }
+            room -= data.len();
+            sent.insert(std::ptr::from_ref(image));
+        }
+        SentImages {
+            sent,
+            input: request.images,
+            model: &request.model,
+        }
+    }
+
+    /// Returns an image of the request in the form in which it is sent.
+    pub fn form<'i>(&self, image: &'i AttachedImage) -> SentImage<'i> {
+        let why = match &image.data.0 {
+            Some(data) if self.sent.contains(&std::ptr::from_ref(image)) => {
+                return SentImage::Data(&image.size.media_type, data);
+            }
+            Some(_) if self.input == ImageInput::LeftOut => {
+                format!("was not sent: {} cannot read images", self.model)
+            }
+            Some(_) => "was sent earlier; only the newest images are sent again".into(),
+            None => "is no longer stored".into(),
+        };
+        SentImage::Text(image.placeholder(&why))
+    }
+}
+
+/// Returns the error for the user if `error`, the answer to a request with images, says that the server did not accept
+/// them. Servers have no common code for this: 400, 404 (no such endpoint) and 500 (llama.cpp without a projector).
+pub fn refusal(error: &ModelError, model: &str) -> Option<ModelError> {
+    let may_be = matches!(
+        error.kind,
+        ErrorKind::BadRequest | ErrorKind::UnknownModel | ErrorKind::Server
+    );
+    let lower = error.message.to_lowercase();
+    let names_images = ["image", "multimodal", "vision", "mmproj"]
+        .iter()
+        .any(|word| lower.contains(word));
+    (may_be && names_images).then(|| {
+        ModelError::new(
+            ErrorKind::BadRequest,
+            format!("the image was not accepted: {}", error.message),
+            format!("Choose a model that reads images with /model. {model} gets a line of text instead of each image from now on."),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_refusals_of_images_are_recognised() {
+        let error = |kind, text: &str| ModelError::new(kind, text, "");
+        for (kind, text) in [
+            (
+                ErrorKind::UnknownModel,
+                "'m' was not found (404): No endpoints found that support image input",
+            ),
+            (
+                ErrorKind::Server,
+                "the server failed (500): image input is not supported - hint: you may need to provide the mmproj",
+            ),
+            (
+                ErrorKind::BadRequest,
+                "the server rejected the request (400): m is not a multimodal model",
+            ),
+            (
+                ErrorKind::BadRequest,
+                "the server rejected the request (400): unknown variant `image_url`, expected `text`",
+            ),
+        ] {
+            let told = refusal(&error(kind, text), "m").unwrap();
+            assert_eq!(told.kind, ErrorKind::BadRequest);
+            assert!(told.message.contains(text), "{text}");
+        }
+        assert_eq!(refusal(&error(ErrorKind::Server, "overloaded"), "m"), None);
+        assert_eq!(
+            refusal(&error(ErrorKind::RateLimited, "too many images"), "m"),
+            None
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! The files that the user mentions with `@`, and those that are offered while a mention is typed. No I/O: the front
+//! end searches the files for [`App::file_query`] and answers with [`Msg::Files`](crate::ui::Msg::Files).
+
+use std::collections::BTreeSet;
+
+use crate::domain::mention::{self, Mention};
+use crate::ui::app::App;
+use crate::ui::keymap::pane::Focus;
+
+/// Maximum number of paths that are known to be files.
+const KNOWN_MAX: usize = 1000;
+
+/// The files that match a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundFiles {
+    /// The text after the `@`.
+    pub query: String,
+    /// The best matches, best first.
+    pub files: Vec<FileMatch>,
+    pub state: FileListState,
+}
+
+/// A file or directory of the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileMatch {
+    /// The path relative to the project; that of a directory ends in `/`.
+    pub path: String,
+    /// The indices, in ascending order, of the characters in `path` that match the query.
+    pub marked: Vec<usize>,
+}
+
+/// How complete the list of the project's files is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileListState {
+    /// The files are being read; there are no matches yet.
+    Reading,
+    Complete,
+    /// Only the first files were read: their number.
+    Cut(usize),
+}
+
+/// What is known of the project's files.
+#[derive(Debug, Default)]
+pub struct Mentions {
+    /// The answer to the last query.
+    found: Option<FoundFiles>,
+    /// Paths that the user chose or typed completely: if such a file is gone when the message is sent, it is refused.
+    known: BTreeSet<String>,
+}
+
+impl Mentions {
+    /// Stores the answer to a query.
+    pub fn answer(&mut self, found: FoundFiles) {
+        if found.files.iter().any(|file| file.path == found.query) {
+            self.remember(&found.query);
+        }
+        self.found = Some(found);
+    }
+
+    /// Records that `path` is a file or directory.
+    pub fn remember(&mut self, path: &str) {
+        if self.known.len() < KNOWN_MAX {
+            self.known.insert(path.into());
+        }
+    }
+
+    /// Returns whether `path` is known to be a file or directory.
+    pub fn is_known(&self, path: &str) -> bool {
+        self.known.contains(path)
+    }
+
+    /// Returns the mentions in a message.
+    pub fn of(&self, text: &str) -> Vec<Mention> {
+        mention::mentions(text, |path| self.is_known(path))
+    }
+
+    /// Returns the state of the list, once the first answer is there.
+    pub fn state(&self) -> Option<FileListState> {
+        self.found.as_ref().map(|found| found.state)
+    }
+
+    /// Returns the matches for `query`. Until they are there, those of the query before it that still match. Empty if
+    /// the query is the whole path of a file.
+    pub fn matches(&self, query: &str, still_matches: impl Fn(&str) -> bool) -> Vec<&FileMatch> {
+        let Some(found) = &self.found else {
+            return Vec::new();
+        };
+        if !query.starts_with(&found.query) || found.files.iter().any(|f| f.path == query) {
+            return Vec::new();
+        }
+        let is_current = found.query == query;
+        let files = found.files.iter();
+        files
+            .filter(|file| is_current || still_matches(&file.path))
+            .collect()
+    }
+}
+
+impl App {
+    /// Returns the text after the `@` that is being typed in the composer, for which the front end searches the files.
+    pub fn file_query(&self) -> Option<String> {
+        let is_writing =
+            self.popups.is_empty() && self.focus == Focus::Composer && self.replay.is_none();
+        if !is_writing || self.input.composer.is_recalled() || self.is_shell_mode() {
+            return None;
+        }
+        let (before, _) = self.input.composer.before_cursor();
+        mention::at_cursor(&before).map(|found| found.query.to_string())
+    }
+}
+
+/// Returns pasted text that is the path of an image as a mention. Terminals paste the path of a dropped file quoted, with
+/// escaped blanks, or as an address.
+pub fn pasted_image(text: &str) -> Option<String> {
+    let text = text.trim();
+    let quoted = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    let path = match quoted('\'').or_else(|| quoted('"')) {
+        Some(path) => path.to_string(),
+        None => match text.strip_prefix("file://") {
+            Some(address) => decode_percent(address)?,
+            None => text.replace("\\ ", " "),
+        },
+    };
+    let is_path = ["/", "./", "../", "~/"]
+        .iter()
+        .any(|start| path.starts_with(start));
+    let lower = path.to_ascii_lowercase();
+    let is_image = [".png", ".jpg", ".jpeg", ".webp"]
+        .iter()
+        .any(|end| lower.ends_with(end));
+    (is_path && is_image && !path.contains(['"', '\n', '\r']))
+        .then(|| mention::written(&path) + " ")
+}
+
+fn decode_percent(text: &str) -> Option<String> {
+    let mut out = Vec::new();
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let digits = [bytes.next()?, bytes.next()?];
+            out.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+        } else {
+            out.push(byte);
+        }
+    }
+    String::from_utf8(out).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn pasted_path_of_an_image_becomes_a_mention() {
+        for (text, expected) in [
+            ("/tmp/a.png", Some("@/tmp/a.png ")),
+            ("'/tmp/a b.PNG' ", Some("@\"/tmp/a b.PNG\" ")),
+            ("/tmp/a\\ b.jpeg", Some("@\"/tmp/a b.jpeg\" ")),
+            ("file:///tmp/a%20b.webp\n", Some("@\"/tmp/a b.webp\" ")),
+            ("/tmp/a.txt", None),
+            ("see /tmp/a.png", None),
+            ("a.png", None),
+            ("/tmp/a.png\n/tmp/b.png", None),
+            ("file:///%zz.png", None),
+        ] {
+            assert_eq!(pasted_image(text).as_deref(), expected, "{text}");
+        }
+    }
+}

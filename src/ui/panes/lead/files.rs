@@ -1,0 +1,59 @@
+//! The files and directories that are offered while a mention is typed.
+
+use crate::domain::mention;
+use crate::ui::app::App;
+use crate::ui::app::mentions::FileListState;
+use crate::ui::frame::pick::PickerRow;
+use crate::ui::panes::lead::complete::CompletionRow;
+use crate::ui::text::{fuzzy, width};
+
+/// Returns the files that match `query`, best first.
+pub fn rows(app: &App, query: &str) -> Vec<CompletionRow> {
+    let still_matches = |path: &str| fuzzy::fuzzy_match(query, path).is_some();
+    let files = app.input.mentions.matches(query, still_matches);
+    let rows = files.into_iter().map(|file| {
+        let words = mention::written(&file.path);
+        let offset = if words.starts_with("@\"") { 2 } else { 1 };
+        PickerRow {
+            marked: file.marked.iter().map(|at| at + offset).collect(),
+            ..PickerRow::new(words, String::new(), None)
+        }
+    });
+    rows.collect()
+}
+
+/// Returns a line about the list of files; `None` if it is complete.
+pub fn note(app: &App) -> Option<String> {
+    app.file_query()?;
+    match app.input.mentions.state()? {
+        FileListState::Reading => Some("reading files…".into()),
+        FileListState::Complete => None,
+        FileListState::Cut(count) => Some(format!("only the first {count} files")),
+    }
+}
+
+/// Returns whether the files are being read, so that no match is known yet.
+pub fn is_reading(app: &App) -> bool {
+    app.input.mentions.state() == Some(FileListState::Reading)
+}
+
+/// Shortens a path to `room` columns: the end, which names the file, stays.
+pub fn shorten(row: &mut CompletionRow, room: usize) {
+    let Some(over) = width(&row.words).checked_sub(room).filter(|over| *over > 0) else {
+        return;
+    };
+    let mut gone = 0;
+    let mut freed = 0;
+    // One more column for the sign of the cut.
+    for c in row.words.chars().skip(1) {
+        if freed > over {
+            break;
+        }
+        freed += width(c.encode_utf8(&mut [0; 4]));
+        gone += 1;
+    }
+    let rest: String = row.words.chars().skip(1 + gone).collect();
+    row.words = format!("@…{rest}");
+    let moved = row.marked.iter().filter_map(|at| at.checked_sub(gone));
+    row.marked = moved.map(|at| at + 1).filter(|at| *at > 1).collect();
+}

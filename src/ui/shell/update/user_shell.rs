@@ -1,0 +1,26 @@
+//! Runs the command in the composer, a draft that begins with `!`.
+
+use crate::protocol::Command;
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::App;
+use crate::ui::app::effect::Effect;
+
+/// Runs `command`, the draft without its `!`, in the conversation of the shown agent. If it cannot run now, the draft
+/// stays and a status message says why.
+pub fn run(app: &mut App, command: &str, out: &mut Vec<Effect>) {
+    let command = app.input.composer.expand(command.trim());
+    let agent = app.shown.clone();
+    if command.is_empty() {
+        app.say(NoticeLevel::Info, "Write a command after !");
+    } else if let Some(parent) = agent.parent() {
+        let text =
+            format!("Subagents have no shell. Open {parent} to run a command where it works.");
+        app.say(NoticeLevel::Warn, text);
+    } else if app.runs_command(&agent) {
+        let text = "A command is still running here: wait for its end or stop it.";
+        app.say(NoticeLevel::Warn, text);
+    } else {
+        app.input.composer.take();
+        out.push(Effect::Command(Command::RunShell { agent, command }));
+    }
+}

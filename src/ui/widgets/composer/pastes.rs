@@ -1,0 +1,204 @@
+//! Long pasted text. The draft shows a chip such as `[pasted 200 lines]` instead of it; the message has the whole text.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::ui::widgets::composer::undo::EditKind;
+use crate::ui::widgets::composer::{Composer, PasteResult};
+
+/// Maximum number of lines of a pasted text that is shown as it is.
+const LINES_MAX: usize = 5;
+/// Maximum number of characters of a pasted text that is shown as it is.
+const CHARS_MAX: usize = 1000;
+/// Maximum number of chips in a draft. Further text is shown as it is.
+const CHIPS_MAX: usize = 64;
+/// Maximum number of earlier pastes that are folded again when a message returns as a draft.
+const EARLIER_MAX: usize = 20;
+
+/// The pasted texts that chips stand for.
+#[derive(Debug, Default)]
+pub struct Pastes {
+    /// The chips of the draft with their texts. A chip that was deleted or opened stays, because undo can bring it back.
+    folded: Vec<(String, Arc<str>)>,
+    /// The texts of this draft and of earlier ones, oldest first.
+    earlier: VecDeque<Arc<str>>,
+}
+
+impl Pastes {
+    /// Returns `draft` with the text of each chip in its place.
+    pub fn expand<'a>(&self, draft: &'a str) -> Cow<'a, str> {
+        if self.folded.is_empty() {
+            return draft.into();
+        }
+        let mut chips: Vec<(usize, &str, &str)> = self
+            .folded
+            .iter()
+            .filter_map(|(chip, text)| Some((draft.find(chip)?, chip.as_str(), &**text)))
+            .collect();
+        chips.sort_unstable();
+        let mut out = String::new();
+        let mut done = 0;
+        for (at, chip, text) in chips {
+            out.push_str(&draft[done..at]);
+            out.push_str(text);
+            done = at + chip.len();
+        }
+        out.push_str(&draft[done..]);
+        out.into()
+    }
+
+    /// Forgets the chips, but not their texts.
+    pub fn clear(&mut self) {
+        self.folded.clear();
+    }
+
+    fn text_of(&self, chip: &str) -> Option<Arc<str>> {
+        let mut folded = self.folded.iter();
+        folded.find_map(|(known, text)| (known == chip).then(|| Arc::clone(text)))
+    }
+
+    fn chip_of(&self, text: &str) -> Option<String> {
+        let mut folded = self.folded.iter();
+        folded.find_map(|(chip, known)| (**known == *text).then(|| chip.clone()))
+    }
+
+    /// Returns the characters of the first chip in `line` for which `is_it` returns true.
+    fn range(&self, line: &str, is_it: impl Fn(&Range<usize>) -> bool) -> Option<Range<usize>> {
+        self.folded.iter().find_map(|(chip, _)| {
+            let at = line.find(chip)?;
+            let start = line[..at].chars().count();
+            let range = start..start + chip.chars().count();
+            is_it(&range).then_some(range)
+        })
+    }
+
+    /// Adds a text. Returns its chip, which no other text of the draft has.
+    fn fold(&mut self, text: &str) -> String {
+        let name = match text.lines().count() {
+            0 | 1 => format!("{} characters", text.chars().count()),
+            lines => format!("{lines} lines"),
+        };
+        let number = self.folded.len() + 1;
+        let chip = match number {
+            1 => format!("[pasted {name}]"),
+            _ => format!("[pasted {name} #{number}]"),
+        };
+        let text: Arc<str> = text.into();
+        self.folded.push((chip.clone(), Arc::clone(&text)));
+        // A message ends without the line break that ends most pastes.
+        let text: Arc<str> = text.trim_end().into();
+        self.earlier.retain(|one| *one != text);
+        self.earlier.push_back(text);
+        if self.earlier.len() > EARLIER_MAX {
+            self.earlier.pop_front();
+        }
+        chip
+    }
+}
+
+fn is_long(text: &str) -> bool {
+    text.len() > CHARS_MAX && text.chars().count() > CHARS_MAX
+        || text.lines().nth(LINES_MAX).is_some()
+}
+
+impl Composer {
+    /// Inserts pasted text at the cursor, as a chip if it is long.
+    pub fn paste_folded(&mut self, text: &str) -> PasteResult {
+        let (clean, result) = self.clean(text);
+        if is_long(&clean) && self.pastes.folded.len() < CHIPS_MAX {
+            let chip = self.pastes.fold(&clean);
+            self.insert(&chip);
+        } else {
+            self.insert(&clean);
+        }
+        result
+    }
+
+    /// Replaces the chip at the cursor, else the last one, by its text. Returns whether the draft has a chip.
+    pub fn unfold(&mut self) -> bool {
+        let (row, at) = self.cursor();
+        let here = self
+            .pastes
+            .range(self.line(row), |chip| (chip.start..=chip.end).contains(&at));
+        let here = here.map(|range| (row, range));
+        let Some((row, range)) = here.or_else(|| self.last_chip()) else {
+            return false;
+        };
+        let line = self.line(row).chars();
+        let chip: String = line.skip(range.start).take(range.len()).collect();
+        let Some(text) = self.pastes.text_of(&chip) else {
+            return false;
+        };
+        self.edit(EditKind::Other, |composer| {
+            composer.move_cursor_to(row, range.start);
+            composer.area.delete_str(range.len());
+            composer.area.insert_str(&*text);
+        });
+        true
+    }
+
+    /// Returns whether the draft has a chip.
+    pub fn has_chip(&self) -> bool {
+        self.last_chip().is_some()
+    }
+
+    /// Returns the chips of the draft that occur in `row`, one row as it is drawn, as ranges of bytes in ascending order.
+    pub fn chips_in(&self, row: &str) -> Vec<Range<usize>> {
+        let folded = self.pastes.folded.iter();
+        let ranges = folded.filter_map(|(chip, _)| Some((row.find(chip)?, chip.len())));
+        let mut ranges: Vec<Range<usize>> = ranges.map(|(at, len)| at..at + len).collect();
+        ranges.sort_by_key(|range| range.start);
+        ranges
+    }
+
+    /// Replaces the texts of earlier pastes in `text` by chips.
+    pub(super) fn fold_again(&mut self, text: &str) -> String {
+        let mut earlier: Vec<Arc<str>> = self.pastes.earlier.iter().cloned().collect();
+        earlier.sort_by_key(|one| std::cmp::Reverse(one.len()));
+        let mut text = text.to_string();
+        for one in earlier {
+            while self.pastes.folded.len() < CHIPS_MAX && text.contains(&*one) {
+                let known = self
+                    .pastes
+                    .chip_of(&one)
+                    .filter(|chip| !text.contains(chip));
+                let chip = known.unwrap_or_else(|| self.pastes.fold(&one));
+                text = text.replacen(&*one, &chip, 1);
+            }
+        }
+        text
+    }
+
+    /// Takes the texts of earlier pastes from `other`.
+    pub(super) fn take_earlier(&mut self, other: &mut Composer) {
+        self.pastes.earlier = std::mem::take(&mut other.pastes.earlier);
+    }
+
+    /// Returns the characters that the cursor passes and deletes as one at character `at` of line `row`.
+    pub(super) fn unit(&self, row: usize, at: usize) -> Range<usize> {
+        let line = self.line(row);
+        let chip = self.pastes.range(line, |chip| chip.contains(&at));
+        chip.unwrap_or_else(|| super::rows::cluster_range(line, at))
+    }
+
+    /// Moves the cursor out of a chip, so that typed text does not destroy it.
+    pub(super) fn leave_chip(&mut self) {
+        let (row, at) = self.cursor();
+        let inside = |chip: &Range<usize>| chip.start < at && at < chip.end;
+        if let Some(chip) = self.pastes.range(self.line(row), inside) {
+            self.move_cursor_to(row, chip.end);
+        }
+    }
+
+    fn last_chip(&self) -> Option<(usize, Range<usize>)> {
+        if self.pastes.folded.is_empty() {
+            return None;
+        }
+        let lines = self.area.lines().iter().enumerate().rev();
+        lines
+            .into_iter()
+            .find_map(|(row, line)| Some((row, self.pastes.range(line, |_| true)?)))
+    }
+}

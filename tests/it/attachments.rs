@@ -1,0 +1,261 @@
+//! Files that the user attaches to a message: what the model gets, what the screen shows, and what a restart keeps.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crewdeck::crew::{Crew, CrewParts};
+use crewdeck::domain::chat::Block;
+use crewdeck::domain::ids::Name;
+use crewdeck::domain::mention::mentions;
+use crewdeck::domain::timestamp::Timestamp;
+use crewdeck::domain::usage::Usage;
+use crewdeck::model::{
+    Delta, ErrorKind, ImageInput, Model, ModelError, ModelRequest, Reply, StopReason,
+};
+use crewdeck::protocol::event::{AgentEvent, CrewEvent, EventKind, TurnEnd};
+use crewdeck::protocol::{Command, CommandId, EventReceiver, SentCommand, bus};
+use crewdeck::store::prepare;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, stream};
+use pretty_assertions::assert_eq;
+
+use crate::common::crew::crew_parts;
+
+/// A model that records its requests. Fails with `error`, if there is one, as long as it gets images.
+#[derive(Default)]
+struct Recorder {
+    requests: Mutex<Vec<ModelRequest>>,
+    error: Option<ModelError>,
+}
+
+impl Model for Recorder {
+    fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
+        let refuses = request.images == ImageInput::Sent;
+        self.requests.lock().unwrap().push(request);
+        let reply = Reply {
+            blocks: vec![Block::text("I see.")],
+            stop: StopReason::EndTurn,
+            usage: Usage::default(),
+        };
+        let answer = match self.error.clone().filter(|_| refuses) {
+            Some(error) => Err(error),
+            None => Ok(Delta::Done(reply)),
+        };
+        stream::iter([answer]).boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
+        async { Ok(Vec::new()) }.boxed()
+    }
+}
+
+/// A running crew and its events.
+struct Running {
+    crew: Crew,
+    events: EventReceiver,
+    model: Arc<Recorder>,
+}
+
+impl Running {
+    async fn start(root: &Path, error: Option<ModelError>, session: Option<&str>) -> Running {
+        prepare(root).unwrap();
+        let clock = || Timestamp(1.0);
+        let (publisher, events) = bus::bus(clock);
+        let model = Arc::new(Recorder {
+            error,
+            ..Recorder::default()
+        });
+        let mut parts: CrewParts = crew_parts(root, publisher, clock, model.clone());
+        parts.setup.session = "0190aaaabbbbcccc".into();
+        parts.resumes = session.is_some();
+        let crew = Crew::start(parts).await.unwrap();
+        Running {
+            crew,
+            events,
+            model,
+        }
+    }
+
+    /// Sends a message with its mentions to the lead.
+    fn send(&self, text: &str) {
+        let command = Command::Prompt {
+            to: Name::lead(),
+            text: text.into(),
+            attachments: mentions(text, |_| true),
+        };
+        let id = CommandId(7);
+        self.crew.submit(SentCommand { id, command }).unwrap();
+    }
+
+    /// Waits for an event.
+    async fn wait<T>(&mut self, mut wanted: impl FnMut(EventKind) -> Option<T>) -> T {
+        let search = async {
+            loop {
+                let event = self.events.next().await.expect("the crew runs");
+                if let Some(found) = wanted(event.kind) {
+                    return found;
+                }
+            }
+        };
+        let found = tokio::time::timeout(Duration::from_secs(60), search).await;
+        found.expect("the event comes")
+    }
+
+    async fn labels(&mut self) -> Vec<String> {
+        self.wait(|event| match event {
+            EventKind::Agent {
+                event: AgentEvent::Prompted { attachments, .. },
+                ..
+            } => Some(attachments),
+            _ => None,
+        })
+        .await
+    }
+
+    async fn turn_end(&mut self) -> TurnEnd {
+        self.wait(|event| match event {
+            EventKind::Agent {
+                event: AgentEvent::TurnEnded { end },
+                ..
+            } => Some(end),
+            _ => None,
+        })
+        .await
+    }
+
+    async fn refusal(&mut self) -> String {
+        self.wait(|event| match event {
+            EventKind::Crew(CrewEvent::CommandRejected { command, why }) => {
+                assert_eq!(command, Some(CommandId(7)));
+                Some(why)
+            }
+            _ => None,
+        })
+        .await
+    }
+
+    /// Returns the parts of all messages of the newest request.
+    fn last_blocks(&self) -> Vec<Block> {
+        let requests = self.model.requests.lock().unwrap();
+        let last = requests.last().expect("the model was called");
+        let blocks = last.messages.iter().flat_map(|m| m.blocks.iter().cloned());
+        blocks.collect()
+    }
+}
+
+fn write_image(path: &Path) {
+    let image = image::RgbImage::from_pixel(3, 2, image::Rgb([200, 10, 10]));
+    image.save(path).unwrap();
+}
+
+fn is_loaded_image(block: &Block) -> bool {
+    matches!(block, Block::Image(image) if image.path == "shot.png" && image.data.0.is_some())
+}
+
+#[tokio::test]
+async fn attached_files_reach_the_model_and_survive_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("src")).unwrap();
+    let secret = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
+    std::fs::write(dir.path().join("a b.md"), format!("one\ntwo {secret}\n")).unwrap();
+    std::fs::write(dir.path().join("src/x.rs"), "x").unwrap();
+    write_image(&dir.path().join("shot.png"));
+    let mut running = Running::start(dir.path(), None, None).await;
+    running.send("read @\"a b.md\", @src/ and @shot.png");
+    assert_eq!(
+        running.labels().await,
+        ["a b.md · 2 lines", "src/ · 1 file", "shot.png · 3x2 image"]
+    );
+    assert_eq!(running.turn_end().await, TurnEnd::Done);
+    let blocks = running.last_blocks();
+    let texts: Vec<&str> = blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Text { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts[0], "read @\"a b.md\", @src/ and @shot.png");
+    assert!(
+        texts[1].starts_with("<attachment path=\"a b.md\""),
+        "{}",
+        texts[1]
+    );
+    assert!(
+        texts[1].contains("one\ntwo ") && !texts[1].contains(secret),
+        "{}",
+        texts[1]
+    );
+    assert!(texts[2].contains("x.rs"), "{}", texts[2]);
+    assert!(blocks.iter().any(is_loaded_image), "{blocks:?}");
+    running.crew.stop().await.unwrap();
+    // The log refers to the image.
+    let log = dir.path().join(".transcripts/0190aaaabbbbcccc-lead.jsonl");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(
+        log.contains("\"type\":\"image\"") && !log.contains("iVBOR"),
+        "{log}"
+    );
+
+    let mut running = Running::start(dir.path(), None, Some("resume")).await;
+    running.send("go on");
+    assert_eq!(running.labels().await, [] as [String; 0]);
+    running.turn_end().await;
+    assert!(running.last_blocks().iter().any(is_loaded_image));
+    running.crew.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn message_is_refused_when_a_file_cannot_be_attached() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("program"), b"\x7fELF\0\0").unwrap();
+    std::fs::write(dir.path().join("fake.png"), "no image").unwrap();
+    let mut running = Running::start(dir.path(), None, None).await;
+    for (text, why) in [
+        (
+            "@gone.md",
+            "Cannot attach gone.md: it does not exist. The message was not sent.",
+        ),
+        (
+            "@program",
+            "Cannot attach program: it is a binary file of 6 bytes. The message was not sent.",
+        ),
+        (
+            "@fake.png",
+            "Cannot attach fake.png: it is not a PNG, JPEG or WebP image. The message was not sent.",
+        ),
+    ] {
+        running.send(text);
+        assert_eq!(running.refusal().await, why);
+    }
+    assert_eq!(running.model.requests.lock().unwrap().len(), 0);
+    running.crew.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn refused_image_ends_the_turn_and_is_not_sent_again() {
+    let dir = tempfile::tempdir().unwrap();
+    write_image(&dir.path().join("shot.png"));
+    let server = "the server failed (500): image input is not supported";
+    let error = ModelError::new(ErrorKind::Server, server, "");
+    let mut running = Running::start(dir.path(), Some(error), None).await;
+    running.send("what is in @shot.png");
+    let TurnEnd::Failed { error, hint } = running.turn_end().await else {
+        panic!("the turn succeeded");
+    };
+    assert!(
+        error.contains(server) && error.starts_with("the image was not accepted"),
+        "{error}"
+    );
+    assert!(hint.contains("/model"), "{hint}");
+    running.send("go on without it");
+    assert_eq!(running.turn_end().await, TurnEnd::Done);
+    let requests = running.model.requests.lock().unwrap().len();
+    assert_eq!(
+        requests, 2,
+        "an image that is not accepted is not sent again"
+    );
+    running.crew.stop().await.unwrap();
+}

@@ -1,0 +1,75 @@
+//! A crew within the test's process.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crewdeck::agent::driver::ModelConfig;
+use crewdeck::app::new_id;
+use crewdeck::crew::{Approvers, CrewParts, ModelParts, TeamLimits};
+use crewdeck::domain::request::Approver;
+use crewdeck::domain::timestamp::Timestamp;
+use crewdeck::model::Model;
+use crewdeck::protocol::EventSender;
+use crewdeck::protocol::event::SessionInfo;
+use crewdeck::store::Skills;
+use crewdeck::tools::policy::PermissionRules;
+
+/// Returns the parts of a crew in `root` that has no user and calls `model`.
+pub fn crew_parts(
+    root: &Path,
+    publisher: EventSender,
+    clock: fn() -> Timestamp,
+    model: Arc<dyn Model>,
+) -> CrewParts {
+    CrewParts {
+        root: root.to_path_buf(),
+        setup: SessionInfo {
+            session: new_id(),
+            root: "here".into(),
+            provider: "script".into(),
+            model: "script".into(),
+            scripted: true,
+            git: false,
+            window: None,
+            tools: Vec::new(),
+            earlier: false,
+        },
+        models: ModelParts {
+            model_config: ModelConfig {
+                model,
+                name: "script".into(),
+                window: None,
+                price: None,
+                max_tokens: 1000,
+            },
+            prices: std::collections::BTreeMap::new(),
+            calls_max: 4,
+        },
+        approvers: Approvers {
+            plan: Approver::Auto,
+            shutdown: Approver::Auto,
+            tool: Approver::Auto,
+            budget: Approver::Deny,
+            question: Approver::Deny,
+        },
+        limits: TeamLimits {
+            agents_max: 16,
+            idle_timeout: Some(Duration::from_secs(1)),
+        },
+        budgets: crewdeck::domain::budget::UsageBudgets::default(),
+        rules: PermissionRules::default(),
+        tools: None,
+        tool_timeout: Duration::from_secs(20),
+        supervisor: None,
+        compact_at: 80,
+        resumes: false,
+        memory: None,
+        skills: Skills::open(root, None),
+        worktrees: None,
+        publisher,
+        clock,
+        new_id,
+        jitter: || 0.5,
+    }
+}

@@ -8,7 +8,7 @@ use similar::{Algorithm, capture_diff_slices};
 const LINE_MAX: usize = 400;
 /// Minimum share of the shorter line that both lines have in common, in percent. Lines with less in common are different
 /// lines, in which single words say nothing.
-const COMMON_MIN: usize = 50;
+const COMMON_MIN: usize = 40;
 /// Maximum number of comparisons to find similar lines in one change. In a larger one, lines are paired by position.
 const COMPARED_MAX: usize = 256;
 

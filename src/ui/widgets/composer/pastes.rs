@@ -80,10 +80,11 @@ impl Pastes {
             0 | 1 => format!("{} characters", text.chars().count()),
             lines => format!("{lines} lines"),
         };
-        let number = self.folded.len() + 1;
-        let chip = match number {
-            1 => format!("[pasted {name}]"),
-            _ => format!("[pasted {name} #{number}]"),
+        let plain = format!("[pasted {name}]");
+        let is_taken = self.folded.iter().any(|(chip, _)| *chip == plain);
+        let chip = match self.folded.len() + 1 {
+            number if is_taken => format!("[pasted {name} #{number}]"),
+            _ => plain,
         };
         let text: Arc<str> = text.into();
         self.folded.push((chip.clone(), Arc::clone(&text)));

@@ -2,6 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
+use crate::ui::keymap::Action;
 use crate::ui::keys;
 use crate::ui::widgets::composer::*;
 
@@ -37,6 +38,25 @@ fn long_pastes_become_numbered_chips() {
     composer.paste_folded(&lines(6));
     assert_eq!(composer.draft(), "a [pasted 6 lines] b [pasted 6 lines #2]");
     assert_eq!(composer.text(), format!("a {0} b {0}", lines(6)));
+}
+
+#[test]
+fn undo_and_deleted_text_keep_chips_whole() {
+    let mut composer = Composer::default();
+    composer.paste("a ");
+    composer.paste_folded(&lines(9));
+    let draft = "a [pasted 9 lines]";
+    assert!(composer.unfold());
+    assert_eq!(composer.draft(), format!("a {}", lines(9)));
+    composer.act(Action::Undo);
+    assert_eq!(composer.draft(), draft);
+    composer.act(Action::DeleteWord);
+    assert_eq!(composer.draft(), "a ");
+    composer.act(Action::Yank);
+    assert_eq!(composer.draft(), draft);
+    composer.set("another");
+    composer.act(Action::Undo);
+    assert_eq!(composer.text(), format!("a {}", lines(9)));
 }
 
 #[test]

@@ -266,13 +266,20 @@ impl OpenRegistry {
         Ok(Some(line))
     }
 
-    /// Returns whether the merge in progress in the main worktree has the message and the mode of a merge by crewdeck.
+    /// Returns whether the merge in progress in the main worktree has the message and the mode of a merge by crewdeck. Git
+    /// writes the mode before the message; if it was killed there, the last of them is cut short, empty or missing.
     fn is_own_merge(&self, tree: &Worktree) -> bool {
         let text = |file: &str| {
             regular_file::read_text(&self.repo.git_dir().join(file), STATE_MAX).unwrap_or_default()
         };
-        text("MERGE_MSG").lines().next() == Some(&tree.message())
-            && text("MERGE_MODE").split_whitespace().any(|w| w == "no-ff")
+        let (own, message, mode) = (tree.message(), text("MERGE_MSG"), text("MERGE_MODE"));
+        let is_own_message = match message.split_once('\n') {
+            Some((first, _)) => first == own,
+            None => own.starts_with(&message),
+        };
+        // In git's mode file, this is the word for `--no-ff`.
+        let is_own_mode = mode == "no-ff" || (message.is_empty() && "no-ff".starts_with(&mode));
+        is_own_message && is_own_mode
     }
 
     fn record_interrupted_merge(

@@ -74,11 +74,11 @@ fn identifiers_use_the_terms_of_the_glossary() {
 
 #[test]
 fn terms_are_found_in_names_of_each_case() {
-    let text = r##"
+    let text = r#"
         struct DeskKey { open_errand: u8, is_letter: bool } // clerk
         const NOBODY_HERE: &str = "nobody";
-        fn decider() { let circles = r#"mates "x""#; }
-    "##;
+        fn decider() { let circles = r"mates x"; }
+    "#;
     let names: Vec<String> = Patterns::new()
         .findings(text)
         .into_iter()

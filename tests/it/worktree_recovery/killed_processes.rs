@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant, SystemTime};
 
+use super::paused_repository::{PausedRepository, Step, assert_clean, status};
 use super::start_process;
 use crate::common::repository::{self, NOW, Repository, commit, git, git_output, name};
 use crewdeck::domain::ids::TaskId;
@@ -242,4 +243,53 @@ fn interrupted_merge_is_undone_but_not_one_of_the_user() {
             assert!(is_half_done);
         }
     }
+}
+
+/// Git writes `MERGE_HEAD`, `MERGE_MODE` and `MERGE_MSG` in this order, each of which may be cut short.
+#[test]
+fn merge_killed_while_git_wrote_its_state_files_is_undone() {
+    let paused = PausedRepository::new();
+    let r = &paused.r;
+    let git_dir = r.root().join(".git");
+    let cut = |file: &str, len: usize| {
+        let file = fs::File::options().write(true).open(git_dir.join(file));
+        file.unwrap().set_len(len as u64).unwrap();
+    };
+    let cases: [(&str, &[(&str, usize)], &[&str]); 7] = [
+        ("the message is cut", &[("MERGE_MSG", 4)], &[]),
+        ("the message is empty", &[("MERGE_MSG", 0)], &[]),
+        ("the mode is cut", &[("MERGE_MODE", 3)], &["MERGE_MSG"]),
+        ("the mode is empty", &[("MERGE_MODE", 0)], &["MERGE_MSG"]),
+        ("there is no mode", &[], &["MERGE_MSG", "MERGE_MODE"]),
+        (
+            "the merged commit is cut",
+            &[("MERGE_HEAD", 17)],
+            &["MERGE_MSG", "MERGE_MODE"],
+        ),
+        (
+            "the merged commit is empty",
+            &[("MERGE_HEAD", 0)],
+            &["MERGE_MSG", "MERGE_MODE"],
+        ),
+    ];
+    for (name, shorter, missing) in cases {
+        paused.pause_at_hook("prepare-commit-msg");
+        paused.kill_while_paused(Step::Merge);
+        shorter.iter().for_each(|(file, len)| cut(file, *len));
+        for file in missing {
+            fs::remove_file(git_dir.join(file)).unwrap();
+        }
+        assert_eq!(r.worktrees().debris().unwrap().len(), 1, "{name}");
+        let report = r.worktrees().repair(NOW).unwrap();
+        assert_eq!(
+            report,
+            ["undid the interrupted merge of wt/task-1"],
+            "{name}"
+        );
+        assert_eq!(status(r.root()), "", "{name}");
+        for file in ["MERGE_HEAD", "MERGE_MODE", "MERGE_MSG"] {
+            assert!(!paused.exists(file), "{name}: {file}");
+        }
+    }
+    assert_clean(r);
 }

@@ -102,7 +102,7 @@ fn chip_at_the_cursor_is_unfolded() {
     composer.paste_folded(&lines(7));
     press(&mut composer, "home");
     assert!(composer.unfold());
-    assert_eq!(composer.draft(), lines(6) + " [pasted 7 lines #2]");
+    assert_eq!(composer.draft(), lines(6) + " [pasted 7 lines]");
     assert!(composer.unfold());
     assert!(!composer.unfold());
     assert_eq!(composer.draft(), format!("{} {}", lines(6), lines(7)));

@@ -27,7 +27,7 @@ pub struct BackgroundQuery {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum QueryState {
     #[default]
-    Unasked,
+    NotAsked,
     Asked,
     /// The answer has come. Holds the theme for the background; `None` if the answer was not understood.
     Answered(Option<ThemeName>),
@@ -43,7 +43,7 @@ impl BackgroundQuery {
     /// Returns whether to ask the terminal now: once, if the user has chosen no theme and the terminal shows 24-bit
     /// colours.
     pub fn begin(&mut self, settings: &Settings, depth: ColorDepth) -> bool {
-        let is_due = self.state == QueryState::Unasked
+        let is_due = self.state == QueryState::NotAsked
             && settings.theme.is_none()
             && depth == ColorDepth::True;
         if is_due {
@@ -56,7 +56,7 @@ impl BackgroundQuery {
     pub fn theme(&self, settings: &Settings) -> Option<ThemeName> {
         match self.state {
             QueryState::Answered(theme) if settings.theme.is_none() => theme,
-            QueryState::Answered(_) | QueryState::Unasked | QueryState::Asked => None,
+            QueryState::Answered(_) | QueryState::NotAsked | QueryState::Asked => None,
         }
     }
 
@@ -295,8 +295,11 @@ mod tests {
             query.filter(vec![start.clone()]),
             (vec![start.clone()], None)
         );
-        let mut unasked = BackgroundQuery::default();
-        assert_eq!(unasked.filter(vec![start.clone()]), (vec![start], None));
+        let mut query_not_sent = BackgroundQuery::default();
+        assert_eq!(
+            query_not_sent.filter(vec![start.clone()]),
+            (vec![start], None)
+        );
     }
 
     #[test]

@@ -54,10 +54,10 @@ fn press_at(text: &str, words: &str) -> String {
 #[test]
 fn configured_keys_work_and_appear_in_hints() {
     let home = tempfile::tempdir().unwrap();
-    let keys = "[keys]\npalette = 'ctrl+o'\n\"panes.palette\" = ['Z']\n";
+    let keys = "[keys]\npalette = 'alt+o'\n\"panes.palette\" = ['Z']\n";
     let mut screen = start_demo(home.path(), keys);
-    screen.wait_for("Ctrl+o actions");
-    screen.send("\x0f");
+    screen.wait_for("Alt+o actions");
+    screen.send("\x1bo");
     screen.wait_for("Actions");
     screen.send("jbs");
     screen.wait_for("show the background jobs");

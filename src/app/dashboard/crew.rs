@@ -13,7 +13,7 @@ use crate::app::model_setup::{ModelProblem, ModelUnavailable};
 use crate::app::viewer_session::{ViewerSession, ViewerUpdate};
 use crate::app::{new_id, now};
 use crate::protocol::event::NoticeLevel;
-use crate::protocol::{Event, SentCommand};
+use crate::protocol::{Event, EventReceiver, SentCommand};
 use crate::store::JournalStart;
 use crate::ui::{Msg, SessionRole, update};
 
@@ -38,6 +38,27 @@ impl CrewState {
                 std::future::pending().await
             }
         }
+    }
+
+    /// Stops a crew that runs in this process, and records its last events.
+    pub(super) async fn stop(self, events: &mut EventReceiver) -> Result<()> {
+        let CrewState::Running(assembly) = self else {
+            return Ok(());
+        };
+        let Assembly {
+            crew,
+            mut journal,
+            lock,
+            probe: _,
+        } = *assembly;
+        let stopped = crew.stop().await;
+        while let Some(event) = events.try_next() {
+            journal.note(&event);
+        }
+        // The journal must be complete before another process can take the lock.
+        drop(journal);
+        drop(lock);
+        Ok(stopped?)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod crew;
 mod external_effects;
+mod frame_schedule;
 mod onboarding;
 mod requests;
 mod restart;
@@ -15,14 +16,15 @@ use futures::StreamExt;
 use tokio::time::Instant;
 
 use self::crew::{Building, CrewState, StartQueue};
+use self::frame_schedule::FrameSchedule;
 use self::onboarding::{FirstCommitTask, RestartState, StartupChecks};
 use self::requests::ScreenRequests;
 use self::restart::ExitReason;
 pub use self::restart::main;
-use super::assemble::{self, Assembly, Blueprint};
+use super::assemble::{self, Blueprint};
 use super::external_program::ExternalProgram;
 use super::files::FileFinder;
-use super::frame_limiter::{FrameCause, FrameLimiter};
+use super::frame_limiter::FrameCause;
 use super::signals::Signals;
 use super::{
     inputs, keys, model_setup, mouse, now, resume, saved_layout, secrets, theme, time_zone, until,
@@ -63,10 +65,7 @@ struct Dashboard {
     root: PathBuf,
     title: String,
     notify_method: NotifyMethod,
-    /// Why the screen must be drawn again; `None` if it is up to date.
-    stale: Option<FrameCause>,
-    limiter: FrameLimiter,
-    opened: Instant,
+    frames: FrameSchedule,
     signals: Signals,
     files: FileFinder,
 }
@@ -141,9 +140,7 @@ impl Dashboard {
             root: blueprint.root.clone(),
             title: String::new(),
             notify_method: blueprint.settings.notify.unwrap_or_default(),
-            stale: Some(FrameCause::Key),
-            limiter: FrameLimiter::default(),
-            opened: Instant::now(),
+            frames: FrameSchedule::new(),
             signals,
             files: FileFinder::new(&blueprint.root),
         })
@@ -157,7 +154,7 @@ impl Dashboard {
         if let Some(session) = &blueprint.resume {
             // After the first frame: a long session takes time to read.
             resume::show(&blueprint.root, session, now(), &mut self.state)?;
-            self.stale = Some(FrameCause::Key);
+            self.frames.request(FrameCause::Key);
         }
         let mut left = self.run(blueprint).await;
         // Stops git if the first commit still runs.
@@ -169,22 +166,7 @@ impl Dashboard {
             // The user gets the shell back at once; the crew shuts down in the background.
             Ok(ExitReason::Quit(_) | ExitReason::StartDemo(_)) | Err(_) => drop(self.screen),
         }
-        if let CrewState::Running(assembly) = self.crew {
-            let Assembly {
-                crew,
-                mut journal,
-                lock,
-                probe: _,
-            } = *assembly;
-            let stopped = crew.stop().await;
-            while let Some(event) = self.events.try_next() {
-                journal.note(&event);
-            }
-            // The journal must be complete before another process can take the lock.
-            drop(journal);
-            drop(lock);
-            stopped?;
-        }
+        self.crew.stop(&mut self.events).await?;
         match &mut left {
             Ok(
                 ExitReason::Restart(kept)
@@ -267,13 +249,9 @@ impl Dashboard {
                 }
             }
             if self.state.take_dirty() {
-                self.stale = self.stale.max(Some(cause));
+                self.frames.request(cause);
             }
-            let now = self.opened.elapsed();
-            if self
-                .stale
-                .is_some_and(|cause| self.limiter.due(cause, now) <= now)
-            {
+            if self.frames.next().is_some_and(|due| due <= Instant::now()) {
                 self.draw()?;
             }
         }
@@ -281,10 +259,7 @@ impl Dashboard {
 
     /// Returns when the main loop must wake up without input: for the next frame, a spinner or a countdown.
     fn next_wake(&self) -> Option<Instant> {
-        let now = self.opened.elapsed();
-        let frame = self
-            .stale
-            .map(|cause| self.opened + self.limiter.due(cause, now));
+        let frame = self.frames.next();
         let tick = next_tick(&self.state).map(|wait| Instant::now() + wait);
         match (frame, tick) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -303,8 +278,7 @@ impl Dashboard {
             self.screen.set_title(&title)?;
             self.title = title;
         }
-        self.stale = None;
-        self.limiter.drawn(self.opened.elapsed());
+        self.frames.drawn();
         Ok(())
     }
 
@@ -416,7 +390,7 @@ impl Dashboard {
     fn redraw_all(&mut self) -> Result<()> {
         let (width, height) = self.screen.size()?;
         update(&mut self.state, Msg::Resize(width, height));
-        self.stale = Some(FrameCause::Key);
+        self.frames.request(FrameCause::Key);
         Ok(())
     }
 

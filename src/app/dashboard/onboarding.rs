@@ -188,7 +188,7 @@ impl Dashboard {
         self.asked = Some(found.clone());
         self.state.show_approval(onboarding::approval(found), now());
         self.show_pending_message();
-        self.stale = Some(FrameCause::Key);
+        self.frames.request(FrameCause::Key);
     }
 
     /// Applies the user's decision on the project settings. Returns a restart if the decision needs one.

@@ -123,6 +123,6 @@ impl Dashboard {
                 self.state.say(NoticeLevel::Warn, text);
             }
         }
-        self.stale = Some(FrameCause::Key);
+        self.frames.request(FrameCause::Key);
     }
 }

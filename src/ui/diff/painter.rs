@@ -86,7 +86,7 @@ pub struct DiffPainter<'a> {
 
 /// The version of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum DiffSide {
     Old,
     New,
     Both,
@@ -94,7 +94,7 @@ enum Side {
 
 /// A line of the changed file.
 struct SourceLine {
-    side: Side,
+    side: DiffSide,
     number: usize,
     /// The text without control characters.
     text: String,
@@ -103,7 +103,7 @@ struct SourceLine {
 }
 
 impl SourceLine {
-    fn new(side: Side, number: usize, text: &str) -> SourceLine {
+    fn new(side: DiffSide, number: usize, text: &str) -> SourceLine {
         SourceLine {
             side,
             number,
@@ -156,7 +156,7 @@ impl<'a> DiffPainter<'a> {
                     out.extend(self.plain(indent, text, style, text_offset));
                 }
                 DiffLine::Same(number, text) => {
-                    let line = SourceLine::new(Side::Both, *number, text);
+                    let line = SourceLine::new(DiffSide::Both, *number, text);
                     out.extend(self.unchanged(&line, text_offset));
                 }
                 DiffLine::Added(..) | DiffLine::Removed(..) => {
@@ -242,7 +242,7 @@ impl<'a> DiffPainter<'a> {
             return self.line_rows(line, text_offset);
         }
         let number = line.number.saturating_add_signed(-self.growth);
-        let old = SourceLine::new(Side::Both, number, &line.text);
+        let old = SourceLine::new(DiffSide::Both, number, &line.text);
         let before = self.open.clone();
         let left = self.line_rows(&old, &mut text_offset.clone());
         self.open = before;
@@ -263,8 +263,8 @@ impl<'a> DiffPainter<'a> {
         let (mut old, mut new) = (Vec::new(), Vec::new());
         for line in block {
             match line {
-                DiffLine::Removed(n, text) => old.push(SourceLine::new(Side::Old, *n, text)),
-                DiffLine::Added(n, text) => new.push(SourceLine::new(Side::New, *n, text)),
+                DiffLine::Removed(n, text) => old.push(SourceLine::new(DiffSide::Old, *n, text)),
+                DiffLine::Added(n, text) => new.push(SourceLine::new(DiffSide::New, *n, text)),
                 DiffLine::File(_) | DiffLine::Gap(_) | DiffLine::Same(..) | DiffLine::Other(_) => {}
             }
         }
@@ -301,9 +301,9 @@ impl<'a> DiffPainter<'a> {
     fn line_rows(&mut self, line: &SourceLine, text_offset: &mut usize) -> Vec<Row> {
         let theme = self.look.theme;
         let (sign, style, ground) = match line.side {
-            Side::Both => (" ", theme.dim, Style::new()),
-            Side::New => ("+", theme.added, theme.added_line),
-            Side::Old => ("-", theme.removed, theme.removed_line),
+            DiffSide::Both => (" ", theme.dim, Style::new()),
+            DiffSide::New => ("+", theme.added, theme.added_line),
+            DiffSide::Old => ("-", theme.removed, theme.removed_line),
         };
         let (columns, indent) = if self.is_side_by_side {
             (self.look.half(), "")
@@ -349,9 +349,9 @@ impl<'a> DiffPainter<'a> {
             _ if theme.added_line.bg.is_none() => whole(style),
             Some(language) if self.highlighted > 0 => {
                 self.highlighted -= 1;
-                let open = &mut self.open[usize::from(line.side != Side::Old)];
+                let open = &mut self.open[usize::from(line.side != DiffSide::Old)];
                 let spans = language.spans(&line.text, open, theme);
-                if line.side == Side::Both {
+                if line.side == DiffSide::Both {
                     self.open[0] = self.open[1].clone();
                 }
                 spans
@@ -359,8 +359,8 @@ impl<'a> DiffPainter<'a> {
             Some(_) | None => whole(theme.text),
         };
         let mark = match line.side {
-            Side::Old => theme.removed_word,
-            Side::New | Side::Both => theme.added_word,
+            DiffSide::Old => theme.removed_word,
+            DiffSide::New | DiffSide::Both => theme.added_word,
         };
         marked(spans, &line.words, mark)
     }

@@ -1,6 +1,7 @@
 //! Multi-line text input with a history of sent messages and a size limit for pasted text.
 
 mod edit;
+mod history;
 mod kill;
 mod pastes;
 mod rows;
@@ -22,9 +23,6 @@ pub use crate::ui::widgets::composer::view::{Overflow, TextAreaSize};
 
 /// Maximum length of the text, in bytes. Longer text is cut, and the user is notified.
 pub const COMPOSER_MAX: usize = 256 * 1024;
-
-/// Maximum number of messages in the history. Beyond it, the oldest is dropped.
-pub const HISTORY_MAX: usize = 200;
 
 /// Maximum height of the composer, in rows.
 pub const ROWS_MAX: u16 = 8;
@@ -129,11 +127,6 @@ impl Composer {
         first.is_some_and(|line| line.starts_with(sign))
     }
 
-    /// Returns whether the text is a message recalled from the history.
-    pub fn is_recalled(&self) -> bool {
-        self.recalled.is_some()
-    }
-
     /// Returns the text if it is a single word: one line without blanks.
     pub fn only_word(&self) -> Option<&str> {
         match self.area.lines() {
@@ -171,7 +164,7 @@ impl Composer {
             }
             code => {
                 let kind = match code {
-                    KeyCode::Char(c) if is_text && !c.is_whitespace() => EditKind::Letter,
+                    KeyCode::Char(c) if is_text && !c.is_whitespace() => EditKind::Character,
                     KeyCode::Char(_) if is_text => EditKind::Blank,
                     _ => EditKind::Other,
                 };
@@ -354,90 +347,6 @@ impl Composer {
         self.undo = UndoStack::default();
         self.pastes.clear();
         text
-    }
-
-    /// Moves the cursor one row up; on the first row, recalls the previous message. Returns `false` if there is none.
-    /// `width` is the width of the text area in columns.
-    pub fn cursor_up_or_recall(&mut self, width: u16) -> bool {
-        if self.move_row(VerticalDirection::Up, width) {
-            return true;
-        }
-        let (at, draft) = match self.recalled.take() {
-            None => (0, self.text()),
-            Some((at, draft)) => (at + 1, draft),
-        };
-        let Some(text) = self.history.iter().rev().nth(at).cloned() else {
-            if at > 0 {
-                self.recalled = Some((at - 1, draft));
-            }
-            return false;
-        };
-        self.set(&text);
-        self.recalled = Some((at, draft));
-        true
-    }
-
-    /// Replaces the draft by a message of the history. Going to newer messages brings the draft back.
-    pub fn recall(&mut self, text: &str) {
-        let Some(at) = self.history().position(|known| known == text) else {
-            return;
-        };
-        let draft = match self.recalled.take() {
-            None => self.text(),
-            Some((_, draft)) => draft,
-        };
-        self.set(text);
-        self.recalled = Some((at, draft));
-    }
-
-    /// Iterates over the messages in the history, newest first.
-    pub fn history(&self) -> impl Iterator<Item = &String> {
-        self.history.iter().rev()
-    }
-
-    /// Adds the messages of earlier sessions, oldest first, before those of this one. Those of both are added once.
-    pub fn add_older(&mut self, saved: Vec<String>) {
-        let room = HISTORY_MAX.saturating_sub(self.history.len());
-        let known = std::mem::take(&mut self.history);
-        let older = saved.into_iter().filter(|text| !known.contains(text));
-        let mut older: VecDeque<String> = older.collect();
-        older.drain(..older.len().saturating_sub(room));
-        older.extend(known);
-        self.history = older;
-    }
-
-    /// Moves the cursor one row down; on the last row, recalls the next message and finally the draft.
-    pub fn cursor_down_or_recall(&mut self, width: u16) {
-        if self.move_row(VerticalDirection::Down, width) {
-            return;
-        }
-        match self.recalled.take() {
-            None => {}
-            Some((0, draft)) => self.set(&draft),
-            Some((at, draft)) => {
-                let text = self.history.iter().rev().nth(at - 1).cloned();
-                self.set(&text.unwrap_or_default());
-                self.recalled = Some((at - 1, draft));
-            }
-        }
-    }
-
-    /// Moves the history and the deleted texts of `other` into this composer.
-    pub fn take_history(&mut self, other: &mut Composer) {
-        self.history = std::mem::take(&mut other.history);
-        self.kills = std::mem::take(&mut other.kills);
-        self.take_earlier(other);
-    }
-
-    /// Adds a text to the history, unless it is blank or equal to the newest entry.
-    pub fn add_to_history(&mut self, text: &str) {
-        if text.trim().is_empty() || self.history.back().is_some_and(|last| last == text) {
-            return;
-        }
-        self.history.push_back(text.to_string());
-        while self.history.len() > HISTORY_MAX {
-            self.history.pop_front();
-        }
     }
 
     fn recount(&mut self) {

@@ -1,6 +1,6 @@
 //! The editing actions of the composer: deletions that can be inserted again, undo and redo.
 
-use super::kill::{LastEdit, Side, word_end, word_start};
+use super::kill::{KillSide, LastEdit, word_end, word_start};
 use super::undo::{EditKind, TextSnapshot};
 use super::{COMPOSER_MAX, Composer, clean, new_area};
 use crate::ui::keymap::Action;
@@ -12,24 +12,24 @@ impl Composer {
         let line = self.line(row);
         let end = line.chars().count();
         match action {
-            Action::DeleteToStart if at > 0 => self.kill((row, 0), Side::Before),
+            Action::DeleteToStart if at > 0 => self.kill((row, 0), KillSide::Before),
             Action::DeleteWord if at > 0 => {
                 let start = self.unit(row, word_start(line, at)).start;
-                self.kill((row, start), Side::Before);
+                self.kill((row, start), KillSide::Before);
             }
             Action::DeleteToStart | Action::DeleteWord if row > 0 => {
                 let end = self.line(row - 1).chars().count();
-                self.kill((row - 1, end), Side::Before);
+                self.kill((row - 1, end), KillSide::Before);
             }
-            Action::DeleteToEnd if at < end => self.kill((row, end), Side::After),
+            Action::DeleteToEnd if at < end => self.kill((row, end), KillSide::After),
             Action::DeleteNextWord if at < end => {
                 // The end of the word is not inside a cluster or chip: its last character decides.
                 let last = word_end(line, at).saturating_sub(1);
                 let to = self.unit(row, last).end.max(at + 1);
-                self.kill((row, to), Side::After);
+                self.kill((row, to), KillSide::After);
             }
             Action::DeleteToEnd | Action::DeleteNextWord if row + 1 < self.area.lines().len() => {
-                self.kill((row + 1, 0), Side::After);
+                self.kill((row + 1, 0), KillSide::After);
             }
             Action::Yank => self.yank(0, (row, at)),
             Action::YankPop => self.yank_older(),
@@ -61,10 +61,10 @@ impl Composer {
     }
 
     /// Deletes between the cursor and `to`, and keeps the text.
-    fn kill(&mut self, to: (usize, usize), side: Side) {
+    fn kill(&mut self, to: (usize, usize), side: KillSide) {
         let (start, end) = match side {
-            Side::Before => (to, self.cursor()),
-            Side::After => (self.cursor(), to),
+            KillSide::Before => (to, self.cursor()),
+            KillSide::After => (self.cursor(), to),
         };
         let text = self.between(start, end);
         let last = self.kills.last;

@@ -2,6 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
+use super::history::HISTORY_MAX;
 use super::*;
 use crate::ui::keymap::Action;
 use crate::ui::keys;

@@ -11,7 +11,7 @@ const BYTES_MAX: usize = 1024 * 1024;
 
 /// The side of the cursor on which a text was deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum KillSide {
     Before,
     After,
 }
@@ -39,10 +39,10 @@ pub struct KillRing {
 
 impl KillRing {
     /// Adds a deleted text. If the last edit was a deletion too, joins both.
-    pub fn add(&mut self, text: &str, side: Side) {
+    pub fn add(&mut self, text: &str, side: KillSide) {
         match (self.last, self.texts.back_mut(), side) {
-            (LastEdit::Kill, Some(newest), Side::After) => newest.push_str(text),
-            (LastEdit::Kill, Some(newest), Side::Before) => newest.insert_str(0, text),
+            (LastEdit::Kill, Some(newest), KillSide::After) => newest.push_str(text),
+            (LastEdit::Kill, Some(newest), KillSide::Before) => newest.insert_str(0, text),
             _ => self.texts.push_back(text.into()),
         }
         self.last = LastEdit::Kill;

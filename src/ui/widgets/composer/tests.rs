@@ -7,6 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::domain::text::escape_each_char;
 use crate::ui::keys;
 use crate::ui::text::wrap;
+use crate::ui::widgets::composer::history::HISTORY_MAX;
 use crate::ui::widgets::composer::rows::WrappedLine;
 use crate::ui::widgets::composer::*;
 

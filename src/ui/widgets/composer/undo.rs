@@ -18,7 +18,7 @@ pub struct TextSnapshot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditKind {
     /// A typed character of a word, which joins the step of the previous one.
-    Letter,
+    Character,
     /// A typed blank, which ends the step of its word.
     Blank,
     /// Any other key, paste or deletion.
@@ -42,7 +42,7 @@ impl UndoStack {
 
     /// Records an edit. `before` is the text before it, if a new step begins.
     pub fn record(&mut self, kind: EditKind, before: Option<TextSnapshot>) {
-        self.is_typing = kind == EditKind::Letter;
+        self.is_typing = kind == EditKind::Character;
         self.future.clear();
         self.past.extend(before);
         let mut bytes = self.bytes();

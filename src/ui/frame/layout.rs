@@ -122,6 +122,12 @@ pub fn shows_one(app: &App) -> bool {
     )
 }
 
+/// Returns whether a line of its own announces open requests with the key that shows them: on a narrow screen with one
+/// pane. The status line and the hints do not repeat it there.
+pub fn has_request_line(app: &App) -> bool {
+    class(app.size) == SizeClass::Narrow && shows_one(app) && app.focus.pane() != Pane::Needs
+}
+
 pub fn is_one_pane(class: SizeClass, height: u16, arrangement: PaneLayout) -> bool {
     arrangement == PaneLayout::Focus || class == SizeClass::Narrow && height < TALL
 }

@@ -48,9 +48,12 @@ pub struct Titles {
     pub bar: Option<Scrollbar>,
     /// Whether the border shows that something waits for the user.
     pub calls: bool,
+    /// What an empty pane shows: sentences that say what will appear there.
+    pub placeholder: Option<String>,
 }
 
-/// Draws the border of a pane with its titles and scrollbar. Returns the area inside the border.
+/// Draws a pane's titles and scrollbar on a line above its content. Only the pane with the focus has a border on all
+/// sides. A pane of one row is its title, with the placeholder beside it. Returns the area of the content.
 pub fn pane(
     app: &App,
     pane: Pane,
@@ -61,42 +64,69 @@ pub fn pane(
 ) -> Rect {
     let has_keys = app.focus == Focus::Pane(pane) && app.is_in_panes();
     let (border, title) = match (has_keys, titles.calls) {
-        (true, _) => (theme.border_focused, theme.title_focused),
+        (true, true) => (theme.border_waiting, theme.waiting),
+        (true, false) => (theme.border_focused, theme.title_focused),
         (false, true) => (theme.border_waiting, theme.waiting),
         (false, false) => (theme.border, theme.title),
     };
     let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
     let room = usize::from(area.width).saturating_sub(aside + 8);
-    let name = vec![
+    let mut name = vec![
         Span::styled(format!(" {} ", pane_key(&app.prefs, pane)), theme.dim),
         Span::styled(fit(&titles.name, room), title),
         // Not part of the name, since a title may be shown reversed.
         Span::raw(" "),
     ];
-    let borders = match area.height {
-        1 => Borders::TOP,
-        _ => Borders::ALL,
-    };
+    if area.height == 1 {
+        let used: usize = name.iter().map(|s| width(&s.content)).sum();
+        let room = usize::from(area.width).saturating_sub(used + aside + 6);
+        let words = titles.placeholder.as_deref();
+        let words = words.map_or("", |words| whole_sentences(words, room));
+        name.push(Span::styled(words.to_string(), theme.dim));
+        name.push(Span::raw(if words.is_empty() { "" } else { " " }));
+    }
     let block = Block::bordered()
-        .borders(borders)
+        .borders(if has_keys && area.height > 1 {
+            Borders::ALL
+        } else {
+            Borders::TOP
+        })
         .border_type(BorderType::Rounded)
         .border_style(border)
         // Titles do not inherit the border's style.
         .title_style(theme.ground)
         .title_top(Line::from(name));
-    let block = edge(block, titles.aside, Edge::Top);
-    if area.height == 1 {
-        // A pane folded to its title is a line without corners.
-        buffer.set_string(area.x, area.y, "─".repeat(area.width.into()), border);
-        block.render(area.inner(Margin::new(1, 0)), buffer);
-        return Rect { height: 0, ..area };
+    let mut block = edge(block, titles.aside, Edge::Top);
+    if area.height > 1 {
+        block = edge(block, titles.below, Edge::Bottom);
+        block = foot(block, titles.foot);
     }
-    let block = edge(block, titles.below, Edge::Bottom);
-    let block = foot(block, titles.foot);
-    let inner = block.inner(area);
-    block.render(area, buffer);
+    // Without a border at the sides, the titles are where they are with one.
+    let drawn = if has_keys && area.height > 1 {
+        area
+    } else {
+        area.inner(Margin::new(1, 0))
+    };
+    block.render(drawn, buffer);
+    let inner = if area.height == 1 {
+        Rect { height: 0, ..area }
+    } else {
+        layout::inside(area)
+    };
+    if let Some(words) = &titles.placeholder {
+        empty(words, theme, inner, buffer);
+    }
     scrollbar(titles.bar, thumb(app, pane, theme), buffer);
     inner
+}
+
+/// Returns as many whole sentences from the start of `words` as fit into `columns`; at least the first one.
+fn whole_sentences(words: &str, columns: usize) -> &str {
+    let ends = words.match_indices(". ").map(|(at, _)| at + 1);
+    let forms = ends.chain([words.len()]).map(|end| &words[..end]);
+    let (fitting, other): (Vec<&str>, Vec<&str>) = forms.partition(|form| width(form) <= columns);
+    let found = fitting.last().or(other.first());
+    found.copied().unwrap_or_default()
 }
 
 #[derive(Clone, Copy)]

@@ -58,6 +58,8 @@ pub enum Action {
     PrevFile,
     /// Edit the filter of a list; in a pager, search.
     Filter,
+    /// Sort the list by the next column.
+    Sort,
     /// Switch the board between graph and list.
     ToggleGraph,
     /// Switch to the next layout.

@@ -235,6 +235,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Team), &["n"], Action::Nudge, "nudge the teammate: ask for its status", "nudge"),
     bind(Context::In(Pane::Team), &["X"], Action::KillTeammate, "kill the teammate; its task goes back to the board", ""),
     bind(Context::In(Pane::Team), &["x"], Action::AskShutdown, "ask the teammate to shut down", "shut down"),
+    bind(Context::In(Pane::Team), &["s"], Action::Sort, "sort the team by the next column", "sort"),
     bind(Context::In(Pane::Team), &["/"], Action::Filter, "filter: name, role or task, !word", "filter"),
     bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read all messages between the two agents", "read"),
     bind(Context::In(Pane::Inbox), &["space"], Action::Peek, "preview the message beside the inbox", "peek"),
@@ -322,6 +323,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Jobs, &["esc", "q", "b"], Action::Back, "close", "close"),
 
     bind(Context::Costs, &["enter", "o"], Action::Open, "open the agent or task", "open"),
+    bind(Context::Costs, &["s"], Action::Sort, "sort the tables by the next column", "sort"),
     bind(Context::Costs, &["y"], Action::Copy, "copy the figures", "copy"),
     bind(Context::Costs, &["j", "down"], Action::Move(Scroll::LineDown), "down", "select"),
     bind(Context::Costs, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),

@@ -13,6 +13,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoStatus;
 use crate::protocol::event::{DeliveryState, NoticeLevel};
 use crate::ui::model::CrewModel;
+use crate::ui::model::board::branches;
 use crate::ui::model::board::index;
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::messages::MessageStatus;
@@ -21,6 +22,41 @@ use crate::ui::theme::Theme;
 
 /// The symbol, label and style of a status.
 pub type StatusDisplay = (&'static str, String, Style);
+
+/// The symbols on the screen and what they mean, for the help.
+pub const LEGEND: &[(&str, &str)] = &[
+    ("●", "in progress: a task, an agent's turn, a todo item"),
+    (
+        "○",
+        "a task that is ready, an idle agent, a pending todo item",
+    ),
+    ("◌", "a task that is blocked by another task"),
+    (
+        "✓",
+        "a completed task, todo item or tool call; a delivered message",
+    ),
+    ("✓✓", "a message that its recipient has acted on"),
+    (
+        branches::UNMERGED,
+        "a completed task whose branch is not merged",
+    ),
+    ("◆ ◇", "the selected request that waits for you, and others"),
+    ("◔", "an agent that waits before it calls the model again"),
+    ("▲", "an agent that is stuck; a warning"),
+    (
+        "✗",
+        "an agent or a tool call that failed; a message without a reader; an error",
+    ),
+    (
+        "·",
+        "an agent that has left; a message that is not delivered yet",
+    ),
+    (
+        "⋯",
+        "a message of yours that waits until the agent's turn ends",
+    ),
+    ("▁▃▆", "how active an agent was in the last minutes"),
+];
 
 /// Returns the symbol and style of a task status.
 pub fn standing(standing: BoardStatus, theme: &Theme) -> (&'static str, Style) {
@@ -127,4 +163,61 @@ pub fn backoff(model: &CrewModel) -> Option<(Timestamp, String)> {
             _ => None,
         });
     waits.max_by(|a, b| a.0.0.total_cmp(&b.0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn legend_explains_each_symbol() {
+        let theme = Theme::default();
+        let now = Timestamp(0.0);
+        let mut symbols: Vec<&str> = vec!["◆", "◇", "⋯", branches::UNMERGED];
+        for status in [
+            BoardStatus::InProgress,
+            BoardStatus::Ready,
+            BoardStatus::Assigned,
+            BoardStatus::Blocked,
+            BoardStatus::Done,
+        ] {
+            symbols.push(standing(status, &theme).0);
+        }
+        for status in [
+            TodoStatus::Pending,
+            TodoStatus::InProgress,
+            TodoStatus::Completed,
+        ] {
+            symbols.push(todo(status, &theme).0);
+        }
+        for status in [
+            MessageStatus::At(DeliveryState::Sent),
+            MessageStatus::At(DeliveryState::Delivered),
+            MessageStatus::At(DeliveryState::ActedOn),
+            MessageStatus::Unread,
+        ] {
+            symbols.push(progress(status, &theme).0);
+        }
+        for one in [NoticeLevel::Info, NoticeLevel::Warn, NoticeLevel::Error] {
+            symbols.push(level(one, &theme).0);
+        }
+        for one in [
+            Activity::Idle,
+            Activity::Thinking,
+            Activity::Compacting,
+            Activity::Queued { place: 1 },
+            Activity::Stuck { why: String::new() },
+            Activity::Failed { why: String::new() },
+            Activity::Gone,
+        ] {
+            symbols.push(activity(&one, now, &theme).0);
+        }
+        let explained: Vec<&str> = LEGEND
+            .iter()
+            .flat_map(|(symbols, _)| symbols.split(' '))
+            .collect();
+        for symbol in symbols {
+            assert!(explained.contains(&symbol), "{symbol} is not explained");
+        }
+    }
 }

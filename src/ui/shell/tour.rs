@@ -39,22 +39,14 @@ pub fn line(state: &UiState) -> Option<String> {
     if let Some(line) = state.role.line(room(state)) {
         return Some(line);
     }
-    let is_demo = state
-        .model
-        .setup
-        .as_ref()
-        .is_some_and(|s| s.provider == DEMO);
-    if !is_demo {
+    if !is_demo(state) {
         return None;
     }
     let key = |context, action| state.prefs.keymap.key(context, action);
     if let Some(popup) = state.popups.last() {
         return Some(popup.tip(state));
     }
-    if let Some(request) = state
-        .selected_request()
-        .filter(|r| r.approver != Approver::Lead)
-    {
+    if let Some(request) = request_for_user(state) {
         return Some(waiting(state, request));
     }
     if !state.shown.is_lead() {
@@ -77,6 +69,24 @@ pub fn line(state: &UiState) -> Option<String> {
         Focus::Composer => None,
     };
     Some(tip.unwrap_or_else(|| stage(state)))
+}
+
+fn is_demo(model: &CrewModel) -> bool {
+    let setup = model.setup.as_ref();
+    setup.is_some_and(|setup| setup.provider == DEMO)
+}
+
+/// Returns whether the line says which request waits for the user, and how to decide it.
+pub fn is_about_request(state: &UiState) -> bool {
+    is_demo(state)
+        && !state.is_tour_dismissed
+        && state.popups.is_empty()
+        && request_for_user(state).is_some()
+}
+
+fn request_for_user(state: &UiState) -> Option<&Request> {
+    let selected = state.selected_request();
+    selected.filter(|request| request.approver != Approver::Lead)
 }
 
 /// Whether `agent` may still add to its conversation.

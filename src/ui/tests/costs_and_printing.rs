@@ -6,6 +6,7 @@ use crate::domain::ids::Name;
 use crate::protocol::{AgentEvent, Event, EventKind};
 use crate::ui::fixture::{apply_events, blank, busy, busy_events, name, picture, press, started};
 use crate::ui::popups::costs;
+use crate::ui::popups::costs::sort::CostSort;
 use crate::ui::tests::scenes::work;
 use crate::ui::{Effect, Msg, update};
 
@@ -26,8 +27,8 @@ fn costs_from_journal_equal_live_costs() {
         let event: Event = serde_json::from_str(&line).unwrap();
         update(&mut read, Msg::Event(event));
     }
-    let text = costs::text(&live);
-    assert_eq!(costs::text(&read), text);
+    let text = costs::text(&live, CostSort::default());
+    assert_eq!(costs::text(&read, CostSort::default()), text);
     for words in [
         "lead and 2 subagents",
         "no price",
@@ -38,7 +39,7 @@ fn costs_from_journal_equal_live_costs() {
     }
     // Another crew starts with empty costs.
     read.forget_crew();
-    assert!(costs::text(&read).contains("Nothing has been used yet"));
+    assert!(costs::text(&read, CostSort::default()).contains("Nothing has been used yet"));
 }
 
 #[test]
@@ -48,7 +49,7 @@ fn older_journal_without_calls_is_readable() {
     let event: Event = serde_json::from_str(line).unwrap();
     let mut state = started(160, 45);
     update(&mut state, Msg::Event(event));
-    let text = costs::text(&state);
+    let text = costs::text(&state, CostSort::default());
     let row = text.lines().find(|l| l.contains("lead")).unwrap();
     let words: Vec<&str> = row.split_whitespace().collect();
     let expected = [

@@ -7,6 +7,7 @@ use crate::protocol::event::DeliveryState;
 use crate::protocol::{EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, busy, mail_message, name, picture, press};
 use crate::ui::frame::hit::Hit;
+use crate::ui::keymap::Action;
 use crate::ui::popups::pager::Pager;
 use crate::ui::popups::thread::ThreadPage;
 use crate::ui::shell::hit_test;
@@ -146,10 +147,15 @@ fn filtered_row_is_hit_where_it_is_drawn() {
             .iter()
             .filter(|t| matches!(t.what, Hit::Row(p, _) if p == pane));
         let first = rows.map(|t| t.at.y).min().unwrap();
-        let filter = targets
-            .iter()
-            .find(|t| matches!(t.what, Hit::In(p, _) if p == pane));
+        let row_of = |action| {
+            let target = targets.iter().find(|t| t.what == Hit::In(pane, action));
+            target.map(|t| t.at.y)
+        };
+        let filter = row_of(Action::Filter);
         let filter = filter.unwrap_or_else(|| panic!("{pane:?}: no filter to press"));
-        assert_eq!(filter.at.y + 1, first, "{pane:?}");
+        // Below the filter, the team has the headings of its columns.
+        let above = row_of(Action::Sort).unwrap_or(filter);
+        assert_eq!(above + 1, first, "{pane:?}");
+        assert_eq!(above - filter, u16::from(pane == Pane::Team), "{pane:?}");
     }
 }

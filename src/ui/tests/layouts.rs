@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use crate::domain::screen::{PaneLayout, ScreenSettings};
-use crate::ui::fixture::{apply_events, board_event, busy, picture, press};
+use crate::ui::fixture::{apply_events, board_event, busy, picture, press, started};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::board::tests::board;
 use crate::ui::shell::layout::layout;
@@ -126,11 +126,26 @@ fn row_layout_changes_by_keys_not_by_events() {
         let before = places(&state);
         apply_events(&mut state, scene_data::many_messages());
         assert_eq!(places(&state), before, "messages: {arrangement:?}");
-        apply_events(&mut state, vec![board_event(&board(30, &[], 3))]);
-        assert_eq!(places(&state), before, "tasks: {arrangement:?}");
+        if arrangement == PaneLayout::Board {
+            apply_events(&mut state, vec![board_event(&board(30, &[], 3))]);
+            assert_eq!(places(&state), before, "tasks: {arrangement:?}");
+        }
     }
+    // Beside the conversation, the board takes rows from the inbox in steps of four.
+    let mut state = busy(160, 45);
+    let heights = |state: &UiState| {
+        let height = |pane| layout(state, state.size).pane(pane).unwrap().height;
+        [Pane::Board, Pane::Team, Pane::Inbox].map(height)
+    };
+    let before = heights(&state);
+    apply_events(&mut state, vec![board_event(&board(30, &[], 3))]);
+    let after = heights(&state);
+    assert_eq!(after[1], before[1]);
+    assert!(after[0] > before[0], "{before:?} {after:?}");
+    assert_eq!(after[0] + after[2], before[0] + before[2]);
     // A list longer than its pane grows by keys and shrinks again.
     let mut state = busy(160, 45);
+    apply_events(&mut state, vec![board_event(&board(30, &[], 3))]);
     apply_events(&mut state, scene_data::many_messages());
     press(&mut state, "esc 3");
     let inbox = |state: &UiState| layout(state, state.size).pane(Pane::Inbox).unwrap().height;
@@ -157,4 +172,43 @@ fn completed_todo_list_collapses_unless_focused() {
     assert!(picture(&state).contains(" 3/3 "));
     press(&mut state, "2");
     assert_eq!(todo(&state), 5);
+}
+
+#[test]
+fn panes_without_content_are_lines_below_the_conversation() {
+    for (width, height) in [(200, 60), (160, 45), (120, 35), (100, 30), (80, 40)] {
+        let mut state = started(width, height);
+        let panes = |state: &UiState| layout(state, state.size).panes;
+        let lines = |state: &UiState| -> Vec<(Pane, u16, u16)> {
+            let all = panes(state).into_iter();
+            let lines = all.filter(|(_, area)| area.height == 1);
+            lines
+                .map(|(pane, area)| (pane, area.width, area.height))
+                .collect()
+        };
+        let expected = [Pane::Board, Pane::Team, Pane::Inbox].map(|pane| (pane, width, 1));
+        assert_eq!(lines(&state), expected, "{width}x{height}");
+        let picture = picture(&state);
+        for words in ["No tasks yet.", "No teammates yet.", "No messages yet."] {
+            assert!(
+                picture.contains(words),
+                "{width}x{height}: {words}\n{picture}"
+            );
+        }
+        // The focus moves nothing among them.
+        press(&mut state, "esc 3");
+        let before = panes(&state);
+        for key in ["4", "5"] {
+            press(&mut state, key);
+            assert_eq!(panes(&state), before, "{width}x{height}: {key}");
+        }
+        // The first task opens the board.
+        apply_events(&mut state, vec![board_event(&board(3, &[], 1))]);
+        let board = layout(&state, state.size).pane(Pane::Board);
+        let rows = board.map(|area| area.height);
+        assert!(
+            rows.is_none_or(|rows| rows > 1),
+            "{width}x{height}: {rows:?}"
+        );
+    }
 }

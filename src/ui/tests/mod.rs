@@ -19,6 +19,7 @@ mod replay;
 mod robust;
 pub mod scenes;
 mod scrollbars;
+mod sorting;
 mod unknown;
 mod viewer;
 mod whole_screen;

@@ -18,10 +18,11 @@ pub fn theme() -> Theme {
         border: dim,
         border_focused: plain.fg(Color::Cyan),
         border_waiting: plain.fg(Color::Magenta),
-        // The selected row has one colour, whatever the colours of its parts. Dim text on it would be hard to read.
-        selection: plain
-            .fg(Color::Reset)
-            .add_modifier(Modifier::REVERSED)
+        // White on dark gray is readable on light and on dark terminals. The selected row has one colour, whatever the
+        // colours of its parts: some of them would be hard to read on it.
+        selection: bold
+            .fg(Color::White)
+            .bg(Color::DarkGray)
             .remove_modifier(Modifier::DIM),
         accent: plain.fg(Color::Cyan),
         ok: plain.fg(Color::Green),

@@ -32,6 +32,9 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// Number of columns by which one notch of the mouse wheel pans the graph sideways.
 const NOTCH_COLUMNS: usize = 6;
 
+/// The pane grows in steps of this many rows.
+const STEP: u16 = 4;
+
 impl PaneFeature for BoardPane {
     fn draw(
         &self,
@@ -68,6 +71,16 @@ impl PaneFeature for BoardPane {
 
     fn content_rows(&self, app: &App) -> usize {
         app.model.board.len()
+    }
+
+    /// Grows in steps, so that the panes below move rarely.
+    fn wanted_height(&self, app: &App, width: u16, most: u16) -> u16 {
+        let room = layout::inside(Rect::new(0, 0, width, most));
+        let steps = self.rows_wanted(app, room).div_ceil(usize::from(STEP));
+        let rows = u16::try_from(steps)
+            .unwrap_or(u16::MAX)
+            .saturating_mul(STEP);
+        rows.saturating_add(2).min(most)
     }
 
     fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {

@@ -57,6 +57,8 @@ pub struct BoardPane {
     rows: Memo<(u64, String), Arc<ListRows>>,
     /// The cached drawing. Key: board version and drawing parameters.
     drawing: Memo<(u64, DrawingKey), Option<Arc<Drawing>>>,
+    /// The cached number of rows of the whole content. Key: board version, drawing parameters, shape and filter text.
+    rows_wanted: Memo<(u64, DrawingKey, Shape, String), usize>,
     /// The row of the selected task before the current event. If that task leaves the list, the task that is then in
     /// this row is selected.
     row_before: Option<usize>,
@@ -71,6 +73,7 @@ impl Default for BoardPane {
             camera: Camera::default(),
             rows: Memo::default(),
             drawing: Memo::default(),
+            rows_wanted: Memo::default(),
             row_before: None,
         }
     }
@@ -128,15 +131,37 @@ impl BoardPane {
         })
     }
 
-    /// Returns the drawing of the graph, laid out for an area of the size of `room` if possible. `None` if the graph is
-    /// too large to draw.
-    fn drawing(&self, model: &CrewModel, room: Rect) -> Option<Arc<Drawing>> {
-        let key = DrawingKey {
+    /// Returns the number of rows, up to those of `room`, in which the whole content is visible.
+    fn rows_wanted(&self, model: &CrewModel, room: Rect) -> usize {
+        let version = model.memo.version();
+        let words = self.filter.words().to_string();
+        let key = (version, self.drawing_key(model, room), self.shape, words);
+        self.rows_wanted.get(key, || {
+            let places = self.layout(model, room);
+            let content = match &places.shown {
+                Shown::Graph(drawing) => drawing.height,
+                Shown::List(_) => self.rows(model).len(),
+            };
+            let others = room.height - places.body.height;
+            content
+                .saturating_add(others.into())
+                .min(room.height.into())
+        })
+    }
+
+    fn drawing_key(&self, model: &CrewModel, room: Rect) -> DrawingKey {
+        DrawingKey {
             columns: room.width,
             rows: room.height,
             zoom: self.camera.zoom,
             owners: owners(model),
-        };
+        }
+    }
+
+    /// Returns the drawing of the graph, laid out for an area of the size of `room` if possible. `None` if the graph is
+    /// too large to draw.
+    fn drawing(&self, model: &CrewModel, room: Rect) -> Option<Arc<Drawing>> {
+        let key = self.drawing_key(model, room);
         let make = || drawn(model, key).map(Arc::new);
         self.drawing.get((model.memo.version(), key), make)
     }

@@ -26,6 +26,9 @@ const PREVIEW_MIN: u16 = 3;
 /// row is not shown again below the list.
 const SHORT: usize = 36;
 
+const PLACEHOLDER: &str =
+    "No messages yet. Messages between agents appear here; @name in the composer writes to one.";
+
 /// Draws the messages, newest last.
 pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let numbers = pane.message_numbers(app);
@@ -49,10 +52,10 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} unread"), theme.warn)],
         },
-        foot: Vec::new(),
-        calls: false,
         below: frame::position(selected, messages.len(), height, theme),
         bar: Scrollbar::of_list(area, list, first, messages.len()),
+        placeholder: app.model.messages.is_empty().then(|| PLACEHOLDER.into()),
+        ..Titles::default()
     };
     let inner = frame::pane(app, Pane::Inbox, titles, theme, area, buffer);
     if let Some(row) = filter {
@@ -60,11 +63,6 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     }
     if messages.is_empty() && !app.model.messages.is_empty() {
         frame::empty(&frame::no_match(&app.prefs, "message"), theme, list, buffer);
-        return;
-    }
-    if messages.is_empty() {
-        let words = "No messages yet. Messages between agents appear here; @name in the composer writes to one.";
-        frame::empty(words, theme, inner, buffer);
         return;
     }
     let route_width = messages

@@ -19,6 +19,18 @@ use crate::ui::text::{format_time, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
+fn placeholder(app: &App) -> String {
+    if let Some(hold) = &app.keys.guard.hold {
+        let key = app.prefs.keymap.key(Context::Panes, Action::Back);
+        return format!(
+            "Decided. {} continues; its next request appears here. {key} goes back.",
+            hold.requester
+        );
+    }
+    let key = app.waiting_key();
+    format!("No open requests. Plans, questions and permissions appear here; {key} opens them.")
+}
+
 /// Draws the headings of the requests, the selected request and, always on the last row, its buttons.
 pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let selected = pane.selected_request(app);
@@ -30,22 +42,11 @@ pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     if let (Some((at, _)), n @ 2..) = (selected, app.model.requests.len()) {
         titles.aside = vec![Span::styled(format!("{} of {n}", at + 1), theme.waiting)];
     }
-    let inner = frame::pane(app, Pane::Needs, titles, theme, area, buffer);
+    if selected.is_none() {
+        titles.placeholder = Some(placeholder(app));
+    }
+    frame::pane(app, Pane::Needs, titles, theme, area, buffer);
     let Some((at, request)) = selected else {
-        if let Some(hold) = &app.keys.guard.hold {
-            let key = app.prefs.keymap.key(Context::Panes, Action::Back);
-            let words = format!(
-                "Decided. {} continues; its next request appears here. {key} goes back.",
-                hold.requester
-            );
-            frame::empty(&words, theme, inner, buffer);
-            return;
-        }
-        let key = app.waiting_key();
-        let words = format!(
-            "No open requests. Plans, questions and permissions appear here; {key} opens them."
-        );
-        frame::empty(&words, theme, inner, buffer);
         return;
     };
     let inner = card::inside(area);

@@ -37,22 +37,26 @@ impl PaneFeature for TeamPane {
     }
 
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
-        let (filter, list) = self.filter.areas(layout::inside(area));
-        out.extend(filter.map(|at| PlacedPart {
-            at,
-            what: Hit::In(Pane::Team, Action::Filter),
-        }));
-        out.extend(rows(Pane::Team, list, self.listed(app, list)));
+        let places = self.places(app, layout::inside(area));
+        let parts = [
+            (places.filter, Action::Filter),
+            (places.headings, Action::Sort),
+        ];
+        for (at, action) in parts {
+            let what = Hit::In(Pane::Team, action);
+            out.extend(at.map(|at| PlacedPart { at, what }));
+        }
+        out.extend(rows(Pane::Team, places.list, self.listed(app, places.list)));
     }
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
-        let (_, list) = self.filter.areas(layout::inside(area));
+        let list = self.places(app, layout::inside(area)).list;
         let (len, first) = self.listed(app, list);
         Scrollbar::of_list(area, list, first, len)
     }
 
     fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
-        let page = page(area, |inside| self.filter.areas(inside).1);
+        let page = page(area, |inside| self.places(app, inside).list);
         let at = self.selected_member(app).map_or(0, |(at, _)| at);
         let names: Vec<Name> = self
             .rows(app)
@@ -143,12 +147,16 @@ impl PaneFeature for TeamPane {
             Action::AskShutdown => self.ask_shutdown(app, out),
             Action::KillTeammate => self.force(app),
             Action::Nudge => self.nudge(app, out),
+            Action::Sort => self.sort_by_next(app),
             _ => return false,
         }
         true
     }
 
     fn offers(&self, app: &App, action: Action) -> Option<bool> {
+        if action == Action::Sort {
+            return Some(app.model.team.members.len() > 1);
+        }
         let is_own = matches!(
             action,
             Action::AskShutdown | Action::KillTeammate | Action::Nudge

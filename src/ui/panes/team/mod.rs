@@ -1,16 +1,25 @@
 //! The pane with the list of teammates and subagents.
 
 mod feature;
+mod figures;
 mod preview;
+pub(in crate::ui) mod sort;
 mod update;
 pub(in crate::ui) mod view;
 
+use ratatui::layout::Rect;
+
 use crate::domain::ids::Name;
-use crate::domain::team::{Member, MemberStatus};
+use crate::domain::team::Member;
 use crate::domain::text::one_line;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::model::{CrewModel, board as model_board};
+use crate::ui::panes::team::sort::TeamSort;
 use crate::ui::text::terms::FilterTerms;
+use crate::ui::widgets::cut::cut_top;
+
+/// Minimum width of the list, in columns, to show headings.
+const HEADINGS_FROM: u16 = 48;
 
 /// The state of the team pane.
 #[derive(Debug)]
@@ -18,6 +27,18 @@ pub struct TeamPane {
     /// The selected agent; `None` selects the first row.
     pub selected: Option<Name>,
     pub filter: ListFilter,
+    pub sort: TeamSort,
+}
+
+/// The areas of the team's list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TeamListLayout {
+    /// The filter input, if it is open.
+    pub filter: Option<Rect>,
+    /// The row with the headings of the columns; `None` if there is no room.
+    pub headings: Option<Rect>,
+    /// The rows.
+    pub list: Rect,
 }
 
 impl Default for TeamPane {
@@ -25,6 +46,7 @@ impl Default for TeamPane {
         TeamPane {
             selected: None,
             filter: ListFilter::new("name, role or task  !word"),
+            sort: TeamSort::default(),
         }
     }
 }
@@ -33,12 +55,42 @@ impl TeamPane {
     /// Returns the filtered team: the lead's subagents, then the teammates, each followed by its subagents.
     pub fn rows<'a>(&self, model: &'a CrewModel) -> Vec<TeamRow<'a>> {
         let words = self.filter.words();
-        let mut rows = unfiltered_team(model);
+        let mut rows = self.unfiltered_rows(model);
         if !words.is_empty() {
             let words = FilterTerms::new(words);
             rows.retain(|row| words.matches(&about(model, row), |_| None));
         }
         rows
+    }
+
+    /// Returns the whole team in the chosen order, ignoring the filter.
+    pub fn unfiltered_rows<'a>(&self, model: &'a CrewModel) -> Vec<TeamRow<'a>> {
+        let of = |parent: &Name| {
+            let all = model.agents.subagents(parent);
+            all.map(TeamRow::Subagent).collect::<Vec<_>>()
+        };
+        let mut rows = of(&Name::lead());
+        for member in self.sort.members(model) {
+            rows.push(TeamRow::Member(member));
+            rows.extend(of(&member.name));
+        }
+        rows
+    }
+
+    /// Returns the areas of the list for the area inside the pane's frame.
+    pub fn places(&self, model: &CrewModel, inside: Rect) -> TeamListLayout {
+        let (filter, list) = self.filter.areas(inside);
+        let rows = self.rows(model).len();
+        // Headings take a row that is free, or one that the order explains.
+        let is_free = rows > 0 && rows < usize::from(list.height);
+        let is_sorted = self.sort != TeamSort::default() && list.height > 1;
+        let has_headings = list.width >= HEADINGS_FROM && (is_free || is_sorted);
+        let (headings, list) = cut_top(list, u16::from(has_headings));
+        TeamListLayout {
+            filter,
+            headings: has_headings.then_some(headings),
+            list,
+        }
     }
 
     /// Returns the index of the selected row and the teammate or subagent in it. `None` if the list is empty.
@@ -55,13 +107,6 @@ impl TeamPane {
             .unwrap_or(0);
         rows.get(at).map(|r| (at, r.name().clone()))
     }
-}
-
-/// Returns the teammates in roster order, those that have shut down last.
-pub fn members(model: &CrewModel) -> Vec<&Member> {
-    let mut rows: Vec<&Member> = model.team.members.iter().collect();
-    rows.sort_by_key(|m| m.status == MemberStatus::Shutdown);
-    rows
 }
 
 impl TeamRow<'_> {
@@ -96,18 +141,4 @@ pub fn about(model: &CrewModel, row: &TeamRow) -> String {
         format!("{} {}", task.id, one_line(&task.subject))
     });
     format!("{name} {role} {task}").to_lowercase()
-}
-
-/// Returns the whole team, ignoring the filter.
-pub fn unfiltered_team(model: &CrewModel) -> Vec<TeamRow<'_>> {
-    let of = |parent: &Name| {
-        let all = model.agents.subagents(parent);
-        all.map(TeamRow::Subagent).collect::<Vec<_>>()
-    };
-    let mut rows = of(&Name::lead());
-    for member in members(model) {
-        rows.push(TeamRow::Member(member));
-        rows.extend(of(&member.name));
-    }
-    rows
 }

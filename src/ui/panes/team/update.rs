@@ -38,6 +38,14 @@ impl TeamPane {
         }
     }
 
+    /// Sorts the list by the next column. The selected agent stays selected.
+    pub fn sort_by_next(&mut self, app: &mut App) {
+        self.selected = self.selected_member(app).map(|(_, name)| name);
+        self.sort = self.sort.next(app);
+        let by = self.sort.label();
+        app.say(NoticeLevel::Info, format!("Team sorted by {by}."));
+    }
+
     /// Returns the selected teammate if it has not shut down. Otherwise shows a status message that says why nothing
     /// can be done.
     fn selected_at_work(&self, app: &mut App) -> Option<Name> {

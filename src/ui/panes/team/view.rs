@@ -13,32 +13,29 @@ use crate::ui::frame::{RowHighlight, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::{CrewModel, board as model_board, style};
-use crate::ui::panes::team;
+use crate::ui::panes::team::figures::{
+    CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings, words_width,
+};
 use crate::ui::panes::team::{TeamPane, TeamRow};
-use crate::ui::text::{age, count, dollars, fit, pad, width};
+use crate::ui::text::{count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Minimum width of a row, in columns, to show the activity bars. A narrower row needs the room for the task.
 const ACTIVITY_BARS_FROM: usize = 70;
-/// Minimum width of a row, in columns, to show long activity bars and the cost.
-const COST_FROM: usize = 100;
-/// Minimum width of a row, in columns, to show the unit "tok".
-const UNIT_FROM: usize = 76;
-
-/// Minimum width of a row, in columns, to show the context usage.
-const CONTEXT_FROM: usize = 46;
-/// Minimum width of a row, in columns, to show the tokens and the time.
-const TOKENS_FROM: usize = 60;
 /// Minimum room for a tool's argument or a waiting reason, in columns, including the blanks before it. With less, it is
 /// omitted.
 const ARGUMENT_MIN: usize = 10;
 
+const PLACEHOLDER: &str =
+    "No teammates yet. The lead spawns them: ask it for as many as the work needs.";
+
 pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let members = pane.rows(app);
     let selected = pane.selected_member(app).map(|(at, _)| at);
-    let (filter, list) = pane.filter.areas(frame_layout::inside(area));
+    let places = pane.places(app, frame_layout::inside(area));
+    let list = places.list;
     let height = list.height;
     let first = list::first_row(members.len(), selected.unwrap_or(0), height);
     let present = app.model.team.present().count();
@@ -47,41 +44,49 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
             Pane::Team,
             &pane.filter,
             members.len(),
-            team::unfiltered_team(app).len(),
+            pane.unfiltered_rows(app).len(),
         ),
         aside: match present {
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} here"), theme.dim)],
         },
         foot: sum(app, theme),
-        calls: false,
         below: frame::position(selected, members.len(), height, theme),
         bar: Scrollbar::of_list(area, list, first, members.len()),
+        placeholder: (members.is_empty() && pane.filter.words().is_empty())
+            .then(|| PLACEHOLDER.into()),
+        ..Titles::default()
     };
     let inner = frame::pane(app, Pane::Team, titles, theme, area, buffer);
-    if let Some(row) = filter {
+    if let Some(row) = places.filter {
         pane.filter.draw(theme, row, buffer);
     }
     if members.is_empty() && !pane.filter.words().is_empty() {
-        frame::empty(
-            &frame::no_match(&app.prefs, "teammate"),
-            theme,
-            list,
-            buffer,
-        );
+        let words = frame::no_match(&app.prefs, "teammate");
+        frame::empty(&words, theme, list, buffer);
         return;
     }
-    if members.is_empty() {
-        let words = "No teammates yet. The lead spawns them: ask it for as many as the work needs.";
-        frame::empty(words, theme, inner, buffer);
-        return;
+    let figure_style = match places.headings {
+        Some(_) => FigureStyle::in_columns(app),
+        None => FigureStyle::WithUnits,
+    };
+    let name_width = name_width(app, &members, usize::from(inner.width), figure_style);
+    let name_width = match places.headings {
+        Some(_) => name_width.max(width(NAME_HEADING)),
+        None => name_width,
+    };
+    if let Some(row) = places.headings {
+        let columns = usize::from(row.width).saturating_sub(2);
+        let spans = headings(pane.sort, figure_style, name_width, columns, theme);
+        frame::row(RowHighlight::Plain, spans, theme, row, buffer);
     }
-    let name_width = name_width(app, &members, usize::from(inner.width));
     for ((at, member), area) in members.iter().enumerate().skip(first).zip(list.rows()) {
         let columns = usize::from(area.width).saturating_sub(2);
         let spans = match member {
-            TeamRow::Member(member) => row(app, member, name_width, columns, theme),
-            TeamRow::Subagent(name) => subagent(app, name, name_width, columns, theme),
+            TeamRow::Member(member) => row(app, member, name_width, figure_style, columns, theme),
+            TeamRow::Subagent(name) => {
+                subagent(app, name, name_width, figure_style, columns, theme)
+            }
         };
         let row = RowHighlight::of(app, Pane::Team, at, selected);
         frame::row(row, spans, theme, area, buffer);
@@ -97,7 +102,7 @@ struct SharedColumns {
 }
 
 /// Returns the width of the name column.
-fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
+fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureStyle) -> usize {
     let least = match inside {
         0..CONTEXT_FROM => 8,
         CONTEXT_FROM..COST_FROM => 12,
@@ -106,7 +111,7 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
     let columns = inside.saturating_sub(2);
     let shared = |row: &TeamRow<'_>| {
         let agent = app.model.agents.get(row.name());
-        let right = figures(app, agent, &app.activity(row.name()), columns);
+        let right = figures(app, agent, &app.activity(row.name()), style, columns);
         let right = width(&right).min(columns / 2);
         let (task, pulse) = match row {
             TeamRow::Member(member) => (task(app, member), pulse(app, agent, columns)),
@@ -151,6 +156,7 @@ fn row(
     app: &App,
     member: &Member,
     name_width: usize,
+    figure_style: FigureStyle,
     columns: usize,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
@@ -160,7 +166,10 @@ fn row(
     };
     let (shape, words, style) = style::activity(&activity, app.now, theme);
     let agent = app.model.agents.get(&member.name);
-    let right = fit(&figures(app, agent, &activity, columns), columns / 2);
+    let right = fit(
+        &figures(app, agent, &activity, figure_style, columns),
+        columns / 2,
+    );
     let pulse = pulse(app, agent, columns);
     let head = format!("{shape} {} ", pad(member.name.as_str(), name_width));
     let gap = usize::from(!right.is_empty());
@@ -226,13 +235,17 @@ fn subagent(
     app: &App,
     name: &Name,
     name_width: usize,
+    figure_style: FigureStyle,
     columns: usize,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
     let activity = app.activity(name);
     let (_, words, style) = style::activity(&activity, app.now, theme);
     let agent = app.model.agents.get(name);
-    let right = fit(&figures(app, agent, &activity, columns), columns / 2);
+    let right = fit(
+        &figures(app, agent, &activity, figure_style, columns),
+        columns / 2,
+    );
     let head = format!("└ {} ", pad(name.as_str(), name_width));
     let gap = usize::from(!right.is_empty());
     let room = columns.saturating_sub(width(&head) + width(&right) + gap);
@@ -248,12 +261,6 @@ fn subagent(
         Span::raw(" ".repeat(gap)),
         Span::styled(right, theme.dim),
     ]
-}
-
-/// Returns the width of the activity column: enough for `task_update` on a narrow row, and for the longest tool name on
-/// a wide one.
-fn words_width(columns: usize) -> usize {
-    if columns < 90 { 11 } else { 14 }
 }
 
 /// Returns the member's current task, or its role if it has no task.
@@ -289,39 +296,6 @@ fn about(
         Activity::Thinking | Activity::Compacting | Activity::NeedsYou { .. } => (task, theme.text),
         Activity::Idle | Activity::Gone => (task, theme.dim),
     }
-}
-
-fn figures(app: &App, agent: Option<&AgentView>, activity: &Activity, columns: usize) -> String {
-    let Some(agent) = agent else {
-        return String::new();
-    };
-    let mut parts = Vec::new();
-    if let Some(share) = agent.context_share().filter(|_| columns >= CONTEXT_FROM) {
-        // Three digits would shift the other columns.
-        let share = if share > 99 {
-            "99+".into()
-        } else {
-            format!("{share}%")
-        };
-        let about = if agent.window_is_assumed { "~" } else { "" };
-        // Same width with and without the mark.
-        let share = format!("{about}{share}");
-        parts.push(format!("ctx{share:>4}"));
-    }
-    let tokens = agent.usage.total();
-    if tokens > 0 && columns >= TOKENS_FROM {
-        let unit = if columns < UNIT_FROM { "" } else { " tok" };
-        parts.push(format!("{:>5}{unit}", count(tokens)));
-    }
-    if let Some(cost) = agent.cost.filter(|_| columns >= COST_FROM) {
-        parts.push(format!("{:>6}", dollars(cost)));
-    }
-    if activity.is_busy() && agent.since.0 > 0.0 && columns >= TOKENS_FROM {
-        parts.push(format!("{:>3}", age(app.now.since(agent.since))));
-    } else if columns >= TOKENS_FROM && !parts.is_empty() {
-        parts.push("   ".into());
-    }
-    parts.join("  ")
 }
 
 #[cfg(test)]

@@ -22,6 +22,11 @@ pub fn draw(pane: &TodoListPane, app: &App, theme: &Theme, area: Rect, buffer: &
     let selected = pane.selected_row(app);
     let list = frame_layout::inside(area);
     let first = pane.first_row(app, list.height);
+    let who = if app.shown.is_lead() {
+        "The lead"
+    } else {
+        app.shown.as_str()
+    };
     let titles = Titles {
         name: if app.shown.is_lead() {
             "Todo".into()
@@ -29,22 +34,14 @@ pub fn draw(pane: &TodoListPane, app: &App, theme: &Theme, area: Rect, buffer: &
             format!("Todo of {}", app.shown)
         },
         aside: todo::todo_progress(app).map_or_else(Vec::new, |p| vec![Span::styled(p, theme.dim)]),
-        foot: Vec::new(),
-        calls: false,
         below: frame::position(selected, items.len(), list.height, theme),
         bar: Scrollbar::of_list(area, list, first, items.len()),
+        placeholder: items.is_empty().then(|| {
+            format!("No todo list yet. {who} writes one when its work has several steps.")
+        }),
+        ..Titles::default()
     };
     let inner = frame::pane(app, Pane::Todo, titles, theme, area, buffer);
-    if items.is_empty() {
-        let who = if app.shown.is_lead() {
-            "The lead".into()
-        } else {
-            app.shown.to_string()
-        };
-        let words = format!("No todo list yet. {who} writes one when its work has several steps.");
-        frame::empty(&words, theme, inner, buffer);
-        return;
-    }
     for ((at, item), area) in items.iter().enumerate().skip(first).zip(inner.rows()) {
         let (shape, style) = style::todo(item.status, theme);
         let room = usize::from(area.width).saturating_sub(4);

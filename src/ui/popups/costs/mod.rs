@@ -3,6 +3,7 @@
 mod accounts;
 mod limits;
 mod popup;
+pub(in crate::ui) mod sort;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use ratatui::text::{Line, Span};
 
 use crate::ui::app::App;
 pub use crate::ui::popups::costs::popup::{CostTarget, CostsPopup, open};
+use crate::ui::popups::costs::sort::CostSort;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
@@ -46,11 +48,12 @@ impl CostLine {
     }
 }
 
-/// Returns all lines of the panel.
-pub fn lines(app: &App, theme: &Theme) -> Vec<CostLine> {
+/// Returns all lines of the panel, with the rows of the tables in the order `sort`.
+pub fn lines(app: &App, sort: CostSort, theme: &Theme) -> Vec<CostLine> {
     // The first column is for the selection mark.
     let columns = usize::from(width(app.size).saturating_sub(5));
-    let accounts = accounts::accounts(app);
+    let mut accounts = accounts::accounts(app);
+    sort.sort_accounts(&mut accounts.all);
     if accounts.sum.usage.total() == 0 {
         let words = "Nothing has been used yet: tokens and costs are counted with the first answer of a model.";
         let mut out = words_of(words, columns, theme);
@@ -58,10 +61,10 @@ pub fn lines(app: &App, theme: &Theme) -> Vec<CostLine> {
         out.extend(limits::lines(app, &accounts, columns, theme));
         return out;
     }
-    let mut out = table::agents(app, &accounts, columns, theme);
+    let mut out = table::agents(app, &accounts, sort, columns, theme);
     out.push(CostLine::plain(Vec::new()));
     out.extend(limits::lines(app, &accounts, columns, theme));
-    let tasks = table::tasks(app, &accounts, columns, theme);
+    let tasks = table::tasks(app, &accounts, sort, columns, theme);
     if !tasks.is_empty() {
         out.push(CostLine::plain(Vec::new()));
         out.extend(tasks);
@@ -70,8 +73,8 @@ pub fn lines(app: &App, theme: &Theme) -> Vec<CostLine> {
 }
 
 /// Returns the panel as plain text, for copying.
-pub fn text(app: &App) -> String {
-    let lines = lines(app, &Theme::default()).into_iter();
+pub fn text(app: &App, sort: CostSort) -> String {
+    let lines = lines(app, sort, &Theme::default()).into_iter();
     let lines = lines.map(|line| Line::from(line.spans).to_string());
     lines
         .map(|line| line.trim_end().to_string())

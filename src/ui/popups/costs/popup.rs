@@ -11,6 +11,7 @@ use crate::ui::app::popup::{Copied, Next, Popup, Targets, open as open_popup, op
 use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::costs::sort::CostSort;
 use crate::ui::popups::costs::{CostLine, lines, place, text, view};
 use crate::ui::popups::task_page::TaskPage;
 use crate::ui::theme::Theme;
@@ -21,6 +22,7 @@ use crate::ui::widgets::list;
 pub struct CostsPopup {
     /// The target of the selected line; `None` selects the first line with a target.
     selected: Option<CostTarget>,
+    pub sort: CostSort,
 }
 
 /// What `Enter` on a line of the panel opens.
@@ -46,7 +48,7 @@ impl CostsPopup {
 
     /// Returns the target of the selected line.
     pub fn target(&self, app: &App) -> Option<CostTarget> {
-        let lines = lines(app, &Theme::default());
+        let lines = lines(app, self.sort, &Theme::default());
         let row = self.row(&lines)?;
         lines.into_iter().nth(row)?.target
     }
@@ -58,7 +60,7 @@ impl CostsPopup {
 
     /// Moves the selection among the lines that have a target.
     fn scroll(&mut self, app: &App, by: Scroll) {
-        let lines = lines(app, &Theme::default());
+        let lines = lines(app, self.sort, &Theme::default());
         let page = usize::from(place(app.size, self, &lines).list.height).max(1);
         let row = self.row(&lines);
         let mut targets = Vec::new();
@@ -116,7 +118,7 @@ impl Popup for CostsPopup {
     }
 
     fn targets(&self, app: &App) -> Targets {
-        let lines = lines(app, &Theme::default());
+        let lines = lines(app, self.sort, &Theme::default());
         Targets::list(place(app.size, self, &lines), lines.len())
     }
 
@@ -128,13 +130,19 @@ impl Popup for CostsPopup {
         match action {
             Action::Move(by) => self.scroll(app, by),
             Action::Open => return self.show(app),
+            Action::Sort => {
+                self.selected = self.target(app);
+                self.sort = self.sort.next();
+            }
             _ => return Next::Pass,
         }
         Next::Stay
     }
 
     fn select(&mut self, app: &App, row: usize) {
-        let line = lines(app, &Theme::default()).into_iter().nth(row);
+        let line = lines(app, self.sort, &Theme::default())
+            .into_iter()
+            .nth(row);
         self.take(line.and_then(|line| line.target));
     }
 
@@ -143,12 +151,15 @@ impl Popup for CostsPopup {
     }
 
     fn offers(&self, app: &App, action: Action) -> Option<bool> {
-        let is_known = matches!(action, Action::Open | Action::Copy | Action::Move(_));
+        let is_known = matches!(
+            action,
+            Action::Open | Action::Copy | Action::Sort | Action::Move(_)
+        );
         is_known.then(|| app.model.agents.tokens() > 0)
     }
 
     fn copied(&self, app: &App) -> Copied {
-        Copied::Text("the figures".into(), text(app))
+        Copied::Text("the figures".into(), text(app, self.sort))
     }
 
     fn before_event(&mut self, app: &App) {

@@ -10,6 +10,7 @@ use crate::ui::app::App;
 use crate::ui::model::costs::Used;
 use crate::ui::model::{CrewModel, style};
 use crate::ui::popups::costs::accounts::{Account, Accounts};
+use crate::ui::popups::costs::sort::CostSort;
 use crate::ui::popups::costs::{CostLine, CostTarget, limits};
 use crate::ui::text;
 use crate::ui::text::{count, dollars, fit, pad, width};
@@ -162,21 +163,35 @@ fn figures(
         .collect()
 }
 
-fn heads(title: &str, names: usize, form: &[Column], theme: &Theme) -> CostLine {
-    let mut out = pad(title, names);
+/// Returns the headings of a table. The one that the table is sorted by has a mark.
+fn heads(title: &str, names: usize, form: &[Column], sort: CostSort, theme: &Theme) -> CostLine {
+    let mark = |is_here: bool| if is_here { "▾" } else { "" };
+    let mut out = pad(&format!("  {}{title}", mark(sort == CostSort::Name)), names);
     for column in form {
-        let blanks = column.width().saturating_sub(width(column.head()));
-        out.push_str(&" ".repeat(blanks));
-        out.push_str(column.head());
+        let is_here = match column {
+            Calls => sort == CostSort::Calls,
+            Output => sort == CostSort::Output,
+            Share => sort == CostSort::Share,
+            _ => false,
+        };
+        let head = format!("{}{}", mark(is_here), column.head());
+        out.push_str(&" ".repeat(column.width().saturating_sub(width(&head))));
+        out.push_str(&head);
     }
     CostLine::plain(vec![Span::styled(out, theme.dim)])
 }
 
 /// Returns the table of agents: a heading, one row per agent, and the total.
-pub fn agents(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
+pub fn agents(
+    app: &App,
+    accounts: &Accounts,
+    sort: CostSort,
+    columns: usize,
+    theme: &Theme,
+) -> Vec<CostLine> {
     let form = form(app, accounts, columns);
     let names = columns.saturating_sub(columns_width(&form)).min(NAMES_MAX);
-    let mut out = vec![heads("  agent", names, &form, theme)];
+    let mut out = vec![heads("agent", names, &form, sort, theme)];
     for account in &accounts.all {
         let style = if account.is_gone {
             theme.dim
@@ -233,11 +248,13 @@ fn label(account: &Account) -> String {
 pub fn tasks(
     model: &CrewModel,
     accounts: &Accounts,
+    sort: CostSort,
     columns: usize,
     theme: &Theme,
 ) -> Vec<CostLine> {
-    let dearest = model.costs.by_cost();
-    if dearest.is_empty() {
+    let mut rows = model.costs.by_cost();
+    sort.sort_tasks(&mut rows);
+    if rows.is_empty() {
         return Vec::new();
     }
     let form = [Calls, Tokens, Cost, Share]
@@ -249,12 +266,12 @@ pub fn tasks(
         });
     let form: Vec<Column> = form.collect();
     let names = columns.saturating_sub(columns_width(&form));
-    let mut out = vec![heads("  task", names, &form, theme)];
+    let mut out = vec![heads("task", names, &form, sort, theme)];
     let mut rest = accounts.sum;
-    for (_, used) in &dearest {
+    for (_, used) in &rows {
         rest = rest.since(*used);
     }
-    for (id, used) in dearest.iter().take(TASKS_SHOWN) {
+    for (id, used) in rows.iter().take(TASKS_SHOWN) {
         let share = accounts.share(used);
         let task = model.board.get(*id);
         let ((shape, style), words) = match task {
@@ -283,7 +300,7 @@ pub fn tasks(
         spans.extend(figures(&form, used, share, None, theme.text, theme));
         out.push(CostLine::about(CostTarget::Task(*id), spans));
     }
-    let beyond = dearest.len().saturating_sub(TASKS_SHOWN);
+    let beyond = rows.len().saturating_sub(TASKS_SHOWN);
     if beyond > 0 {
         let words = format!("  … and {beyond} more tasks");
         out.push(CostLine::plain(vec![Span::styled(words, theme.dim)]));

@@ -10,6 +10,7 @@ use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{apply_events, busy, name, picture, press, top_popup};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::AgentView;
+use crate::ui::popups::costs::sort::CostSort;
 use crate::ui::popups::costs::*;
 use crate::ui::tests::scenes::work;
 use crate::ui::text::width as columns_of;
@@ -79,7 +80,7 @@ fn lines_fit_and_the_selection_is_visible_at_every_size() {
         let names = crate::ui::tests::scenes::scene_data::large_team();
         apply_events(&mut state, names);
         apply_events(&mut state, work::spending());
-        let lines = lines(&state, &Theme::default());
+        let lines = lines(&state, CostSort::default(), &Theme::default());
         let targets: Vec<usize> = (0..lines.len())
             .filter(|at| lines[*at].target.is_some())
             .collect();
@@ -119,7 +120,7 @@ fn cost_panel_opens_agent_and_task() {
     press(&mut state, "esc");
     assert_eq!(top_popup(&state), "CostsPopup");
     let done = press(&mut state, "y");
-    assert_eq!(done, [Effect::Copy(text(&state))]);
+    assert_eq!(done, [Effect::Copy(text(&state, CostSort::default()))]);
     press(&mut state, "$");
     assert!(state.popups.is_empty());
 }

@@ -12,7 +12,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 pub fn draw(app: &App, view: &CostsPopup, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let lines = costs::lines(app, theme);
+    let lines = costs::lines(app, view.sort, theme);
     let place = costs::place(screen, view, &lines);
     let selected = view.row(&lines);
     let below = frame::beyond(lines.len(), place.first, place.list.height, theme);

@@ -7,6 +7,7 @@ use crate::ui::app::Preferences;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
+use crate::ui::model::style;
 use crate::ui::text::{pad, width as columns, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::line_input::LineInput;
@@ -98,6 +99,21 @@ pub fn rows(
         }
     }
     section(&mut out, "Composer commands", rows, theme);
+    let mut rows = Vec::new();
+    for (symbol, words) in style::LEGEND {
+        if search.matches(&format!("{symbol} {words}")) {
+            let effect = EntryEffect::Nothing;
+            help_row(
+                (symbol, words),
+                HelpEntry { at, effect },
+                width,
+                theme,
+                &mut rows,
+            );
+            at += 1;
+        }
+    }
+    section(&mut out, "Symbols", rows, theme);
     if out.is_empty() {
         out.push(unselectable(Line::styled("No matches", theme.dim)));
     }

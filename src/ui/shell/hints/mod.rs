@@ -5,6 +5,7 @@ pub(in crate::ui) mod lines;
 
 use crate::ui::app::Preferences;
 use crate::ui::app::{App, onboarding};
+use crate::ui::frame::layout::has_request_line;
 use crate::ui::frame::{CLEAR_FILTER, END_SEARCH};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
@@ -62,6 +63,9 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
         .flat_map(|c| state.prefs.keymap.in_context(*c))
     {
         if binding.hint.is_empty() || binding.keys.is_empty() || !does_something(state, binding) {
+            continue;
+        }
+        if binding.action == Action::Waiting && has_request_line(state) {
             continue;
         }
         // A narrower context may bind the same key to another action.

@@ -6,11 +6,11 @@ use crate::domain::screen::PaneLayout;
 use crate::ui::app::App;
 use crate::ui::frame::layout::{BESIDE_TEXT, Layout, SizeClass, TEXT_WIDEST};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::CrewModel;
 use crate::ui::panes::feature::PaneFeature;
 use crate::ui::shell::layout::shares;
 use crate::ui::shell::layout::shares::PaneContent;
 use crate::ui::shell::state::UiState;
+use crate::ui::shell::tour;
 use crate::ui::widgets::composer::{ROWS_MAX, TextAreaSize};
 use crate::ui::widgets::cut::{cut_left, cut_top};
 
@@ -34,9 +34,50 @@ pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
     alone(state, out, pane, body);
 }
 
-/// Places the conversation beside one area with tabs for the other panes.
+/// The panes that are lines below the conversation while none of them has content.
+const LINES: [Pane; 3] = [Pane::Board, Pane::Team, Pane::Inbox];
+
+/// Returns whether only the conversation and its todo list have content, so that a second area would be blank.
+fn is_only_conversation(state: &UiState) -> bool {
+    let is_reachable = match state.focus {
+        Focus::Composer | Focus::Pane(Pane::Lead) => true,
+        Focus::Pane(pane) => LINES.contains(&pane),
+    };
+    let others = Pane::ALL.into_iter().filter(|pane| *pane != Pane::Lead);
+    is_reachable
+        && others
+            .map(|pane| state.panes.get(pane).content_rows(state))
+            .all(|rows| rows == 0)
+}
+
+/// Places the conversation, and below it one line for each of the other panes, which says what will appear there.
+pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool {
+    if !is_only_conversation(state) {
+        return false;
+    }
+    conversation(state, out, body, TodoPlacement::AboveComposer);
+    // The lines are above the composer and the todo list, at the end of the conversation's area.
+    if let Some((_, talk)) = out.panes.iter_mut().find(|(pane, _)| *pane == Pane::Lead) {
+        let count = u16::try_from(LINES.len()).unwrap_or(0);
+        let (rest, lines) = cut_top(*talk, talk.height.saturating_sub(count));
+        *talk = rest;
+        out.panes.extend(LINES.into_iter().zip(lines.rows()));
+    }
+    true
+}
+
+/// Minimum height of the body, in rows, at which a screen of middle width shows all panes at once.
+const ALL_PANES_FROM: u16 = 30;
+
+/// Places the conversation beside all other panes, or in a lower body beside one area with tabs for them.
 pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 58);
+    if body.height >= ALL_PANES_FROM {
+        conversation(state, out, left, TodoPlacement::AboveComposer);
+        let right = needs(state, out, right);
+        column(state, out, right, last_in_column(state));
+        return;
+    }
     conversation(state, out, left, TodoPlacement::Elsewhere);
     let right = needs(state, out, right);
     let (tabs, pane) = cut_top(right, 1);
@@ -49,19 +90,23 @@ pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 50);
     conversation(state, out, left, TodoPlacement::AboveComposer);
     let right = needs(state, out, right);
-    let last = last_in_column(state);
+    column(state, out, right, last_in_column(state));
+}
+
+/// Places the board, the team and the pane `last` one below the other.
+fn column(state: &UiState, out: &mut Layout, area: Rect, last: Pane) {
     let content = |pane: Pane| PaneContent {
         rows: state.panes.get(pane).content_rows(state),
         has_focus: state.focus == Focus::Pane(pane),
     };
-    let rows = shares::column(
-        right.height,
-        content(Pane::Board).rows,
-        content(Pane::Team),
-        content(last),
-    );
-    let (board, right) = cut_top(right, rows.board);
-    let (team, inbox) = cut_top(right, rows.team);
+    let board = state.panes.get(Pane::Board);
+    let wanted = match board.content_rows(state) {
+        0 => 0,
+        _ => board.wanted_height(state, area.width, area.height),
+    };
+    let rows = shares::column(area.height, wanted, content(Pane::Team), content(last));
+    let (board, rest) = cut_top(area, rows.board);
+    let (team, inbox) = cut_top(rest, rows.team);
     out.panes
         .extend([(Pane::Board, board), (Pane::Team, team), (last, inbox)]);
 }
@@ -243,9 +288,11 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
     rest
 }
 
-/// Places the banner for waiting requests if Needs you is not in view. Returns the rest of the body.
-pub fn banner(model: &CrewModel, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
-    if pane == Pane::Needs || model.requests.for_user() == 0 {
+/// Places the banner for waiting requests, unless Needs you is in view or the tour line is about the request. Returns the
+/// rest of the body.
+pub fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
+    let is_told = out.tour.is_some() && tour::is_about_request(state);
+    if pane == Pane::Needs || state.model.requests.for_user() == 0 || is_told {
         return body;
     }
     let (line, rest) = cut_top(body, 1);

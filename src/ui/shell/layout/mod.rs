@@ -8,7 +8,9 @@ use ratatui::layout::Rect;
 
 use crate::domain::screen::PaneLayout;
 use crate::ui::frame::layout::{Layout, SizeClass, class, is_one_pane};
-use crate::ui::shell::layout::arrange::{alone, banner, board_first, middle, one, stacked, wide};
+use crate::ui::shell::layout::arrange::{
+    alone, banner, board_first, middle, one, only_conversation, stacked, wide,
+};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::{peek, tour};
 
@@ -54,6 +56,7 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
     }
     match (class, state.arrangement.screen.layout) {
         (SizeClass::Small, _) => {}
+        (_, PaneLayout::Wall) if !one_at_a_time && only_conversation(state, &mut out, body) => {}
         _ if one_at_a_time => one(state, &mut out, body),
         (SizeClass::Narrow, _) => stacked(state, &mut out, body),
         (SizeClass::Middle | SizeClass::Wide, PaneLayout::Focus) => one(state, &mut out, body),

@@ -3,12 +3,14 @@
 //! Heights change only with the focus, the layout and the first row of a pane, so that nothing moves while the user
 //! reads. Only the height of the team pane also grows in steps.
 
-/// Height of an empty pane with its frame, in rows.
-pub const EMPTY: u16 = 4;
+/// Height of an empty pane, in rows: its title, with what will appear there beside it.
+pub const EMPTY: u16 = 1;
 /// Minimum height of a board with tasks, in rows.
 const BOARD_MIN: u16 = 6;
 /// Minimum height of an inbox with messages, in rows.
 const INBOX_MIN: u16 = 6;
+/// Minimum height of a team pane with members, in rows.
+const STRIP_MIN: u16 = 4;
 /// The team pane grows in steps of this many rows.
 const STEP: u16 = 4;
 
@@ -29,14 +31,10 @@ pub struct ColumnHeights {
     pub inbox: u16,
 }
 
-/// Divides a column: the team gets the rows it needs up to a third, the inbox 30 %, the board the rest. The focused list
-/// may grow to half of the column.
-pub fn column(
-    height: u16,
-    tasks: usize,
-    team: PaneContent,
-    messages: PaneContent,
-) -> ColumnHeights {
+/// Divides a column. An empty pane gets [`EMPTY`]. The team gets the rows it needs up to a third, the inbox 30 %, the
+/// board the rest up to `board` rows; 0 means that it is empty. The focused list may grow to half of the column. Rows
+/// that the board does not need go to the inbox, else to the team.
+pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent) -> ColumnHeights {
     let grown = |base: u16, content: PaneContent| {
         if content.has_focus {
             framed(content.rows).min(height / 2).max(base)
@@ -44,36 +42,48 @@ pub fn column(
             base
         }
     };
-    let team = grown(strip(height, team.rows), team);
-    let inbox = match messages.rows {
-        0 => EMPTY,
+    let least_team = grown(strip(height, team.rows), team).min(height);
+    let rest = height - least_team;
+    let least_inbox = match messages.rows {
+        0 => EMPTY.min(rest),
         _ => grown((height * 3 / 10).max(INBOX_MIN), messages),
     };
-    let team = team.min(height);
-    let rest = height - team;
-    let board = if tasks > 0 {
-        rest.saturating_sub(inbox).max(BOARD_MIN)
-    } else if messages.rows > 0 {
-        EMPTY
-    } else {
-        rest.saturating_sub(inbox)
+    let board_rows = match board {
+        0 => EMPTY,
+        wanted => rest.saturating_sub(least_inbox).min(wanted).max(BOARD_MIN),
     };
-    let board = board.min(rest);
-    ColumnHeights {
-        board,
-        team,
-        inbox: rest - board,
+    let board_rows = board_rows.min(rest);
+    let inbox = rest - board_rows;
+    // An inbox without messages leaves its rows to the team, and an empty team to the board.
+    let spare = inbox.saturating_sub(least_inbox);
+    match (messages.rows, team.rows) {
+        (0, 0) => ColumnHeights {
+            board: board_rows + spare,
+            team: least_team,
+            inbox: inbox - spare,
+        },
+        (0, _) => ColumnHeights {
+            board: board_rows,
+            team: least_team + spare,
+            inbox: inbox - spare,
+        },
+        _ => ColumnHeights {
+            board: board_rows,
+            team: least_team,
+            inbox,
+        },
     }
 }
 
-/// Returns the height of the team pane for a number of members, up to a third of the column.
+/// Returns the height of the team pane for a number of members, up to a third of the column. The frame takes two rows,
+/// the headings one.
 pub fn strip(height: u16, members: usize) -> u16 {
-    let most = (height / 3).max(EMPTY);
+    let most = (height / 3).max(STRIP_MIN);
     match members {
         0 => EMPTY,
         members => {
             let steps = u16::try_from(members.div_ceil(STEP.into())).unwrap_or(u16::MAX);
-            steps.saturating_mul(STEP).saturating_add(2).min(most)
+            steps.saturating_mul(STEP).saturating_add(3).min(most)
         }
     }
 }
@@ -89,42 +99,43 @@ mod tests {
 
     use super::*;
 
-    fn shared(height: u16, tasks: usize, team: (usize, bool), messages: (usize, bool)) -> [u16; 3] {
+    fn shared(height: u16, board: u16, team: (usize, bool), messages: (usize, bool)) -> [u16; 3] {
         let content = |(rows, has_focus)| PaneContent { rows, has_focus };
         let ColumnHeights { board, team, inbox } =
-            column(height, tasks, content(team), content(messages));
+            column(height, board, content(team), content(messages));
         [board, team, inbox]
     }
 
     #[test]
     fn column_is_divided_by_content_and_focus() {
-        // The rows of the team and of the inbox, and whether each has the focus.
+        // The rows that the board wants, the rows of the team and of the inbox, and whether each has the focus.
         let cases = [
-            // All panes are empty.
-            (40, 0, (0, false), (0, false), [32, 4, 4]),
-            // The board gets the rows that the others do not need.
-            (40, 8, (0, false), (0, false), [32, 4, 4]),
-            (40, 8, (3, false), (0, false), [30, 6, 4]),
-            (40, 8, (3, false), (1, false), [22, 6, 12]),
-            // More messages or tasks change nothing.
-            (40, 90, (4, false), (99, false), [22, 6, 12]),
+            // The only pane with content gets all rows.
+            (40, 10, (0, false), (0, false), [38, 1, 1]),
+            (40, 0, (3, false), (0, false), [1, 38, 1]),
+            (40, 0, (0, false), (1, false), [1, 1, 38]),
+            // The board gets the rows that it needs, the inbox or else the team the rest.
+            (40, 10, (3, false), (0, false), [10, 29, 1]),
+            (40, 10, (3, false), (1, false), [10, 7, 23]),
+            (40, 99, (3, false), (0, false), [32, 7, 1]),
+            (40, 99, (3, false), (1, false), [21, 7, 12]),
+            // More messages change nothing.
+            (40, 99, (4, false), (99, false), [21, 7, 12]),
             // A large team gets up to a third, with the focus up to half.
-            (40, 8, (5, false), (9, false), [18, 10, 12]),
-            (40, 8, (50, false), (9, false), [15, 13, 12]),
-            (40, 8, (50, true), (9, false), [8, 20, 12]),
-            (40, 8, (3, true), (9, false), [22, 6, 12]),
+            (40, 99, (5, false), (9, false), [17, 11, 12]),
+            (40, 99, (50, false), (9, false), [15, 13, 12]),
+            (40, 99, (50, true), (9, false), [8, 20, 12]),
+            (40, 99, (3, true), (9, false), [21, 7, 12]),
             // The inbox with the focus.
-            (40, 8, (3, false), (99, true), [14, 6, 20]),
-            (40, 8, (3, false), (9, true), [22, 6, 12]),
-            // Messages without tasks.
-            (40, 0, (3, false), (9, false), [4, 6, 30]),
+            (40, 99, (3, false), (99, true), [13, 7, 20]),
+            (40, 99, (3, false), (9, true), [21, 7, 12]),
             // Too few rows: the board comes first.
-            (12, 8, (9, false), (9, false), [6, 4, 2]),
-            (3, 8, (9, false), (9, false), [0, 3, 0]),
+            (12, 99, (9, false), (9, false), [6, 4, 2]),
+            (3, 99, (9, false), (9, false), [0, 3, 0]),
         ];
-        for (height, tasks, team, messages, expected) in cases {
-            let found = shared(height, tasks, team, messages);
-            assert_eq!(found, expected, "{height} {tasks} {team:?} {messages:?}");
+        for (height, board, team, messages, expected) in cases {
+            let found = shared(height, board, team, messages);
+            assert_eq!(found, expected, "{height} {board} {team:?} {messages:?}");
             assert_eq!(found.iter().sum::<u16>(), height);
         }
     }

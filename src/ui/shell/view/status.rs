@@ -12,6 +12,7 @@ use crate::ui::app::App;
 use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::app::role::SessionRole;
 use crate::ui::frame::hit::Hit;
+use crate::ui::frame::layout::has_request_line;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
@@ -177,7 +178,7 @@ fn left(app: &App, theme: &Theme, is_short: bool, branch: usize) -> Vec<StatusPi
         out.push(piece(9, fit(&team, 20), theme.dim));
     }
     let waiting = app.model.requests.for_user();
-    if waiting > 0 {
+    if waiting > 0 && !has_request_line(app) {
         let words = if waiting == 1 { "needs" } else { "need" };
         out.push(
             piece(1, format!("◆ {waiting} {words} you"), theme.waiting)

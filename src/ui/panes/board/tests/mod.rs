@@ -152,9 +152,9 @@ fn title_says_why_a_list_is_shown() {
         ((100, 30), board(9, &chain, 0), "", "list (graph too wide)"),
         (
             (160, 45),
-            board(200, &random(200), 0),
+            board(390, &random(390), 0),
             "",
-            "list: 200 tasks",
+            "list: 390 tasks",
         ),
         ((160, 45), board(120, &[], 0), "", "list: 120 tasks"),
         ((160, 45), board(120, &[], 0), "v", "3 Board ─"),

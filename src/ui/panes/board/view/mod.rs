@@ -48,8 +48,9 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
             theme,
         ),
         below,
-        calls: false,
         bar: pane.bar(app, &places, area),
+        placeholder: app.model.board.is_empty().then(|| placeholder(app).into()),
+        ..Titles::default()
     };
     frame::pane(app, Pane::Board, titles, theme, area, buffer);
     if let Some(row) = places.filter {
@@ -63,22 +64,25 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
                 about(pane, app, &index, theme, row, buffer);
             }
         }
+        Shown::List(_) if app.model.board.is_empty() => {}
         Shown::List(_) if pane.rows(app).len() == 0 => {
-            let is_held_up = app
-                .onboarding_page()
-                .is_some_and(|page| page.severity == PageSeverity::Missing);
-            let words = if app.model.board.is_empty() && is_held_up {
-                "The board is shown once the crew starts.".into()
-            } else if app.model.board.is_empty() && app.role == SessionRole::Starting {
-                "Loading the board…".into()
-            } else if app.model.board.is_empty() {
-                "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
-            } else {
-                frame::no_match(&app.prefs, "task")
-            };
+            let words = frame::no_match(&app.prefs, "task");
             frame::empty(&words, theme, places.body, buffer);
         }
         Shown::List(_) => list::draw(pane, app, &index, theme, places.body, buffer),
+    }
+}
+
+fn placeholder(app: &App) -> &'static str {
+    let is_held_up = app
+        .onboarding_page()
+        .is_some_and(|page| page.severity == PageSeverity::Missing);
+    if is_held_up {
+        "The board is shown once the crew starts."
+    } else if app.role == SessionRole::Starting {
+        "Loading the board…"
+    } else {
+        "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too."
     }
 }
 

@@ -1,0 +1,147 @@
+//! The figures of the team's rows and the headings above them.
+
+use ratatui::text::Span;
+
+use crate::domain::team::Activity;
+use crate::ui::app::App;
+use crate::ui::frame;
+use crate::ui::model::CrewModel;
+use crate::ui::model::agents::AgentView;
+use crate::ui::panes::team::sort::TeamSort;
+use crate::ui::text::{age, count, dollars, pad};
+use crate::ui::theme::Theme;
+
+/// Minimum width of a row, in columns, to show long activity bars and the cost.
+pub const COST_FROM: usize = 100;
+/// Minimum width of a row, in columns, to show the unit "tok".
+const UNIT_FROM: usize = 76;
+/// Minimum width of a row, in columns, to show the context usage.
+pub const CONTEXT_FROM: usize = 46;
+/// Minimum width of a row, in columns, to show the tokens and the time.
+const TOKENS_FROM: usize = 60;
+
+/// The heading of the names, with room for the mark of the order.
+pub const NAME_HEADING: &str = "agent ";
+
+/// Returns the width of the activity column: enough for `task_update` on a narrow row, and for the longest tool name on
+/// a wide one.
+pub fn words_width(columns: usize) -> usize {
+    if columns < 90 { 11 } else { 14 }
+}
+
+/// How the figures of a row are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FigureStyle {
+    /// Each with its unit, side by side.
+    WithUnits,
+    /// In columns below their headings.
+    InColumns {
+        /// Whether there is a column for costs.
+        has_cost: bool,
+    },
+}
+
+impl FigureStyle {
+    pub fn in_columns(model: &CrewModel) -> FigureStyle {
+        FigureStyle::InColumns {
+            has_cost: model.agents.cost().is_some(),
+        }
+    }
+}
+
+/// Returns the figures of an agent, right-aligned: context usage, tokens, cost and the time of the current activity, as
+/// far as the row has room for them.
+pub fn figures(
+    app: &App,
+    agent: Option<&AgentView>,
+    activity: &Activity,
+    style: FigureStyle,
+    columns: usize,
+) -> String {
+    let Some(agent) = agent else {
+        return String::new();
+    };
+    let context = agent.context_share().map_or_else(String::new, |share| {
+        // Three digits would shift the other columns.
+        let share = if share > 99 {
+            "99+".into()
+        } else {
+            format!("{share}%")
+        };
+        let about = if agent.window_is_assumed { "~" } else { "" };
+        // Same width with and without the mark.
+        format!("{about}{share}")
+    });
+    let tokens = match agent.usage.total() {
+        0 => String::new(),
+        tokens => count(tokens),
+    };
+    let cost = agent.cost.map_or_else(String::new, dollars);
+    let time = if activity.is_busy() && agent.since.0 > 0.0 {
+        age(app.now.since(agent.since))
+    } else {
+        String::new()
+    };
+    if let FigureStyle::InColumns { has_cost } = style {
+        return in_columns([&context, &tokens, &cost, &time], has_cost, columns);
+    }
+    let mut parts = Vec::new();
+    if !context.is_empty() && columns >= CONTEXT_FROM {
+        parts.push(format!("ctx{context:>4}"));
+    }
+    if !tokens.is_empty() && columns >= TOKENS_FROM {
+        let unit = if columns < UNIT_FROM { "" } else { " tok" };
+        parts.push(format!("{tokens:>5}{unit}"));
+    }
+    if !cost.is_empty() && columns >= COST_FROM {
+        parts.push(format!("{cost:>6}"));
+    }
+    if columns >= TOKENS_FROM && !(parts.is_empty() && time.is_empty()) {
+        parts.push(format!("{time:>3}"));
+    }
+    parts.join("  ")
+}
+
+/// Returns context, tokens, cost and time in columns of fixed width, as far as the row has room for them.
+fn in_columns(cells: [&str; 4], has_cost: bool, columns: usize) -> String {
+    let [context, tokens, cost, time] = cells;
+    let mut parts = Vec::new();
+    if columns >= CONTEXT_FROM {
+        parts.push(format!("{context:>5}"));
+    }
+    if columns >= TOKENS_FROM {
+        parts.push(format!("{tokens:>7}"));
+    }
+    if has_cost && columns >= COST_FROM {
+        parts.push(format!("{cost:>6}"));
+    }
+    if columns >= TOKENS_FROM {
+        parts.push(format!("{time:>4}"));
+    }
+    parts.join(" ")
+}
+
+/// Returns the headings of the columns. The one that the list is sorted by has a mark.
+pub fn headings(
+    sort: TeamSort,
+    style: FigureStyle,
+    name_width: usize,
+    columns: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let marked = |by: TeamSort, title: &str| {
+        let mark = if sort == by { "▾" } else { "" };
+        format!("{mark}{title}")
+    };
+    let has_cost = matches!(style, FigureStyle::InColumns { has_cost: true });
+    let context = marked(TeamSort::Context, "ctx");
+    let tokens = marked(TeamSort::Tokens, "tokens");
+    let cost = marked(TeamSort::Cost, "cost");
+    let right = in_columns([&context, &tokens, &cost, "time"], has_cost, columns);
+    let left = format!(
+        "  {} {} task",
+        pad(marked(TeamSort::Name, NAME_HEADING).trim_end(), name_width),
+        pad(&marked(TeamSort::State, "state"), words_width(columns)),
+    );
+    frame::sides(&left, theme.dim, &right, theme.dim, columns)
+}

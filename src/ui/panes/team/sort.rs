@@ -1,0 +1,85 @@
+//! The order of the team's list.
+
+use std::cmp::Reverse;
+
+use crate::domain::team::{Activity, Member, MemberStatus};
+use crate::ui::model::CrewModel;
+
+/// The column by which the team is sorted. Teammates that have shut down are always last, and subagents follow their
+/// parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TeamSort {
+    /// In the order in which the teammates joined.
+    #[default]
+    Joined,
+    Name,
+    /// Teammates that wait, failed or are stuck first, then those at work, then idle ones.
+    State,
+    /// The fullest context first.
+    Context,
+    /// The most tokens first.
+    Tokens,
+    /// The highest cost first.
+    Cost,
+}
+
+impl TeamSort {
+    /// Returns the next order, for a key that goes through all of them. Cost is skipped while no cost is known.
+    pub fn next(self, model: &CrewModel) -> TeamSort {
+        match self {
+            TeamSort::Joined => TeamSort::Name,
+            TeamSort::Name => TeamSort::State,
+            TeamSort::State => TeamSort::Context,
+            TeamSort::Context => TeamSort::Tokens,
+            TeamSort::Tokens if model.agents.cost().is_some() => TeamSort::Cost,
+            TeamSort::Tokens | TeamSort::Cost => TeamSort::Joined,
+        }
+    }
+
+    /// Returns the name of the order for a status message.
+    pub fn label(self) -> &'static str {
+        match self {
+            TeamSort::Joined => "the order of joining",
+            TeamSort::Name => "name",
+            TeamSort::State => "state",
+            TeamSort::Context => "context",
+            TeamSort::Tokens => "tokens",
+            TeamSort::Cost => "cost",
+        }
+    }
+
+    /// Returns the teammates in this order.
+    pub fn members(self, model: &CrewModel) -> Vec<&Member> {
+        let mut rows: Vec<&Member> = model.team.members.iter().collect();
+        let agent = |member: &Member| model.agents.get(&member.name);
+        // A stable sort keeps the order of joining among equals.
+        match self {
+            TeamSort::Joined => {}
+            TeamSort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
+            TeamSort::State => {
+                rows.sort_by_key(|member| urgency(&model.activity(&member.name)));
+            }
+            TeamSort::Context => {
+                rows.sort_by_key(|member| Reverse(agent(member).and_then(|a| a.context_share())));
+            }
+            TeamSort::Tokens => {
+                rows.sort_by_key(|member| Reverse(agent(member).map_or(0, |a| a.usage.total())));
+            }
+            TeamSort::Cost => {
+                let cost = |member: &Member| agent(member).and_then(|a| a.cost).unwrap_or(0.0);
+                rows.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+            }
+        }
+        rows.sort_by_key(|member| member.status == MemberStatus::Shutdown);
+        rows
+    }
+}
+
+fn urgency(activity: &Activity) -> u8 {
+    match activity {
+        Activity::NeedsYou { .. } | Activity::Stuck { .. } | Activity::Failed { .. } => 0,
+        Activity::Idle => 2,
+        Activity::Gone => 3,
+        _ => 1,
+    }
+}

@@ -1,0 +1,64 @@
+//! The order of the rows in the cost panel.
+
+use std::cmp::Reverse;
+
+use crate::domain::ids::TaskId;
+use crate::ui::model::costs::Used;
+use crate::ui::popups::costs::accounts::Account;
+
+/// The column by which the tables are sorted. Rows that are equal in it keep the order by cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CostSort {
+    /// The highest cost first; without prices, the most tokens.
+    #[default]
+    Share,
+    /// By the name of the agent and the number of the task.
+    Name,
+    /// The most model calls first.
+    Calls,
+    /// The most output tokens first.
+    Output,
+}
+
+impl CostSort {
+    /// Returns the next order, for a key that goes through all of them.
+    pub fn next(self) -> CostSort {
+        match self {
+            CostSort::Share => CostSort::Name,
+            CostSort::Name => CostSort::Calls,
+            CostSort::Calls => CostSort::Output,
+            CostSort::Output => CostSort::Share,
+        }
+    }
+
+    /// Sorts the accounts, which are in the order by cost. The sum of earlier agents stays the last row by name.
+    pub fn sort_accounts(self, rows: &mut [Account]) {
+        match self {
+            CostSort::Name => {
+                rows.sort_by(|a, b| (a.name.is_none(), &a.name).cmp(&(b.name.is_none(), &b.name)));
+            }
+            CostSort::Share | CostSort::Calls | CostSort::Output => {
+                rows.sort_by_key(|row| Reverse(self.figure(&row.used)));
+            }
+        }
+    }
+
+    /// Sorts the tasks, which are in the order by cost.
+    pub fn sort_tasks(self, rows: &mut [(TaskId, Used)]) {
+        match self {
+            CostSort::Name => rows.sort_by_key(|(id, _)| *id),
+            CostSort::Share | CostSort::Calls | CostSort::Output => {
+                rows.sort_by_key(|(_, used)| Reverse(self.figure(used)));
+            }
+        }
+    }
+
+    /// Returns the number to sort by; 0 for all rows keeps the order by cost.
+    fn figure(self, used: &Used) -> u64 {
+        match self {
+            CostSort::Share | CostSort::Name => 0,
+            CostSort::Calls => used.calls,
+            CostSort::Output => used.usage.output,
+        }
+    }
+}

@@ -33,6 +33,9 @@ pub const END_SEARCH: &str = "end search";
 
 const THUMB: &str = "┃";
 
+/// Width of the title, in columns, before the placeholder of a pane of one row.
+const PLACEHOLDER_FROM: usize = 6;
+
 /// The titles on a pane's border.
 #[derive(Debug, Clone, Default)]
 pub struct Titles {
@@ -77,13 +80,14 @@ pub fn pane(
         // Not part of the name, since a title may be shown reversed.
         Span::raw(" "),
     ];
-    if area.height == 1 {
+    if let (1, Some(words)) = (area.height, &titles.placeholder) {
+        // Placeholders of lines below each other begin in the same column.
+        let missing = PLACEHOLDER_FROM.saturating_sub(width(&titles.name));
+        name.push(Span::raw(" ".repeat(missing)));
         let used: usize = name.iter().map(|s| width(&s.content)).sum();
         let room = usize::from(area.width).saturating_sub(used + aside + 6);
-        let words = titles.placeholder.as_deref();
-        let words = words.map_or("", |words| whole_sentences(words, room));
-        name.push(Span::styled(words.to_string(), theme.dim));
-        name.push(Span::raw(if words.is_empty() { "" } else { " " }));
+        let words = whole_sentences(words, room).to_string();
+        name.extend([Span::styled(words, theme.dim), Span::raw(" ")]);
     }
     let block = Block::bordered()
         .borders(if has_keys && area.height > 1 {

@@ -102,7 +102,7 @@ fn printed_conversation_is_complete_and_escaped() {
 
 #[test]
 fn assumed_context_window_is_marked_in_usage() {
-    for (assumed, header, row) in [(false, "ctx 41%", "ctx 41%"), (true, "ctx ~41%", "ctx~41%")] {
+    for (assumed, header, row) in [(false, "ctx 41%", " 41%"), (true, "ctx ~41%", "~41%")] {
         let mut state = crate::ui::fixture::busy(160, 45);
         for agent in ["lead", "alice"] {
             let used = AgentEvent::UsageChanged {
@@ -121,7 +121,7 @@ fn assumed_context_window_is_marked_in_usage() {
         assert!(first.contains(header), "{text}");
         let alice = text
             .lines()
-            .find(|l| l.contains("alice ") && l.contains("ctx"));
+            .find(|l| l.contains("alice ") && l.contains("41%"));
         assert!(alice.is_some_and(|l| l.contains(row)), "{text}");
     }
 }

@@ -100,10 +100,11 @@ fn first_click_on_pane_only_focuses() {
     let team = crate::ui::shell::layout::layout(&state, state.size)
         .pane(Pane::Team)
         .unwrap();
-    mouse(&mut state, DOWN, (team.x + 3, team.y + 1));
+    // The first row is below the headings.
+    mouse(&mut state, DOWN, (team.x + 3, team.y + 2));
     assert_eq!(state.focus, Focus::Pane(Pane::Team), "{at:?}");
     assert!(state.shown.is_lead());
-    mouse(&mut state, DOWN, (team.x + 3, team.y + 1));
+    mouse(&mut state, DOWN, (team.x + 3, team.y + 2));
     assert_eq!(state.shown, first);
 }
 

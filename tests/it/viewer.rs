@@ -271,7 +271,7 @@ rules:
 ";
     let mut crew = start_crew(&project, script);
     crew.send("go\r");
-    crew.wait("bob is idle", |t| t.contains("bob idle"));
+    crew.wait("bob is idle", |t| t.contains("bob    idle"));
     project.write(
         ".team/requests/r1.json",
         r#"{"id":"r1","kind":"shutdown","from":"user","target":"bob","body":"Go.","status":"approved","decided_by":"user"}"#,
@@ -339,7 +339,7 @@ rules:
 ";
     let mut crew = start_crew(&project, script);
     crew.send("go\r");
-    crew.wait("bob is idle", |t| t.contains("bob idle"));
+    crew.wait("bob is idle", |t| t.contains("bob    idle"));
     let mut viewer = start_viewer(&project, crew.pid());
     viewer.wait_for("lead asks you");
     viewer.send_and_wait_for(ALT_W, "1-3 choose");

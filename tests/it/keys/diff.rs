@@ -99,10 +99,10 @@ fn edits_are_diffs_in_the_conversation() {
         assert!(text.contains(words), "{words}:\n{text}");
     }
     assert!(!text.contains("+ line"), "{text}");
-    // The lead over the whole screen has room for both versions.
+    // The conversation is alone on the screen and has room for both versions.
+    assert!(text.contains("│ 2 +     a + b"), "{text}");
     dashboard.press(ESC, "Tab pane");
     dashboard.press("1", "tool calls");
-    dashboard.press("1", "│ 2 +     a + b");
     // The failed call, the long diff, then the short one.
     dashboard.press("KK\r", " 1 + line");
     dashboard.send("\r");

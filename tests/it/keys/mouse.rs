@@ -72,19 +72,19 @@ fn wheel_scrolls_and_survives_floods() {
 #[test]
 fn dragging_moves_the_border_but_not_under_popups() {
     let mut dashboard = dashboard_with_mouse();
-    let (column, row) = position(&dashboard.wait_for("4 Team"), "╭ 4 Team");
+    let (column, row) = position(&dashboard.wait_for("4 Team"), "  4 Team");
     dashboard.send(&mouse(PRESS, (column, row + 1)));
     dashboard.send(&mouse(DRAG, (60, row + 1)));
     dashboard.send("\x1b[<0;60;20m");
     dashboard.screen.wait("the border to move", |t| {
-        has_line(t, &["╭ 4 Team"]) && position(t, "╭ 4 Team").0 < column - 10
+        has_line(t, &["  4 Team"]) && position(t, "  4 Team").0 < column - 10
     });
     // Drags do not reach what a popup covers.
     dashboard.press("?", "╭ Keys");
     dashboard.send(&mouse(DRAG, (100, row + 1)));
     dashboard.clear("q", "╭ Keys");
     dashboard.screen.wait("the same border", |t| {
-        has_line(t, &["╭ 4 Team"]) && position(t, "╭ 4 Team").0 < column - 10
+        has_line(t, &["  4 Team"]) && position(t, "  4 Team").0 < column - 10
     });
     dashboard.quit();
 }

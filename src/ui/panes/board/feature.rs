@@ -19,6 +19,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::board::{branches, index};
+use crate::ui::panes::board::places::ABOUT_FROM;
 use crate::ui::panes::board::{BoardPane, Shown, user_actions, view};
 use crate::ui::panes::feature::{NOTCH, PaneFeature, Preview, SelectedItem};
 use crate::ui::popups::task_form::form::TaskForm;
@@ -73,10 +74,12 @@ impl PaneFeature for BoardPane {
         app.model.board.len()
     }
 
-    /// Grows in steps, so that the panes below move rarely.
+    /// Grows in steps, so that the panes below move rarely. A small graph leaves room for the line about the selected
+    /// task.
     fn wanted_height(&self, app: &App, width: u16, most: u16) -> u16 {
         let room = layout::inside(Rect::new(0, 0, width, most));
-        let steps = self.rows_wanted(app, room).div_ceil(usize::from(STEP));
+        let rows = self.rows_wanted(app, room).max(ABOUT_FROM.into());
+        let steps = rows.div_ceil(usize::from(STEP));
         let rows = u16::try_from(steps)
             .unwrap_or(u16::MAX)
             .saturating_mul(STEP);

@@ -13,7 +13,7 @@ use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Minimum height of the board's body, in rows, at which a line below the graph describes the selected task.
-const ABOUT_FROM: u16 = 5;
+pub const ABOUT_FROM: u16 = 5;
 
 /// The areas of the board pane.
 #[derive(Debug, Clone, PartialEq)]

@@ -110,7 +110,7 @@ impl PaneFeature for TeamPane {
     }
 
     fn content_rows(&self, app: &App) -> usize {
-        app.model.team.members.len()
+        self.unfiltered_rows(app).len()
     }
 
     fn filter(&self) -> Option<&ListFilter> {

@@ -277,7 +277,7 @@ rules:
         r#"{"id":"r1","kind":"shutdown","from":"user","target":"bob","body":"Go.","status":"approved","decided_by":"user"}"#,
     );
     crew.wait("bob is gone", |t| {
-        t.contains("0 here") || t.contains("bob gone")
+        t.contains("0 here") || t.contains("bob    gone")
     });
     quit(crew);
 }
@@ -348,8 +348,8 @@ rules:
     viewer.wait_for("Green it is.");
     viewer.send_and_wait_for("\x1b4", "x shut down");
     viewer.send("x");
-    crew.wait("bob is gone", |t| t.contains("bob gone"));
-    viewer.wait("bob is gone", |t| t.contains("bob gone"));
+    crew.wait("bob is gone", |t| t.contains("bob    gone"));
+    viewer.wait("bob is gone", |t| t.contains("bob    gone"));
     quit(viewer);
     quit(crew);
 }

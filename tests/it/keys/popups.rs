@@ -61,7 +61,12 @@ fn layout_is_kept_across_restarts() {
     let mut dashboard = Dashboard::with_new_crew(&[]);
     dashboard.press(ESC, "? help");
     // The notice of the new layout ends by itself, so its panes are waited for.
-    dashboard.press("=", "\n  3 Board");
+    dashboard.send("=");
+    dashboard.screen.wait("the board at the top", |t| {
+        t.lines()
+            .nth(1)
+            .is_some_and(|line| line.starts_with("  3 Board"))
+    });
     dashboard.press("=", "▸3 Board");
     let mut dashboard = dashboard.restart();
     dashboard.wait_for("▸1 Lead");

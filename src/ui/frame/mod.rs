@@ -66,11 +66,12 @@ pub fn pane(
     buffer: &mut Buffer,
 ) -> Rect {
     let has_keys = app.focus == Focus::Pane(pane) && app.is_in_panes();
-    let (border, title) = match (has_keys, titles.calls) {
-        (true, true) => (theme.border_waiting, theme.waiting),
-        (true, false) => (theme.border_focused, theme.title_focused),
-        (false, true) => (theme.border_waiting, theme.waiting),
-        (false, false) => (theme.border, theme.title),
+    let (border, title) = if titles.calls {
+        (theme.border_waiting, theme.waiting)
+    } else if has_keys {
+        (theme.border_focused, theme.title_focused)
+    } else {
+        (theme.border, theme.title)
     };
     let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
     let room = usize::from(area.width).saturating_sub(aside + 8);

@@ -60,7 +60,11 @@ impl TeamSort {
                 rows.sort_by_key(|member| urgency(&model.activity(&member.name)));
             }
             TeamSort::Context => {
-                rows.sort_by_key(|member| Reverse(agent(member).and_then(|a| a.context_share())));
+                rows.sort_by_key(|member| {
+                    Reverse(
+                        agent(member).and_then(crate::ui::model::agents::AgentView::context_share),
+                    )
+                });
             }
             TeamSort::Tokens => {
                 rows.sort_by_key(|member| Reverse(agent(member).map_or(0, |a| a.usage.total())));

@@ -255,7 +255,7 @@ impl Agents {
         });
     }
 
-    /// Adds a decision of the user to the conversation of `name`, with the comment or the answer.
+    /// Adds a decision of the user to the conversation of `name`, with its comment.
     pub fn decided(&mut self, name: &Name, what: &str, comment: &str) {
         self.change(name, |agent| {
             agent.transcript.push_decision(what, comment);

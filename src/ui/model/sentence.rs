@@ -91,7 +91,8 @@ pub fn about(request: &Request) -> Option<String> {
     (!words.trim().is_empty()).then_some(words)
 }
 
-/// Returns what the user has decided, as a line of the conversation; `None` if the request is open or another decided.
+/// Returns what the user has decided, as a line of the conversation. `None` if the request is open, another decided, or
+/// the conversation shows it anyway, as it does the answer to a question.
 pub fn decision(request: &Request) -> Option<String> {
     let is_approved = match request.status {
         RequestStatus::Approved => true,
@@ -110,8 +111,7 @@ pub fn decision(request: &Request) -> Option<String> {
         },
         RequestKind::Shutdown => format!("you {done} the shutdown of {}", request.target),
         RequestKind::Budget => format!("you {done} going on over the budget"),
-        RequestKind::Question if is_approved => "you answered".into(),
-        RequestKind::Question => "you declined to answer".into(),
+        RequestKind::Question => return None,
     })
 }
 

@@ -52,8 +52,7 @@ impl InsertedEntry {
             (Some("message"), _) => "✉",
             (Some("claimed"), _) => "⚑",
             (Some("you"), Some("approved")) => "✓",
-            (Some("you"), Some("rejected" | "declined")) => "✗",
-            (Some("you"), Some("answered")) => "›",
+            (Some("you"), Some("rejected")) => "✗",
             _ => "·",
         }
     }

@@ -88,6 +88,11 @@ fn doing(app: &App, theme: &Theme) -> Vec<Span<'static>> {
         return Vec::new();
     }
     let activity = app.activity(&app.shown);
+    // The line or the card that announces the request says so.
+    let is_announced = frame_layout::has_request_line(app) && app.model.requests.for_user() > 0;
+    if is_announced && matches!(activity, Activity::NeedsYou { .. }) {
+        return Vec::new();
+    }
     let (shape, words, style) = style::activity(&activity, app.now, theme);
     let (shape, since) = match &activity {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {

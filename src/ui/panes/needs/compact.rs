@@ -13,14 +13,14 @@ use crate::ui::keymap::Action;
 use crate::ui::model::CrewModel;
 use crate::ui::model::sentence;
 use crate::ui::panes::needs::card::{self, CardLine, CardLineKind};
-use crate::ui::text::{command_text, width};
+use crate::ui::text::{command_text, fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::PlacedPart;
 
 /// Maximum number of rows of the text and the choices, except that all choices are shown.
 const ROWS_MAX: u16 = 9;
-/// Minimum width of the heading, in columns. With less room, what the right end of its line says is omitted.
-const HEADING_LEAST: usize = 24;
+/// Minimum width of the heading, in columns. With less room, the right end of its line says less.
+const HEADING_LEAST: usize = 30;
 
 /// The lines of the card below its heading.
 struct CompactCard {
@@ -90,11 +90,10 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     };
     let card = card(&app.model, request, inside(area), theme);
     let columns = usize::from(area.width).saturating_sub(8);
-    let beside = elsewhere(app, &card, request);
-    let beside = beside.filter(|words| width(words) + HEADING_LEAST <= columns);
-    let room = columns.saturating_sub(beside.as_deref().map_or(0, width));
-    let heading = sentence::heading(request, &app.model.board, room);
-    let heading = crate::ui::text::fit(&heading, room);
+    let [long, short] = elsewhere(app, card.is_whole, request);
+    let beside = longest_fitting(&[&long, &short], columns.saturating_sub(HEADING_LEAST));
+    let room = columns.saturating_sub(width(beside));
+    let heading = fit(&sentence::heading(request, &app.model.board, room), room);
     let mut block = Block::new()
         .borders(Borders::TOP)
         .border_type(BorderType::Rounded)
@@ -104,8 +103,8 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             Span::styled(format!(" ◆ {heading}"), theme.waiting),
             Span::raw(" "),
         ]));
-    if let Some(words) = beside {
-        block = block.title_top(Line::styled(words, theme.accent).right_aligned());
+    if !beside.is_empty() {
+        block = block.title_top(Line::styled(beside.to_string(), theme.accent).right_aligned());
     }
     block.render(area.inner(Margin::new(1, 0)), buffer);
     for ((_, line), row) in card.lines.into_iter().zip(inside(area).rows()) {
@@ -113,19 +112,21 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Returns the key for what the card leaves out: the rest of the request, and other requests.
-fn elsewhere(app: &App, card: &CompactCard, request: &Request) -> Option<String> {
-    let cards = app.model.requests.cards();
-    let others = cards
-        .filter(|other| other.id != request.id && !app.model.requests.is_answered(&other.id))
-        .count();
+/// Returns the key for what the card leaves out, in a long and a short form: the rest of the request, and other requests.
+fn elsewhere(app: &App, is_whole: bool, request: &Request) -> [String; 2] {
+    let others = app
+        .model
+        .requests
+        .cards()
+        .filter(|other| other.id != request.id && !app.model.requests.is_answered(&other.id));
     let key = app.waiting_key();
-    match (card.is_whole, others) {
-        (true, 0) => None,
-        (true, n) => Some(format!(" {n} more: {key} ")),
-        (false, 0) => Some(format!(" all of it: {key} ")),
-        (false, n) => Some(format!(" all of it and {n} more: {key} ")),
-    }
+    let long = match (is_whole, others.count()) {
+        (true, 0) => return [String::new(), String::new()],
+        (true, n) => format!(" {n} more: {key} "),
+        (false, 0) => format!(" all of it: {key} "),
+        (false, n) => format!(" all of it and {n} more: {key} "),
+    };
+    [long, format!(" more: {key} ")]
 }
 
 /// Adds the mouse targets of the card: the choices while a digit chooses, and the card itself, which leads to the

@@ -26,6 +26,34 @@ fn plan_is_viewed_commented_and_rejected() {
 }
 
 #[test]
+fn requests_are_answered_from_the_composer() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    dashboard.send("ask\r");
+    dashboard.wait_for("1-3 chooses at once");
+    // A digit right after the question appeared is text.
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    dashboard.press("2", "Then it is green.");
+    dashboard.send("clean\r");
+    dashboard.wait_for("lead asks for permission");
+    dashboard.press("not now", "reject with it");
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    dashboard.press("\x1br", "✗ you rejected the bash call · not now");
+    dashboard.wait_for("I see.");
+    dashboard.send("clean\r");
+    dashboard.wait_for("lead asks for permission");
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    dashboard.press("\x1ba", "✓ you approved the bash call");
+    dashboard.wait_for("│ Say what you want done");
+    dashboard.send("clean\r");
+    dashboard.wait_for("lead asks for permission");
+    dashboard.press(
+        "/reject it stays\r",
+        "✗ you rejected the bash call · it stays",
+    );
+    dashboard.quit();
+}
+
+#[test]
 fn plan_is_approved_by_one_key() {
     let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ALT_W, "a approve");

@@ -181,8 +181,8 @@ pub fn invitations(prefs: &Preferences, question: &Request, has_card: bool) -> V
     }
     let keys = choice_keys(prefs, question.choices.len());
     let mut forms = vec![
-        format!("{keys} chooses at once; or write your own answer, {key} sends it"),
-        format!("{keys} chooses; {key} sends your own answer"),
+        format!("Press {keys}, or write your own answer and press {key}"),
+        format!("Press {keys}, or write your own answer"),
         format!("{keys} or your own answer"),
     ];
     if !has_card {

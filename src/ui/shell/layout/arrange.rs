@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 
+use crate::domain::request::Request;
 use crate::domain::screen::PaneLayout;
 use crate::ui::app::{App, answering};
 use crate::ui::frame::layout::{BESIDE_TEXT, Layout, SizeClass, TEXT_WIDEST};
@@ -266,9 +267,13 @@ fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     let Some(request) = answering::request(state) else {
         return upper;
     };
-    let selected = state.selected_request();
-    let is_in_needs = out.pane(Pane::Needs).is_some()
-        && selected.is_some_and(|r| r.id == request.id || r.is_like(request));
+    // After a decision, Needs you shows the decided request until the crew confirms: no card for that moment.
+    let shows = |selected: &Request| {
+        let is_decided = state.model.requests.is_answered(&selected.id);
+        is_decided || selected.id == request.id || selected.is_like(request)
+    };
+    let is_in_needs =
+        out.pane(Pane::Needs).is_some() && state.selected_request().is_some_and(shows);
     let height = compact::height(&state.model, request, upper);
     let height = height.min(upper.height.saturating_sub(TALK_MIN));
     if is_in_needs || height < 2 {

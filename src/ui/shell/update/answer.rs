@@ -56,10 +56,10 @@ pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
 fn how_to_answer(state: &UiState, question: &Request) -> String {
     let send = state.prefs.keymap.key(Context::Composer, Action::Send);
     match question.choices.len() {
-        0 => format!("This is a question: write the answer, {send} sends it."),
+        0 => format!("This is a question: write the answer and press {send}."),
         count => {
             let keys = choice_keys(&state.prefs, count);
-            format!("This is a question: {keys} chooses; or write the answer, {send} sends it.")
+            format!("This is a question: press {keys}, or write the answer and press {send}.")
         }
     }
 }

@@ -9,10 +9,7 @@ use crate::ui::keymap::pane::Focus;
 use crate::ui::model::requests::is_for_lead;
 
 /// Returns the open requests that `is_meant` selects, oldest first. Empty if no answer can be sent.
-fn open<'a>(
-    app: &'a App,
-    is_meant: impl Fn(&Request) -> bool,
-) -> impl Iterator<Item = &'a Request> {
+fn open(app: &App, is_meant: impl Fn(&Request) -> bool) -> impl Iterator<Item = &Request> {
     let is_heard = app.replay.is_none()
         && app.role != SessionRole::NoCrew
         && app.onboarding_page().map(|p| p.severity) != Some(PageSeverity::Missing);

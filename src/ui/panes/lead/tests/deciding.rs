@@ -1,16 +1,18 @@
 //! Approving and rejecting the request of the shown agent from the composer.
 
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::domain::request::{Approver, Decision, Request, RequestKind, RequestStatus, Verdict};
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::{Command, EventKind, TeamEvent};
+use crate::protocol::{Command, Event, EventKind, TeamEvent};
 use crate::ui::fixture::{
-    apply_events, busy, name, permission, picture, plan, press, question, started,
+    NOON, apply_events, blank, busy, name, permission, picture, plan, press, question, started,
 };
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::{Effect, Msg, SessionRole, UiState, keys, update};
+use crate::ui::replay::Player;
+use crate::ui::{Effect, Msg, SessionRole, UiState, begin_replay, keys, update};
 
 const SIZES: [(u16, u16); 4] = [(160, 45), (120, 35), (100, 30), (80, 24)];
 
@@ -161,7 +163,7 @@ fn only_requests_to_the_user_by_the_shown_agent_are_decided() {
     let asked = question("q1", &["1.0", "2.0"]);
     let mut state = waiting(&asked, (80, 24));
     assert_eq!(press(&mut state, "alt+a"), []);
-    assert!(picture(&state).contains("1-2 chooses"));
+    assert!(picture(&state).contains("press 1-2, or write"));
     assert_eq!(
         press(&mut state, "alt+r"),
         [decides(&asked, Verdict::Reject, "")]
@@ -264,6 +266,60 @@ fn decision_stands_in_the_conversation_once() {
     apply_events(&mut state, vec![changed(&by_lead)]);
     assert!(!picture(&state).contains("you approved"));
     assert!(busy(80, 24).model.requests.for_user() > 0);
+}
+
+#[test]
+fn decision_stands_in_the_replay_of_a_journal() {
+    let request = of_kind(RequestKind::Plan);
+    let kinds = [
+        crate::ui::fixture::ready(),
+        changed(&request),
+        decided(&request, RequestStatus::Approved, "mind the header"),
+    ];
+    let event = |(seq, kind)| Event {
+        seq,
+        at: Timestamp(NOON + 1.0),
+        kind,
+    };
+    let events = (1..).zip(kinds).map(event).collect();
+    let mut state = blank(160, 45);
+    begin_replay(&mut state, Player::new(events, 1.0));
+    press(&mut state, ">");
+    state.open_conversation(&name("bob"));
+    let text = picture(&state);
+    assert!(
+        text.contains("✓ you approved the plan · mind the header"),
+        "{text}"
+    );
+    assert!(!text.contains("Alt+a"), "{text}");
+}
+
+#[test]
+fn click_on_a_choice_of_the_card_answers() {
+    let asked = question("q1", &["1.0", "2.0"]);
+    let mut state = waiting(&asked, (80, 24));
+    let row = |state: &UiState| {
+        let text = picture(state);
+        text.lines().position(|l| l.contains("2  2.0")).unwrap()
+    };
+    let click = |row: usize| {
+        Msg::Mouse(MouseEvent {
+            kind: MouseEventKind::Down(MouseButton::Left),
+            column: 5,
+            row: u16::try_from(row).unwrap(),
+            modifiers: KeyModifiers::NONE,
+        })
+    };
+    // From another focus, a click on the card leads to the composer first.
+    press(&mut state, "esc");
+    let at = row(&state);
+    assert_eq!(update(&mut state, click(at)), []);
+    assert_eq!(state.focus, Focus::Composer);
+    let at = row(&state);
+    assert_eq!(
+        update(&mut state, click(at)),
+        [decides(&asked, Verdict::Approve, "2.0")]
+    );
 }
 
 #[test]

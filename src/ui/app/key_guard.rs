@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::ids::Name;
+use crate::domain::ids::{Name, RequestId};
 use crate::domain::timestamp::Timestamp;
 
 /// How long keys are ignored after the focus or its content changed without a key press. A second press of a key meant
@@ -20,6 +20,16 @@ pub struct KeyGuard {
     pub moved_at: Option<Timestamp>,
     /// Set while the focus stays in the empty Needs you pane.
     pub hold: Option<Hold>,
+    /// The request beside the composer.
+    pub shown: Option<ShownRequest>,
+}
+
+/// The request that is answered beside the composer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShownRequest {
+    pub request: RequestId,
+    /// Since when it is shown. Keys that answer it are ignored for [`SETTLE`] after that.
+    pub since: Timestamp,
 }
 
 /// Why and how long the focus stays in Needs you.

@@ -68,6 +68,8 @@ pub struct Layout {
     /// The panes in view and their areas.
     pub panes: Vec<(Pane, Rect)>,
     pub composer: Option<Rect>,
+    /// The card of the request that is answered from the composer, above it.
+    pub request: Option<Rect>,
     /// The preview of the selected item, if it is open.
     pub peek: Option<Rect>,
 }
@@ -84,7 +86,8 @@ impl Layout {
     /// Returns what gets the focus by a click on a cell.
     pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
         let here = Position::new(column, row);
-        if self.composer.is_some_and(|area| area.contains(here)) {
+        let inputs = [self.composer, self.request];
+        if inputs.into_iter().flatten().any(|area| area.contains(here)) {
             return Some(Focus::Composer);
         }
         self.panes

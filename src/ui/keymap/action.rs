@@ -110,6 +110,10 @@ pub enum Action {
     ApproveForTeam,
     /// Reject the selected request.
     Reject,
+    /// Approve the request of the shown agent; the draft is the comment.
+    ApproveShown,
+    /// Reject the request of the shown agent; the draft is the comment.
+    RejectShown,
     /// Decide with a comment, or answer a question in free text.
     Comment,
     /// Claim the selected task.
@@ -263,6 +267,8 @@ impl Action {
             Action::Approve
                 | Action::ApproveForTeam
                 | Action::Reject
+                | Action::ApproveShown
+                | Action::RejectShown
                 | Action::Comment
                 | Action::EditComment
                 | Action::Choose(_)

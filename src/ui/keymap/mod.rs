@@ -36,7 +36,7 @@ pub enum Context {
     Filter,
     /// In the search input of the conversation or a pager.
     Search,
-    /// In Needs you, while a question with choices is selected.
+    /// In Needs you, while a question with choices is selected; in an empty composer, while the shown agent asks one.
     Choices,
     /// In a pager.
     Reader,
@@ -143,6 +143,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Composer, &["enter"], Action::Send, "send; answers a pending question of the agent", "send"),
     bind(Context::Composer, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "insert a line break", "new line"),
     bind(Context::Composer, &["esc"], Action::Back, "leave the composer", "to the panes"),
+    bind(Context::Composer, &["alt+a"], Action::ApproveShown, "approve the request of this agent, with the draft as the comment; also /approve", ""),
+    bind(Context::Composer, &["alt+r"], Action::RejectShown, "reject it, with the draft as the comment; also /reject", ""),
     bind(Context::Composer, &["up"], Action::Older, "row up; in the first row, an older message", ""),
     bind(Context::Composer, &["down"], Action::Newer, "row down; in the last row, a newer message", ""),
     bind(Context::Composer, &["pgup"], Action::Move(Scroll::PageUp), "scroll the conversation up", ""),
@@ -197,6 +199,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Lead), &["K", "{"], Action::Prev, "select the previous tool call", ""),
     bind(Context::In(Pane::Lead), &["enter", "space"], Action::Open, "open or fold the selected tool call", "open"),
     bind(Context::In(Pane::Lead), &["o"], Action::Subagent, "show the subagent of the selected tool call", "subagent"),
+    bind(Context::In(Pane::Lead), &["alt+a"], Action::ApproveShown, "approve the request of this agent; also /approve", "approve"),
+    bind(Context::In(Pane::Lead), &["alt+r"], Action::RejectShown, "reject the request of this agent; also /reject", "reject"),
     bind(Context::In(Pane::Lead), &["n"], Action::NextMatch, "go to the next match", "next match"),
     bind(Context::In(Pane::Lead), &["N"], Action::PrevMatch, "go to the previous match", "prev match"),
     bind(Context::In(Pane::Lead), &["/"], Action::Search, "search the conversation, including folded output", "search"),
@@ -410,6 +414,8 @@ pub const TABLE: &[Binding] = &[
 #[rustfmt::skip]
 pub const SLASH: &[(&str, Action, &str)] = &[
     ("/model", Action::Models, "choose another model"),
+    ("/approve", Action::ApproveShown, "approve the request of this agent; add a comment"),
+    ("/reject", Action::RejectShown, "reject the request of this agent; add a comment"),
     ("/compact", Action::Compact, "summarise the conversation; add text on what matters most"),
     ("/clear", Action::Clear, "empty this conversation; the old one stays on disk"),
     ("/new", Action::NewSession, "start a new session"),

@@ -255,6 +255,14 @@ impl Agents {
         });
     }
 
+    /// Adds a decision of the user to the conversation of `name`, with its comment.
+    pub fn decided(&mut self, name: &Name, what: &str, comment: &str) {
+        self.change(name, |agent| {
+            agent.transcript.push_decision(what, comment);
+            agent.has_entries = true;
+        });
+    }
+
     fn change(&mut self, name: &Name, by: impl FnOnce(&mut AgentView)) {
         by(self.entry(name));
         if !name.is_lead() {

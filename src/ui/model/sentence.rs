@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use crate::domain::graph::TaskGraph;
+use crate::domain::ids::Name;
 use crate::domain::mail::{MailKind, MailMessage};
-use crate::domain::request::{Request, RequestKind};
+use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::text::one_line;
 use crate::ui::text::longest_fitting;
 
@@ -88,6 +89,30 @@ pub fn about(request: &Request) -> Option<String> {
     };
     let words = one_line(line.strip_prefix("$ ").unwrap_or(line));
     (!words.trim().is_empty()).then_some(words)
+}
+
+/// Returns what the user has decided, as a line of the conversation. `None` if the request is open, another decided, or
+/// the conversation shows it anyway, as it does the answer to a question.
+pub fn decision(request: &Request) -> Option<String> {
+    let is_approved = match request.status {
+        RequestStatus::Approved => true,
+        RequestStatus::Rejected => false,
+        RequestStatus::Pending | RequestStatus::Withdrawn => return None,
+    };
+    if request.decided_by != Name::user().as_str() {
+        return None;
+    }
+    let done = if is_approved { "approved" } else { "rejected" };
+    Some(match request.kind {
+        RequestKind::Plan => format!("you {done} the plan"),
+        RequestKind::Permission => match &request.call {
+            Some(call) => format!("you {done} the {} call", call.tool),
+            None => format!("you {done} the permission"),
+        },
+        RequestKind::Shutdown => format!("you {done} the shutdown of {}", request.target),
+        RequestKind::Budget => format!("you {done} going on over the budget"),
+        RequestKind::Question => return None,
+    })
 }
 
 /// Returns the short form of [`request`].

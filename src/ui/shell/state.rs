@@ -93,6 +93,7 @@ impl UiState {
         self.keys.guard = KeyGuard {
             moved_at: (self.focus != Focus::Composer).then_some(now),
             hold: None,
+            shown: None,
         };
         self.focus = Focus::Composer;
         self.dirty = true;

@@ -46,6 +46,17 @@ impl InsertedEntry {
         !self.text.is_empty()
     }
 
+    fn sign(&self) -> &'static str {
+        let mut words = self.what.split_whitespace();
+        match (words.next(), words.next()) {
+            (Some("message"), _) => "✉",
+            (Some("claimed"), _) => "⚑",
+            (Some("you"), Some("approved")) => "✓",
+            (Some("you"), Some("rejected")) => "✗",
+            _ => "·",
+        }
+    }
+
     /// Returns whether the entry is a message from another agent.
     pub fn is_message(&self) -> bool {
         self.what.starts_with("message from ")
@@ -73,11 +84,7 @@ impl InsertedEntry {
         page: LayoutParams<'_>,
         text_offset: &mut usize,
     ) -> Vec<Row> {
-        let sign = match self.what.split_whitespace().next() {
-            Some("message") => "✉",
-            Some("claimed") => "⚑",
-            Some(_) | None => "·",
-        };
+        let sign = self.sign();
         if self.text.is_empty() {
             return plain(&format!("{sign} {}", self.what), page.theme.dim, page);
         }

@@ -42,6 +42,7 @@ use crate::ui::theme::Theme;
 pub use crate::ui::transcript::answer::contains_tool_call;
 use crate::ui::transcript::cell::CellKind;
 pub use crate::ui::transcript::copy::Portion;
+use crate::ui::transcript::entry::InsertedEntry;
 pub use crate::ui::transcript::export::{ExportFormat, ExportHead};
 pub use crate::ui::transcript::find::{Needle, SearchMatch, find_matches};
 pub use crate::ui::transcript::layout::CALL_AS_TEXT_WARNING;
@@ -94,6 +95,12 @@ impl Transcript {
     pub fn push_notice(&mut self, level: NoticeLevel, text: &str) {
         let text = crate::domain::text::one_line(text);
         self.push(CellKind::Notice(level, text, String::new()));
+    }
+
+    /// Adds a decision of the user to the conversation, with its comment.
+    pub fn push_decision(&mut self, what: &str, comment: &str) {
+        let entry = InsertedEntry::new(what, comment);
+        self.push(CellKind::Injected(Box::new(entry)));
     }
 
     /// Returns the estimated size of all cells, in bytes.

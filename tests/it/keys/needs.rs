@@ -1,7 +1,12 @@
 //! The keys of the requests that wait for the user: approve, reject, comment, choose.
 
+use std::time::Duration;
+
 use crate::keys::composer::write_editor;
 use crate::keys::dashboard::{ALT_W, COMPOSE, Dashboard, ENTER, ESC};
+
+/// A time after which keys are no longer ignored because a request has just appeared.
+const SETTLED: Duration = Duration::from_millis(600);
 
 #[test]
 fn plan_is_viewed_commented_and_rejected() {
@@ -22,6 +27,34 @@ fn plan_is_viewed_commented_and_rejected() {
     dashboard.clear("\x15", "│ steps");
     dashboard.press(ENTER, "r reject with comment");
     dashboard.clear("r", "bob asks you to approve its plan");
+    dashboard.quit();
+}
+
+#[test]
+fn requests_are_answered_from_the_composer() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    dashboard.send("ask\r");
+    dashboard.wait_for("Press 1-3, or write");
+    std::thread::sleep(SETTLED);
+    dashboard.press("2", "Then it is green.");
+    dashboard.send("clean\r");
+    dashboard.wait_for("lead asks for permission");
+    dashboard.press("not now", "reject with it");
+    std::thread::sleep(SETTLED);
+    dashboard.press("\x1br", "✗ you rejected the bash call · not now");
+    dashboard.wait_for("I see.");
+    dashboard.send("clean\r");
+    dashboard.wait_for("lead asks for permission");
+    std::thread::sleep(SETTLED);
+    dashboard.press("\x1ba", "✓ you approved the bash call");
+    dashboard.wait_for("│ Say what you want done");
+    dashboard.send("clean\r");
+    dashboard.wait_for("lead asks for permission");
+    std::thread::sleep(SETTLED);
+    dashboard.press(
+        "/reject it stays\r",
+        "✗ you rejected the bash call · it stays",
+    );
     dashboard.quit();
 }
 

@@ -10,6 +10,7 @@ use crate::ui::app::App;
 use crate::ui::app::Preferences;
 use crate::ui::app::answering;
 use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::needs::buttons::choice_keys;
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 
@@ -18,12 +19,14 @@ const QUESTION_LEAST: usize = 12;
 /// Number of columns for the two corners and the border between the two titles.
 const FRAME: usize = 4;
 
-/// Returns the left and right title of a composer with `columns` columns.
+/// Returns the left and right title of a composer with `columns` columns. `has_card` says whether a card above it shows
+/// the request that is answered from it.
 pub fn lines(
     app: &App,
     theme: &Theme,
     name: Style,
     columns: u16,
+    has_card: bool,
 ) -> (Line<'static>, Line<'static>) {
     let room = usize::from(columns).saturating_sub(FRAME);
     if app.is_shell_mode() {
@@ -43,11 +46,12 @@ pub fn lines(
             Span::styled(to, name),
             Span::raw(" "),
         ];
-        let aside = other_drafts(app);
-        return (
-            Line::from(title),
-            aside_line(&aside, room.saturating_sub(taken), theme),
-        );
+        let room = room.saturating_sub(taken);
+        let aside = match answering::request(app) {
+            Some(_) => decision_keys(app, room, theme),
+            None => aside_line(&other_drafts(app), room, theme),
+        };
+        return (Line::from(title), aside);
     };
     let number = match questions.len() {
         1 => String::new(),
@@ -64,7 +68,7 @@ pub fn lines(
     } else {
         left
     };
-    if words >= QUESTION_LEAST {
+    if words >= QUESTION_LEAST && !has_card {
         let text = fit(&one_line(&question.body), words);
         title.push(Span::styled(": ", theme.dim));
         title.push(Span::styled(text, theme.text));
@@ -76,6 +80,49 @@ pub fn lines(
         Line::default()
     };
     (Line::from(title), aside)
+}
+
+/// Returns the right title while a decision of the user is open: the keys that decide, and what becomes of the draft.
+fn decision_keys(app: &App, room: usize, theme: &Theme) -> Line<'static> {
+    let draft = app.input.composer.draft();
+    if draft.starts_with('/') {
+        return Line::default();
+    }
+    let key = |action| app.prefs.keymap.key(Context::Composer, action);
+    let (yes, no) = (key(Action::ApproveShown), key(Action::RejectShown));
+    let send = key(Action::Send);
+    let approve = vec![(yes.clone(), " approve"), (no.clone(), " reject")];
+    let forms = if draft.trim().is_empty() {
+        vec![vec![(yes, " or /approve"), (no, " or /reject")], approve]
+    } else {
+        vec![
+            vec![
+                (send.clone(), " message"),
+                (yes.clone(), " approve with this comment"),
+                (no.clone(), " reject with it"),
+            ],
+            vec![
+                (send, " message"),
+                (yes.clone(), " approve with it"),
+                (no.clone(), " reject with it"),
+            ],
+            vec![(yes, " approve with it"), (no, " reject with it")],
+            approve,
+        ]
+    };
+    let line = |form: Vec<(String, &'static str)>| {
+        let mut spans = vec![Span::raw(" ")];
+        for (at, (key, words)) in form.into_iter().enumerate() {
+            let gap = if at == 0 { "" } else { " · " };
+            spans.push(Span::styled(gap, theme.dim));
+            spans.push(Span::styled(key, theme.accent));
+            spans.push(Span::styled(words, theme.text));
+        }
+        spans.push(Span::raw(" "));
+        Line::from(spans)
+    };
+    let mut lines = forms.into_iter().map(line);
+    lines.find(|line| line.width() <= room).unwrap_or_default()
 }
 
 /// Returns the titles while the draft is a command.
@@ -115,8 +162,9 @@ fn other_drafts(app: &App) -> String {
     }
 }
 
-/// Returns the composer's placeholders while `question` is open, longest first.
-pub fn invitations(prefs: &Preferences, question: &Request) -> Vec<String> {
+/// Returns the composer's placeholders while `question` is open, longest first. `has_card` says whether a card above the
+/// composer shows the choices.
+pub fn invitations(prefs: &Preferences, question: &Request, has_card: bool) -> Vec<String> {
     let key = prefs.keymap.key(Context::Composer, Action::Send);
     let to = &question.from;
     let choices: Vec<String> = question
@@ -131,14 +179,14 @@ pub fn invitations(prefs: &Preferences, question: &Request) -> Vec<String> {
             format!("Write the answer, {key} sends it"),
         ];
     }
-    let choices = choices.join(" · ");
-    let count = question.choices.len();
-    vec![
-        format!(
-            "{choices} · type a number or your own answer, {key} sends it. @{to} … sends a message instead"
-        ),
-        format!("{choices} · type a number or your own answer, {key} sends it"),
-        format!("Type 1-{count} or your own answer, {key} sends it"),
-        format!("1-{count} or your own answer"),
-    ]
+    let keys = choice_keys(prefs, question.choices.len());
+    let mut forms = vec![
+        format!("Press {keys}, or write your own answer and press {key}"),
+        format!("Press {keys}, or write your own answer"),
+        format!("{keys} or your own answer"),
+    ];
+    if !has_card {
+        forms.insert(0, format!("{}, or your own answer", choices.join(" · ")));
+    }
+    forms
 }

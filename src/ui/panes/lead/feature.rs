@@ -3,10 +3,11 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
+use crate::domain::request::RequestKind;
 use crate::domain::text::escape_control_chars;
-use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
+use crate::ui::app::{App, answering};
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::frame::{END_SEARCH, layout};
@@ -118,6 +119,9 @@ impl PaneFeature for LeadPane {
         if complete::selected(self, app).is_some() {
             return Some(Context::Completion);
         }
+        if answering::takes_choice(app) {
+            return Some(Context::Choices);
+        }
         crate::ui::app::onboarding::has_keys(app).then_some(Context::FirstRun)
     }
 
@@ -157,6 +161,10 @@ impl PaneFeature for LeadPane {
             | Action::CopyMenu
             | Action::Print
             | Action::ReadInEditor => Some(self.can_open(app)),
+            Action::ApproveShown => {
+                Some(answering::request(app).is_some_and(|r| r.kind != RequestKind::Question))
+            }
+            Action::RejectShown => Some(answering::request(app).is_some()),
             Action::UnfoldPaste => Some(app.input.composer.has_chip()),
             Action::NextMatch | Action::PrevMatch => {
                 let agent = app.model.agents.get(&app.shown);

@@ -40,7 +40,7 @@ impl LeadPane {
         layout: &Layout,
         buffer: &mut Buffer,
     ) -> Option<Position> {
-        let cursor = view::composer(app, theme, layout.composer?, buffer);
+        let cursor = view::composer(app, theme, layout, buffer);
         complete_view::draw(self, app, theme, layout, buffer);
         cursor
     }

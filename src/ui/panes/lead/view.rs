@@ -11,6 +11,7 @@ use crate::ui::app::App;
 use crate::ui::app::answering;
 use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::frame;
+use crate::ui::frame::layout::Layout;
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::frame::{Titles, layout as frame_layout};
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -87,6 +88,11 @@ fn doing(app: &App, theme: &Theme) -> Vec<Span<'static>> {
         return Vec::new();
     }
     let activity = app.activity(&app.shown);
+    // The line or the card that announces the request says so.
+    let is_announced = frame_layout::has_request_line(app) && app.model.requests.for_user() > 0;
+    if is_announced && matches!(activity, Activity::NeedsYou { .. }) {
+        return Vec::new();
+    }
     let (shape, words, style) = style::activity(&activity, app.now, theme);
     let (shape, since) = match &activity {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
@@ -197,7 +203,14 @@ fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
 }
 
 /// Draws the composer. Returns the position of the text cursor if the composer has the focus.
-pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+pub fn composer(
+    app: &App,
+    theme: &Theme,
+    layout: &Layout,
+    buffer: &mut Buffer,
+) -> Option<Position> {
+    let area = layout.composer?;
+    let has_card = layout.request.is_some();
     if area.height == 1 {
         folded(app, theme, area, buffer);
         return None;
@@ -213,7 +226,7 @@ pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
     } else {
         theme.title
     };
-    let (to, aside) = composer_title::lines(app, theme, name, area.width);
+    let (to, aside) = composer_title::lines(app, theme, name, area.width, has_card);
     let block = Block::bordered()
         .border_type(BorderType::Rounded)
         .border_style(border)
@@ -232,7 +245,8 @@ pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         let back = key(Context::Composer, Action::Back);
         let leaves = format!("Write to this teammate; {back} goes back");
         let question = answering::question(app);
-        let answers = question.map(|question| composer_title::invitations(&app.prefs, question));
+        let answers =
+            question.map(|question| composer_title::invitations(&app.prefs, question, has_card));
         let answers: Vec<&str> = answers.iter().flatten().map(String::as_str).collect();
         let forms = if page == Some(PageSeverity::Missing) {
             &[

@@ -4,12 +4,15 @@ pub(in crate::ui) mod answers;
 mod banner;
 pub(in crate::ui) mod buttons;
 pub(in crate::ui) mod card;
+pub(in crate::ui) mod compact;
 mod feature;
 pub(in crate::ui) mod focus;
 #[cfg(test)]
 mod tests;
 pub(in crate::ui) mod update;
 pub(in crate::ui) mod view;
+
+use ratatui::layout::Rect;
 
 use crate::domain::ids::RequestId;
 use crate::domain::request::Request;
@@ -42,6 +45,18 @@ impl NeedsPane {
             .and_then(|id| model.requests.place(id))
             .unwrap_or(0);
         model.requests.at(at).map(|r| (at, r))
+    }
+
+    /// Returns whether the user has seen the whole request in this pane, whose frame is `area` if it is visible.
+    pub fn has_read(&self, model: &CrewModel, area: Option<Rect>, id: &RequestId) -> bool {
+        if self.selected_id(model).as_ref() != Some(id) {
+            return false;
+        }
+        card::reading(self, model, area).is_none_or(|reading| {
+            let is_complete = reading.folded + reading.cut == 0;
+            (reading.is_at_end || self.seen_to_end.as_ref() == Some(id))
+                && (is_complete || self.warned_incomplete.as_ref() == Some(id))
+        })
     }
 
     fn selected_id(&self, model: &CrewModel) -> Option<RequestId> {

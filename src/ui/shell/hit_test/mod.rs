@@ -8,6 +8,7 @@ use ratatui::layout::{Position, Rect};
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout::SizeClass;
 use crate::ui::keymap::Action;
+use crate::ui::panes::needs::compact;
 use crate::ui::shell;
 use crate::ui::shell::hints::lines;
 use crate::ui::shell::layout;
@@ -70,6 +71,9 @@ pub fn targets(state: &UiState) -> Vec<PlacedPart<Hit>> {
     }));
     for (pane, area) in &layout.panes {
         panes::inside(state, *pane, *area, &mut out);
+    }
+    if let Some(area) = layout.request {
+        compact::targets(state, area, &mut out);
     }
     out.extend(layout.composer.map(|at| PlacedPart {
         at,

@@ -2,11 +2,13 @@
 
 use ratatui::layout::Rect;
 
+use crate::domain::request::Request;
 use crate::domain::screen::PaneLayout;
-use crate::ui::app::App;
+use crate::ui::app::{App, answering};
 use crate::ui::frame::layout::{BESIDE_TEXT, Layout, SizeClass, TEXT_WIDEST};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::feature::PaneFeature;
+use crate::ui::panes::needs::compact;
 use crate::ui::shell::layout::shares;
 use crate::ui::shell::layout::shares::PaneContent;
 use crate::ui::shell::state::UiState;
@@ -72,14 +74,13 @@ const ALL_PANES_FROM: u16 = 30;
 /// Places the conversation beside all other panes, or in a lower body beside one area with tabs for them.
 pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 58);
+    let right = needs(state, out, right);
     if body.height >= ALL_PANES_FROM {
         conversation(state, out, left, TodoPlacement::AboveComposer);
-        let right = needs(state, out, right);
         column(state, out, right, last_in_column(state));
         return;
     }
     conversation(state, out, left, TodoPlacement::Elsewhere);
-    let right = needs(state, out, right);
     let (tabs, pane) = cut_top(right, 1);
     out.tabs = Some((tabs, Pane::TABS.to_vec()));
     out.panes.push((state.arrangement.tab, pane));
@@ -88,8 +89,8 @@ pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
 /// Places the conversation beside a column with all other panes.
 pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 50);
-    conversation(state, out, left, TodoPlacement::AboveComposer);
     let right = needs(state, out, right);
+    conversation(state, out, left, TodoPlacement::AboveComposer);
     column(state, out, right, last_in_column(state));
 }
 
@@ -222,6 +223,11 @@ enum TodoPlacement {
 /// area, an unfocused list is hidden.
 const TODO_AREA_HEIGHT_MIN: u16 = 15;
 
+/// Minimum height of the conversation above the card of a request, in rows with its title.
+const TALK_MIN: u16 = 4;
+
+/// Places the conversation, the todo list and the composer. Needs you must have been placed before: it may show the
+/// request of the shown agent, which otherwise has a card above the composer.
 fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlacement) {
     let upper = if state.replay.is_some() {
         area
@@ -234,7 +240,7 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlaceme
         };
         let (upper, composer) = cut_top(area, area.height.saturating_sub(composer));
         out.composer = Some(composer);
-        upper
+        request_card(state, out, upper)
     };
     let list = state.panes.get(Pane::Todo);
     let has_focus = state.focus == Focus::Pane(Pane::Todo);
@@ -253,6 +259,29 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlaceme
     } else {
         out.panes.push((Pane::Lead, upper));
     }
+}
+
+/// Places the card of the request that is answered from the composer, unless Needs you shows that request. Returns the
+/// area above the card.
+fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
+    let Some(request) = answering::request(state) else {
+        return upper;
+    };
+    // After a decision, Needs you shows the decided request until the crew confirms: no card for that moment.
+    let shows = |selected: &Request| {
+        let is_decided = state.model.requests.is_answered(&selected.id);
+        is_decided || selected.id == request.id || selected.is_like(request)
+    };
+    let is_in_needs =
+        out.pane(Pane::Needs).is_some() && state.selected_request().is_some_and(shows);
+    let height = compact::height(&state.model, request, upper);
+    let height = height.min(upper.height.saturating_sub(TALK_MIN));
+    if is_in_needs || height < 2 {
+        return upper;
+    }
+    let (talk, card) = cut_top(upper, upper.height - height);
+    out.request = Some(card);
+    talk
 }
 
 /// Whether the composer is empty and not focused.
@@ -288,11 +317,12 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
     rest
 }
 
-/// Places the banner for waiting requests, unless Needs you is in view or the tour line is about the request. Returns the
-/// rest of the body.
+/// Places the banner for waiting requests, unless Needs you or a card above the composer is in view, or the tour line is
+/// about the request. Returns the rest of the body.
 pub fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
     let is_told = out.tour.is_some() && tour::is_about_request(state);
-    if pane == Pane::Needs || state.model.requests.for_user() == 0 || is_told {
+    let has_card = pane == Pane::Lead && answering::request(state).is_some();
+    if pane == Pane::Needs || has_card || state.model.requests.for_user() == 0 || is_told {
         return body;
     }
     let (line, rest) = cut_top(body, 1);

@@ -35,6 +35,7 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
         border: None,
         panes: Vec::new(),
         composer: None,
+        request: None,
         peek: None,
     };
     if class == SizeClass::Small {

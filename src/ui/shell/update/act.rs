@@ -1,9 +1,10 @@
 //! Carries out the actions of the key map.
 
+use crate::domain::request::Verdict;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Next;
-use crate::ui::app::{drafts, onboarding};
+use crate::ui::app::{answering, drafts, onboarding};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Way;
@@ -11,7 +12,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::popups::{by_name, help, models, palette};
 use crate::ui::replay::Player;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{compose, history, movement, popups, replay, screen, slash};
+use crate::ui::shell::update::{answer, compose, history, movement, popups, replay, screen, slash};
 use crate::ui::shell::{layout, peek};
 
 /// Runs `action`. Returns `false` if nothing handles it.
@@ -92,6 +93,11 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
             if let Some(next) = compose::send(state, out) {
                 act(state, next, out);
             }
+        }
+        Action::ApproveShown => answer::decide(state, Verdict::Approve, out),
+        Action::RejectShown => answer::decide(state, Verdict::Reject, out),
+        Action::Choose(number) if answering::takes_choice(state) => {
+            answer::choose(state, number, out);
         }
         Action::Newline => compose::newline(state),
         Action::Older => history::older(state, out),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::notification::NotifyKind;
-use crate::domain::request::{Approver, Request};
+use crate::domain::request::{Approver, Request, RequestKind};
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
@@ -195,6 +195,13 @@ fn request_changed(state: &mut UiState, request: &Request) {
     if waits && !known && is_new_card && request.approver != Approver::Lead {
         let text = sentence::request(request);
         state.notifier.push(NotifyKind::Needs, text, state.now);
+    }
+    if known && let Some(what) = sentence::decision(request) {
+        let agents = &mut state.model.agents;
+        agents.decided(&request.from, &what, &request.comment);
+        if !request.target.same(&request.from) && request.kind == RequestKind::Shutdown {
+            agents.decided(&request.target, &what, &request.comment);
+        }
     }
     if !waits {
         close_comment(state, request);

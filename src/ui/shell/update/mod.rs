@@ -1,6 +1,7 @@
 //! Pure state update: applies keys, mouse, events and time to the UI state and returns effects.
 
 pub(in crate::ui) mod act;
+mod answer;
 pub(in crate::ui) mod apply;
 pub(in crate::ui) mod areas;
 mod compose;
@@ -26,6 +27,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
+use crate::ui::app::answering;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::mentions::FoundFiles;
 use crate::ui::app::popup::TextInput;
@@ -115,6 +117,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     }
     state.pass_pane_requests();
     answers::sync_empty_draft(state);
+    answering::record_shown(state);
     state.withdraw_stale();
     withdraw_nothing_to_preview(state);
     if may_write && state.dirty {

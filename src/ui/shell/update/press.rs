@@ -1,9 +1,10 @@
 //! Handles a key press or a paste: runs the bound action, or inserts the text.
 
 use crate::ui::app::App;
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::protocol::event::NoticeLevel;
+use crate::ui::app::answering;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::mentions;
 use crate::ui::app::popup::TextInput;
@@ -36,7 +37,12 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
         Some(first) => format!("{first} {name}"),
         None => name,
     };
-    let found = state.prefs.keymap.lookup(&contexts, &whole);
+    let mut found = state.prefs.keymap.lookup(&contexts, &whole);
+    if let KeyLookup::Action(Action::Choose(number)) = found
+        && is_typed(state, key, number)
+    {
+        found = KeyLookup::Nothing;
+    }
     // The first key of a two-key sequence may belong to the interrupt action, so wait for the second one.
     if !matches!(
         found,
@@ -65,6 +71,18 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
             unknown::report(state, &whole);
         }
     }
+}
+
+/// Returns whether a key that would choose an answer in the composer is typed instead: it is no digit, there is no such
+/// choice, or the question has only just appeared.
+fn is_typed(state: &UiState, key: KeyEvent, number: usize) -> bool {
+    if !answering::takes_choice(state) {
+        return false;
+    }
+    let is_text = matches!(key.code, KeyCode::Char(c) if !c.is_ascii_digit())
+        && key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
+    let count = answering::question(state).map_or(0, |question| question.choices.len());
+    is_text || number > count || !answering::has_settled(state)
 }
 
 /// Returns the action of a key that the topmost popup recommends.

@@ -70,12 +70,21 @@ fn nearest(word: &str) -> Option<&'static str> {
 fn takes_text(action: Action) -> bool {
     matches!(
         action,
-        Action::Compact | Action::Export | Action::Models | Action::Sessions
+        Action::Compact
+            | Action::Export
+            | Action::Models
+            | Action::Sessions
+            | Action::ApproveShown
+            | Action::RejectShown
     )
 }
 
 /// Runs a command from the composer. Returns its action if that has no text and keys can run it too.
 pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) -> Option<Action> {
+    if matches!(action, Action::ApproveShown | Action::RejectShown) {
+        // The draft is the comment: it stays until it is sent.
+        return Some(action);
+    }
     let argument = argument.to_string();
     app.input.clear_sent();
     if argument.is_empty() {

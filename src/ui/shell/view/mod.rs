@@ -15,6 +15,7 @@ use crate::ui::frame::layout::{Layout, SizeClass};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::lead::onboarding;
+use crate::ui::panes::needs::compact;
 use crate::ui::shell::hints::lines;
 use crate::ui::shell::state::UiState;
 pub use crate::ui::shell::view::replay::{places as replay_places, share_of};
@@ -61,6 +62,9 @@ fn draw_on(
     }
     if let Some(row) = layout.banner {
         state.panes.needs.draw_banner(state, theme, row, buffer);
+    }
+    if let Some(area) = layout.request {
+        compact::draw(state, theme, area, buffer);
     }
     let mut searching = None;
     for (pane, area) in &layout.panes {

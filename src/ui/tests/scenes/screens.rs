@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use crate::domain::ids::Name;
+use crate::domain::request::Request;
 use crate::domain::screen::{PaneLayout, ScreenSettings};
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::SessionInfo;
-use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind};
+use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 use crate::ui::app::onboarding::{OfferedAction, PageSeverity};
 use crate::ui::fixture::{
-    NOON, after_events, apply_events, blank, busy, busy_events, onboarding_page, press, started,
+    NOON, after_events, apply_events, blank, busy, busy_events, onboarding_page, permission, plan,
+    press, question, started,
 };
 use crate::ui::keymap::Action;
 use crate::ui::replay::Player;
@@ -20,6 +22,9 @@ use crate::ui::{Msg, SessionRole, UiState, begin_replay, update};
 
 /// The smallest screen, one size of each class, and a large one.
 const LAYOUTS_AT: [(u16, u16); 5] = [(60, 16), (70, 20), (100, 30), (160, 45), (240, 60)];
+
+/// The sizes at which a request is answered from the composer.
+const ANSWERS_AT: [(u16, u16); 4] = [(80, 24), (100, 30), (120, 35), (160, 45)];
 
 fn laid_out(arrangement: PaneLayout, width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
@@ -116,6 +121,19 @@ fn tour(width: u16, height: u16) -> UiState {
     after_events(width, height, demo.collect())
 }
 
+/// A request of the agent whose conversation is open, after `keys`.
+fn answering(request: &Request, width: u16, height: u16, keys: &str) -> UiState {
+    let mut state = busy(width, height);
+    let request = request.clone();
+    state.open_conversation(&request.from);
+    apply_events(
+        &mut state,
+        vec![EventKind::Team(TeamEvent::RequestChanged { request })],
+    );
+    press(&mut state, keys);
+    state
+}
+
 /// The composer's completion list after `keys`.
 fn typed(width: u16, height: u16, keys: &str) -> UiState {
     let mut state = busy(width, height);
@@ -188,6 +206,20 @@ pub fn scenes() -> Vec<Scene> {
         whole("whole_full", full),
         whole("whole_todo_hidden", |w, h| typed(w, h, "ctrl+t")),
         whole("whole_tour", tour).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),
+        whole("whole_answer_question", |width, height| {
+            let choices = ["The old one", "Version 2", "Ask the file's author"];
+            answering(&question("q1", &choices), width, height, "")
+        })
+        .at(&ANSWERS_AT),
+        whole("whole_answer_plan", |width, height| {
+            let plan = plan("r1", "## Header\n\n1. Read it.\n2. Check it.\n3. Test it.");
+            answering(&plan, width, height, "\"Mind the version\"")
+        })
+        .at(&ANSWERS_AT),
+        whole("whole_answer_permission", |width, height| {
+            answering(&permission("r2"), width, height, "")
+        })
+        .at(&ANSWERS_AT),
         whole("whole_writing", writing),
         whole("whole_long_words", long_words),
         whole("whole_commands", |width, height| {

@@ -8,6 +8,7 @@ use crate::domain::team::MemberStatus;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::{Command, CommandId, EventKind, TeamEvent};
 use crate::ui::fixture::{apply_events, busy, name, picture, press, question, started};
+use crate::ui::keymap::{KeyMap, KeyOverrides};
 use crate::ui::{Effect, Msg, SessionRole, UiState, keys, update};
 
 /// A question from the lead.
@@ -88,20 +89,53 @@ fn enter_answers_open_question() {
 
 #[test]
 fn number_in_composer_answers_with_that_choice() {
-    for (typed, expected) in [
+    for (keys, expected) in [
         ("2", "Postgres"),
-        ("Postgres", "Postgres"),
-        ("3", "3"),
-        ("0", "0"),
-        ("2 of them", "2 of them"),
+        ("\"Postgres\" enter", "Postgres"),
+        ("3 enter", "3"),
+        ("0 enter", "0"),
+        ("space 2 enter", "Postgres"),
+        ("\" 2 of them\" enter", "2 of them"),
     ] {
         let asked = asked("q1", &["SQLite", "Postgres"]);
         let mut state = waiting(std::slice::from_ref(&asked));
         let text = picture(&state);
         assert!(text.contains("1 SQLite · 2 Postgres"), "{text}");
-        let keys = format!("\"{typed}\" enter");
-        assert_eq!(press(&mut state, &keys), [answers(&asked, expected)]);
+        assert_eq!(
+            press(&mut state, keys),
+            [answers(&asked, expected)],
+            "{keys}"
+        );
+        assert_eq!(state.input.composer.text(), "", "{keys}");
     }
+}
+
+#[test]
+fn digit_is_typed_right_after_the_question_appeared() {
+    let asked = asked("q1", &["SQLite", "Postgres"]);
+    let mut state = waiting(std::slice::from_ref(&asked));
+    let soon = Timestamp(state.now.0 + 0.3);
+    let two = keys::parse("2").unwrap();
+    assert_eq!(update(&mut state, Msg::Key(two, soon)), []);
+    assert_eq!(state.input.composer.text(), "2");
+    assert_eq!(
+        press(&mut state, "\" files\" enter"),
+        [answers(&asked, "2 files")]
+    );
+}
+
+#[test]
+fn digit_chooses_only_in_an_empty_composer_with_the_focus() {
+    let asked = asked("q1", &["SQLite", "Postgres"]);
+    for keys in ["v 2", "esc 2", "\"/\" 2", "ctrl+p 2"] {
+        let mut state = waiting(std::slice::from_ref(&asked));
+        assert_eq!(press(&mut state, keys), [], "{keys}");
+    }
+    // Letters that choose in Needs you are text in the composer.
+    let custom = KeyOverrides::from([("choices.choose_2".into(), vec!["b".into()])]);
+    let mut state = waiting(std::slice::from_ref(&asked));
+    state.prefs.keymap = KeyMap::with_overrides(&custom).unwrap().into();
+    assert_eq!(press(&mut state, "b y e enter"), [answers(&asked, "bye")]);
 }
 
 #[test]
@@ -131,11 +165,15 @@ fn open_questions_are_answered_oldest_first() {
     two.created_at.0 += 60.0;
     two.body = "And which port?".into();
     let mut state = waiting(&[two.clone(), one.clone()]);
-    assert!(
-        picture(&state).contains("answer 1 of 2 to lead: Which database"),
-        "{}",
-        picture(&state)
-    );
+    // Needs you still shows the other one, so a card above the composer has this one.
+    let text = picture(&state);
+    for words in [
+        "answer 1 of 2 to lead ──",
+        "◆ lead asks you ──",
+        "  Which database shall it",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
     assert_eq!(
         press(&mut state, "\"SQLite\" enter"),
         [answers(&one, "SQLite")]
@@ -279,9 +317,10 @@ fn answering_title_fits_every_width() {
         asked.body = "Which database shall it use? ".repeat(20);
         apply_events(&mut state, vec![changed(&asked)]);
         let text = picture(&state);
-        let title = text.lines().find(|l| l.contains("answer to lead"));
-        let title = title.unwrap_or_else(|| panic!("{width}x{height}: {text}"));
-        assert!(title.contains("Which data"), "{title}");
+        // The title of the composer, or the card above it, has the question.
+        let shown = ["answer to lead: Which data", "◆ lead asks you ──"];
+        let title = text.lines().find(|l| shown.iter().any(|s| l.contains(s)));
+        assert!(title.is_some(), "{width}x{height}: {text}");
         assert!(text.contains("own answer"), "{text}");
     }
 }

@@ -4,5 +4,6 @@ mod answering;
 mod attach;
 mod complete;
 mod conversation;
+mod deciding;
 mod drafts;
 mod onboarding;

@@ -1,0 +1,145 @@
+//! The card of a request above the composer: its heading on a line, the first lines of its text and the choices. The
+//! composer's title names the keys.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Margin, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Borders, Widget};
+
+use crate::domain::request::{Request, RequestKind};
+use crate::ui::app::{App, answering};
+use crate::ui::frame::hit::Hit;
+use crate::ui::keymap::Action;
+use crate::ui::model::CrewModel;
+use crate::ui::model::sentence;
+use crate::ui::panes::needs::card::{self, CardLine, CardLineKind};
+use crate::ui::text::{command_text, fit, longest_fitting, width};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::placed::PlacedPart;
+
+/// Maximum number of rows of the text and the choices, except that all choices are shown.
+const ROWS_MAX: u16 = 9;
+/// Minimum width of the heading, in columns. With less room, the right end of its line says less.
+const HEADING_LEAST: usize = 30;
+
+/// The lines of the card below its heading.
+struct CompactCard {
+    lines: Vec<CardLine>,
+    /// Whether nothing of the request is left out.
+    is_whole: bool,
+}
+
+fn card(model: &CrewModel, request: &Request, inside: Rect, theme: &Theme) -> CompactCard {
+    let rows = usize::from(inside.height);
+    // Blank lines are left out.
+    let enough = rows * 2 + 8;
+    let text = card::text(model, request, inside.width, enough, theme);
+    let (details, body): (Vec<CardLine>, Vec<CardLine>) =
+        (text.into_iter()).partition(|(kind, _)| *kind == CardLineKind::Detail);
+    let is_cut = body.len() >= enough;
+    // The directory matters for what would run, not for the answer to a question.
+    let details = details
+        .into_iter()
+        .filter(|_| request.kind != RequestKind::Question);
+    let mut lines: Vec<CardLine> = (body.into_iter().chain(details))
+        .filter(|(_, line)| line.width() > 0)
+        .collect();
+    let choices = card::choices(request, inside.width, theme);
+    let is_whole = !is_cut && lines.len() + choices.len() <= rows;
+    lines.truncate(rows.saturating_sub(choices.len()).max(1));
+    lines.extend(choices);
+    lines.truncate(rows);
+    CompactCard { lines, is_whole }
+}
+
+/// Returns the height that the card wants in an area for the conversation of `area`'s size.
+pub fn height(model: &CrewModel, request: &Request, area: Rect) -> u16 {
+    let choices = card::choices(request, card::inside(area).width, &Theme::default()).len();
+    let choices = u16::try_from(choices).unwrap_or(u16::MAX);
+    let rows = (area.height / 3).clamp(2, ROWS_MAX).max(choices + 1);
+    let inside = Rect {
+        height: rows,
+        ..card::inside(area)
+    };
+    let lines = card(model, request, inside, &Theme::default()).lines.len();
+    1 + u16::try_from(lines).unwrap_or(rows)
+}
+
+/// Returns the area of the lines in a card of the size of `area`.
+fn inside(area: Rect) -> Rect {
+    let below = Rect {
+        y: area.y + 1.min(area.height),
+        height: area.height.saturating_sub(1),
+        ..area
+    };
+    below.inner(Margin::new(2, 0))
+}
+
+/// Returns whether a card with the area `area` shows the whole request.
+pub fn shows_all(model: &CrewModel, request: &Request, area: Rect) -> bool {
+    let shown = command_text::render_command(&request.body);
+    let is_folded =
+        request.kind == RequestKind::Permission && shown.folded_chars + shown.cut_bytes > 0;
+    !is_folded && card(model, request, inside(area), &Theme::default()).is_whole
+}
+
+/// Draws the card of the request that is answered beside the composer.
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let Some(request) = answering::request(app) else {
+        return;
+    };
+    let card = card(&app.model, request, inside(area), theme);
+    let columns = usize::from(area.width).saturating_sub(8);
+    let [long, short] = elsewhere(app, card.is_whole, request);
+    let beside = longest_fitting(&[&long, &short], columns.saturating_sub(HEADING_LEAST));
+    let room = columns.saturating_sub(width(beside));
+    let heading = fit(&sentence::heading(request, &app.model.board, room), room);
+    let mut block = Block::new()
+        .borders(Borders::TOP)
+        .border_type(BorderType::Rounded)
+        .border_style(theme.border_waiting)
+        .title_style(theme.ground)
+        .title_top(Line::from(vec![
+            Span::styled(format!(" ◆ {heading}"), theme.waiting),
+            Span::raw(" "),
+        ]));
+    if !beside.is_empty() {
+        block = block.title_top(Line::styled(beside.to_string(), theme.accent).right_aligned());
+    }
+    block.render(area.inner(Margin::new(1, 0)), buffer);
+    for ((_, line), row) in card.lines.into_iter().zip(inside(area).rows()) {
+        line.render(row, buffer);
+    }
+}
+
+/// Returns the key for what the card leaves out, in a long and a short form: the rest of the request, and other requests.
+fn elsewhere(app: &App, is_whole: bool, request: &Request) -> [String; 2] {
+    let others = app
+        .model
+        .requests
+        .cards()
+        .filter(|other| other.id != request.id && !app.model.requests.is_answered(&other.id));
+    let key = app.waiting_key();
+    let long = match (is_whole, others.count()) {
+        (true, 0) => return [String::new(), String::new()],
+        (true, n) => format!(" {n} more: {key} "),
+        (false, 0) => format!(" all of it: {key} "),
+        (false, n) => format!(" all of it and {n} more: {key} "),
+    };
+    [long, format!(" more: {key} ")]
+}
+
+/// Adds the mouse targets of the card: the choices while a digit chooses, and the card itself, which leads to the
+/// composer.
+pub fn targets(app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
+    let mut put = |at, what| out.push(PlacedPart { at, what });
+    if let (Some(request), true) = (answering::request(app), answering::takes_choice(app)) {
+        let card = card(&app.model, request, inside(area), &Theme::default());
+        for ((kind, _), row) in card.lines.into_iter().zip(inside(area).rows()) {
+            if let CardLineKind::Choice(number) = kind {
+                put(row, Hit::Button(Action::Choose(number)));
+            }
+        }
+    }
+    put(area, Hit::Button(Action::Compose));
+}

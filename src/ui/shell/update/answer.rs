@@ -1,0 +1,99 @@
+//! Answers the request of the shown agent from the composer.
+
+use crate::domain::request::{Request, RequestKind, Verdict};
+use crate::protocol::event::NoticeLevel;
+use crate::ui::app::answering;
+use crate::ui::app::effect::Effect;
+use crate::ui::frame::navigation;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::needs::buttons::choice_keys;
+use crate::ui::panes::needs::{answers, compact};
+use crate::ui::shell::layout;
+use crate::ui::shell::state::UiState;
+use crate::ui::shell::update::slash::{self, Slash};
+
+/// Approves or rejects the request of the shown agent, with the draft as the comment. A permission that was not wholly
+/// visible is shown in Needs you instead of being approved. If nothing is decided, the draft stays.
+pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
+    let Some(request) = answering::request(state) else {
+        let text = format!("{} has no open request.", state.shown);
+        return state.say(NoticeLevel::Info, text);
+    };
+    let (id, what) = (request.id.clone(), request.describe());
+    if request.kind == RequestKind::Question && verdict == Verdict::Approve {
+        let text = how_to_answer(state, request);
+        return state.say(NoticeLevel::Info, text);
+    }
+    if !answering::has_settled(state) {
+        let text = format!(
+            "A new request from {} is shown. Read it first.",
+            request.from
+        );
+        return state.say(NoticeLevel::Info, text);
+    }
+    if verdict == Verdict::Approve && !was_read(state, request) {
+        let key = state
+            .prefs
+            .keymap
+            .key(Context::In(Pane::Needs), Action::Approve);
+        let text = format!("Not all of it was visible. Read it here; then {key} approves.");
+        navigation::show_request(state, id);
+        return state.say(NoticeLevel::Warn, text);
+    }
+    let comment = comment(state);
+    if !state.input.composer.is_empty() {
+        state.input.clear_sent();
+    }
+    let done = match verdict {
+        Verdict::Approve => "Approved",
+        Verdict::Reject => "Rejected",
+    };
+    state.say(NoticeLevel::Info, format!("{done}: {what}."));
+    answers::send(state, &id, verdict, comment, out);
+}
+
+fn how_to_answer(state: &UiState, question: &Request) -> String {
+    let send = state.prefs.keymap.key(Context::Composer, Action::Send);
+    match question.choices.len() {
+        0 => format!("This is a question: write the answer and press {send}."),
+        count => {
+            let keys = choice_keys(&state.prefs, count);
+            format!("This is a question: press {keys}, or write the answer and press {send}.")
+        }
+    }
+}
+
+/// Returns whether the user has seen the whole request. Only permissions need that.
+fn was_read(state: &UiState, request: &Request) -> bool {
+    let layout = layout::layout(state, state.size);
+    let is_whole = |area| compact::shows_all(&state.model, request, area);
+    request.kind != RequestKind::Permission
+        || layout.request.is_some_and(is_whole)
+        || state
+            .panes
+            .needs
+            .has_read(&state.model, layout.pane(Pane::Needs), &request.id)
+}
+
+/// Returns the draft as a comment, without the slash command that decides.
+fn comment(state: &UiState) -> String {
+    let draft = state.input.composer.draft();
+    let text = match slash::read(draft.trim()) {
+        Slash::Command(Action::ApproveShown | Action::RejectShown, argument) => argument,
+        Slash::Command(..) | Slash::Unknown(_) | Slash::No => draft.trim(),
+    };
+    state.input.composer.expand(text).trim().to_string()
+}
+
+/// Answers the question of the shown agent with choice `number`, counted from 1.
+pub fn choose(state: &mut UiState, number: usize, out: &mut Vec<Effect>) {
+    let Some(question) = answering::question(state) else {
+        return;
+    };
+    let (id, from) = (question.id.clone(), question.from.clone());
+    if let Some(choice) = question.choices.get(number.wrapping_sub(1)).cloned() {
+        state.say(NoticeLevel::Info, format!("Answer sent to {from}."));
+        answers::send(state, &id, Verdict::Approve, choice, out);
+    }
+}

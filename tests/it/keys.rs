@@ -2,6 +2,7 @@
 
 mod board;
 mod composer;
+mod conventions;
 mod costs;
 mod coverage;
 mod dashboard;

@@ -7,7 +7,7 @@ fn help_search_and_palette_run_actions() {
     let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press("\x1bOP", "╭ Keys");
     dashboard.clear("q", "╭ Keys");
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("?", "╭ Keys");
     dashboard.press("/next lay", "› next lay");
     dashboard.wait_for("next layout: wall, board, focus");
@@ -28,7 +28,7 @@ fn help_search_and_palette_run_actions() {
 #[test]
 fn each_popup_has_its_key() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     // On the board `m` merges.
     dashboard.press("1", "tool calls");
     let popups = [
@@ -59,13 +59,13 @@ fn each_popup_has_its_key() {
 #[test]
 fn layout_is_kept_across_restarts() {
     let mut dashboard = Dashboard::with_new_crew(&[]);
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     // The notice of the new layout ends by itself, so its panes are waited for.
     dashboard.press("=", "\n╭ 3 Board");
     dashboard.press("=", "▸3 Board");
     let mut dashboard = dashboard.restart();
     dashboard.wait_for("▸1 Lead");
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.clear("=", "▸1 Lead");
     dashboard.quit();
 }
@@ -73,7 +73,7 @@ fn layout_is_kept_across_restarts() {
 #[test]
 fn event_log_filters_and_opens_entries() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("@", "╭ Event log");
     dashboard.clear("/kind:task alpha", "alice → bob");
     dashboard.press("\r", "Esc clear filter");

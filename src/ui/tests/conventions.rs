@@ -120,6 +120,7 @@ fn alt_keys_of_the_composer_have_a_sequence() {
     for (keys, focus) in [
         ("ctrl+x 3", Focus::Pane(Pane::Board)),
         ("ctrl+x 5", Focus::Pane(Pane::Inbox)),
+        ("esc ctrl+x 5", Focus::Pane(Pane::Inbox)),
         ("ctrl+x w", Focus::Pane(Pane::Needs)),
     ] {
         let mut state = busy(160, 45);

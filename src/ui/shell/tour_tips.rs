@@ -124,7 +124,9 @@ pub fn tips() -> Vec<Tip> {
             "",
             "/log: what happened so far, and why",
         )
-        .does("\"/log\" enter", |state, _| top_popup(state) == "EventLogPopup"),
+        .does("\"/log\" enter", |state, _| {
+            top_popup(state) == "EventLogPopup"
+        }),
         tip(
             with(eight(7), two_messages()),
             "esc",

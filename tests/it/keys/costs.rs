@@ -50,7 +50,7 @@ fn cost_panel_matches_in_replay_and_after_restart() {
     replay.wait_for_exit();
     let mut restarted = crate::keys::dashboard::start(&home, &[], &["--resume"]);
     restarted.send(ESC);
-    restarted.wait_for("? help");
+    restarted.wait_for("i to write");
     restarted.send("$");
     restarted.wait("the figures of alice after a restart", |t| {
         agent_figures(t, "alice").as_ref() == Some(&alice)

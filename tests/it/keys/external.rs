@@ -19,12 +19,12 @@ fn printed_conversation_returns_to_the_screen() {
     let text = dashboard.wait_for("That was the needle in it.");
     // Only the printed text is shown, without frames.
     assert!(!text.contains('╭'), "{text}");
-    dashboard.press(ENTER, "╭ 3 Board");
+    dashboard.press(ENTER, "3 Board");
     // Folded output is printed too.
     assert!(dashboard.raw().contains("sleep 600"));
     print_again(&mut dashboard, 2);
     // Ctrl+c ends only the printed view.
-    dashboard.press(CTRL_C, "╭ 3 Board");
+    dashboard.press(CTRL_C, "3 Board");
     print_again(&mut dashboard, 3);
     let pid = dashboard.screen.pid().to_string();
     let sent = std::process::Command::new("kill")
@@ -64,7 +64,7 @@ fn conversation_opens_in_the_editor_as_a_private_file() {
     dashboard
         .screen
         .wait("the editor", |_| !read("path").is_empty());
-    dashboard.wait_for("╭ 3 Board");
+    dashboard.wait_for("3 Board");
     assert_eq!(read("mode").trim(), "600");
     assert!(read("copy").contains("line 7 of it") && read("copy").contains("> go"));
     let path = read("path");
@@ -81,10 +81,10 @@ fn hidden_todo_list_is_remembered_per_project() {
     let mut dashboard = Dashboard::with_busy_crew();
     dashboard.wait_for("2 Todo");
     dashboard.press("\x14", "Todo list hidden");
-    dashboard.wait_until_gone("╭ 2 Todo");
+    dashboard.wait_until_gone("2 Todo");
     let file = dashboard.home.path().join(".crewdeck/screen.toml");
     let settings = std::fs::read_to_string(file).unwrap_or_default();
     assert!(settings.contains("todo = \"hidden\""), "{settings}");
-    dashboard.press("\x14", "╭ 2 Todo");
+    dashboard.press("\x14", "2 Todo");
     dashboard.quit();
 }

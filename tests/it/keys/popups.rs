@@ -29,14 +29,12 @@ fn help_search_and_palette_run_actions() {
 fn each_popup_has_its_key() {
     let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "i to write");
-    // On the board `m` merges.
-    dashboard.press("1", "tool calls");
     let popups = [
         ("@", "╭ Event log"),
         ("p", "╭ Problems"),
         ("S", "╭ Skills"),
         ("b", "╭ Background jobs"),
-        ("m", "╭ Model"),
+        ("\x1bm", "╭ Model"),
         ("R", "Allowed until crewdeck ends"),
         ("T", "╭ Theme"),
     ];

@@ -117,7 +117,12 @@ mod tests {
         show(dir.path(), "0190aaaa", Timestamp(2.0), &mut state).unwrap();
         assert_eq!(
             state.contexts(),
-            [Context::Composer, Context::Editing, Context::Everywhere]
+            [
+                Context::EmptyComposer,
+                Context::Composer,
+                Context::Editing,
+                Context::Everywhere
+            ]
         );
     }
 

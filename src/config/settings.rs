@@ -408,7 +408,7 @@ settings! {
         #[serde(deserialize_with = "values::keys")]
         keys: BTreeMap<String, Vec<String>> {
             default: "see [keys](keys.md)",
-            example: "{ approve = \"Y\", \"board.merge\" = [\"t\", \"alt+m\"] }",
+            example: "{ approve = \"Y\", \"board.merge\" = [\"V\", \"f5\"] }",
             in_project: InProject::Refused { why: "change your key bindings" },
         }
     }

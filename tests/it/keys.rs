@@ -2,6 +2,7 @@
 
 mod board;
 mod composer;
+mod conventions;
 mod costs;
 mod coverage;
 mod dashboard;
@@ -85,7 +86,7 @@ fn mouse_selects_tabs_and_key_changes_layout() {
     screen.wait_for("5/8 done");
     screen.wait("idle agents", |t| t.contains("3 idle"));
     screen.send(ESC);
-    screen.wait_for("? help");
+    screen.wait_for("i to write");
     let text = screen.text();
     screen.send(&press_at(&text, "3 Board"));
     screen.send("=");

@@ -221,7 +221,7 @@ fn request_pending_at_a_crash_is_reported_at_next_start() {
     assert_eq!(requests(home.path()), [row("lead", "pending", "", "")]);
 
     let mut screen = start_scripted(home.path(), rules, &[]);
-    screen.send_and_wait_for("\u{1b}", "? help");
+    screen.send_and_wait_for("\u{1b}", "i to write");
     // The next status message can replace this one at once; the event log keeps both.
     screen.send("@");
     let text = screen.wait_for("before a decision: lead asked you: Which colour?");

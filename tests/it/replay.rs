@@ -77,7 +77,7 @@ fn replay_steps_through_a_session_in_both_directions() {
     let mut resumed = Screen::start(home, 120, 36, &args);
     resumed.wait_for("Both are on the board.");
     resumed.send("\u{1b}");
-    resumed.wait_for("? help");
+    resumed.wait_for("i to write");
     resumed.send("@");
     resumed.wait("the same sentences", has_all);
     resumed.wait("the line about the resumed session", |text| {

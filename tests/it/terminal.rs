@@ -80,7 +80,7 @@ fn demo_runs_from_the_first_task_to_quitting() {
         before.iter().any(|n| n.starts_with("crewdeck-demo-")),
         "{before:?}"
     );
-    screen.wait_for("bob's plan needs approval: Alt+w, then a");
+    screen.wait_for("bob's plan needs approval: Alt+w (F2), then a");
     approve(&mut screen, "bob asks you to approve its plan");
     // With an approved plan bob continues: he asks carol, and her answer becomes a task.
     screen.wait_for("#9 Check an");
@@ -92,7 +92,7 @@ fn demo_runs_from_the_first_task_to_quitting() {
         owners.len() == 10 && owners.iter().all(|o| !o.is_empty()),
         "{owners:?}"
     );
-    screen.wait_for("carol's shutdown needs approval: Alt+w, then a");
+    screen.wait_for("carol's shutdown needs approval: Alt+w (F2), then a");
     screen.send_until_gone("\x1bh", "Alt+h hide");
     approve(&mut screen, "lead wants carol to shut down");
     screen.wait("carol is gone", |text| has_line(text, &["carol", "gone"]));

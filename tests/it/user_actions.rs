@@ -132,7 +132,7 @@ fn user_takes_a_task_from_a_working_teammate() {
     );
     expect_event_log_entry(&mut screen, "is back on the board: you took it from alice");
     // The user continues her work in the same worktree.
-    screen.send("gc");
+    screen.send("gC");
     screen.wait_for("You claimed #1. Its worktree .worktrees/task-1 contains the earlier work.");
     wait_for_task(&project, 1, |t| t["owner"] == "user");
     screen.send_and_wait_for("Y", "Copied the path of #1's worktree");
@@ -241,7 +241,7 @@ fn claim_after_worktree_removal_creates_a_new_worktree() {
         }
     };
     for _ in 0..2 {
-        screen.send("c");
+        screen.send("C");
         exists(true);
         screen.wait_for("u release");
         wait_for_task(&project, 1, |t| t["worktree"] == "task-1");

@@ -11,6 +11,9 @@ use crate::app::signals::Signals;
 use crate::app::{block_on, describe_error, print};
 use crate::cli::GlobalOptions;
 
+/// What the demo prints at its end. Its repository is gone.
+const AFTER_DEMO: &str = "Next: change to a git repository of your own and run crewdeck.\n";
+
 /// Why the dashboard was left.
 pub(super) enum ExitReason {
     /// The user left. Holds the session that this process ran, if the crew had started.
@@ -38,10 +41,9 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
             dashboard.stay(&blueprint).await
         })?;
         let (from, is_demo_start) = match left {
+            ExitReason::Quit(_) if blueprint.is_temporary() => return print(AFTER_DEMO),
             ExitReason::Quit(session) => {
-                let command = session
-                    .filter(|_| !blueprint.is_temporary())
-                    .and_then(|id| resume_command(&options, &blueprint.root, &id));
+                let command = session.and_then(|id| resume_command(&options, &blueprint.root, &id));
                 return match command {
                     Some(command) => print(&format!("To resume this session: {command}\n")),
                     None => Ok(0),

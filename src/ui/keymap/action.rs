@@ -14,7 +14,7 @@ pub enum Action {
     Waiting,
     /// Focus a pane; if it has the focus, enlarge it to full screen.
     Focus(Pane),
-    /// Enlarge the focused pane to full screen.
+    /// Enlarge the focused pane to full screen; if one is enlarged, show all panes again.
     Enlarge,
     /// End full screen and show all panes again.
     Restore,
@@ -179,8 +179,10 @@ pub enum Action {
     Yank,
     /// Replace the inserted text by the one that was deleted before it.
     YankPop,
-    /// Replace the chip of a pasted text by the text.
+    /// Replace the chip of a pasted text by the text. Without a chip, like `ToggleOutput`.
     UnfoldPaste,
+    /// Open or fold all tool calls of the shown conversation.
+    ToggleOutput,
     /// Edit the text in `$EDITOR`.
     EditInEditor,
     /// Accept the selected row, the typed text or a dialog.

@@ -2,18 +2,22 @@
 //! help, hint line, palette and tour read.
 
 mod action;
+#[cfg(test)]
+mod conventions;
 pub(in crate::ui) mod direction;
 mod map;
 mod overrides;
 pub(in crate::ui) mod pane;
 #[cfg(test)]
 mod reference;
+mod slash;
 
 pub use crate::ui::keymap::action::Action;
 use crate::ui::keymap::direction::{PanDirection, Scroll};
 pub use crate::ui::keymap::map::{KeyBinding, KeyLookup, KeyMap};
 pub use crate::ui::keymap::overrides::{KeyOverrideError, KeyOverrides};
 use crate::ui::keymap::pane::Pane;
+pub use crate::ui::keymap::slash::{SLASH, SLASH_ALIASES, SLASH_ELSEWHERE};
 
 /// Where a binding applies. A key is looked up in all active contexts, starting with the most specific one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,6 +27,8 @@ pub enum Context {
     /// On the setup page.
     FirstRun,
     Composer,
+    /// In the composer while it is empty, so that keys that would type text can be bound.
+    EmptyComposer,
     /// While the completion list of the composer is open.
     Completion,
     /// In every text input of several lines.
@@ -73,6 +79,7 @@ impl Context {
             Context::Everywhere => "Everywhere",
             Context::FirstRun => "Setup page",
             Context::Composer => "Composer",
+            Context::EmptyComposer => "Empty composer",
             Context::Completion => "Completion",
             Context::Editing => "Text editing",
             Context::History => "Message history",
@@ -140,7 +147,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::FirstRun, &["d"], Action::StartDemo, "start the demo", "start the demo"),
     bind(Context::FirstRun, &["q"], Action::Close, "quit", "quit"),
 
-    bind(Context::Composer, &["enter"], Action::Send, "send; answers a pending question of the agent", "send"),
+    bind(Context::Composer, &["enter"], Action::Send, "send; answers a pending question of the agent; after \\, insert a line break", "send"),
     bind(Context::Composer, &["ctrl+j", "alt+enter", "shift+enter"], Action::Newline, "insert a line break", "new line"),
     bind(Context::Composer, &["esc"], Action::Back, "leave the composer", "to the panes"),
     bind(Context::Composer, &["alt+a"], Action::ApproveShown, "approve the request of this agent, with the draft as the comment; also /approve", ""),
@@ -150,17 +157,19 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Composer, &["pgup"], Action::Move(Scroll::PageUp), "scroll the conversation up", ""),
     bind(Context::Composer, &["pgdn"], Action::Move(Scroll::PageDown), "scroll the conversation down", ""),
     bind(Context::Composer, &["ctrl+u"], Action::DeleteToStart, "delete back to the start of the line", ""),
-    bind(Context::Composer, &["ctrl+o"], Action::UnfoldPaste, "show the whole pasted text in the draft, to edit it", "open paste"),
+    bind(Context::Composer, &["ctrl+o"], Action::UnfoldPaste, "show the whole pasted text in the draft; without one, open or fold all tool output", "open paste"),
     bind(Context::Composer, &["ctrl+x e", "ctrl+g"], Action::EditInEditor, "edit in $EDITOR", ""),
     bind(Context::Composer, &["ctrl+r"], Action::SearchHistory, "search your earlier messages", ""),
-    bind(Context::Composer, &["alt+1"], Action::Focus(Pane::Lead), "go to the conversation", ""),
-    bind(Context::Composer, &["alt+2"], Action::Focus(Pane::Todo), "go to the todo list", ""),
-    bind(Context::Composer, &["alt+3"], Action::Focus(Pane::Board), "go to the board", ""),
-    bind(Context::Composer, &["alt+4"], Action::Focus(Pane::Team), "go to the team", ""),
-    bind(Context::Composer, &["alt+5"], Action::Focus(Pane::Inbox), "go to the inbox", ""),
-    bind(Context::Composer, &["alt+6"], Action::Focus(Pane::Needs), "go to Needs you", ""),
+    bind(Context::Composer, &["alt+1", "ctrl+x 1"], Action::Focus(Pane::Lead), "go to the conversation", ""),
+    bind(Context::Composer, &["alt+2", "ctrl+x 2"], Action::Focus(Pane::Todo), "go to the todo list", ""),
+    bind(Context::Composer, &["alt+3", "ctrl+x 3"], Action::Focus(Pane::Board), "go to the board", ""),
+    bind(Context::Composer, &["alt+4", "ctrl+x 4"], Action::Focus(Pane::Team), "go to the team", ""),
+    bind(Context::Composer, &["alt+5", "ctrl+x 5"], Action::Focus(Pane::Inbox), "go to the inbox", ""),
+    bind(Context::Composer, &["alt+6", "ctrl+x 6"], Action::Focus(Pane::Needs), "go to Needs you", ""),
+    bind(Context::Composer, &["alt+m", "ctrl+x m"], Action::Models, "choose another model", ""),
     bind(Context::Composer, &["tab"], Action::NextPane, "go to the next pane", ""),
     bind(Context::Composer, &["shift+tab"], Action::PrevPane, "go to the previous pane", ""),
+    bind(Context::EmptyComposer, &["?"], Action::Help, "show the keys", "help"),
 
     bind(Context::Completion, &["enter"], Action::Accept, "run the selected command; address the selected agent", "choose"),
     bind(Context::Completion, &["tab"], Action::Complete, "insert the selected word", "complete"),
@@ -172,7 +181,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Editing, &["ctrl+x r"], Action::Redo, "redo", ""),
     bind(Context::Editing, &["ctrl+k"], Action::DeleteToEnd, "delete to the end of the line", ""),
     bind(Context::Editing, &["ctrl+w"], Action::DeleteWord, "delete the word before the cursor", ""),
-    bind(Context::Editing, &["alt+d", "ctrl+delete"], Action::DeleteNextWord, "delete the word after the cursor", ""),
+    bind(Context::Editing, &["alt+d", "ctrl+delete", "ctrl+x d"], Action::DeleteNextWord, "delete the word after the cursor", ""),
     bind(Context::Editing, &["ctrl+y"], Action::Yank, "insert what was deleted last", ""),
     bind(Context::Editing, &["alt+y", "ctrl+x y"], Action::YankPop, "after that: insert what was deleted before it instead", ""),
 
@@ -207,8 +216,8 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Lead), &["[", "("], Action::PrevPrompt, "go to your previous prompt", "prompts"),
     bind(Context::In(Pane::Lead), &["]", ")"], Action::NextPrompt, "go to your next prompt", ""),
     bind(Context::In(Pane::Lead), &["Y"], Action::CopyMenu, "choose what to copy: a message, a code block, the conversation", ""),
-    bind(Context::In(Pane::Lead), &["s"], Action::Print, "print the conversation to the terminal's scroll-back", ""),
-    bind(Context::In(Pane::Lead), &["v"], Action::ReadInEditor, "read the conversation in $EDITOR", ""),
+    bind(Context::In(Pane::Lead), &["P"], Action::Print, "print the conversation to the terminal's scroll-back", ""),
+    bind(Context::In(Pane::Lead), &["e"], Action::ReadInEditor, "read the conversation in $EDITOR", ""),
     bind(Context::In(Pane::Lead), &["f", "end"], Action::Follow, "follow the newest output", "follow"),
 
     bind(Context::In(Pane::Todo), &["enter"], Action::Open, "read the whole item", "read"),
@@ -216,10 +225,10 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["enter"], Action::Open, "show the task", "open"),
     bind(Context::In(Pane::Board), &["space"], Action::Peek, "preview the task beside the board", "peek"),
     bind(Context::In(Pane::Board), &["v"], Action::ToggleGraph, "show the board as graph or list", "graph or list"),
-    bind(Context::In(Pane::Board), &["c"], Action::Claim, "claim the task for yourself; agents leave it alone", "claim"),
+    bind(Context::In(Pane::Board), &["C"], Action::Claim, "claim the task for yourself; agents leave it alone", "claim"),
     bind(Context::In(Pane::Board), &["u"], Action::Release, "release the task, also a teammate's, back to the board", "release"),
     bind(Context::In(Pane::Board), &["d"], Action::CompleteTask, "complete your task", "complete"),
-    bind(Context::In(Pane::Board), &["a"], Action::AddTask, "add a task in a form", "add"),
+    bind(Context::In(Pane::Board), &["t"], Action::AddTask, "add a task in a form", "add task"),
     bind(Context::In(Pane::Board), &["e"], Action::EditTask, "edit the task: text, blockers, tags", "edit"),
     bind(Context::In(Pane::Board), &["D"], Action::Diff, "show the diff of the task's branch", "diff"),
     bind(Context::In(Pane::Board), &["m"], Action::Merge, "merge the branch of the completed task; asks first", "merge"),
@@ -236,7 +245,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Board), &["h", "left"], Action::Prev, "go to a task that blocks this one", ""),
     bind(Context::In(Pane::Team), &["enter"], Action::Open, "show the teammate's transcript", "open"),
     bind(Context::In(Pane::Team), &["space"], Action::Peek, "preview the teammate beside the team", "peek"),
-    bind(Context::In(Pane::Team), &["n"], Action::Nudge, "nudge the teammate: ask for its status", "nudge"),
+    bind(Context::In(Pane::Team), &["!"], Action::Nudge, "nudge the teammate: ask for its status", "nudge"),
     bind(Context::In(Pane::Team), &["X"], Action::KillTeammate, "kill the teammate; its task goes back to the board", ""),
     bind(Context::In(Pane::Team), &["x"], Action::AskShutdown, "ask the teammate to shut down", "shut down"),
     bind(Context::In(Pane::Team), &["s"], Action::Sort, "sort the team by the next column", "sort"),
@@ -253,12 +262,12 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["shift+tab"], Action::PrevPane, "go to the previous pane", ""),
     bind(Context::Panes, &["l", "right"], Action::NextPane, "go to the next pane", ""),
     bind(Context::Panes, &["h", "left"], Action::PrevPane, "go to the previous pane", ""),
-    bind(Context::Panes, &["1", "alt+1"], Action::Focus(Pane::Lead), "go to the conversation; again for full screen", ""),
-    bind(Context::Panes, &["2", "alt+2"], Action::Focus(Pane::Todo), "go to the todo list; again for full screen", ""),
-    bind(Context::Panes, &["3", "alt+3"], Action::Focus(Pane::Board), "go to the board; again for full screen", ""),
-    bind(Context::Panes, &["4", "alt+4"], Action::Focus(Pane::Team), "go to the team; again for full screen", ""),
-    bind(Context::Panes, &["5", "alt+5"], Action::Focus(Pane::Inbox), "go to the inbox; again for full screen", ""),
-    bind(Context::Panes, &["6", "alt+6"], Action::Focus(Pane::Needs), "go to Needs you; again for full screen", ""),
+    bind(Context::Panes, &["1", "alt+1", "ctrl+x 1"], Action::Focus(Pane::Lead), "go to the conversation; again for full screen", ""),
+    bind(Context::Panes, &["2", "alt+2", "ctrl+x 2"], Action::Focus(Pane::Todo), "go to the todo list; again for full screen", ""),
+    bind(Context::Panes, &["3", "alt+3", "ctrl+x 3"], Action::Focus(Pane::Board), "go to the board; again for full screen", ""),
+    bind(Context::Panes, &["4", "alt+4", "ctrl+x 4"], Action::Focus(Pane::Team), "go to the team; again for full screen", ""),
+    bind(Context::Panes, &["5", "alt+5", "ctrl+x 5"], Action::Focus(Pane::Inbox), "go to the inbox; again for full screen", ""),
+    bind(Context::Panes, &["6", "alt+6", "ctrl+x 6"], Action::Focus(Pane::Needs), "go to Needs you; again for full screen", ""),
     bind(Context::Panes, &["j", "down"], Action::Move(Scroll::LineDown), "down", ""),
     bind(Context::Panes, &["k", "up"], Action::Move(Scroll::LineUp), "up", ""),
     bind(Context::Panes, &["ctrl+d"], Action::Move(Scroll::HalfDown), "half a page down", ""),
@@ -268,14 +277,15 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["g", "home"], Action::Move(Scroll::Top), "to the top", ""),
     bind(Context::Panes, &["G", "end"], Action::Move(Scroll::Bottom), "to the bottom", ""),
     bind(Context::Panes, &["y"], Action::Copy, "copy the selection; in a conversation with nothing selected, the last answer", "copy"),
-    bind(Context::Panes, &["m"], Action::Models, "choose another model", ""),
+    bind(Context::Panes, &["alt+m", "ctrl+x m"], Action::Models, "choose another model", ""),
     bind(Context::Panes, &["b"], Action::Popup("jobs"), "show the background jobs", "jobs"),
     bind(Context::Panes, &["@"], Action::Popup("event_log"), "show the event log: what happened, when, by whom and why", ""),
     bind(Context::Panes, &["p"], Action::Popup("problems"), "show problems and fixes: agents that wait, failed or are stuck", ""),
     bind(Context::Panes, &["$"], Action::Popup("costs"), "show usage: tokens, cost, budgets, calls", ""),
     bind(Context::Panes, &["S"], Action::Popup("skills"), "show the skills that agents can load", ""),
-    bind(Context::Panes, &["+"], Action::Enlarge, "enlarge the pane to full screen", ""),
-    bind(Context::Panes, &["-"], Action::Restore, "show all panes again", ""),
+    bind(Context::Panes, &["ctrl+o"], Action::ToggleOutput, "open or fold all tool output of the conversation", ""),
+    bind(Context::Panes, &["z"], Action::Enlarge, "show the pane on the full screen, or all panes again", ""),
+    bind(Context::Panes, &[], Action::Restore, "show all panes again", ""),
     bind(Context::Panes, &["="], Action::Layout, "next layout: wall, board, focus", ""),
     bind(Context::Panes, &["T"], Action::Popup("themes"), "choose another theme", ""),
     bind(Context::Panes, &["R"], Action::Popup("rules"), "view or revoke team permissions", ""),
@@ -401,36 +411,11 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Replay, &["]"], Action::Faster, "twice as fast", "faster"),
     bind(Context::Replay, &["["], Action::Slower, "half as fast", "slower"),
 
-    bind(Context::Everywhere, &["alt+w", "f2"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
+    bind(Context::Everywhere, &["alt+w", "f2", "ctrl+x w"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
     bind(Context::Everywhere, &["ctrl+c"], Action::Interrupt, "stop the shown agent; clear a draft; twice while idle, quit", "stop"),
     bind(Context::Everywhere, &["f1"], Action::Help, "show the keys", "help"),
     bind(Context::Everywhere, &["ctrl+p"], Action::Palette, "show all actions", "actions"),
     bind(Context::Everywhere, &["ctrl+t"], Action::Todo, "show or hide the todo list", ""),
-    bind(Context::Everywhere, &["alt+h", "f3"], Action::ToggleTips, "hide or show the tips", ""),
+    bind(Context::Everywhere, &["alt+h", "f3", "ctrl+x h"], Action::ToggleTips, "hide or show the tips", ""),
     bind(Context::Everywhere, &["ctrl+z"], Action::Suspend, "suspend; `fg` in the shell resumes", ""),
 ];
-
-/// The slash commands of the composer: command, action and description. The palette lists those that have no key.
-#[rustfmt::skip]
-pub const SLASH: &[(&str, Action, &str)] = &[
-    ("/model", Action::Models, "choose another model"),
-    ("/approve", Action::ApproveShown, "approve the request of this agent; add a comment"),
-    ("/reject", Action::RejectShown, "reject the request of this agent; add a comment"),
-    ("/compact", Action::Compact, "summarise the conversation; add text on what matters most"),
-    ("/clear", Action::Clear, "empty this conversation; the old one stays on disk"),
-    ("/new", Action::NewSession, "start a new session"),
-    ("/resume", Action::Sessions, "choose an earlier session and resume it"),
-    ("/init", Action::Init, "the lead writes or improves AGENTS.md"),
-    ("/export", Action::Export, "write this conversation to a file: NAME.md or NAME.html"),
-    ("/cost", Action::Popup("costs"), "show usage: tokens, cost, budgets, calls"),
-    ("/doctor", Action::Doctor, "check this machine, the model and the project"),
-    ("/permissions", Action::Popup("rules"), "view or revoke team permissions"),
-    ("/theme", Action::Popup("themes"), "choose another theme"),
-    ("/jobs", Action::Popup("jobs"), "show the background jobs"),
-    ("/skills", Action::Popup("skills"), "show the skills that agents can load"),
-    ("/help", Action::Help, "show the keys"),
-    ("/quit", Action::Close, "quit"),
-];
-
-/// Other names of slash commands, which the completion does not list.
-pub const SLASH_ALIASES: &[(&str, &str)] = &[("/exit", "/quit"), ("/rules", "/permissions")];

@@ -104,6 +104,7 @@ impl Context {
         matches!(
             self,
             Context::Composer
+                | Context::EmptyComposer
                 | Context::Completion
                 | Context::Editing
                 | Context::History
@@ -153,11 +154,22 @@ impl KeyMap {
             let keys = keys.iter().map(|key| canonical(name, key));
             let keys: Vec<String> = keys.collect::<Result<_, _>>()?;
             let mut given: Vec<Context> = Vec::new();
-            for at in matching_rows(&map, name)? {
+            let rows = matching_rows(&map, name)?;
+            let can_type = |at: &usize| !map.bound[*at].context.is_writing();
+            let is_typed = keys.iter().any(|key| is_text(key)) && rows.iter().any(can_type);
+            for at in rows {
                 let line = &mut map.bound[at];
+                let mut keys = keys.clone();
+                if is_typed && line.context.is_writing() {
+                    // The action keeps its keys where these would type text.
+                    keys.retain(|key| !is_text(key));
+                    if keys.is_empty() {
+                        continue;
+                    }
+                }
                 // If the table binds the action twice in a context, the first row gets all keys.
                 let is_first = !given.contains(&line.context);
-                line.keys = if is_first { keys.clone() } else { Vec::new() };
+                line.keys = if is_first { keys } else { Vec::new() };
                 given.push(line.context);
                 touched[at] = true;
             }
@@ -351,7 +363,7 @@ mod tests {
         );
         let map = KeyMap::with_overrides(&changes(&[
             ("approve", &["Y"]),
-            ("board.merge", &["t", "alt+m", "shift+g"]),
+            ("board.merge", &["V", "alt+m", "shift+g"]),
             ("panes.next_pane", &["ctrl+l"]),
             ("palette", &["ctrl+k"]),
             ("panes.palette", &[":", "ctrl+x p"]),
@@ -365,9 +377,9 @@ mod tests {
             (&needs[..], "Y", KeyLookup::Action(Action::Approve)),
             (&verdict[..], "Y", KeyLookup::Action(Action::Approve)),
             (&needs[..], "a", KeyLookup::Nothing),
-            (&board[..], "t", KeyLookup::Action(Action::Merge)),
+            (&board[..], "V", KeyLookup::Action(Action::Merge)),
             (&board[..], "G", KeyLookup::Action(Action::Merge)),
-            (&board[..], "m", KeyLookup::Action(Action::Models)),
+            (&board[..], "m", KeyLookup::Nothing),
             (&board[..], "ctrl+l", KeyLookup::Action(Action::NextPane)),
             (&board[..], "tab", KeyLookup::Nothing),
             (
@@ -431,8 +443,8 @@ mod tests {
                 "`composer.send`: `s` types text there",
             ),
             (
-                &[("help", &["space"])],
-                "`everywhere.help`: `space` types text there",
+                &[("suspend", &["space"])],
+                "`everywhere.suspend`: `space` types text there",
             ),
         ];
         for (given, expected) in cases {

@@ -31,7 +31,11 @@ fn row(binding: &Binding) -> String {
         .collect();
     format!(
         "| {} | {} | `{}.{}` |\n",
-        keys.join(" "),
+        if keys.is_empty() {
+            "–".into()
+        } else {
+            keys.join(" ")
+        },
         binding.words,
         binding.context.word(),
         binding.action.word()

@@ -23,8 +23,10 @@ impl UiState {
         }
         let Focus::Pane(pane) = self.focus else {
             let inner = self.focused().inner_context(self);
+            let is_empty = self.input.composer.is_empty();
+            let empty = is_empty.then_some(Context::EmptyComposer);
             let rest = [Context::Composer, Context::Editing, Context::Everywhere];
-            return inner.into_iter().chain(rest).collect();
+            return inner.into_iter().chain(empty).chain(rest).collect();
         };
         let feature = self.panes.get(pane);
         if let Some(typing) = feature.typing_context(self) {

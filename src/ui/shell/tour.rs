@@ -10,6 +10,7 @@ use crate::ui::app::Preferences;
 use crate::ui::app::{App, onboarding};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
+use crate::ui::keys;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::{branches, index};
 use crate::ui::shell::state::UiState;
@@ -23,6 +24,8 @@ const NAME_MAX: usize = 16;
 const MARGIN: usize = 11;
 /// The number of completed tasks after which the tour points to the board.
 const SOME_DONE: usize = 2;
+/// The number of completed tasks after which the tour points to the event log.
+const MOST_DONE: usize = 6;
 
 /// The mark before the line.
 pub const MARK: &str = " ▸ ";
@@ -118,7 +121,7 @@ fn waiting(app: &App, request: &Request) -> String {
             let from = name(request.from.as_str());
             return format!(
                 "{from} has a question: {}, then {comment}",
-                app.waiting_key()
+                waiting_keys(app)
             );
         }
         RequestKind::Plan => format!("{target}'s plan needs approval"),
@@ -130,7 +133,20 @@ fn waiting(app: &App, request: &Request) -> String {
     if has_keys {
         return format!("{yes} approves, {no} rejects, {comment} adds a comment");
     }
-    format!("{what}: {}, then {yes}", app.waiting_key())
+    format!("{what}: {}, then {yes}", waiting_keys(app))
+}
+
+/// Returns the key that goes to Needs you. If it is one with Alt, adds one without, for terminals in which Option types
+/// symbols.
+fn waiting_keys(app: &App) -> String {
+    let key = app.waiting_key();
+    let mut bound = app.prefs.keymap.in_context(Context::Everywhere);
+    let waiting = bound.find(|b| b.action == Action::Waiting);
+    let other = waiting.and_then(|b| b.keys.iter().find(|key| !key.contains("alt+")));
+    match other.filter(|_| key.starts_with("Alt+")) {
+        Some(other) => format!("{key} ({})", keys::format_key(other)),
+        None => key,
+    }
 }
 
 /// Returns the tip that fits the progress of the demo: planning, first tasks, later tasks or the end.
@@ -152,7 +168,8 @@ fn stage(app: &App) -> String {
     let is_lead_busy = app.activity(&Name::lead()).is_busy();
     if all == 0 {
         return match app.focus {
-            _ if is_lead_busy => "The lead is reading the repo and planning".into(),
+            // The user has not typed the message above.
+            _ if is_lead_busy => "The demo sent a message (›): the lead reads and plans".into(),
             Focus::Composer => {
                 let send = app.prefs.keymap.key(Context::Composer, Action::Send);
                 format!("The lead is idle: write to it, {send} sends")
@@ -180,8 +197,19 @@ fn stage(app: &App) -> String {
     if done < SOME_DONE && app.model.team.present().next().is_some() {
         return format!("{}, then {open}: watch a teammate, live", go(Pane::Team));
     }
-    if app.model.messages.len() > 1 && done > SOME_DONE * 2 {
+    let is_late = done > MOST_DONE;
+    if app.model.messages.len() > 1 && done > SOME_DONE * 2 && !is_late {
         return format!("{}: the messages between agents", go(Pane::Inbox));
+    }
+    if is_late {
+        let log = match app.focus {
+            Focus::Composer => "/log".into(),
+            Focus::Pane(_) => {
+                let action = Action::Popup("event_log");
+                app.prefs.keymap.key(Context::Panes, action)
+            }
+        };
+        return format!("{log}: what happened so far, and why");
     }
     format!(
         "{}, then {turn}: the board as graph or list",

@@ -57,6 +57,30 @@ fn six(done: u64) -> EventKind {
     board_event(&board)
 }
 
+/// A board of eight tasks, the first `done` of them completed.
+fn eight(done: u64) -> Vec<EventKind> {
+    let mut board = TaskGraph::default();
+    for id in 1..=8 {
+        let subject = "Work".into();
+        let new = NewTask {
+            subject,
+            ..NewTask::default()
+        };
+        board.create(TaskId(id), new, Timestamp(1.0)).unwrap();
+        if id <= done {
+            let claimer = Claimer {
+                name: name("alice"),
+                tags: vec![],
+            };
+            board.claim(TaskId(id), &claimer, Timestamp(2.0)).unwrap();
+            board
+                .complete(TaskId(id), &claimer.name, Timestamp(3.0))
+                .unwrap();
+        }
+    }
+    vec![demo(), board_event(&board), has_team()]
+}
+
 fn without_conflict(done: u64) -> Vec<EventKind> {
     vec![demo(), six(done), removed(6), has_team()]
 }
@@ -226,8 +250,9 @@ fn keys_in(text: &str) -> Vec<String> {
 #[test]
 fn keys_in_the_demo_script_work_from_everywhere() {
     const SCRIPT: &str = include_str!("../../../assets/demo/script.yaml");
-    let tried: [(&str, &str, DidIt); 4] = [
+    let tried: [(&str, &str, DidIt); 5] = [
         ("`Alt+3`", "alt+3", on_board),
+        ("`Ctrl+x 3`", "ctrl+x 3", on_board),
         ("`D`", "alt+3 D", |_, done| {
             matches!(done, [Effect::Command(Command::ShowDiff { .. })])
         }),

@@ -65,7 +65,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             vec![demo(), busy_lead()],
             "",
-            "The lead is reading the repo and planning",
+            "The demo sent a message (›): the lead reads and plans",
         ),
         tip(
             vec![demo(), idle_lead()],
@@ -119,6 +119,20 @@ pub fn tips() -> Vec<Tip> {
             "Alt+5: the messages between agents",
         )
         .does("alt+5", |state, _| state.focus == Focus::Pane(Pane::Inbox)),
+        tip(
+            with(eight(7), two_messages()),
+            "",
+            "/log: what happened so far, and why",
+        )
+        .does("\"/log\" enter", |state, _| {
+            top_popup(state) == "EventLogPopup"
+        }),
+        tip(
+            with(eight(7), two_messages()),
+            "esc",
+            "@: what happened so far, and why",
+        )
+        .does("@", |state, _| top_popup(state) == "EventLogPopup"),
         // The end: the lead is named only while it is busy, merging only while there are unmerged branches.
         tip(
             with(branches(&[4, 5]), vec![busy_lead()]),
@@ -157,9 +171,10 @@ pub fn tips() -> Vec<Tip> {
         tip(
             asked(RequestKind::Plan),
             "",
-            "bob's plan needs approval: Alt+w, then a",
+            "bob's plan needs approval: Alt+w (F2), then a",
         )
-        .does("alt+w a", decided),
+        .does("alt+w a", decided)
+        .does("f2 a", decided),
         tip(
             asked(RequestKind::Shutdown),
             "esc",
@@ -169,7 +184,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             asked(RequestKind::Permission),
             "",
-            "bob needs your approval: Alt+w, then a",
+            "bob needs your approval: Alt+w (F2), then a",
         )
         .does("alt+w a", decided),
         tip(
@@ -183,7 +198,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             asked(RequestKind::Question),
             "",
-            "bob has a question: Alt+w, then c",
+            "bob has a question: Alt+w (F2), then c",
         )
         .does("alt+w c", comments),
         tip(

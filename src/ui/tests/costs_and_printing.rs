@@ -77,11 +77,11 @@ fn printed_conversation_is_complete_and_escaped() {
     }
     .of(Name::lead());
     apply_events(&mut state, vec![evil]);
-    let done = press(&mut state, "esc 1 s");
+    let done = press(&mut state, "esc 1 P");
     let [Effect::Print(text)] = done.as_slice() else {
         panic!("{done:?}");
     };
-    assert_eq!(press(&mut state, "v"), [Effect::OpenInEditor(text.clone())]);
+    assert_eq!(press(&mut state, "e"), [Effect::OpenInEditor(text.clone())]);
     assert_eq!(
         press(&mut state, "Y \"whole\" enter"),
         [Effect::Copy(text.clone())]
@@ -97,7 +97,7 @@ fn printed_conversation_is_complete_and_escaped() {
     let drives = |c: char| c.is_control() && c != '\n' && c != '\t';
     assert_eq!(text.chars().find(|c| drives(*c)), None);
     let mut state = started(160, 45);
-    assert_eq!(press(&mut state, "esc 1 s"), []);
+    assert_eq!(press(&mut state, "esc 1 P"), []);
 }
 
 #[test]

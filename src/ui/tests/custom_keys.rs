@@ -97,7 +97,16 @@ fn no_screen_shows_rebound_key() {
         }
     }
     for keys in [
-        "", "esc 2", "esc 3", "esc 4", "esc 5", "esc 6", "esc R", "esc b", "esc m", "esc p",
+        "",
+        "esc 2",
+        "esc 3",
+        "esc 4",
+        "esc 5",
+        "esc 6",
+        "esc R",
+        "esc b",
+        "esc alt+m",
+        "esc p",
     ] {
         let mut state = started(160, 45);
         press(&mut state, keys);

@@ -117,7 +117,7 @@ fn keys_send_commands_to_crew() {
                 member: name("bob"),
             })],
         ),
-        ("esc 4 n", vec![nudge("alice")]),
+        ("esc 4 !", vec![nudge("alice")]),
         ("esc q", vec![]),
         ("esc q y", vec![Effect::Quit]),
         ("esc q n", vec![]),
@@ -144,7 +144,7 @@ fn keys_send_commands_to_crew() {
         ),
         ("\"/model\" enter", vec![models()]),
         (
-            "esc 1 m \"gpt-x\" enter",
+            "esc 1 alt+m \"gpt-x\" enter",
             vec![
                 models(),
                 Effect::Command(Command::UseModel {

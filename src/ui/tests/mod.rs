@@ -3,6 +3,7 @@
 pub mod background_work;
 mod beside_popups;
 mod click_targets;
+mod conventions;
 mod costs_and_printing;
 mod custom_keys;
 mod filters;

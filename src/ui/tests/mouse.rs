@@ -199,7 +199,7 @@ fn click_in_text_places_cursor() {
 
     press(
         &mut state,
-        "esc 3 a \"Draw the plan\" tab \"once more\" tab \"3\"",
+        "esc 3 t \"Draw the plan\" tab \"once more\" tab \"3\"",
     );
     click(&mut state, "the plan");
     press(&mut state, "\"all of \"");

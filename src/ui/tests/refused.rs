@@ -155,7 +155,7 @@ fn foreign_prompt_keeps_queued_messages() {
 #[test]
 fn rejection_returns_the_form_that_it_names() {
     let mut state = busy(160, 45);
-    press(&mut state, "esc 3 a \"Draw\" enter a \"Paint\" enter");
+    press(&mut state, "esc 3 t \"Draw\" enter t \"Paint\" enter");
     // The second command did not fit into the queue in which the first one waits.
     apply_events(&mut state, vec![refused(2)]);
     let shown = picture(&state);

@@ -154,7 +154,7 @@ fn replay_rejects_changes_with_message() {
             now: Timestamp(NOON + 9e5),
         },
     );
-    for keys in ["6 a", "6 r", "4 j n", "i", "m"] {
+    for keys in ["6 a", "6 r", "4 j !", "i", "alt+m"] {
         let out = press(&mut state, keys);
         assert_eq!(out, [], "{keys}");
         assert!(picture(&state).contains("This is a replay"), "{keys}");
@@ -201,8 +201,8 @@ fn replay_opens_no_forms_or_dialogs() {
     let mut state = replay(160, 45);
     press(&mut state, "> > > > > > > >");
     for keys in [
-        "esc 3 a", "esc 3 e", "esc 3 c", "esc 3 u", "esc 3 d", "esc 3 W", "esc 3 m", "esc 4 x",
-        "esc 4 X", "esc 4 n", "esc 6 a", "esc 6 A", "esc 6 r", "esc 6 c", "esc 6 e",
+        "esc 3 t", "esc 3 e", "esc 3 C", "esc 3 u", "esc 3 d", "esc 3 W", "esc 3 m", "esc 4 x",
+        "esc 4 X", "esc 4 !", "esc 6 a", "esc 6 A", "esc 6 r", "esc 6 c", "esc 6 e",
     ] {
         assert_eq!(press(&mut state, keys), [], "{keys}");
         assert!(state.popups.is_empty(), "{keys}");

@@ -22,7 +22,7 @@ fn said(keys: &str) -> Option<String> {
 #[test]
 fn unbound_key_says_where_it_works() {
     let cases = [
-        ("esc 4 z", "z does nothing here; ? shows the keys."),
+        ("esc 4 Z", "Z does nothing here; ? shows the keys."),
         ("esc 4 f7", "F7 does nothing here; ? shows the keys."),
         (
             "esc 4 D",
@@ -35,6 +35,16 @@ fn unbound_key_says_where_it_works() {
         ),
         // In a popup the keys of panes would not help.
         ("esc 3 enter m", "m does nothing here; F1 shows the keys."),
+        // Text inputs take letters, so only combinations and function keys are reported.
+        ("f7", "F7 does nothing here; ? shows the keys."),
+        ("z f7", "F7 does nothing here; F1 shows the keys."),
+        ("z ctrl+s", "Ctrl+s does nothing here; F1 shows the keys."),
+        ("ctrl+x z", "Ctrl+x z does nothing here; ? shows the keys."),
+        (
+            "alt+p",
+            "Alt+p does nothing here: /model chooses another model.",
+        ),
+        ("ctrl+d", "Ctrl+d does nothing here: /quit quits."),
         ("esc q z", "z does nothing here; F1 shows the keys."),
         ("esc @ z", "z does nothing here; F1 shows the keys."),
     ];
@@ -46,16 +56,15 @@ fn unbound_key_says_where_it_works() {
 #[test]
 fn text_sequences_and_modifiers_are_silent() {
     for keys in [
-        "z f7",
+        "z ctrl+a ctrl+e ctrl+d",
+        "ctrl+a alt+b",
         "ctrl+x",
-        "ctrl+x z",
         "esc 3 / f7 z",
         "esc 1 / f7 z",
         "esc 3 enter / f7 z",
         "esc ? / f7 z",
         "esc : f7 z",
         "alt+w c f7 z",
-        "/ f7",
     ] {
         assert_eq!(said(keys), None, "{keys}");
     }
@@ -69,6 +78,35 @@ fn text_sequences_and_modifiers_are_silent() {
         update(&mut state, Msg::Key(key, now));
         assert_eq!(state.status.as_ref().map(|f| &f.text), None, "{key:?}");
     }
+}
+
+#[test]
+fn option_symbol_names_the_other_key_once() {
+    let mut state = busy(160, 45);
+    for (keys, expected) in [
+        ("∑", "If Option typed ∑: F2 does the same as Alt+w."),
+        ("esc £", "If Option typed £: 3 does the same as Alt+3."),
+        (
+            "esc i £",
+            "If Option typed £: Ctrl+x 3 does the same as Alt+3.",
+        ),
+    ] {
+        let mut state = busy(160, 45);
+        press(&mut state, keys);
+        let text = state.status.as_ref().map(|f| f.text.clone());
+        let text = text.unwrap_or_default();
+        assert!(text.starts_with(expected), "{keys}: {text}");
+        state.status = None;
+        press(&mut state, "ctrl+c ∑");
+        let text = state.status.as_ref().map(|f| f.text.clone());
+        assert!(text.is_none_or(|t| !t.contains("Option")), "{keys}");
+    }
+    // The symbol is also text. Behind other text it is nothing else.
+    press(&mut state, "x ∑");
+    assert_eq!(state.status.as_ref().map(|f| &f.text), None);
+    assert_eq!(state.input.composer.text(), "x∑");
+    // A letter of another language is no sign of a Mac.
+    assert_eq!(said("å"), None);
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn status_message_keeps_hint_style_and_minimum_width() {
     assert_eq!(shown[(help, y)].symbol(), "p");
     assert_eq!(shown[(help, y)].fg, Cell::default().fg);
     // The form's key hints leave almost no room.
-    press(&mut state, "a");
+    press(&mut state, "t");
     state.say(NoticeLevel::Warn, "a branch does not merge: ".repeat(5));
     let picture = picture(&state);
     let mut rows = picture.lines().rev();
@@ -125,7 +125,7 @@ fn status_message_keeps_hint_style_and_minimum_width() {
 fn form_text_is_styled_in_all_rows() {
     let theme = Theme::new(ThemeName::Terminal, ColorDepth::True);
     let mut state = busy(70, 20);
-    press(&mut state, "esc 3 a");
+    press(&mut state, "esc 3 t");
     for character in "word".chars().chain([' ']).cycle().take(80) {
         let key = KeyEvent::from(KeyCode::Char(character));
         let now = Timestamp(state.now.0 + 1.0);

@@ -320,6 +320,30 @@ impl CellLog {
         cells.map(|(at, _)| self.number(at))
     }
 
+    /// Opens all tool calls and their groups; folds them if all are open. Returns what it did; `None` if there is none.
+    pub fn toggle_all(&mut self) -> Option<Fold> {
+        let (mut calls, mut to) = (Vec::new(), Fold::Folded);
+        let first = self.dropped;
+        for (number, cell) in (first..).zip(&mut self.cells) {
+            if let CellKind::Tool(_) | CellKind::CallGroup(_) = cell.kind
+                && let Some(fold) = cell.kind.fold()
+            {
+                calls.push(number);
+                if *fold == Fold::Folded {
+                    to = Fold::Open;
+                }
+            }
+        }
+        for number in &calls {
+            self.change(*number, |kind| {
+                if let Some(fold) = kind.fold() {
+                    *fold = to;
+                }
+            });
+        }
+        (!calls.is_empty()).then_some(to)
+    }
+
     /// Returns what is above the cell at index `at`, for the spacing before it.
     pub fn above(&self, at: usize) -> Above {
         if self.hidden_by(at).is_some() {

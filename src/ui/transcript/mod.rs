@@ -41,6 +41,7 @@ pub use crate::ui::keymap::direction::Scroll;
 use crate::ui::theme::Theme;
 pub use crate::ui::transcript::answer::contains_tool_call;
 use crate::ui::transcript::cell::CellKind;
+pub use crate::ui::transcript::cell::Fold;
 pub use crate::ui::transcript::copy::Portion;
 use crate::ui::transcript::entry::InsertedEntry;
 pub use crate::ui::transcript::export::{ExportFormat, ExportHead};
@@ -245,6 +246,11 @@ impl Transcript {
                 }
             });
         }
+    }
+
+    /// Opens all tool calls; folds them if all are open. Returns what it did; `None` if there is no tool call.
+    pub fn toggle_all(&mut self) -> Option<Fold> {
+        self.log.toggle_all()
     }
 
     /// Scrolls by as little as possible so that the selected cell is visible. Of a cell higher than the view, at least

@@ -92,6 +92,11 @@ impl Composer {
         self.area.lines().join("\n")
     }
 
+    /// Returns the cursor and the draft, to find out whether a key changed them.
+    pub fn cursor_and_text(&self) -> ((usize, usize), String) {
+        (self.cursor(), self.draft())
+    }
+
     /// Returns a part of the draft with the pasted texts that chips stand for.
     pub fn expand(&self, draft: &str) -> String {
         self.pastes.expand(draft).into_owned()

@@ -5,9 +5,9 @@ use crate::keys::dashboard::{Dashboard, ENTER, ESC};
 #[test]
 fn board_view_zoom_movement_and_filter() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     // Esc focuses the board.
-    dashboard.press("4", "n nudge");
+    dashboard.press("4", "! nudge");
     dashboard.press("3", "graph or list");
     dashboard.press("v", "Board · list");
     dashboard.clear("v", "Board · list");
@@ -38,11 +38,11 @@ fn board_view_zoom_movement_and_filter() {
 #[test]
 fn task_form_creates_and_edits_a_task() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     // Esc focuses the board.
-    dashboard.press("4", "n nudge");
+    dashboard.press("4", "! nudge");
     dashboard.press("3g", "graph or list");
-    dashboard.press("a", "╭ New task");
+    dashboard.press("t", "╭ New task");
     dashboard.press(ENTER, "a task needs a subject");
     dashboard.press("Epsilon", "› Subject     Epsilon");
     dashboard.press("\t", "› Description");
@@ -56,7 +56,7 @@ fn task_form_creates_and_edits_a_task() {
     // The draft survives closing the form.
     dashboard.clear(ESC, "╭ New task");
     dashboard.wait_for("Draft kept");
-    dashboard.press("a", "Epsilon");
+    dashboard.press("t", "Epsilon");
     dashboard.clear(ENTER, "╭ New task");
     dashboard.wait_for("#5 added.");
     dashboard.wait_for("#5 Epsilon");
@@ -82,14 +82,14 @@ fn task_form_creates_and_edits_a_task() {
 #[test]
 fn user_claims_releases_and_completes_a_task() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("3gu", "#1 has no owner, nothing to release.");
-    dashboard.press("c", "You claimed #1. Work on it in the project directory.");
-    dashboard.press("c", "#1 is already yours.");
+    dashboard.press("C", "You claimed #1. Work on it in the project directory.");
+    dashboard.press("C", "#1 is already yours.");
     dashboard.press("u", "○ #1 Alpha");
     dashboard.press("d", "Complete #1 (Alpha), which has no owner?");
     dashboard.clear("n", "which has no owner?");
-    dashboard.press("c", "● #1 Alpha");
+    dashboard.press("C", "● #1 Alpha");
     dashboard.press("Y", "#1 has no worktree");
     dashboard.press("d", "1/4 done");
     dashboard.press("d", "#1 is already completed.");

@@ -19,7 +19,7 @@ fn agent_figures(text: &str, agent: &str) -> Option<Vec<String>> {
 #[test]
 fn cost_panel_matches_in_replay_and_after_restart() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("$", "╭ Cost");
     let text = dashboard.wait_for("running, ");
     let alice = agent_figures(&text, "alice").unwrap();
@@ -50,7 +50,7 @@ fn cost_panel_matches_in_replay_and_after_restart() {
     replay.wait_for_exit();
     let mut restarted = crate::keys::dashboard::start(&home, &[], &["--resume"]);
     restarted.send(ESC);
-    restarted.wait_for("? help");
+    restarted.wait_for("i to write");
     restarted.send("$");
     restarted.wait("the figures of alice after a restart", |t| {
         agent_figures(t, "alice").as_ref() == Some(&alice)

@@ -16,6 +16,10 @@ fn test_of(context: Context) -> (&'static str, &'static str) {
             ("exit", "setup_page_and_replay_have_their_own_keys")
         }
         Context::Composer => ("composer", "composer_edits_sends_and_recalls_a_message"),
+        Context::EmptyComposer => (
+            "conventions",
+            "question_mark_shows_the_keys_only_in_an_empty_composer",
+        ),
         Context::Editing => ("composer", "deleted_text_returns_and_edits_are_undone"),
         Context::History => ("composer", "earlier_messages_are_searched"),
         Context::Completion => ("composer", "composer_completes_commands_and_names"),

@@ -10,7 +10,7 @@ use crate::keys::dashboard::{CTRL_C, Dashboard, ESC, has_line};
 fn interrupt_stops_an_agent_and_quit_asks_while_working() {
     let mut dashboard = Dashboard::with_new_crew(&[]);
     dashboard.press("wait\r", "Ctrl+c stop lead");
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("q", "still working");
     dashboard.clear("n", "still working");
     dashboard.press(CTRL_C, "· interrupted");
@@ -18,7 +18,7 @@ fn interrupt_stops_an_agent_and_quit_asks_while_working() {
         .screen
         .wait("an idle lead", |t| has_line(t, &["1 Lead", "idle"]));
     dashboard.press("iwait\r", "Ctrl+c stop lead");
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("q", "still working");
     dashboard.send("y");
     let (status, is_clean) = dashboard.screen.wait_for_exit();

@@ -13,8 +13,8 @@ const LEAVE_ALTERNATE_SCREEN: &str = "\x1b[?1049l";
 #[test]
 fn printed_conversation_returns_to_the_screen() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
-    dashboard.press("1s", RETURN_PROMPT);
+    dashboard.press(ESC, "i to write");
+    dashboard.press("1P", RETURN_PROMPT);
     dashboard.wait_for_output(LEAVE_ALTERNATE_SCREEN);
     let text = dashboard.wait_for("That was the needle in it.");
     // Only the printed text is shown, without frames.
@@ -38,7 +38,7 @@ fn printed_conversation_returns_to_the_screen() {
 /// Prints the conversation for the `time`th time. It counts the prompts in the raw output, because the scrollback shows earlier
 /// ones.
 fn print_again(dashboard: &mut Dashboard, time: usize) {
-    dashboard.send("s");
+    dashboard.send("P");
     dashboard.screen.wait_raw("the print", |raw| {
         String::from_utf8_lossy(raw).matches(RETURN_PROMPT).count() == time
     });
@@ -58,8 +58,8 @@ fn conversation_opens_in_the_editor_as_a_private_file() {
     let mut dashboard = Dashboard::with_new_crew(&[("EDITOR", &editor.display().to_string())]);
     dashboard.send("go\r");
     dashboard.wait_for("That was the needle in it.");
-    dashboard.press(ESC, "? help");
-    dashboard.send("1v");
+    dashboard.press(ESC, "i to write");
+    dashboard.send("1e");
     let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap_or_default();
     dashboard
         .screen

@@ -10,7 +10,7 @@ const WHEEL_DOWN: u8 = 65;
 /// Starts a dashboard with a busy crew and waits for mouse capture.
 fn dashboard_with_mouse() -> Dashboard {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.wait_for_output("\x1b[?1006h");
     dashboard
 }
@@ -36,7 +36,7 @@ fn mouse_capture_toggles() {
 #[test]
 fn click_focuses_selects_and_opens() {
     let mut dashboard = dashboard_with_mouse();
-    dashboard.click("4 Team", "n nudge");
+    dashboard.click("4 Team", "! nudge");
     dashboard.click("3 Board", "graph or list");
     dashboard.click("1 needs", "a approve");
     dashboard.click("Alpha", "graph or list");

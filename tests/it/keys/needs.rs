@@ -16,7 +16,7 @@ fn plan_is_viewed_commented_and_rejected() {
     dashboard.wait_for("bob asks you to approve its plan");
     dashboard.press(ALT_W, "a approve");
     dashboard.press("o", " to bob ");
-    dashboard.press(ESC, "n nudge");
+    dashboard.press(ESC, "! nudge");
     dashboard.press("w", "a approve");
     dashboard.press("e", "Enter next: approve or reject");
     dashboard.press(ENTER, "a approve with comment");

@@ -5,13 +5,13 @@ use crate::keys::dashboard::{ALT_W, DOWN, Dashboard, ENTER, ESC, UP, has_line};
 /// Hints that are shown only while the pane has the focus.
 const TODO: &str = "Enter read  ";
 const BOARD: &str = "graph or list";
-const TEAM: &str = "n nudge";
+const TEAM: &str = "! nudge";
 const NEEDS: &str = "a approve";
 
 #[test]
 fn numbers_tab_and_zoom_change_panes() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     // Esc focuses the board.
     dashboard.press("4", TEAM);
     dashboard.press("3", BOARD);
@@ -45,7 +45,7 @@ fn numbers_tab_and_zoom_change_panes() {
 #[test]
 fn vim_arrow_and_page_keys_scroll_the_conversation() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("1g", "I begin with a list.");
     dashboard.clear("G", "I begin with a list.");
     dashboard.wait_for("That was the needle in it.");
@@ -69,7 +69,7 @@ fn vim_arrow_and_page_keys_scroll_the_conversation() {
 #[test]
 fn lists_are_filtered() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("4/", "name, role or task");
     dashboard.press("tester", "Team · 1 of 2");
     dashboard.press(ENTER, "Esc clear filter");
@@ -90,7 +90,7 @@ fn lists_are_filtered() {
 #[test]
 fn list_keys_move_by_rows() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("4", TEAM);
     let at = |name: &'static str| {
         move |t: &str| {

@@ -7,7 +7,7 @@ fn help_search_and_palette_run_actions() {
     let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press("\x1bOP", "╭ Keys");
     dashboard.clear("q", "╭ Keys");
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("?", "╭ Keys");
     dashboard.press("/next lay", "› next lay");
     dashboard.wait_for("next layout: wall, board, focus");
@@ -28,15 +28,13 @@ fn help_search_and_palette_run_actions() {
 #[test]
 fn each_popup_has_its_key() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
-    // On the board `m` merges.
-    dashboard.press("1", "tool calls");
+    dashboard.press(ESC, "i to write");
     let popups = [
         ("@", "╭ Event log"),
         ("p", "╭ Problems"),
         ("S", "╭ Skills"),
         ("b", "╭ Background jobs"),
-        ("m", "╭ Model"),
+        ("\x1bm", "╭ Model"),
         ("R", "Allowed until crewdeck ends"),
         ("T", "╭ Theme"),
     ];
@@ -59,7 +57,7 @@ fn each_popup_has_its_key() {
 #[test]
 fn layout_is_kept_across_restarts() {
     let mut dashboard = Dashboard::with_new_crew(&[]);
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     // The notice of the new layout ends by itself, so its panes are waited for.
     dashboard.send("=");
     dashboard.screen.wait("the board at the top", |t| {
@@ -70,7 +68,7 @@ fn layout_is_kept_across_restarts() {
     dashboard.press("=", "▸3 Board");
     let mut dashboard = dashboard.restart();
     dashboard.wait_for("▸1 Lead");
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.clear("=", "▸1 Lead");
     dashboard.quit();
 }
@@ -78,7 +76,7 @@ fn layout_is_kept_across_restarts() {
 #[test]
 fn event_log_filters_and_opens_entries() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("@", "╭ Event log");
     dashboard.clear("/kind:task alpha", "alice → bob");
     dashboard.press("\r", "Esc clear filter");

@@ -31,7 +31,7 @@ fn interrupt_sends_the_queued_message_to_the_lead() {
 #[test]
 fn interrupt_sends_the_queued_message_to_a_teammate() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("4g\r", " to alice ");
     dashboard.press("ihold on\r", "Ctrl+c stop alice");
     dashboard.press(&format!("{SECOND}\r"), &format!("queued: {SECOND}"));

@@ -8,7 +8,7 @@ const CODE: &str = "\x1b]52;c;dGhlIGNvZGUgb2YgaX";
 #[test]
 fn conversation_search_and_copy() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
+    dashboard.press(ESC, "i to write");
     dashboard.press("1/line 7", "2/11");
     dashboard.press(DOWN, "3/11");
     dashboard.press(ENTER, "n next match");

@@ -5,11 +5,11 @@ use crate::keys::dashboard::{Dashboard, ESC, has_line};
 #[test]
 fn teammate_is_viewed_nudged_and_shut_down() {
     let mut dashboard = Dashboard::with_busy_crew();
-    dashboard.press(ESC, "? help");
-    dashboard.press("4g", "n nudge");
+    dashboard.press(ESC, "i to write");
+    dashboard.press("4g", "! nudge");
     dashboard.press("\r", " to alice ");
-    dashboard.press(ESC, "n nudge");
-    dashboard.press("n", "Asked alice for its status.");
+    dashboard.press(ESC, "! nudge");
+    dashboard.press("!", "Asked alice for its status.");
     dashboard.send("x");
     dashboard
         .screen

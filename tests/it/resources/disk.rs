@@ -199,7 +199,7 @@ fn teammate_retries_a_failed_claim_until_the_disk_has_room() {
     screen.wait_for("Bob is here.");
     // A status message can disappear before it is read; the teammate's conversation keeps the notice.
     screen.send("\x1b");
-    screen.wait_for("? help");
+    screen.wait_for("i to write");
     screen.send("4g\r");
     screen.wait_for(" to bob ");
     // Makes the task claimable as another program would: in place, because the full disk has no room for a new file.

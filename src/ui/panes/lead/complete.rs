@@ -10,7 +10,7 @@ use crate::ui::app::answering;
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::pane::Focus;
-use crate::ui::keymap::{Action, SLASH};
+use crate::ui::keymap::{Action, SLASH, SLASH_ALIASES, SLASH_ELSEWHERE};
 use crate::ui::panes::lead::{LeadPane, files};
 use crate::ui::text::{fuzzy, width};
 use crate::ui::widgets::area;
@@ -44,10 +44,12 @@ pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     }
     let word = app.input.composer.only_word();
     if let Some(prefix) = word.and_then(|word| word.strip_prefix('/')) {
-        if prefix.chars().all(|c| c.is_ascii_lowercase()) {
-            return best_matches(prefix, commands());
+        let is_elsewhere = SLASH_ELSEWHERE.iter().any(|(other, _)| word == Some(other));
+        if is_elsewhere || !prefix.chars().all(|c| c.is_ascii_lowercase()) {
+            return Vec::new();
         }
-        return Vec::new();
+        let alias = SLASH_ALIASES.iter().find(|(alias, _)| word == Some(alias));
+        return best_matches(alias.map_or(prefix, |(_, name)| &name[1..]), commands());
     }
     if app.is_shell_mode() {
         return Vec::new();

@@ -23,7 +23,7 @@ fn listed_contexts() -> impl Iterator<Item = Context> {
         Context::EventLog,
         Context::Diff,
     ];
-    [Context::Composer]
+    [Context::EmptyComposer, Context::Composer]
         .into_iter()
         .chain(Pane::ALL.map(Context::In))
         .chain(beside_panes)
@@ -67,6 +67,7 @@ pub fn rows(
     let others = listed_contexts().filter(|c| !contexts.contains(c));
     let mut out = Vec::new();
     let mut at = 0;
+    let mut empty_composer = Vec::new();
     for context in contexts.iter().copied().chain(others) {
         let mut rows = Vec::new();
         let bound = prefs.keymap.in_context(context);
@@ -84,7 +85,20 @@ pub fn rows(
                 help_row((&keys, binding.words), entry, width, theme, &mut rows);
             }
         }
-        section(&mut out, context.heading(), rows, theme);
+        // The keys of the empty composer are the first of those of the composer.
+        match context {
+            Context::EmptyComposer => empty_composer = rows,
+            Context::Composer => {
+                empty_composer.append(&mut rows);
+                section(
+                    &mut out,
+                    context.heading(),
+                    std::mem::take(&mut empty_composer),
+                    theme,
+                );
+            }
+            _ => section(&mut out, context.heading(), rows, theme),
+        }
     }
     let mut rows = Vec::new();
     let mention = ("@name", "at the start of a message: write to a teammate");

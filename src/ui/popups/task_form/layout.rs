@@ -110,7 +110,7 @@ mod tests {
             ((60, 16), 9, [3, 3, 1, 1]),
         ] {
             let mut state = busy(width, height);
-            press(&mut state, &format!("esc 3 a \"{}\"", words.repeat(times)));
+            press(&mut state, &format!("esc 3 t \"{}\"", words.repeat(times)));
             let form = state.popups.top::<TaskForm>().unwrap();
             let places = fields(state.size, form).fields;
             let rows: Vec<u16> = places.iter().map(|(_, area)| area.height).collect();

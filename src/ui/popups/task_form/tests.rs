@@ -37,29 +37,29 @@ fn task_form_submits_and_shows_errors() {
         ..TaskEdit::default()
     };
     for (keys, expected, is_open) in [
-        ("a", vec![], true),
-        ("a enter", vec![], true),
-        ("a \"Draw\" enter", vec![add("Draw", &[])], false),
+        ("t", vec![], true),
+        ("t enter", vec![], true),
+        ("t \"Draw\" enter", vec![add("Draw", &[])], false),
         (
-            "a \"Draw\" tab tab ctrl+t enter",
+            "t \"Draw\" tab tab ctrl+t enter",
             vec![add("Draw", &[4])],
             false,
         ),
         (
-            "a \"Draw\" ctrl+t ctrl+t enter",
+            "t \"Draw\" ctrl+t ctrl+t enter",
             vec![add("Draw", &[])],
             false,
         ),
-        ("a \"Draw\" ctrl+j enter", vec![add("Draw", &[])], false),
-        ("a \"Draw\" esc", vec![], false),
-        ("a \"Draw\" esc a enter", vec![add("Draw", &[])], false),
-        ("a \"Draw\" ctrl+c a enter", vec![add("Draw", &[])], false),
+        ("t \"Draw\" ctrl+j enter", vec![add("Draw", &[])], false),
+        ("t \"Draw\" esc", vec![], false),
+        ("t \"Draw\" esc t enter", vec![add("Draw", &[])], false),
+        ("t \"Draw\" ctrl+c t enter", vec![add("Draw", &[])], false),
         (
-            "a \"Draw\" ctrl+u \"It\" enter",
+            "t \"Draw\" ctrl+u \"It\" enter",
             vec![add("It", &[])],
             false,
         ),
-        ("a \"Draw\" ctrl+x e", vec![Effect::EditComposer], true),
+        ("t \"Draw\" ctrl+x e", vec![Effect::EditComposer], true),
         ("e enter", vec![], false),
         (
             "e \"s\" enter",
@@ -69,8 +69,8 @@ fn task_form_submits_and_shows_errors() {
         ("e tab tab ctrl+u enter", vec![edit(no_wait)], false),
         ("e ctrl+t enter", vec![], false),
         // Other keys do not discard the text.
-        ("a \"Draw\" alt+w", vec![], true),
-        ("a \"Draw\" ctrl+p", vec![], true),
+        ("t \"Draw\" alt+w", vec![], true),
+        ("t \"Draw\" ctrl+p", vec![], true),
     ] {
         let mut state = at(160, 45, None, 4);
         assert_eq!(press(&mut state, keys), expected, "{keys}");
@@ -88,7 +88,7 @@ fn task_form_submits_and_shows_errors() {
 #[test]
 fn rejected_form_reopens_with_reason() {
     let mut state = at(160, 45, None, 4);
-    press(&mut state, "a \"Draw\" enter");
+    press(&mut state, "t \"Draw\" enter");
     let why = "the disk is full".to_string();
     let refused = |command| EventKind::rejected(CommandId(command), why.clone());
     let edit = TaskCommand::Edit {
@@ -125,7 +125,7 @@ fn rejected_form_reopens_with_reason() {
         ],
     );
     assert!(state.popups.is_empty() && task_form::is_clear(&mut state));
-    press(&mut state, "a");
+    press(&mut state, "t");
     assert!(!picture(&state).contains("Draw"));
     // A paste into a single-line field becomes one line.
     crate::ui::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
@@ -138,7 +138,7 @@ fn rejected_form_reopens_with_reason() {
 fn rejected_form_stays_draft_while_user_is_busy() {
     for keys in ["i", "i \"half\"", "?"] {
         let mut state = at(160, 45, None, 4);
-        press(&mut state, "a \"Draw\" enter a \"Paint\" esc");
+        press(&mut state, "t \"Draw\" enter t \"Paint\" esc");
         press(&mut state, keys);
         let popups = state.popups.len();
         apply_events(
@@ -148,14 +148,14 @@ fn rejected_form_stays_draft_while_user_is_busy() {
         assert_eq!(state.popups.len(), popups, "{keys}");
         let said = state.status.take().map(|f| f.text).unwrap_or_default();
         assert_eq!(
-            said, "the disk is full. Draft kept; a reopens it.",
+            said, "the disk is full. Draft kept; t reopens it.",
             "{keys}"
         );
         // Neither draft replaces the other.
-        press(&mut state, "esc esc 3 a");
+        press(&mut state, "esc esc 3 t");
         let shown = picture(&state);
         assert!(shown.contains("Draw") && shown.contains("the disk is full"));
-        press(&mut state, "enter a");
+        press(&mut state, "enter t");
         assert!(picture(&state).contains("Paint"), "{keys}");
     }
 }
@@ -164,9 +164,9 @@ fn rejected_form_stays_draft_while_user_is_busy() {
 fn unconfirmed_forms_are_bounded() {
     let mut state = at(160, 45, None, 4);
     for _ in 0..task_form::FORMS_MAX {
-        assert_eq!(press(&mut state, "a \"Draw\" enter").len(), 1);
+        assert_eq!(press(&mut state, "t \"Draw\" enter").len(), 1);
     }
-    assert_eq!(press(&mut state, "a \"One more\" enter"), []);
+    assert_eq!(press(&mut state, "t \"One more\" enter"), []);
     assert!(picture(&state).contains("the board has not confirmed"));
     let act = UserAction::Added;
     let task = TaskId(7);

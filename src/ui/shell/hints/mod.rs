@@ -108,13 +108,15 @@ fn both_ways(prefs: &Preferences, binding: &KeyBinding, key: &str) -> String {
     format!("{up} {shown}")
 }
 
-/// Returns the sort key of a hint: 0 for requests that wait for the user, 1 for ending a filter or search and for
-/// deciding the previewed request, 2 for all other hints, which may not fit on a narrow screen.
+/// Returns the sort key of a hint: 0 for requests that wait for the user, 1 for ending a filter or search, for deciding
+/// the previewed request, and for stopping the agent after Esc, which stops agents in other programs; 2 for all other
+/// hints, which may not fit on a narrow screen.
 fn sort_key(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = app.popups.top::<Peek>().is_some();
     let answers = [Action::Approve, Action::Reject].contains(&hint.action);
-    match (hint.urgency, ends || is_peek && answers) {
+    let stops = hint.action == Action::Interrupt && app.keys.left_composer;
+    match (hint.urgency, ends || stops || is_peek && answers) {
         (Urgency::Now, _) => 0,
         (_, true) => 1,
         (Urgency::Usual | Urgency::Always, false) => 2,

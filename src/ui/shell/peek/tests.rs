@@ -179,7 +179,7 @@ fn previewed_conversation_scrolls_independently() {
 fn preview_accepts_actions_and_closes_when_empty() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4 g space");
-    let done = press(&mut state, "n");
+    let done = press(&mut state, "!");
     let nudged = matches!(done.as_slice(), [Effect::Command(crate::protocol::Command::Nudge { member })] if *member == name("alice"));
     assert!(nudged, "{done:?}");
     press(&mut state, "space alt+w space");

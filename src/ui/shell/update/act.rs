@@ -48,6 +48,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         }
         Action::Peek => peek::update::open(state),
         Action::Models => models::open(state, out),
+        Action::Enlarge if state.arrangement.zoom.is_some() => state.arrangement.zoom = None,
         Action::Enlarge => movement::enlarge(state),
         Action::Restore => state.arrangement.zoom = None,
         Action::Layout => screen::next(state, out),
@@ -89,6 +90,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::Close => movement::close(state, out),
         Action::Mouse => screen::toggle_mouse(state, out),
         Action::Interrupt => compose::interrupt(state, out),
+        Action::Send if compose::continues_line(state) => {}
         Action::Send => {
             if let Some(next) = compose::send(state, out) {
                 act(state, next, out);
@@ -114,7 +116,8 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         | Action::Undo
         | Action::Redo => compose::edit_text(state, action),
         Action::SearchHistory => history::search(state, out),
-        Action::UnfoldPaste => compose::unfold(state),
+        Action::UnfoldPaste if state.input.composer.unfold() => {}
+        Action::UnfoldPaste | Action::ToggleOutput => compose::toggle_output(state),
         Action::EditInEditor => drafts::edit_outside(state, out),
         Action::ToggleTips => state.is_tour_dismissed = !state.is_tour_dismissed,
         Action::PauseOrPlay => replay::move_with(state, Player::pause_or_play),

@@ -81,7 +81,7 @@ fn comment(state: &UiState) -> String {
     let draft = state.input.composer.draft();
     let text = match slash::read(draft.trim()) {
         Slash::Command(Action::ApproveShown | Action::RejectShown, argument) => argument,
-        Slash::Command(..) | Slash::Unknown(_) | Slash::No => draft.trim(),
+        Slash::Command(..) | Slash::Elsewhere(_) | Slash::Unknown(_) | Slash::No => draft.trim(),
     };
     state.input.composer.expand(text).trim().to_string()
 }

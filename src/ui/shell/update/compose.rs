@@ -17,6 +17,7 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::slash::{self, Slash};
 use crate::ui::shell::update::user_shell;
 use crate::ui::text::bytes;
+use crate::ui::transcript::Fold;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
 
@@ -32,6 +33,11 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         Slash::No => {}
         Slash::Unknown(why) => {
             app.say(NoticeLevel::Warn, why);
+            return None;
+        }
+        Slash::Elsewhere(what) => {
+            let text = app.prefs.keymap.expand_keys(what);
+            app.say(NoticeLevel::Info, text);
             return None;
         }
         Slash::Command(action, argument) => return slash::run(app, action, argument, out),
@@ -128,11 +134,32 @@ pub fn newline(app: &mut App) {
     });
 }
 
-/// Replaces the chip at the cursor by the text that was pasted.
-pub fn unfold(app: &mut App) {
-    if !app.input.composer.unfold() {
-        app.say(NoticeLevel::Info, "The draft has no folded paste.");
+/// Replaces a backslash directly before the cursor of the composer by a line break. Returns whether there is one.
+pub fn continues_line(app: &mut App) -> bool {
+    let continues = app.input.composer.before_cursor().0.ends_with('\\');
+    if continues {
+        app.input.composer.replace_before_cursor(1, "\n");
     }
+    continues
+}
+
+/// Opens all tool calls of the shown conversation; folds them if all are open.
+pub fn toggle_output(app: &mut App) {
+    let text = match app.shown_agent().transcript.toggle_all() {
+        None => "This conversation has no tool output.".into(),
+        Some(fold) => {
+            let (context, action) = match app.focus {
+                Focus::Composer => (Context::Composer, Action::UnfoldPaste),
+                Focus::Pane(_) => (Context::Panes, Action::ToggleOutput),
+            };
+            let key = app.prefs.keymap.key(context, action);
+            match fold {
+                Fold::Open => format!("All tool output is open; {key} folds it."),
+                Fold::Folded => format!("All tool output is folded; {key} opens it."),
+            }
+        }
+    };
+    app.say(NoticeLevel::Info, text);
 }
 
 /// Runs an editing action in the text field with the focus. A single-line search has no such action.

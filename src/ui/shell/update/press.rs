@@ -57,7 +57,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
         }
         KeyLookup::Prefix => state.keys.prefix = Some(whole),
         // An unbound two-key sequence is dropped as a whole.
-        KeyLookup::Nothing if whole.contains(' ') => {}
+        KeyLookup::Nothing if whole.contains(' ') => unknown::report(state, &whole),
         KeyLookup::Nothing => {
             if let Some(action) = recommended(state, &whole) {
                 state.popups.clear();
@@ -67,8 +67,16 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
                 }
                 return;
             }
+            let is_empty = state.input.composer.is_empty();
+            let before = unknown::is_chord(&whole).then(|| state.input.composer.cursor_and_text());
             text_key(state, key);
-            unknown::report(state, &whole);
+            if is_empty && unknown::explain_option(state, &contexts, &whole) {
+                return;
+            }
+            // A chord that edits the text or moves the cursor has done something.
+            if before.is_none_or(|before| before == state.input.composer.cursor_and_text()) {
+                unknown::report(state, &whole);
+            }
         }
     }
 }

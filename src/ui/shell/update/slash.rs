@@ -6,7 +6,7 @@ use crate::protocol::event::{NoticeLevel, SessionInfo};
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::open as open_popup;
 use crate::ui::app::{App, onboarding};
-use crate::ui::keymap::{Action, SLASH, SLASH_ALIASES};
+use crate::ui::keymap::{Action, SLASH, SLASH_ALIASES, SLASH_ELSEWHERE};
 use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::clear::ClearConversation;
 use crate::ui::popups::confirm::start_session;
@@ -16,8 +16,8 @@ use crate::ui::transcript::{ExportFormat, ExportHead};
 
 /// The prompt of `/init`.
 const INIT: &str = include_str!("init.md");
-/// Minimum similarity of a mistyped command to a known one, from 0 to 1.
-const SIMILARITY_MIN: f64 = 0.8;
+/// Minimum similarity of a mistyped command to a known one, from 0 to 1: of four letters, one may be wrong.
+const SIMILARITY_MIN: f64 = 0.7;
 
 /// What a message turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum Slash<'a> {
     No,
     /// A command that cannot be run, and the reason.
     Unknown(String),
+    /// A command of similar programs, and what to use instead, with placeholders for keys.
+    Elsewhere(&'static str),
     /// A command and the text behind it, which may be empty.
     Command(Action, &'a str),
 }
@@ -41,6 +43,10 @@ pub fn read(text: &str) -> Slash<'_> {
     }
     let alias = SLASH_ALIASES.iter().find(|(alias, _)| *alias == word);
     let name = alias.map_or(word, |(_, name)| name);
+    let elsewhere = SLASH_ELSEWHERE.iter().find(|(other, _)| *other == word);
+    if let Some((_, what)) = elsewhere.filter(|_| argument.is_empty()) {
+        return Slash::Elsewhere(what);
+    }
     match SLASH.iter().find(|(known, ..)| *known == name) {
         Some((_, action, _)) if argument.is_empty() || takes_text(*action) => {
             Slash::Command(*action, argument)
@@ -60,9 +66,11 @@ pub fn read(text: &str) -> Slash<'_> {
 
 /// Returns the command that a mistyped one resembles.
 fn nearest(word: &str) -> Option<&'static str> {
-    let scored = SLASH
-        .iter()
-        .map(|(known, ..)| (strsim::jaro_winkler(word, known), *known));
+    let aliases = SLASH_ALIASES.iter().map(|(alias, _)| *alias);
+    let known = SLASH.iter().map(|(known, ..)| *known).chain(aliases);
+    let letters = word.trim_start_matches('/');
+    let score = |known: &str| strsim::normalized_damerau_levenshtein(letters, &known[1..]);
+    let scored = known.map(|known| (score(known), known));
     let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (best.0 >= SIMILARITY_MIN).then_some(best.1)
 }

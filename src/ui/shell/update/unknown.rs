@@ -1,14 +1,121 @@
 //! Feedback for keys without a binding in the focused context.
 
+use std::sync::Arc;
+
 use crate::domain::text::escape_control_chars;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
 use crate::ui::frame::elsewhere::{pane_hint, pane_with_key};
 use crate::ui::keymap::pane::Pane;
-use crate::ui::keymap::{Action, Context, KeyBinding};
+use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
 use crate::ui::keys;
 use crate::ui::shell::state::UiState;
+
+/// The characters that Option types instead of `alt+` and a key, on a Mac with the US layout. Letters of other languages,
+/// such as `å`, are left out, because a message can begin with them.
+const OPTION_SYMBOLS: &[(char, char)] = &[
+    ('¡', '1'),
+    ('™', '2'),
+    ('£', '3'),
+    ('¢', '4'),
+    ('∞', '5'),
+    ('§', '6'),
+    ('∫', 'b'),
+    ('∂', 'd'),
+    ('ƒ', 'f'),
+    ('©', 'g'),
+    ('˙', 'h'),
+    ('∆', 'j'),
+    ('˚', 'k'),
+    ('¬', 'l'),
+    ('µ', 'm'),
+    ('π', 'p'),
+    ('®', 'r'),
+    ('†', 't'),
+    ('√', 'v'),
+    ('∑', 'w'),
+    ('≈', 'x'),
+    ('¥', 'y'),
+    ('Ω', 'z'),
+];
+
+/// Keys that edit text or move the cursor. At the end of the text they do nothing, which needs no message.
+const EDITING_KEYS: &[&str] = &[
+    "ctrl+a",
+    "ctrl+b",
+    "ctrl+d",
+    "ctrl+e",
+    "ctrl+f",
+    "ctrl+h",
+    "ctrl+left",
+    "ctrl+right",
+    "ctrl+up",
+    "ctrl+down",
+    "ctrl+home",
+    "ctrl+end",
+    "ctrl+backspace",
+    "ctrl+n",
+    "alt+b",
+    "alt+f",
+    "alt+h",
+    "alt+<",
+    "alt+>",
+    "alt+left",
+    "alt+right",
+    "alt+backspace",
+    "alt+delete",
+];
+
+/// Keys of similar programs that the composer does not have, with what to do instead.
+const COMPOSER_KEYS: &[(&str, &str)] = &[
+    (
+        "ctrl+v",
+        "the terminal pastes, with Cmd+v or Ctrl+Shift+v; for an image, type its path.",
+    ),
+    ("ctrl+d", "/quit quits."),
+    ("alt+p", "/model chooses another model."),
+];
+
+/// Returns whether the key `name` is a combination with ctrl or alt, or a function key, so that it types no text.
+pub fn is_chord(name: &str) -> bool {
+    let function = name.strip_prefix('f').is_some_and(|n| !n.is_empty());
+    function || name.starts_with("ctrl+") || name.starts_with("alt+")
+}
+
+/// If the key `name` is a symbol that Option types in place of an Alt key with a meaning here, tells the user once which
+/// other key has that meaning. Returns whether it is the first such symbol.
+pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> bool {
+    let symbol = |(symbol, _): &&(char, char)| name.chars().eq([*symbol]);
+    let Some((symbol, base)) = OPTION_SYMBOLS.iter().find(symbol) else {
+        return false;
+    };
+    let alt = format!("alt+{base}");
+    let keymap = Arc::clone(&state.prefs.keymap);
+    let KeyLookup::Action(action) = keymap.lookup(contexts, &alt) else {
+        return false;
+    };
+    if std::mem::replace(&mut state.app.keys.explained_option, true) {
+        return false;
+    }
+    let bound = contexts.iter().flat_map(|c| keymap.in_context(*c));
+    let mut others = bound
+        .filter(|bound| bound.action == action)
+        .flat_map(|bound| &bound.keys);
+    let alt = keys::format_key(&alt);
+    let way = match others.find(|key| !key.contains("alt+")) {
+        Some(key) => format!("{} does the same as {alt}", keys::format_key(key)),
+        None => format!(
+            "{} shows the keys",
+            keymap.key(Context::Everywhere, Action::Help)
+        ),
+    };
+    let text = format!(
+        "If Option typed {symbol}: {way}. Or have the terminal send Option as Meta (Esc+)."
+    );
+    state.say(NoticeLevel::Info, text);
+    true
+}
 
 /// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an
 /// unread warning is shown.
@@ -18,14 +125,33 @@ pub fn report(state: &mut UiState, name: &str) {
         .status
         .as_ref()
         .is_some_and(|f| f.level != NoticeLevel::Info);
-    if is_unread || contexts.iter().any(|context| context.takes_text()) {
+    if is_unread {
         return;
     }
     let key = escape_control_chars(&keys::format_key(name));
+    if contexts.iter().any(|context| context.takes_text()) {
+        report_in_composer(state, &contexts, name, &key);
+        return;
+    }
     let words = elsewhere(state, name).map_or_else(
         || format!("{key} does nothing here{}", help(&state.prefs, &contexts)),
         |place| format!("{key} works in {place}"),
     );
+    state.say(NoticeLevel::Info, words);
+}
+
+/// Tells the user that a combination of keys does nothing in the composer. Silent in other text inputs.
+fn report_in_composer(state: &mut UiState, contexts: &[Context], name: &str, key: &str) {
+    let is_empty = state.input.composer.is_empty();
+    let is_editing = EDITING_KEYS.contains(&name) && !(is_empty && name == "ctrl+d");
+    if !is_chord(name) || is_editing || !contexts.contains(&Context::Composer) {
+        return;
+    }
+    let instead = COMPOSER_KEYS.iter().find(|(other, _)| *other == name);
+    let words = match instead {
+        Some((_, instead)) => format!("{key} does nothing here: {instead}"),
+        None => format!("{key} does nothing here{}", help(&state.prefs, contexts)),
+    };
     state.say(NoticeLevel::Info, words);
 }
 

@@ -217,20 +217,20 @@ pub fn scenes() -> Vec<Scene> {
         removal("popup_remove_worktree", false, ""),
         removal("popup_remove_worktree_losses", true, ""),
         removal("popup_lose_work", true, "y"),
-        by_hand("popup_task_new", Shows::Popup, 6, None, "a"),
+        by_hand("popup_task_new", Shows::Popup, 6, None, "t"),
         by_hand(
             "popup_task_new_refused",
             Shows::Popup,
             4,
             None,
-            "a \"Measure 两个字节\" tab \"First line\" ctrl+j \"second line\" tab \"2\" space \"99\" enter",
+            "t \"Measure 两个字节\" tab \"First line\" ctrl+j \"second line\" tab \"2\" space \"99\" enter",
         ),
         by_hand(
             "popup_task_new_long",
             Shows::Popup,
             4,
             None,
-            "a \"Measure how long the reader takes for each of the four versions of the format\" tab \
+            "t \"Measure how long the reader takes for each of the four versions of the format\" tab \
              \"Read every file below tests/data ten times and write the mean and the spread into docs/speed.md, \
              with the machine and the date. What takes longer than a second is a bug: say so.\" up home",
         ),

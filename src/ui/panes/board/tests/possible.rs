@@ -30,7 +30,7 @@ const KEYS: [(&str, Action); 6] = [
     ("m", Action::Merge),
     ("D", Action::Diff),
     ("W", Action::RemoveWorktree),
-    ("c", Action::Claim),
+    ("C", Action::Claim),
     ("u", Action::Release),
     ("d", Action::CompleteTask),
 ];

@@ -43,8 +43,8 @@ fn release(id: u64, from: &str) -> Effect {
 fn own_tasks_need_no_confirmation_others_do() {
     let none = || vec![];
     for (own, id, keys, expected) in [
-        (None, 6, "c", vec![claim(6)]),
-        (None, 5, "c", vec![claim(5)]),
+        (None, 6, "C", vec![claim(6)]),
+        (None, 5, "C", vec![claim(5)]),
         (Some(6), 6, "u", vec![release(6, "user")]),
         (Some(6), 6, "d", vec![complete(6)]),
         // No confirmation for an owner that has shut down.
@@ -71,13 +71,13 @@ fn own_tasks_need_no_confirmation_others_do() {
 #[test]
 fn impossible_action_is_explained_and_not_offered() {
     for (own, id, key, offers, words) in [
-        (None, 1, "c", None, Some("#1 is already completed.")),
+        (None, 1, "C", None, Some("#1 is already completed.")),
         (None, 1, "u", None, Some("#1 is already completed.")),
         (None, 1, "d", None, Some("#1 is already completed.")),
         (
             None,
             2,
-            "c",
+            "C",
             None,
             Some("#2 is owned by alice: u releases it."),
         ),
@@ -89,19 +89,19 @@ fn impossible_action_is_explained_and_not_offered() {
             None,
             Some("#2 is owned by alice: u releases it."),
         ),
-        (None, 4, "c", None, Some("#4 waits for #2.")),
+        (None, 4, "C", None, Some("#4 waits for #2.")),
         (None, 4, "u", None, Some("#4 has no owner")),
-        (None, 6, "c", Some("claim"), None),
+        (None, 6, "C", Some("claim"), None),
         // It needs confirmation, so the hints do not offer it.
         (None, 6, "d", None, None),
         (
             Some(6),
             5,
-            "c",
+            "C",
             None,
             Some("You already own #6. Select it: d completes it, u releases it."),
         ),
-        (Some(6), 6, "c", None, Some("#6 is already yours.")),
+        (Some(6), 6, "C", None, Some("#6 is already yours.")),
         (Some(6), 6, "d", Some("complete"), None),
         (Some(6), 6, "u", Some("release"), None),
     ] {
@@ -117,7 +117,7 @@ fn impossible_action_is_explained_and_not_offered() {
         }
     }
     let mut empty = crate::ui::fixture::started(100, 30);
-    for key in ["c", "u", "d"] {
+    for key in ["C", "u", "d"] {
         assert_eq!(press(&mut empty, &format!("esc 3 {key}")), []);
         assert!(picture(&empty).contains("No tasks yet."));
     }
@@ -272,7 +272,7 @@ fn removing_worktree_with_work_asks_twice() {
     }
     // A result that arrives while the user is busy opens no dialog.
     let mut state = merging_on(160, 45, 2);
-    press(&mut state, "W a");
+    press(&mut state, "W t");
     apply_events(&mut state, vec![judged(2, losses())]);
     assert!(picture(&state).contains("New task"));
 }

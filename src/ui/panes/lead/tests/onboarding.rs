@@ -94,10 +94,10 @@ fn text_typed_without_crew_stays_in_composer() {
 #[test]
 fn form_sent_before_setup_page_returns_as_draft() {
     let mut state = fixture::blank(100, 30);
-    press(&mut state, "esc 3 a \"Draw the map\" enter");
+    press(&mut state, "esc 3 t \"Draw the map\" enter");
     assert!(!picture(&state).contains("Draw the map"));
     state.show_onboarding(fixture::onboarding_page(PageSeverity::Missing));
-    press(&mut state, "3 a");
+    press(&mut state, "3 t");
     assert!(picture(&state).contains("Draw the map"));
 }
 

@@ -1,0 +1,89 @@
+//! Rules that all default key bindings follow: one meaning for each key, a way without Alt, words as hints.
+
+use std::collections::BTreeMap;
+
+use crate::ui::keymap::{Action, Context, SLASH, TABLE};
+
+/// What an action means. Keys with the same meaning may stand for different actions.
+fn meaning(action: Action) -> String {
+    use Action as A;
+    let group = match action {
+        A::Move(_) | A::Pan(_) | A::Next | A::Prev | A::NextPane | A::PrevPane => "move",
+        A::NextMatch | A::PrevMatch | A::Follow => "move",
+        A::NextPrompt | A::PrevPrompt => "move",
+        A::Open | A::Peek | A::Subagent => "open",
+        A::EditTask | A::EditComment | A::ReadInEditor | A::EditInEditor => "edit",
+        A::Copy | A::CopyMenu | A::CopyWorktreePath => "copy",
+        A::Filter | A::Search => "search",
+        other => return other.word(),
+    };
+    group.into()
+}
+
+/// Keys with a second meaning in one context, and the reason.
+const EXCEPTIONS: &[(Context, &[&str], &str)] = &[
+    (
+        Context::Choices,
+        &["1", "2", "3", "4", "5", "6"],
+        "the choices of a question have these numbers on the screen",
+    ),
+    (
+        Context::Replay,
+        &["space", "[", "]"],
+        "a recording is played, and players have these keys",
+    ),
+];
+
+#[test]
+fn key_has_one_meaning_in_all_panes() {
+    let in_panes = |context| {
+        let others = [
+            Context::Panes,
+            Context::Everywhere,
+            Context::Choices,
+            Context::Replay,
+        ];
+        matches!(context, Context::In(_)) || others.contains(&context)
+    };
+    let mut meanings: BTreeMap<&str, Vec<(String, Context)>> = BTreeMap::new();
+    for line in TABLE.iter().filter(|line| in_panes(line.context)) {
+        for key in line.keys {
+            let is_exception = EXCEPTIONS
+                .iter()
+                .any(|(context, keys, _)| *context == line.context && keys.contains(key));
+            if !is_exception {
+                let meaning = (meaning(line.action), line.context);
+                meanings.entry(key).or_default().push(meaning);
+            }
+        }
+    }
+    for (key, found) in meanings {
+        let is_one = found.iter().all(|(meaning, _)| *meaning == found[0].0);
+        assert!(is_one, "{key} has several meanings: {found:?}");
+    }
+}
+
+#[test]
+fn alt_key_has_another_way() {
+    for line in TABLE {
+        let is_alt = |key: &&&str| key.contains("alt+");
+        let needs_way = line.keys.iter().any(|key| is_alt(&key));
+        let has_key = line.keys.iter().any(|key| !is_alt(&key));
+        let has_command = SLASH.iter().any(|(_, action, _)| *action == line.action);
+        assert!(
+            !needs_way || has_key || has_command,
+            "{:?} {:?}: on a Mac, Option types symbols",
+            line.context,
+            line.keys
+        );
+    }
+}
+
+#[test]
+fn hint_labels_are_words() {
+    for line in TABLE.iter().filter(|line| !line.hint.is_empty()) {
+        let is_word = line.hint.chars().any(char::is_lowercase) && line.hint.len() > 1;
+        // A replay jumps by a time.
+        assert!(is_word || line.hint.ends_with(" s"), "{line:?}");
+    }
+}

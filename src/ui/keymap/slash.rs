@@ -1,0 +1,64 @@
+//! The slash commands of the composer, their other names, and what stands for commands of similar programs.
+
+use crate::ui::keymap::Action;
+use crate::ui::keymap::pane::Pane;
+
+/// The slash commands of the composer: command, action and description. The palette lists those that have no key.
+#[rustfmt::skip]
+pub const SLASH: &[(&str, Action, &str)] = &[
+    ("/model", Action::Models, "choose another model"),
+    ("/approve", Action::ApproveShown, "approve the request of this agent; add a comment"),
+    ("/reject", Action::RejectShown, "reject the request of this agent; add a comment"),
+    ("/compact", Action::Compact, "summarise the conversation; add text on what matters most"),
+    ("/clear", Action::Clear, "empty this conversation; the old one stays on disk"),
+    ("/new", Action::NewSession, "start a new session"),
+    ("/resume", Action::Sessions, "choose an earlier session and resume it"),
+    ("/init", Action::Init, "the lead writes or improves AGENTS.md"),
+    ("/export", Action::Export, "write this conversation to a file: NAME.md or NAME.html"),
+    ("/copy", Action::Copy, "copy the last answer, or what is selected"),
+    ("/cost", Action::Popup("costs"), "show usage: tokens, cost, budgets, calls"),
+    ("/doctor", Action::Doctor, "check this machine, the model and the project"),
+    ("/permissions", Action::Popup("rules"), "view or revoke team permissions"),
+    ("/theme", Action::Popup("themes"), "choose another theme"),
+    ("/tasks", Action::Focus(Pane::Board), "go to the board"),
+    ("/team", Action::Focus(Pane::Team), "go to the team"),
+    ("/jobs", Action::Popup("jobs"), "show the background jobs"),
+    ("/log", Action::Popup("event_log"), "show the event log: what happened, when, by whom and why"),
+    ("/problems", Action::Popup("problems"), "show problems and fixes: agents that wait, failed or are stuck"),
+    ("/skills", Action::Popup("skills"), "show the skills that agents can load"),
+    ("/help", Action::Help, "show the keys"),
+    ("/quit", Action::Close, "quit"),
+];
+
+/// Other names of slash commands, which the completion does not list.
+#[rustfmt::skip]
+pub const SLASH_ALIASES: &[(&str, &str)] = &[
+    ("/agents", "/team"), ("/approvals", "/permissions"), ("/bashes", "/jobs"), ("/board", "/tasks"), ("/budget", "/cost"),
+    ("/commands", "/help"), ("/continue", "/resume"), ("/events", "/log"), ("/exit", "/quit"), ("/history", "/log"),
+    ("/keybindings", "/help"), ("/keys", "/help"), ("/models", "/model"), ("/ps", "/jobs"), ("/q", "/quit"),
+    ("/reset", "/clear"), ("/rules", "/permissions"), ("/save", "/export"), ("/sessions", "/resume"), ("/shortcuts", "/help"),
+    ("/stats", "/cost"), ("/summarize", "/compact"), ("/teammates", "/team"), ("/themes", "/theme"), ("/tokens", "/cost"),
+    ("/usage", "/cost"),
+];
+
+/// Slash commands of similar programs that crewdeck does not have, with what to use instead. `{board.diff}` stands for
+/// the key of an action.
+#[rustfmt::skip]
+pub const SLASH_ELSEWHERE: &[(&str, &str)] = &[
+    ("/config", "Settings are in .crewdeck/config.toml of the project and in ~/.config/crewdeck/config.toml."),
+    ("/context", "The team ({composer.focus_team}) shows how full each context is; /compact summarises the conversation."),
+    ("/diff", "Each task has its own diff: {composer.focus_board}, then {board.diff}."),
+    ("/editor", "{composer.edit_in_editor} edits the draft in $EDITOR; {composer.focus_lead}, then {lead.read_in_editor} opens the conversation there."),
+    ("/find", "{composer.focus_lead}, then {lead.search} searches the conversation."),
+    ("/login", "The key of a provider is an environment variable; /doctor says which one, and checks it."),
+    ("/memory", "AGENTS.md holds what agents know about the project; /init writes it."),
+    ("/merge", "Tasks are merged one by one or all at once: {composer.focus_board}, then {board.merge}."),
+    ("/rewind", "There are no checkpoints: each task works in its own worktree, and only a merge changes your branch."),
+    ("/search", "{composer.focus_lead}, then {lead.search} searches the conversation."),
+    ("/settings", "Settings are in .crewdeck/config.toml of the project and in ~/.config/crewdeck/config.toml."),
+    ("/status", "The status line shows model and agents; /cost shows usage, /doctor checks the setup, /problems what is stuck."),
+    ("/todo", "{everywhere.todo} shows or hides the todo list."),
+    ("/todos", "{everywhere.todo} shows or hides the todo list."),
+    ("/undo", "There are no checkpoints: each task works in its own worktree, and only a merge changes your branch."),
+    ("/vim", "{composer.edit_in_editor} edits the draft in $EDITOR."),
+];

@@ -8,9 +8,17 @@ use crate::ui::keymap::{Action, Context, SLASH, TABLE};
 fn meaning(action: Action) -> String {
     use Action as A;
     let group = match action {
-        A::Move(_) | A::Pan(_) | A::Next | A::Prev | A::NextPane | A::PrevPane => "move",
-        A::NextMatch | A::PrevMatch | A::Follow => "move",
-        A::NextPrompt | A::PrevPrompt => "move",
+        A::Move(_)
+        | A::Pan(_)
+        | A::Next
+        | A::Prev
+        | A::NextPane
+        | A::PrevPane
+        | A::NextMatch
+        | A::PrevMatch
+        | A::NextPrompt
+        | A::PrevPrompt
+        | A::Follow => "move",
         A::Open | A::Peek | A::Subagent => "open",
         A::EditTask | A::EditComment | A::ReadInEditor | A::EditInEditor => "edit",
         A::Copy | A::CopyMenu | A::CopyWorktreePath => "copy",

@@ -111,7 +111,7 @@ fn user_takes_a_task_from_a_working_teammate() {
         std::thread::sleep(Duration::from_millis(5));
     }
     screen.send_and_wait_for("\x1b", "i to write");
-    screen.send_and_wait_for("3gc", "#1 is owned by alice: u releases it.");
+    screen.send_and_wait_for("3gC", "#1 is owned by alice: u releases it.");
     screen.send_and_wait_for("u", "Release #1 (Dig the bed), the task of alice?");
     screen.wait_for(".worktrees/task-1 is kept");
     screen.send_until_gone("n", "the task of alice?");
@@ -194,11 +194,11 @@ fn release_with_force_takes_a_task_from_its_owner() {
 fn user_claim_gets_a_worktree_and_survives_a_kill() {
     let project = repository();
     let mut screen = start_with_two_tasks(&project);
-    screen.send_and_wait_for("3gc", "You claimed #1. Its worktree is .worktrees/task-1.");
+    screen.send_and_wait_for("3gC", "You claimed #1. Its worktree is .worktrees/task-1.");
     assert!(project.file(".worktrees/task-1/.git").exists());
     expect_event_log_entry(&mut screen, "you claimed #1 Dig the bed");
     // The second task is still blocked.
-    screen.send_and_wait_for("lc", "#2 waits for #1.");
+    screen.send_and_wait_for("lC", "#2 waits for #1.");
     let killed = Command::new("kill")
         .args(["-9", &screen.pid().to_string()])
         .status();
@@ -249,7 +249,7 @@ fn claim_after_worktree_removal_creates_a_new_worktree() {
         screen.send_and_wait_for("W", "Remove .worktrees/task-1");
         screen.send("y");
         exists(false);
-        screen.wait_for("c claim");
+        screen.wait_for("C claim");
     }
     quit(screen);
 }
@@ -258,7 +258,7 @@ fn claim_after_worktree_removal_creates_a_new_worktree() {
 fn worktree_removal_names_losses_before_it_confirms() {
     let project = repository();
     let mut screen = start_with_two_tasks(&project);
-    screen.send_and_wait_for("3gc", "You claimed #1. Its worktree is .worktrees/task-1.");
+    screen.send_and_wait_for("3gC", "You claimed #1. Its worktree is .worktrees/task-1.");
     screen.send_and_wait_for("W", "Worktree not removed: you have #1 in progress there.");
     let tree = project.file(".worktrees/task-1");
     std::fs::write(tree.join("bed"), "dug\n").unwrap();
@@ -292,7 +292,7 @@ fn worktree_removal_names_losses_before_it_confirms() {
 fn worktree_of_a_killed_crew_is_reused_on_resume() {
     let project = repository();
     let mut screen = start_with_two_tasks(&project);
-    screen.send_and_wait_for("3gc", "You claimed #1. Its worktree is .worktrees/task-1.");
+    screen.send_and_wait_for("3gC", "You claimed #1. Its worktree is .worktrees/task-1.");
     screen.kill();
     // As if killed a moment earlier: the worktree exists, and its task does not name it yet.
     let file = project.file(".tasks/task_1.json");

@@ -116,7 +116,7 @@ pub struct KeyState {
     /// Whether the last key left the composer, so that the user did not choose the focused pane. The key of that pane
     /// then focuses it instead of showing it full screen.
     pub left_composer: bool,
-    /// Whether the user was told what to do if Option types symbols.
+    /// Whether the message about Option and its symbols was shown.
     pub explained_option: bool,
     /// The focus before it moved to Needs you. It moves back when no request is open.
     pub before_needs: Option<Focus>,

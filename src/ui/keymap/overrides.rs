@@ -119,17 +119,8 @@ impl Context {
     /// Returns whether a key that types text, such as `a`, must not be bound in this context, because a text input may
     /// have the focus.
     fn is_writing(self) -> bool {
-        matches!(
-            self,
-            Context::Everywhere
-                | Context::Composer
-                | Context::Completion
-                | Context::Editing
-                | Context::History
-                | Context::Filter
-                | Context::Picker
-                | Context::Comment
-        )
+        let may_type = [Context::EmptyComposer, Context::Search, Context::TaskForm];
+        self == Context::Everywhere || self.takes_text() && !may_type.contains(&self)
     }
 }
 
@@ -155,21 +146,19 @@ impl KeyMap {
             let keys: Vec<String> = keys.collect::<Result<_, _>>()?;
             let mut given: Vec<Context> = Vec::new();
             let rows = matching_rows(&map, name)?;
-            let can_type = |at: &usize| !map.bound[*at].context.is_writing();
-            let is_typed = keys.iter().any(|key| is_text(key)) && rows.iter().any(can_type);
+            let works_elsewhere = rows.iter().any(|at| !map.bound[*at].context.is_writing());
             for at in rows {
                 let line = &mut map.bound[at];
-                let mut keys = keys.clone();
-                if is_typed && line.context.is_writing() {
-                    // The action keeps its keys where these would type text.
-                    keys.retain(|key| !is_text(key));
-                    if keys.is_empty() {
-                        continue;
-                    }
+                // Where a key would type text, it does not apply if it works elsewhere.
+                let skips_text = works_elsewhere && line.context.is_writing();
+                let mut here = keys.clone();
+                here.retain(|key| !skips_text || !is_text(key));
+                if here.is_empty() && !keys.is_empty() {
+                    continue;
                 }
                 // If the table binds the action twice in a context, the first row gets all keys.
                 let is_first = !given.contains(&line.context);
-                line.keys = if is_first { keys } else { Vec::new() };
+                line.keys = if is_first { here } else { Vec::new() };
                 given.push(line.context);
                 touched[at] = true;
             }
@@ -357,10 +346,8 @@ mod tests {
             ("panes.palette", &[":", "ctrl+x p"]),
         ]));
         // `move_top` is bound in `panes`, not in ` board`.
-        assert!(
-            matches!(map, Err(KeyOverrideError::NotThere { .. })),
-            "{map:?}"
-        );
+        let is_refused = matches!(map, Err(KeyOverrideError::NotThere { .. }));
+        assert!(is_refused, "{map:?}");
         let map = KeyMap::with_overrides(&changes(&[
             ("approve", &["Y"]),
             ("board.merge", &["V", "alt+m", "shift+g"]),
@@ -394,10 +381,14 @@ mod tests {
         for (contexts, key, expected) in cases {
             assert_eq!(map.lookup(contexts, key), expected, "{contexts:?} {key}");
         }
-        assert_eq!(
-            KeyMap::with_overrides(&KeyOverrides::new()),
-            Ok(KeyMap::default())
-        );
+        let unchanged = KeyMap::with_overrides(&KeyOverrides::new());
+        assert_eq!(unchanged, Ok(KeyMap::default()));
+        // A key that types text applies only where no text is typed.
+        let map = KeyMap::with_overrides(&changes(&[("models", &["m"])])).unwrap();
+        for (context, key) in [(Context::Panes, "m"), (Context::Composer, "alt+m")] {
+            let found = map.lookup(&[context], key);
+            assert_eq!(found, KeyLookup::Action(Action::Models));
+        }
     }
 
     #[test]

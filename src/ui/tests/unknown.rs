@@ -35,7 +35,7 @@ fn unbound_key_says_where_it_works() {
         ),
         // In a popup the keys of panes would not help.
         ("esc 3 enter m", "m does nothing here; F1 shows the keys."),
-        // Text inputs take letters, so only combinations and function keys are reported.
+        // Text inputs take characters, so only combinations and function keys are reported.
         ("f7", "F7 does nothing here; ? shows the keys."),
         ("z f7", "F7 does nothing here; F1 shows the keys."),
         ("z ctrl+s", "Ctrl+s does nothing here; F1 shows the keys."),
@@ -105,7 +105,7 @@ fn option_symbol_names_the_other_key_once() {
     press(&mut state, "x ∑");
     assert_eq!(state.status.as_ref().map(|f| &f.text), None);
     assert_eq!(state.input.composer.text(), "x∑");
-    // A letter of another language is no sign of a Mac.
+    // A character of another language is no sign of a Mac.
     assert_eq!(said("å"), None);
 }
 

@@ -16,7 +16,7 @@ use crate::ui::transcript::{ExportFormat, ExportHead};
 
 /// The prompt of `/init`.
 const INIT: &str = include_str!("init.md");
-/// Minimum similarity of a mistyped command to a known one, from 0 to 1: of four letters, one may be wrong.
+/// Minimum similarity of a mistyped command to a known one, from 0 to 1: of four characters, one may be wrong.
 const SIMILARITY_MIN: f64 = 0.7;
 
 /// What a message turned out to be.
@@ -68,8 +68,8 @@ pub fn read(text: &str) -> Slash<'_> {
 fn nearest(word: &str) -> Option<&'static str> {
     let aliases = SLASH_ALIASES.iter().map(|(alias, _)| *alias);
     let known = SLASH.iter().map(|(known, ..)| *known).chain(aliases);
-    let letters = word.trim_start_matches('/');
-    let score = |known: &str| strsim::normalized_damerau_levenshtein(letters, &known[1..]);
+    let characters = word.trim_start_matches('/');
+    let score = |known: &str| strsim::normalized_damerau_levenshtein(characters, &known[1..]);
     let scored = known.map(|known| (score(known), known));
     let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (best.0 >= SIMILARITY_MIN).then_some(best.1)

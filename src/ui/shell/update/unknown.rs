@@ -12,7 +12,7 @@ use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
 use crate::ui::keys;
 use crate::ui::shell::state::UiState;
 
-/// The characters that Option types instead of `alt+` and a key, on a Mac with the US layout. Letters of other languages,
+/// The characters that Option types instead of `alt+` and a key, on a Mac with the US layout. Characters of other languages,
 /// such as `å`, are left out, because a message can begin with them.
 const OPTION_SYMBOLS: &[(char, char)] = &[
     ('¡', '1'),

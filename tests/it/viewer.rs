@@ -76,7 +76,7 @@ fn viewer_label(pid: u32) -> String {
 /// Focuses the waiting card and presses `key`.
 fn answer_request(screen: &mut Screen, key: &str) {
     screen.wait_for("asks for permission");
-    screen.send_and_wait_for(ALT_W, "a approve");
+    screen.send_and_wait_for(ALT_W, "╭ 6 Needs you");
     screen.send(key);
 }
 

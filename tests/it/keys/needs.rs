@@ -34,7 +34,7 @@ fn plan_is_viewed_commented_and_rejected() {
 fn requests_are_answered_from_the_composer() {
     let mut dashboard = Dashboard::with_new_crew(&[]);
     dashboard.send("ask\r");
-    dashboard.wait_for("Press 1-3, or write");
+    dashboard.wait_for("3 blue, or your own answer");
     std::thread::sleep(SETTLED);
     dashboard.press("2", "Then it is green.");
     dashboard.send("clean\r");

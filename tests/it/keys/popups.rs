@@ -63,7 +63,7 @@ fn layout_is_kept_across_restarts() {
     dashboard.screen.wait("the board at the top", |t| {
         t.lines()
             .nth(1)
-            .is_some_and(|line| line.starts_with("  3 Board"))
+            .is_some_and(|line| line.starts_with("╭ 3 Board"))
     });
     dashboard.press("=", "▸3 Board");
     let mut dashboard = dashboard.restart();

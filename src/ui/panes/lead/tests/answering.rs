@@ -131,7 +131,7 @@ fn digit_chooses_only_in_an_empty_composer_with_the_focus() {
         let mut state = waiting(std::slice::from_ref(&asked));
         assert_eq!(press(&mut state, keys), [], "{keys}");
     }
-    // Letters that choose in Needs you are text in the composer.
+    // Keys that choose in Needs you are text in the composer.
     let custom = KeyOverrides::from([("choices.choose_2".into(), vec!["b".into()])]);
     let mut state = waiting(std::slice::from_ref(&asked));
     state.prefs.keymap = KeyMap::with_overrides(&custom).unwrap().into();

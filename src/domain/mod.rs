@@ -13,6 +13,7 @@ pub mod ids;
 pub mod job;
 pub mod limits;
 pub mod mail;
+pub mod mcp;
 pub mod mention;
 pub mod new_request;
 pub mod notification;

@@ -1,0 +1,172 @@
+//! MCP servers: how each is started or reached, in which state it is, and how its tools are named.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Maximum length of a server's name, in bytes.
+pub const SERVER_NAME_MAX: usize = 32;
+/// Maximum length of a tool's name, in bytes. The model vendors refuse longer names.
+pub const TOOL_NAME_MAX: usize = 64;
+/// The beginning of the name of each tool of a server.
+pub const TOOL_PREFIX: &str = "mcp__";
+
+/// Where the configuration of a server comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerSource {
+    /// `.mcp.json` of the project. Its servers are started only if the user has approved them.
+    Project,
+    /// `mcp.json` of the user's settings folder.
+    User,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerTransport {
+    /// A program that reads requests from its standard input.
+    Program {
+        command: String,
+        args: Vec<String>,
+        env: BTreeMap<String, String>,
+        /// The work directory; `None` for the project directory.
+        dir: Option<PathBuf>,
+    },
+    /// A server at a URL (streamable HTTP).
+    Http {
+        url: String,
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// The configuration of one server. All variables are expanded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// Letters, digits, `-` and `_`; at most [`SERVER_NAME_MAX`] bytes.
+    pub name: String,
+    pub source: ServerSource,
+    pub transport: ServerTransport,
+    /// Maximum time of one call; `None` for the default.
+    pub call_timeout: Option<Duration>,
+    /// Whether the server starts with the crew, and its tools are never deferred. Other servers start before the first
+    /// model call of an agent that sees them.
+    pub is_always_loaded: bool,
+}
+
+/// The state of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum ServerState {
+    /// The user must approve its configuration first.
+    WaitsForApproval,
+    /// The user has disabled it.
+    Disabled,
+    /// It was not needed yet.
+    Idle,
+    Starting,
+    Ready,
+    /// The user must log in.
+    NeedsLogin,
+    /// It ended or could not be reached, and is started again at `retry_in_ms` after this event.
+    Restarting {
+        why: String,
+        retry_in_ms: u64,
+    },
+    /// It is not started again by itself.
+    Failed {
+        why: String,
+    },
+}
+
+/// What the screen shows of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerStatus {
+    pub name: String,
+    pub source: ServerSource,
+    #[serde(flatten)]
+    pub state: ServerState,
+    /// What is started or called, on one line and without secrets.
+    pub target: String,
+    pub tools: usize,
+    pub calls: u64,
+    /// The last error; empty if there was none.
+    #[serde(default)]
+    pub last_error: String,
+}
+
+/// Returns whether `name` can be the name of a server.
+pub fn is_server_name(name: &str) -> bool {
+    (1..=SERVER_NAME_MAX).contains(&name.len())
+        && name.bytes().all(is_name_byte)
+        && !name.contains("__")
+}
+
+/// Returns the name under which agents call the tool `tool` of `server`, `mcp__SERVER__TOOL`. Characters that the model
+/// vendors refuse become `_`. A name that is changed or too long ends with a hash of the original, so that two tools never
+/// share a name.
+pub fn tool_name(server: &str, tool: &str) -> String {
+    let whole = format!("{TOOL_PREFIX}{server}__{tool}");
+    let clean: String = whole
+        .bytes()
+        .map(|byte| {
+            if is_name_byte(byte) {
+                char::from(byte)
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    if clean == whole && clean.len() <= TOOL_NAME_MAX {
+        return clean;
+    }
+    let mark = format!("_{:08x}", fnv(whole.as_bytes()));
+    let kept = clean.len().min(TOOL_NAME_MAX - mark.len());
+    format!("{}{mark}", &clean[..kept])
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// Returns the FNV-1a hash. It must be the same in every version: transcripts contain the names.
+fn fnv(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tool_names_are_valid_and_unique() {
+        assert_eq!(tool_name("git", "git_log"), "mcp__git__git_log");
+        let long = "x".repeat(200);
+        let names = [
+            tool_name("git", "a.b"),
+            tool_name("git", "a/b"),
+            tool_name("git", "a_b"),
+            tool_name("git", &long),
+            tool_name("git", &format!("{long}y")),
+            tool_name("git", "über"),
+        ];
+        for (at, name) in names.iter().enumerate() {
+            assert!(name.len() <= TOOL_NAME_MAX, "{name}");
+            assert!(name.bytes().all(is_name_byte), "{name}");
+            assert!(!names[..at].contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn server_names_contain_no_separator() {
+        for name in ["git", "my-server", "a_b", "1"] {
+            assert!(is_server_name(name), "{name}");
+        }
+        for name in ["", "a__b", "a b", "é", &"x".repeat(33)] {
+            assert!(!is_server_name(name), "{name}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Finds files for the mention that is being typed. A thread reads the list of files at the first query and then matches
-//! queries against it. There is no thread before the first query.
+//! queries against it. Until the list is complete, it publishes the matches among the files that it has read: first those
+//! of the top directory, which take about a millisecond. There is no thread before the first query.
 
 mod index;
 mod search;
@@ -10,12 +11,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use self::index::FileIndex;
+use self::index::{FileIndex, FileReader};
 use self::search::FileSearch;
 use crate::ui::{FileListState, FoundFiles};
 
 /// Age from which the list is read again when a new mention begins. The old list is used meanwhile.
 const STALE: Duration = Duration::from_secs(5);
+/// Time after which matches are published while the list is read for the first time. Doubled each time.
+const FIRST_MATCHES: Duration = Duration::from_millis(10);
 
 /// Finds files of the project.
 pub struct FileFinder {
@@ -89,28 +92,58 @@ fn answer(root: &Path, asked: &Receiver<Query>, out: &watch::Sender<Option<Found
     let mut search: Option<(FileSearch, Instant)> = None;
     let mut next = asked.recv().ok();
     while let Some(query) = next.take() {
-        let mut newer = None;
-        let is_stale = match &mut search {
+        let mut newer;
+        let fresh = match &mut search {
             Some((search, read)) => {
                 newer = publish(search, &query.text, asked, out);
-                query.is_first && read.elapsed() > STALE
+                let is_stale = query.is_first && read.elapsed() > STALE;
+                is_stale.then(|| FileReader::new(root, None).read(&mut || false))
             }
             None => {
-                out.send_replace(Some(FoundFiles {
-                    query: query.text.clone(),
-                    files: Vec::new(),
-                    state: FileListState::Reading,
-                }));
-                true
+                let (index, last) = read_and_publish(root, &query, asked, out);
+                newer = last;
+                Some(index)
             }
         };
-        if is_stale {
-            let mut fresh = FileSearch::new(FileIndex::read(root));
+        if let Some(index) = fresh {
+            let mut fresh = FileSearch::new(index);
             let query = asked.try_iter().last().or(newer).unwrap_or(query);
             newer = publish(&mut fresh, &query.text, asked, out);
             search = Some((fresh, Instant::now()));
         }
         next = newer.or_else(|| asked.recv().ok());
+    }
+}
+
+/// Reads the list of files. Meanwhile publishes the matches among the files read so far, for the newest query. Returns
+/// also the newest query, if one came after `query`.
+fn read_and_publish(
+    root: &Path,
+    query: &Query,
+    asked: &Receiver<Query>,
+    out: &watch::Sender<Option<FoundFiles>>,
+) -> (FileIndex, Option<Query>) {
+    let mut newest = None;
+    let mut wait = FIRST_MATCHES;
+    let mut until = Instant::now() + wait;
+    let mut index = FileIndex::read_top(root, &mut || Instant::now() >= until);
+    let mut reader = FileReader::new(root, None);
+    loop {
+        let text = newest.as_ref().map_or(&query.text, |q: &Query| &q.text);
+        if index.state != FileListState::Reading {
+            return (index, newest);
+        }
+        let newer = publish(&mut FileSearch::new(index), text, asked, out);
+        let is_answered = newer.is_none();
+        newest = newer.or(newest);
+        until = Instant::now() + if is_answered { wait } else { Duration::ZERO };
+        wait = wait.saturating_mul(2);
+        index = reader.read(&mut || {
+            let newer = asked.try_iter().last();
+            let pauses = newer.is_some() || Instant::now() >= until;
+            newest = newer.or_else(|| newest.take());
+            pauses
+        });
     }
 }
 

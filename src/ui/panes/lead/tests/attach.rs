@@ -114,6 +114,17 @@ fn complete_path_closes_the_list_so_that_enter_sends() {
 }
 
 #[test]
+fn chosen_row_stays_selected_when_more_files_are_found() {
+    let mut state = started(160, 45);
+    press(&mut state, "\"see @a\"");
+    answer(&mut state, "a", &["a1", "a2"]);
+    press(&mut state, "down");
+    answer(&mut state, "a", &["a0", "a1", "a3", "a2"]);
+    press(&mut state, "enter");
+    assert_eq!(state.input.composer.text(), "see @a2 ");
+}
+
+#[test]
 fn list_says_that_files_are_being_read() {
     let mut state = started(160, 45);
     press(&mut state, "\"see @\"");

@@ -8,7 +8,9 @@ use crate::domain::mention::Mention;
 use crate::protocol::{AgentEvent, Command, CommandId, EventKind};
 use crate::ui::fixture::{apply_events, busy, name, picture, press, started};
 use crate::ui::panes::lead::complete::candidates;
-use crate::ui::{Effect, FileListState, FileMatch, FoundFiles, Msg, UiState, update};
+use crate::ui::{
+    Effect, FileListState, FileMatch, FoundFiles, Msg, SessionRole, UiState, update,
+};
 
 fn answer(state: &mut UiState, query: &str, paths: &[&str]) {
     let files = paths.iter().map(|path| FileMatch {
@@ -142,6 +144,18 @@ fn list_says_that_files_are_being_read() {
     );
     press(&mut state, "esc");
     assert!(!picture(&state).contains("reading files…"));
+}
+
+#[test]
+fn message_is_shown_while_its_attachments_are_read() {
+    let mut state = started(160, 45);
+    state.set_role(SessionRole::Crew);
+    press(&mut state, "\"see @./big.png \" enter");
+    assert!(
+        picture(&state).contains("⋯ sending: see @./big.png"),
+        "{}",
+        picture(&state)
+    );
 }
 
 #[test]

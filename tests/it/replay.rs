@@ -70,7 +70,7 @@ fn replay_steps_through_a_session_in_both_directions() {
     screen.wait("the event log", has_all);
     screen.send("q");
     screen.send(":");
-    screen.wait_for("Type to filter the actions");
+    screen.wait_for("Enter choose");
     screen.send("write this conv");
     screen.wait_for("/export");
     screen.send("\r");

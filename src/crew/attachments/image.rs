@@ -60,7 +60,7 @@ fn prepare(raw: Vec<u8>) -> Result<Content, String> {
     reader = reader.with_guessed_format().map_err(|_| not_an_image())?;
     let format = reader
         .format()
-        .filter(|f| matches!(f, ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP));
+        .filter(|format| metadata::IMAGE_FORMATS.contains(format));
     let format = format.ok_or_else(not_an_image)?;
     let mut limits = Limits::default();
     limits.max_image_width = Some(FILE_SIDE_MAX);

@@ -8,9 +8,7 @@ use crate::domain::mention::Mention;
 use crate::protocol::{AgentEvent, Command, CommandId, EventKind};
 use crate::ui::fixture::{apply_events, busy, name, picture, press, started};
 use crate::ui::panes::lead::complete::candidates;
-use crate::ui::{
-    Effect, FileListState, FileMatch, FoundFiles, Msg, SessionRole, UiState, update,
-};
+use crate::ui::{Effect, FileListState, FileMatch, FoundFiles, Msg, SessionRole, UiState, update};
 
 fn answer(state: &mut UiState, query: &str, paths: &[&str]) {
     let files = paths.iter().map(|path| FileMatch {

@@ -119,7 +119,7 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
                     }
                 }
                 Effect::Export { path, text } => {
-                    export_conversation(root, &path, &text, &mut state)
+                    export_conversation(root, &path, &text, &mut state);
                 }
                 // A replay changes nothing else and has no crew.
                 _ => {}

@@ -22,7 +22,9 @@ pub struct FileIndex {
 impl FileIndex {
     /// Reads the files and directories directly below `root`, until `pauses`. They come first in the whole list.
     pub fn read_top(root: &Path, pauses: &mut dyn FnMut() -> bool) -> FileIndex {
-        let mut index = FileReader::new(root, Some(1)).read(pauses);
+        let mut reader = FileReader::new(root, Some(1));
+        reader.read(pauses);
+        let mut index = reader.list();
         index.state = FileListState::Reading;
         index
     }
@@ -58,8 +60,8 @@ impl FileReader {
         }
     }
 
-    /// Reads on until all files are read or `pauses`, which is asked after each file. Returns all files so far.
-    pub fn read(&mut self, pauses: &mut dyn FnMut() -> bool) -> FileIndex {
+    /// Reads on until all files are read or `pauses`, which is asked after each file. Returns whether all are read.
+    pub fn read(&mut self, pauses: &mut dyn FnMut() -> bool) -> bool {
         while self.state == FileListState::Reading {
             match self.walk.next() {
                 None => self.state = FileListState::Complete,
@@ -70,6 +72,11 @@ impl FileReader {
                 break;
             }
         }
+        self.state != FileListState::Reading
+    }
+
+    /// Returns the files read so far. A complete list is moved out of the reader.
+    pub fn list(&mut self) -> FileIndex {
         let depth = |path: &str| path.trim_end_matches('/').matches('/').count();
         let mut paths = match self.state {
             FileListState::Reading => self.paths.clone(),
@@ -128,7 +135,9 @@ mod tests {
             fs::write(dir.path().join(file), "x").unwrap();
         }
         fs::write(dir.path().join(".gitignore"), "target/\n").unwrap();
-        let index = FileReader::new(dir.path(), None).read(&mut || false);
+        let mut reader = FileReader::new(dir.path(), None);
+        assert!(reader.read(&mut || false));
+        let index = reader.list();
         let paths: Vec<&str> = index.paths.iter().map(|p| &**p).collect();
         let expected = [
             ".github/",
@@ -155,11 +164,15 @@ mod tests {
         }
         let mut reader = FileReader::new(dir.path(), None);
         let sizes: Vec<usize> = (0..3)
-            .map(|_| reader.read(&mut || true).paths.len())
+            .map(|_| {
+                assert!(!reader.read(&mut || true));
+                reader.list().paths.len()
+            })
             .collect();
         // The first entry is the project itself.
         assert_eq!(sizes, [0, 1, 2]);
-        let index = reader.read(&mut || false);
+        assert!(reader.read(&mut || false));
+        let index = reader.list();
         assert_eq!(
             (index.paths.len(), index.state),
             (3, FileListState::Complete)

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use self::index::{FileIndex, FileReader};
 use self::search::FileSearch;
-use crate::ui::{FileListState, FoundFiles};
+use crate::ui::FoundFiles;
 
 /// Age from which the list is read again when a new mention begins. The old list is used meanwhile.
 const STALE: Duration = Duration::from_secs(5);
@@ -92,22 +92,17 @@ fn answer(root: &Path, asked: &Receiver<Query>, out: &watch::Sender<Option<Found
     let mut search: Option<(FileSearch, Instant)> = None;
     let mut next = asked.recv().ok();
     while let Some(query) = next.take() {
-        let mut newer;
-        let fresh = match &mut search {
-            Some((search, read)) => {
-                newer = publish(search, &query.text, asked, out);
-                let is_stale = query.is_first && read.elapsed() > STALE;
-                is_stale.then(|| FileReader::new(root, None).read(&mut || false))
-            }
-            None => {
-                let (index, last) = read_and_publish(root, &query, asked, out);
-                newer = last;
-                Some(index)
-            }
-        };
-        if let Some(index) = fresh {
+        let mut newer = None;
+        let mut is_stale = true;
+        if let Some((search, read)) = &mut search {
+            newer = publish(search, &query.text, asked, out);
+            is_stale = query.is_first && read.elapsed() > STALE;
+        }
+        if is_stale {
+            let query = newer.take().unwrap_or(query);
+            let old = search.as_mut().map(|(search, _)| search);
+            let (index, query) = read_files(root, old, query, asked, out);
             let mut fresh = FileSearch::new(index);
-            let query = asked.try_iter().last().or(newer).unwrap_or(query);
             newer = publish(&mut fresh, &query.text, asked, out);
             search = Some((fresh, Instant::now()));
         }
@@ -115,35 +110,45 @@ fn answer(root: &Path, asked: &Receiver<Query>, out: &watch::Sender<Option<Found
     }
 }
 
-/// Reads the list of files. Meanwhile publishes the matches among the files read so far, for the newest query. Returns
-/// also the newest query, if one came after `query`.
-fn read_and_publish(
+/// Reads the list of files. Meanwhile answers queries from the `old` list; if there is none, publishes the matches of
+/// `query` among the files read so far. Returns the list and the newest query.
+fn read_files(
     root: &Path,
-    query: &Query,
+    mut old: Option<&mut FileSearch>,
+    mut query: Query,
     asked: &Receiver<Query>,
     out: &watch::Sender<Option<FoundFiles>>,
-) -> (FileIndex, Option<Query>) {
-    let mut newest = None;
-    let mut wait = FIRST_MATCHES;
-    let mut until = Instant::now() + wait;
-    let mut index = FileIndex::read_top(root, &mut || Instant::now() >= until);
+) -> (FileIndex, Query) {
     let mut reader = FileReader::new(root, None);
+    let mut wait = FIRST_MATCHES;
+    let mut part = old.is_none().then(|| {
+        let until = Instant::now() + wait;
+        FileSearch::new(FileIndex::read_top(root, &mut || Instant::now() >= until))
+    });
+    let mut is_due = part.is_some();
     loop {
-        let text = newest.as_ref().map_or(&query.text, |q: &Query| &q.text);
-        if index.state != FileListState::Reading {
-            return (index, newest);
+        if is_due
+            && let Some(search) = part.as_mut().or(old.as_deref_mut())
+            && let Some(newer) = publish(search, &query.text, asked, out)
+        {
+            query = newer;
+            continue;
         }
-        let newer = publish(&mut FileSearch::new(index), text, asked, out);
-        let is_answered = newer.is_none();
-        newest = newer.or(newest);
-        until = Instant::now() + if is_answered { wait } else { Duration::ZERO };
+        let until = part.is_some().then(|| Instant::now() + wait);
         wait = wait.saturating_mul(2);
-        index = reader.read(&mut || {
-            let newer = asked.try_iter().last();
-            let pauses = newer.is_some() || Instant::now() >= until;
-            newest = newer.or_else(|| newest.take());
-            pauses
+        let mut newer = None;
+        let is_complete = reader.read(&mut || {
+            newer = asked.try_iter().last().or_else(|| newer.take());
+            newer.is_some() || until.is_some_and(|until| Instant::now() >= until)
         });
+        is_due = newer.is_some() || part.is_some();
+        query = newer.unwrap_or(query);
+        if is_complete {
+            return (reader.list(), query);
+        }
+        if part.is_some() {
+            part = Some(FileSearch::new(reader.list()));
+        }
     }
 }
 
@@ -168,6 +173,7 @@ fn publish(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::FileListState;
     use pretty_assertions::assert_eq;
 
     #[tokio::test]

@@ -49,14 +49,14 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     file.take(FILE_MAX)
         .read_to_end(&mut raw)
         .map_err(|e| explain(&e))?;
-    prepare(raw)
+    prepare(&raw)
 }
 
 /// Returns an image as it is sent, without metadata: its pixels are unchanged if it is small enough and upright, else it
 /// is turned and scaled down.
-fn prepare(raw: Vec<u8>) -> Result<Content, String> {
+fn prepare(raw: &[u8]) -> Result<Content, String> {
     let not_an_image = || "it is not a PNG, JPEG or WebP image".to_string();
-    let mut reader = ImageReader::new(Cursor::new(&raw));
+    let mut reader = ImageReader::new(Cursor::new(raw));
     reader = reader.with_guessed_format().map_err(|_| not_an_image())?;
     let format = reader
         .format()
@@ -78,7 +78,7 @@ fn prepare(raw: Vec<u8>) -> Result<Content, String> {
         return Err("it has no pixels".into());
     }
     if width.max(height) <= SIDE_MAX && orientation == Orientation::NoTransforms {
-        let stripped = metadata::strip(&raw, format).filter(|image| image.len() <= SENT_MAX);
+        let stripped = metadata::strip(raw, format).filter(|image| image.len() <= SENT_MAX);
         if let Some(stripped) = stripped {
             return Ok(content(stripped, format, width, height));
         }

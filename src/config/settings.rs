@@ -388,8 +388,8 @@ settings! {
             example: "\"dark\"",
             in_project: InProject::Applies,
         }
-        /// Your own themes by name. Each has a `base` (a built-in theme) and colours by role, given as `"#rrggbb"`, a
-        /// name such as `"light-blue"`, or a number from 0 to 255.
+        /// Your own themes by name; the name of a built-in theme is an error. Each has a `base` (a built-in theme) and
+        /// colours by role, given as `"#rrggbb"`, a name such as `"light-blue"`, or a number from 0 to 255.
         #[serde(deserialize_with = "super::themes::read")]
         themes: Vec<Arc<CustomTheme>> {
             default: "none",

@@ -108,6 +108,8 @@ impl Commands {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
         }
+        // A run must not end while a large image is read.
+        let _busy = self.signals.busy();
         let redactor = self.context.publisher.redactor();
         let attachments = attachments::read(&self.context.root, attachments, redactor).await?;
         if !to.is_lead() {

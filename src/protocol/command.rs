@@ -140,6 +140,20 @@ impl Command {
             _ => false,
         }
     }
+
+    /// Returns whether the command reads attachments, which may take a second for a large image. Later commands run
+    /// meanwhile, except those that [keep the order](Command::keeps_order_of_prompts).
+    pub fn reads_attachments(&self) -> bool {
+        matches!(self, Command::Prompt { attachments, .. } if !attachments.is_empty())
+    }
+
+    /// Returns whether the command must not overtake an earlier prompt.
+    pub fn keeps_order_of_prompts(&self) -> bool {
+        matches!(
+            self,
+            Command::Prompt { .. } | Command::Clear { .. } | Command::Compact { .. }
+        )
+    }
 }
 
 /// A change of the board by the user. The same rules apply as for the subcommands of `crewdeck task`.

@@ -115,12 +115,10 @@ impl Dashboard {
             ScreenAnswer::Sessions(all) => self.state.show_sessions(all),
             ScreenAnswer::Checked(results) => self.state.show_findings(results),
             ScreenAnswer::Exported(Ok(path)) => {
-                let text = format!("Conversation exported to {path}.");
-                self.state.say(NoticeLevel::Info, text);
+                self.state.say(NoticeLevel::Info, export::written(&path));
             }
             ScreenAnswer::Exported(Err(why)) => {
-                let text = format!("Not exported: {}.", describe_error(&why));
-                self.state.say(NoticeLevel::Warn, text);
+                self.state.say(NoticeLevel::Warn, export::not_written(&why));
             }
         }
         self.frames.request(FrameCause::Key);

@@ -6,10 +6,12 @@
 
 mod folder;
 mod image;
+mod metadata;
 mod text;
 
 use std::path::{Path, PathBuf};
 
+pub use self::metadata::{IMAGE_FORMATS, strip as strip_metadata};
 use crate::agent::driver::blocking;
 use crate::domain::attachment::Attachment;
 use crate::domain::mention::Mention;
@@ -124,7 +126,10 @@ fn read_one(at: &Path, name: &str) -> Result<Content, String> {
 
 fn explain(error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::NotFound => "it does not exist".into(),
+        // The second: a part of the path is a file.
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+            "it does not exist".into()
+        }
         std::io::ErrorKind::PermissionDenied => "no permission to read it".into(),
         _ => os_errors::explain(error),
     }

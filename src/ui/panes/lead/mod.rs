@@ -1,7 +1,7 @@
 //! The pane with the conversation of the shown agent, and the composer.
 
 mod complete;
-mod complete_update;
+pub(in crate::ui) mod complete_update;
 mod complete_view;
 mod composer_title;
 mod feature;

@@ -157,6 +157,12 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
         .filter(|q| q.to == app.shown)
         .map(|q| q.text.as_str())
         .collect();
+    // An idle agent reads a message at once, but attachments are read first: a large image takes a while.
+    let state = if app.holds_crew() && !app.is_running(&app.shown) {
+        "sending"
+    } else {
+        "queued"
+    };
     let rows = lead::queued_rows(app, area.height);
     let shown = usize::from(rows);
     let rest = Rect {
@@ -174,7 +180,7 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
         } else {
             String::new()
         };
-        let text = format!(" ⋯ queued: {}{more}", one_line(text));
+        let text = format!(" ⋯ {state}: {}{more}", one_line(text));
         let text = fit(&text, usize::from(row.width));
         Line::styled(text, theme.dim).render(row, buffer);
     }

@@ -110,10 +110,11 @@ pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
 /// Returns the message that refuses `action` in a replay, or `None` if it is available. Refusing it here avoids a form
 /// or dialog whose result would be dropped.
 pub fn refuses(app: &App, action: Action) -> Option<String> {
-    // These also display something or quit.
+    // These also display something, export what is shown, or quit.
     let looks = [
         Action::Compose,
         Action::Diff,
+        Action::Export,
         Action::Interrupt,
         Action::Models,
     ];

@@ -185,7 +185,12 @@ fn export(app: &mut App, name: &str, out: &mut Vec<Effect>) {
         project: setup.map_or("", SessionInfo::project).to_string(),
         session: session.to_string(),
         model: setup.map_or_else(String::new, |setup| setup.model.clone()),
+        // In a replay, that is the time of what is shown.
         at: format_date(app.now, &app.prefs.zone),
+        at_label: match app.replay {
+            Some(_) => "Replayed up to",
+            None => "Exported",
+        },
     };
     let agent = app.model.agents.get(&app.shown);
     match agent.and_then(|agent| agent.transcript.export(&head, format)) {

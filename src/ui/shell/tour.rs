@@ -7,9 +7,9 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::clip;
 use crate::ui::app::Preferences;
-use crate::ui::app::{App, onboarding};
+use crate::ui::app::{App, answering, onboarding};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Action, Context};
+use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::keys;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::{branches, index};
@@ -132,6 +132,14 @@ fn waiting(app: &App, request: &Request) -> String {
     };
     if has_keys {
         return format!("{yes} approves, {no} rejects, {comment} adds a comment");
+    }
+    let is_beside_composer = answering::request(app).is_some_and(|shown| shown.id == request.id);
+    if app.focus == Focus::Composer && is_beside_composer {
+        let approve = Action::ApproveShown;
+        let key = app.prefs.keymap.key(Context::Composer, approve);
+        let command = SLASH.iter().find(|(_, action, _)| *action == approve);
+        let command = command.map_or("", |(word, ..)| word);
+        return format!("{what}: {key} or {command}");
     }
     format!("{what}: {}, then {yes}", waiting_keys(app))
 }

@@ -195,6 +195,14 @@ pub fn tips() -> Vec<Tip> {
         .does("a", decided)
         .does("r", decided)
         .does("c", comments),
+        // The request of the agent whose conversation is open is answered from its composer.
+        tip(
+            asked(RequestKind::Plan),
+            "alt+w o i",
+            "bob's plan needs approval: Alt+a or /approve",
+        )
+        .does("alt+a", decided)
+        .does("\"/approve\" enter", decided),
         tip(
             asked(RequestKind::Question),
             "",

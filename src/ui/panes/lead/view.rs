@@ -19,7 +19,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::{board as model_board, style};
 use crate::ui::panes::lead;
 use crate::ui::panes::lead::{composer_title, follow};
-use crate::ui::text::{age, fit, longest_fitting};
+use crate::ui::text::{age, fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::composer::TextAreaSize;
@@ -169,13 +169,19 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
             height: 1,
             ..area
         };
-        let more = if i + 1 == shown && waiting.len() > shown {
-            format!(" (and {} more)", waiting.len() - shown)
-        } else {
-            String::new()
+        let is_last = i + 1 == shown;
+        let mut after = match waiting.len() - shown {
+            more if is_last && more > 0 => format!(" (and {more} more)"),
+            _ => String::new(),
         };
-        let text = format!(" ⋯ queued: {}{more}", one_line(text));
-        let text = fit(&text, usize::from(row.width));
+        if is_last && app.focus == Focus::Composer && app.recallable().is_some() {
+            let up = app.prefs.keymap.key(Context::Composer, Action::Older);
+            let which = if waiting.len() == 1 { "it" } else { "the last" };
+            after.push_str(&format!(" · {up} edits {which}"));
+        }
+        let text = format!(" ⋯ queued: {}", one_line(text));
+        let room = usize::from(row.width).saturating_sub(width(&after));
+        let text = fit(&text, room) + &after;
         Line::styled(text, theme.dim).render(row, buffer);
     }
     rest

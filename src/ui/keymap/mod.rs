@@ -295,10 +295,10 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &[":"], Action::Palette, "show all actions", "actions"),
     bind(Context::Panes, &["q"], Action::Close, "close the view; at the top quit", "quit"),
 
-    bind(Context::Filter, &["enter", "down"], Action::Accept, "keep the filter", "keep"),
+    bind(Context::Filter, &["enter", "down"], Action::Accept, "keep the filter", "keep filter"),
     bind(Context::Filter, &["esc"], Action::Back, "clear the filter", "clear"),
 
-    bind(Context::Search, &["enter"], Action::Accept, "keep the search", "keep"),
+    bind(Context::Search, &["enter"], Action::Accept, "keep the search", "keep search"),
     bind(Context::Search, &["down", "ctrl+n"], Action::NextMatch, "next match", "next match"),
     bind(Context::Search, &["up"], Action::PrevMatch, "previous match", ""),
     bind(Context::Search, &["esc"], Action::Back, "end the search and go back", "cancel"),

@@ -76,7 +76,7 @@ fn question_takes_a_choice_and_permission_a_scope() {
     let mut dashboard = Dashboard::with_new_crew(&[]);
     dashboard.send("ask\r");
     dashboard.wait_for("2  green");
-    dashboard.press(ALT_W, "1-3 choose");
+    dashboard.press(ALT_W, "r decline");
     dashboard.press("2", "Then it is green.");
     dashboard.send(&format!("{COMPOSE}clean\r"));
     dashboard.wait_for("lead asks for permission");

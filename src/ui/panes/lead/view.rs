@@ -127,7 +127,7 @@ fn welcome(app: &App) -> String {
     let help = |context| app.prefs.keymap.key(context, Action::Help);
     let mut text = format!(
         "Say what you want done. The lead plans it, writes tasks on the board and spawns teammates for them.\n\n\
-         Press {} outside the composer ({} in it) for the keys.",
+         Press {} for the keys, {} while you write.",
         help(Context::Panes),
         help(Context::Everywhere),
     );
@@ -270,8 +270,8 @@ pub fn composer(
             ][..]
         } else if app.shown.is_lead() {
             &[
-                "Say what you want done, @name to write to a teammate, /model, /help, /quit",
-                "Say what you want done, @name to write to a teammate",
+                "Say what you want done, @file, @teammate, !shell command, /command",
+                "Say what you want done, @file, @teammate, /command",
                 "Say what you want done",
             ][..]
         } else {

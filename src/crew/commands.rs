@@ -56,6 +56,7 @@ impl CommandHandler for Commands {
                 text,
                 attachments,
             } => self.prompt(to, text, attachments).await,
+            Command::RecallPrompt { text } => self.recall_prompt(text).await,
             Command::RunShell { agent, command } => self.shell.run(&agent, command).await,
             Command::Interrupt { agent } if self.shell.interrupt(&agent) => Ok(()),
             Command::Interrupt { agent } => self.registry.interrupt(&agent),
@@ -139,6 +140,16 @@ impl Commands {
         }
         self.signals.files_changed();
         Ok(())
+    }
+
+    async fn recall_prompt(&self, text: String) -> Result<(), String> {
+        match self.lead.recall_prompt(text).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("The lead has read that message already.".into()),
+            Err(error) => Err(format!(
+                "The message was taken back, but not from the disk: a resumed session reads it. {error}"
+            )),
+        }
     }
 
     fn control(&self, agent: &Name, control: Control) -> Result<(), String> {

@@ -52,6 +52,9 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Mention>,
     },
+    /// Takes the newest prompt with this text back from the lead's queue, so that the user can edit it. Rejected if the
+    /// lead has read it.
+    RecallPrompt { text: String },
     /// Runs a command of the user in a shell, where an agent works. Answered by `UserCommandStarted` and
     /// `UserCommandEnded`. The agent reads command and output with its next message.
     RunShell { agent: Name, command: String },

@@ -67,7 +67,7 @@ fn number_key_answers_a_question_with_choices() {
     screen.wait("the question with its choices", |t| {
         t.contains("lead asks you") && t.contains("3  blue")
     });
-    screen.send_and_wait_for(ALT_W, "1-3 choose");
+    screen.send_and_wait_for(ALT_W, "r decline");
     screen.send("2");
     screen.wait("the second card", |t| {
         t.contains("lead asks you") && t.contains("How green?")

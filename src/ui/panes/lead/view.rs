@@ -19,7 +19,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::{board as model_board, style};
 use crate::ui::panes::lead;
 use crate::ui::panes::lead::{composer_title, follow};
-use crate::ui::text::{age, fit, longest_fitting};
+use crate::ui::text::{age, fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::composer::TextAreaSize;
@@ -127,7 +127,7 @@ fn welcome(app: &App) -> String {
     let help = |context| app.prefs.keymap.key(context, Action::Help);
     let mut text = format!(
         "Say what you want done. The lead plans it, writes tasks on the board and spawns teammates for them.\n\n\
-         Press {} outside the composer ({} in it) for the keys.",
+         Press {} for the keys, {} while you write.",
         help(Context::Panes),
         help(Context::Everywhere),
     );
@@ -175,13 +175,19 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
             height: 1,
             ..area
         };
-        let more = if i + 1 == shown && waiting.len() > shown {
-            format!(" (and {} more)", waiting.len() - shown)
-        } else {
-            String::new()
+        let is_last = i + 1 == shown;
+        let mut after = match waiting.len() - shown {
+            more if is_last && more > 0 => format!(" (and {more} more)"),
+            _ => String::new(),
         };
-        let text = format!(" ⋯ {state}: {}{more}", one_line(text));
-        let text = fit(&text, usize::from(row.width));
+        if is_last && app.focus == Focus::Composer && app.recallable().is_some() {
+            let up = app.prefs.keymap.key(Context::Composer, Action::Older);
+            let which = if waiting.len() == 1 { "it" } else { "the last" };
+            after.push_str(&format!(" · {up} edits {which}"));
+        }
+        let text = format!(" ⋯ {state}: {}", one_line(text));
+        let room = usize::from(row.width).saturating_sub(width(&after));
+        let text = fit(&text, room) + &after;
         Line::styled(text, theme.dim).render(row, buffer);
     }
     rest
@@ -270,8 +276,8 @@ pub fn composer(
             ][..]
         } else if app.shown.is_lead() {
             &[
-                "Say what you want done, @name to write to a teammate, /model, /help, /quit",
-                "Say what you want done, @name to write to a teammate",
+                "Say what you want done, @file, @teammate, !shell command, /command",
+                "Say what you want done, @file, @teammate, /command",
                 "Say what you want done",
             ][..]
         } else {

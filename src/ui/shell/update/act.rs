@@ -12,7 +12,9 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::popups::{by_name, help, models, palette};
 use crate::ui::replay::Player;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{answer, compose, history, movement, popups, replay, screen, slash};
+use crate::ui::shell::update::{
+    answer, compose, history, movement, popups, replay, screen, slash, unknown,
+};
 use crate::ui::shell::{layout, peek};
 
 /// Runs `action`. Returns `false` if nothing handles it.
@@ -75,7 +77,10 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         }
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),
         Action::NextPane => movement::cycle(state, Way::Forward),
-        Action::PrevPane => movement::cycle(state, Way::Back),
+        Action::PrevPane => {
+            unknown::explain_modes(state);
+            movement::cycle(state, Way::Back);
+        }
         Action::Compose => navigation::compose(state),
         // A list that covers the panes moves first.
         Action::Move(by) => {

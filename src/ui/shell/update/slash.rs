@@ -32,19 +32,20 @@ pub enum Slash<'a> {
     Command(Action, &'a str),
 }
 
-/// Reads a message. The first word is a command if it is a slash and lower-case ASCII characters; with further words, only if it
+/// Reads a message. The first word is a command if it is a slash and lower-case ASCII characters or hyphens; with further words, only if it
 /// is a known command or resembles one.
 pub fn read(text: &str) -> Slash<'_> {
     let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let argument = argument.trim();
-    let is_command = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase());
+    let is_letter = |b: u8| b.is_ascii_lowercase() || b == b'-';
+    let is_command = |name: &str| !name.is_empty() && name.bytes().all(is_letter);
     if !word.strip_prefix('/').is_some_and(is_command) {
         return Slash::No;
     }
     let alias = SLASH_ALIASES.iter().find(|(alias, _)| *alias == word);
     let name = alias.map_or(word, |(_, name)| name);
-    let elsewhere = SLASH_ELSEWHERE.iter().find(|(other, _)| *other == word);
-    if let Some((_, what)) = elsewhere.filter(|_| argument.is_empty()) {
+    let mut elsewhere = SLASH_ELSEWHERE.iter();
+    if let Some((_, what)) = elsewhere.find(|(others, _)| others.contains(&word)) {
         return Slash::Elsewhere(what);
     }
     match SLASH.iter().find(|(known, ..)| *known == name) {
@@ -241,6 +242,10 @@ mod tests {
             (
                 "/zzz",
                 Slash::Unknown("Unknown command /zzz. Type / to see all commands.".into()),
+            ),
+            (
+                "/security-zzz",
+                Slash::Unknown("Unknown command /security-zzz. Type / to see all commands.".into()),
             ),
             ("/usr is full", Slash::No),
             ("/etc/hosts", Slash::No),

@@ -329,7 +329,7 @@ fn desktop_notification_only_when_terminal_is_unfocused() {
         screen.send(focus);
         // The tool call shows the question a moment before the card exists.
         screen.wait_for("lead asks you");
-        screen.send_and_wait_for(ALT_W, "1-2 choose");
+        screen.send_and_wait_for(ALT_W, "r decline");
         assert_eq!(output_contains(&screen, DESKTOP), is_notified, "{focus:?}");
         screen.send_and_wait_for("1", "Fine.");
         quit(screen);

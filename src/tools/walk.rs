@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ignore::WalkBuilder;
 
 use super::workspace::Workspace;
-use super::{ToolContext, ToolOutput};
+use super::{ToolContext, ToolOutput, failed};
 use crate::domain::folders::is_reserved;
 
 /// Maximum number of files to list.
@@ -42,7 +42,7 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, Tool
     let start = root.join(&inside);
     let real = start
         .canonicalize()
-        .map_err(|_| ToolOutput::error(format!("Error: {} does not exist", path.unwrap_or("."))))?;
+        .map_err(|_| failed(format!("{} does not exist", path.unwrap_or("."))))?;
     if !real.starts_with(&root) {
         return Err(ToolOutput::error(super::workspace::escapes(
             path.unwrap_or("."),

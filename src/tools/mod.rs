@@ -285,17 +285,18 @@ fn output(result: ToolResult) -> ToolOutput {
 }
 
 /// Parses the input of a call and runs the function of an async tool.
-fn call<I: DeserializeOwned + 'static, F: Future<Output = ToolResult> + Send + 'static>(
+fn call<I: DeserializeOwned, F: Future<Output = ToolResult> + Send + 'static>(
     context: ToolContext,
     input: Value,
     run: fn(ToolContext, I) -> F,
 ) -> BoxFuture<'static, ToolOutput> {
-    Box::pin(async move {
-        match parse(input) {
-            Ok(input) => output(run(context, input).await),
-            Err(error) => error,
+    match parse(input) {
+        Ok(input) => {
+            let running = run(context, input);
+            Box::pin(async move { output(running.await) })
         }
-    })
+        Err(error) => Box::pin(std::future::ready(error)),
+    }
 }
 
 /// Parses the input of a call and runs the function of a tool that never blocks.

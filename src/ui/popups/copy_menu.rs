@@ -34,6 +34,8 @@ fn portions(app: &App) -> Vec<(Portion, String, String)> {
 impl Choices for CopyChoices {
     type Item = Portion;
 
+    const TIP: &'static str = "Choose what to copy from the conversation";
+
     fn title(&self, _app: &App) -> String {
         "Copy".into()
     }
@@ -44,20 +46,7 @@ impl Choices for CopyChoices {
             .collect()
     }
 
-    fn tip(&self) -> &'static str {
-        "Choose what to copy from the conversation"
-    }
-
-    fn choose(
-        &mut self,
-        app: &mut App,
-        item: Option<Portion>,
-        _typed: &str,
-        out: &mut Vec<Effect>,
-    ) -> Next {
-        let Some(portion) = item else {
-            return Next::Stay;
-        };
+    fn choose(&mut self, app: &mut App, portion: Portion, out: &mut Vec<Effect>) -> Next {
         let Some(text) = app.shown_agent().transcript.portion_text(&portion) else {
             app.say(NoticeLevel::Info, "That text no longer exists.");
             return Next::Close;

@@ -39,6 +39,8 @@ fn in_use(model: &CrewModel) -> usize {
 impl Choices for ModelChoices {
     type Item = String;
 
+    const TIP: &'static str = "The models that the server offers";
+
     fn title(&self, _app: &App) -> String {
         "Model".into()
     }
@@ -56,28 +58,18 @@ impl Choices for ModelChoices {
         names.iter().map(row).collect()
     }
 
-    fn tip(&self) -> &'static str {
-        "The models that the server offers"
-    }
-
-    fn choose(
-        &mut self,
-        app: &mut App,
-        item: Option<String>,
-        typed: &str,
-        out: &mut Vec<Effect>,
-    ) -> Next {
-        // A server may not list all its models, so a typed name is accepted.
-        let typed = (!typed.is_empty()).then(|| typed.to_string());
-        let Some(name) = item.or(typed) else {
-            return Next::Stay;
-        };
+    fn choose(&mut self, app: &mut App, name: String, out: &mut Vec<Effect>) -> Next {
         app.say(
             NoticeLevel::Info,
             format!("{name} is used from the next model call on."),
         );
         out.push(Effect::Command(Command::UseModel { name }));
         Next::Close
+    }
+
+    /// A server may not list all its models, so a typed name is accepted.
+    fn item_of(&self, typed: &str) -> Option<String> {
+        (!typed.is_empty()).then(|| typed.into())
     }
 
     fn none_matches(&self, app: &App, typed: &str) -> String {

@@ -29,6 +29,8 @@ impl ScopeChoices {
 impl Choices for ScopeChoices {
     type Item = PermissionScope;
 
+    const TIP: &'static str = "Choose what the whole team may do without asking";
+
     fn title(&self, _app: &App) -> String {
         "Allow for the whole team until crewdeck ends".into()
     }
@@ -49,20 +51,7 @@ impl Choices for ScopeChoices {
             .collect()
     }
 
-    fn tip(&self) -> &'static str {
-        "Choose what the whole team may do without asking"
-    }
-
-    fn choose(
-        &mut self,
-        app: &mut App,
-        item: Option<PermissionScope>,
-        _typed: &str,
-        out: &mut Vec<Effect>,
-    ) -> Next {
-        let Some(scope) = item else {
-            return Next::Stay;
-        };
+    fn choose(&mut self, app: &mut App, scope: PermissionScope, out: &mut Vec<Effect>) -> Next {
         let id = self.0.clone();
         if app.model.requests.get(&id).is_none() {
             app.say(NoticeLevel::Info, "This request is already closed.");

@@ -13,7 +13,7 @@ pub(in crate::ui) mod start_session;
 use std::fmt::Debug;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
@@ -21,7 +21,7 @@ use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Next, Popup, Targets};
+use crate::ui::app::popup::{Cursor, Next, Popup, Targets};
 use crate::ui::frame::popup::open;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::buttons;
@@ -84,13 +84,7 @@ impl<Q: Question> Popup for Confirmation<Q> {
         self.0.context()
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> Cursor {
         let area = self.area(app, screen);
         let inner = open(app, self.0.title(), Vec::new(), theme, area, buffer);
         for (line, row) in self.lines(app, screen).into_iter().zip(inner.rows()) {

@@ -1,13 +1,13 @@
 //! The cost panel as a popup: its selection, and what it opens.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::domain::ids::{Name, TaskId};
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Copied, Next, Popup, Targets, open as open_popup, open_once};
+use crate::ui::app::popup::{Copied, Cursor, Next, Popup, Targets, open as open_popup, open_once};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::{Action, Context};
@@ -106,13 +106,7 @@ impl Popup for CostsPopup {
         Context::Costs
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> Cursor {
         view::draw(app, self, theme, screen, buffer);
         None
     }

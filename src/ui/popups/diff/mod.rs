@@ -54,6 +54,8 @@ impl DiffPage {
 }
 
 impl Page for DiffPage {
+    const TIP: &'static str = "The changes on the task's branch, by file";
+
     fn title(&self, _app: &App) -> String {
         let (id, files) = (self.task, self.changes.files());
         match files.get(self.file) {
@@ -76,10 +78,6 @@ impl Page for DiffPage {
         let rows: Vec<PagerRow> = rows.into_iter().map(PagerRow::from).collect();
         *rendered = Some((width, *theme, rows.clone()));
         rows
-    }
-
-    fn tip(&self) -> &'static str {
-        "The changes on the task's branch, by file"
     }
 
     fn copied(&self) -> Option<Copied> {

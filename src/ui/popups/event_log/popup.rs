@@ -1,11 +1,11 @@
 //! The event log as a popup.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextInput};
+use crate::ui::app::popup::{Copied, Cursor, Next, Popup, Targets, TextInput};
 use crate::ui::frame::CLEAR_FILTER;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::event_log::About;
@@ -23,13 +23,7 @@ impl Popup for EventLogPopup {
         }
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> Cursor {
         view::draw(app, self, theme, screen, buffer)
     }
 

@@ -1,13 +1,14 @@
 //! Draws the event log: one line per event, newest last, and the full text of the selected one below.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
+use crate::ui::app::popup::Cursor;
 use crate::ui::frame;
 use crate::ui::frame::popup::{open, search};
 use crate::ui::keymap::{Action, Context};
@@ -31,7 +32,7 @@ pub fn draw(
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
-) -> Option<Position> {
+) -> Cursor {
     let rows = view.rows(app);
     let title = title(app, view, rows.len());
     if app.model.event_log.is_empty() {

@@ -1,7 +1,7 @@
 //! The list of background jobs as a popup.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::domain::ids::JobId;
 use crate::domain::job::Job;
@@ -10,7 +10,7 @@ use crate::protocol::Command;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Copied, Next, Popup, Targets, open_once};
+use crate::ui::app::popup::{Copied, Cursor, Next, Popup, Targets, open_once};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
@@ -73,13 +73,7 @@ impl Popup for JobsPopup {
         Context::Jobs
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> Cursor {
         draw(app, self.row, theme, screen, buffer);
         None
     }

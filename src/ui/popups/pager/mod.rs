@@ -33,13 +33,13 @@ const NO_MATCH: &str = "No matches in this text.";
 
 /// The content of a pager.
 pub trait Page: Debug + 'static {
+    /// The description of the popup that the tour shows.
+    const TIP: &'static str;
+
     fn title(&self, app: &App) -> String;
 
     /// Returns the lines, `width` columns wide.
     fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow>;
-
-    /// Returns the description of the popup that the tour shows.
-    fn tip(&self) -> &'static str;
 
     /// Returns the text that the action `Copy` puts on the clipboard; `None` copies the lines.
     fn copied(&self) -> Option<Copied> {

@@ -57,6 +57,8 @@ impl App {
 impl Choices for ThemeChoices {
     type Item = ThemeChoice;
 
+    const TIP: &'static str = "A live preview of the selected theme";
+
     fn title(&self, _app: &App) -> String {
         "Theme".into()
     }
@@ -74,20 +76,7 @@ impl Choices for ThemeChoices {
         all.into_iter().map(row).collect()
     }
 
-    fn tip(&self) -> &'static str {
-        "A live preview of the selected theme"
-    }
-
-    fn choose(
-        &mut self,
-        app: &mut App,
-        item: Option<ThemeChoice>,
-        _typed: &str,
-        out: &mut Vec<Effect>,
-    ) -> Next {
-        let Some(theme) = item else {
-            return Next::Stay;
-        };
+    fn choose(&mut self, app: &mut App, theme: ThemeChoice, out: &mut Vec<Effect>) -> Next {
         app.say(NoticeLevel::Info, format!("Theme: {}.", theme.word()));
         app.prefs.theme = theme.clone();
         out.push(Effect::SaveTheme(theme));

@@ -31,6 +31,7 @@ mod roster;
 mod skills;
 mod take_task;
 mod transcript;
+pub mod walk;
 pub mod watch;
 mod worktrees;
 

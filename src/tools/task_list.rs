@@ -123,11 +123,7 @@ fn counts(graph: &TaskGraph) -> String {
 }
 
 fn line(graph: &TaskGraph, task: &Task) -> String {
-    let mark = match task.status {
-        TaskStatus::Pending => "[ ]",
-        TaskStatus::InProgress => "[>]",
-        TaskStatus::Completed => "[x]",
-    };
+    let mark = task.status.mark();
     // Other programs may write subjects and owners of any length.
     let short = |text: &str| clip(&one_line(text), SUBJECT_MAX);
     let mut out = format!("{mark} #{}: {}", task.id.0, short(&task.subject));

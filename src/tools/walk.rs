@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use ignore::WalkBuilder;
-
 use super::workspace::Workspace;
 use super::{ToolContext, ToolOutput, failed};
-use crate::domain::folders::is_reserved;
+use crate::store::walk::project_files;
 
 /// Maximum number of files to list.
 const FILES_MAX: usize = 100_000;
@@ -48,13 +46,7 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, Tool
             path.unwrap_or("."),
         )));
     }
-    let walk = WalkBuilder::new(&real)
-        .hidden(false)
-        .follow_links(false)
-        .require_git(false)
-        .filter_entry(|e| !is_reserved(&e.file_name().to_string_lossy()))
-        .sort_by_file_name(std::cmp::Ord::cmp)
-        .build();
+    let walk = project_files(&real).build();
     let mut out = FileList {
         files: Vec::new(),
         note: "",

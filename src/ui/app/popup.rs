@@ -7,7 +7,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::domain::ids::RequestId;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::hit::{Hit, listed};
 #[cfg(test)]
@@ -322,7 +321,7 @@ impl App {
         self.popups
             .retain(|_| outdated.next().is_none_or(Option::is_none));
         if let Some(why) = why.into_iter().flatten().next() {
-            self.say(NoticeLevel::Info, why);
+            self.say(why);
         }
     }
 }

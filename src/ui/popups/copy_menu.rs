@@ -2,7 +2,6 @@
 
 use ratatui::layout::Rect;
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
@@ -20,7 +19,7 @@ pub struct CopyChoices;
 pub fn open(app: &mut App) {
     if portions(app).is_empty() {
         let is_empty = |app: &App| portions(app).is_empty();
-        app.say_while(NoticeLevel::Info, "Nothing to copy here yet.", is_empty);
+        app.say_while("Nothing to copy here yet.", is_empty);
         return;
     }
     open_popup(app, Picker::new(CopyChoices, 0));
@@ -48,7 +47,7 @@ impl Choices for CopyChoices {
 
     fn choose(&mut self, app: &mut App, portion: Portion, out: &mut Vec<Effect>) -> Next {
         let Some(text) = app.shown_agent().transcript.portion_text(&portion) else {
-            app.say(NoticeLevel::Info, "That text no longer exists.");
+            app.say("That text no longer exists.");
             return Next::Close;
         };
         let what = match portion {
@@ -56,7 +55,7 @@ impl Choices for CopyChoices {
             Portion::Code(..) => "the code",
             Portion::Whole => "the conversation",
         };
-        app.say(NoticeLevel::Info, format!("Copied {what}."));
+        app.say(format!("Copied {what}."));
         out.push(Effect::Copy(text));
         Next::Close
     }

@@ -2,7 +2,6 @@
 
 use crate::domain::text::one_line;
 use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
@@ -59,10 +58,7 @@ impl Choices for ModelChoices {
     }
 
     fn choose(&mut self, app: &mut App, name: String, out: &mut Vec<Effect>) -> Next {
-        app.say(
-            NoticeLevel::Info,
-            format!("{name} is used from the next model call on."),
-        );
+        app.say(format!("{name} is used from the next model call on."));
         out.push(Effect::Command(Command::UseModel { name }));
         Next::Close
     }

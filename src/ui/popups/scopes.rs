@@ -6,7 +6,6 @@ use crate::domain::ids::RequestId;
 use crate::domain::permission::PermissionScope;
 use crate::domain::text::one_line;
 use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
@@ -54,7 +53,7 @@ impl Choices for ScopeChoices {
     fn choose(&mut self, app: &mut App, scope: PermissionScope, out: &mut Vec<Effect>) -> Next {
         let id = self.0.clone();
         if app.model.requests.get(&id).is_none() {
-            app.say(NoticeLevel::Info, "This request is already closed.");
+            app.say("This request is already closed.");
         } else if !app.model.requests.is_answered(&id) {
             app.ask_panes(PaneRequest::SelectRequest(id.clone()));
             app.model.requests.answer(&id);

@@ -158,12 +158,7 @@ impl PaneFeature for NeedsPane {
         match by {
             Scroll::LineDown => self.neighbour(app, area, Way::Forward),
             Scroll::LineUp => self.neighbour(app, area, Way::Back),
-            Scroll::HalfUp
-            | Scroll::HalfDown
-            | Scroll::PageUp
-            | Scroll::PageDown
-            | Scroll::Top
-            | Scroll::Bottom => {
+            _ => {
                 let at = self.selected_request(app).map_or(0, |(at, _)| at);
                 let len = app.model.requests.len();
                 if let Some(request) = app.model.requests.at(step(at, len, by, len.max(1))) {

@@ -1,7 +1,6 @@
 //! The dialog that confirms approving the project settings shown on the setup page, because a single key pressed by
 //! accident must not approve them.
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::offers;
@@ -27,7 +26,7 @@ impl Question for ApproveSettings {
 
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
         if offers(app, Action::ApproveSettings) {
-            app.say(NoticeLevel::Info, "Approved: starting with these settings…");
+            app.say("Approved: starting with these settings…");
             out.push(Effect::ApproveSettings);
         }
     }

@@ -17,7 +17,6 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
@@ -134,6 +133,6 @@ pub(in crate::ui) fn send(
     command: TaskCommand,
     out: &mut Vec<Effect>,
 ) {
-    app.say(NoticeLevel::Info, words);
+    app.say(words);
     out.push(Effect::Command(Command::Task(Box::new(command))));
 }

@@ -4,7 +4,6 @@ use crate::domain::ids::TaskId;
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::domain::worktree::Losses;
 use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::open as open_popup;
@@ -122,7 +121,7 @@ fn tree(model: &CrewModel, id: TaskId) -> String {
 fn remove(app: &mut App, check: &WorktreeCheck, out: &mut Vec<Effect>) {
     let (task, confirmed) = (check.task, check.losses.clone());
     let text = format!("Removing the worktree of {task}…");
-    app.say_while(NoticeLevel::Info, text, move |app| {
+    app.say_while(text, move |app| {
         let task = app.model.board.get(task);
         task.is_some_and(|task| branches::has_worktree(app, task))
     });

@@ -4,7 +4,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::domain::ids::{Name, TaskId};
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Copied, Cursor, Next, Popup, Targets, open as open_popup, open_once};
@@ -88,14 +87,9 @@ impl CostsPopup {
                 open_popup(app, TaskPage::pager(id));
             }
             Some(CostTarget::Task(id)) => {
-                app.say(
-                    NoticeLevel::Info,
-                    format!("{id} is no longer on the board."),
-                );
+                app.say(format!("{id} is no longer on the board."));
             }
-            None => app.say_while(NoticeLevel::Info, "No tokens used yet.", |app| {
-                app.model.agents.tokens() == 0
-            }),
+            None => app.say_while("No tokens used yet.", |app| app.model.agents.tokens() == 0),
         }
         Next::Stay
     }

@@ -12,7 +12,6 @@ use crate::ui::model::event_log::About;
 use crate::ui::popups::event_log::{EventLogPopup, place, view};
 use crate::ui::text::format_time_with_seconds;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::PopupListLayout;
 
 impl Popup for EventLogPopup {
     fn context(&self) -> Context {
@@ -30,13 +29,7 @@ impl Popup for EventLogPopup {
     fn targets(&self, app: &App) -> Targets {
         let rows = self.rows(app);
         let row = self.row(&rows).unwrap_or(0);
-        let place = place(app, self, rows.len(), row);
-        let place = PopupListLayout {
-            area: place.area,
-            list: place.list,
-            first: place.first,
-        };
-        Targets::list(place, rows.len())
+        Targets::list(place(app, self, rows.len(), row).rows, rows.len())
     }
 
     fn tip(&self, _app: &App) -> String {

@@ -8,7 +8,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::widgets::Widget;
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::hit::Hit;
@@ -120,7 +119,7 @@ impl HelpPopup {
                 ),
             EntryEffect::Nothing => "Type this in the composer; it is not a key.".into(),
         };
-        app.say(NoticeLevel::Info, words);
+        app.say(words);
         Next::Stay
     }
 }

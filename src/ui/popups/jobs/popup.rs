@@ -7,7 +7,6 @@ use crate::domain::ids::JobId;
 use crate::domain::job::Job;
 use crate::domain::text::escape_control_chars;
 use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Copied, Cursor, Next, Popup, Targets, open_once};
@@ -57,13 +56,10 @@ impl JobsPopup {
             return;
         };
         if !job.is_running() {
-            app.say(
-                NoticeLevel::Info,
-                format!("The job has already ended: {}.", job.status()),
-            );
+            app.say(format!("The job has already ended: {}.", job.status()));
             return;
         }
-        app.say(NoticeLevel::Info, format!("Ending {}.", job.title()));
+        app.say(format!("Ending {}.", job.title()));
         out.push(Effect::Command(Command::KillJob { job: job.id }));
     }
 }

@@ -12,7 +12,6 @@ use std::fmt::Debug;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::popup::{Copied, Next};
 use crate::ui::app::{App, Preferences};
 use crate::ui::diff::{FileMark, PageRow};
@@ -310,7 +309,7 @@ impl<P: Page> Pager<P> {
         } else if self.go_to(app, |found, _| Some((found.current, MatchStep::Moved)))
             == MatchStep::NoMatch
         {
-            app.say(NoticeLevel::Info, NO_MATCH);
+            app.say(NO_MATCH);
         }
     }
 
@@ -352,5 +351,5 @@ impl<P: Page> Pager<P> {
 /// Tells the user which key searches a text.
 pub fn tell_how_to_search(app: &mut App) {
     let key = app.prefs.keymap.key(Context::Reader, Action::Filter);
-    app.say(NoticeLevel::Info, format!("Press {key} to search."));
+    app.say(format!("Press {key} to search."));
 }

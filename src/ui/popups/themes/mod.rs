@@ -8,7 +8,6 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use crate::domain::custom_theme::{CustomTheme, ThemeChoice};
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
@@ -77,7 +76,7 @@ impl Choices for ThemeChoices {
     }
 
     fn choose(&mut self, app: &mut App, theme: ThemeChoice, out: &mut Vec<Effect>) -> Next {
-        app.say(NoticeLevel::Info, format!("Theme: {}.", theme.word()));
+        app.say(format!("Theme: {}.", theme.word()));
         app.prefs.theme = theme.clone();
         out.push(Effect::SaveTheme(theme));
         Next::Close

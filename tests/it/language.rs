@@ -130,6 +130,8 @@ const SKIPPED: &[&str] = &[
     "tests/it/language",
     "tests/golden",
     "tests/fixtures",
+    "fuzz/corpus",
+    "fuzz/target",
 ];
 
 /// A word of prose, or something between two words that no phrase spans.

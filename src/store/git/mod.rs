@@ -24,7 +24,7 @@ use crate::process::blocking::{self, BlockingCommand};
 
 pub use crate::process::history::is_hash;
 pub use error::GitError;
-pub use facts::{GitFacts, RepositoryFacts, facts, is_tracked};
+pub use facts::{GitFacts, RepositoryFacts, facts};
 pub use first_commit::{COMMIT, INIT_AND_COMMIT, create_first_commit};
 pub use repo::{RegisteredWorktree, Repo, busy_in, commit_of, head};
 

@@ -76,10 +76,6 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    pub fn new() -> Transcript {
-        Transcript::default()
-    }
-
     /// Creates an empty transcript that displays times in `zone`; `None` means UTC.
     pub fn with_time_zone(zone: Option<TimeZone>) -> Transcript {
         Transcript {

@@ -11,6 +11,8 @@ use crate::ui::popups::confirm::Question;
 pub struct ApproveSettings;
 
 impl Question for ApproveSettings {
+    const CONFIRM: &'static str = "approve";
+
     fn title(&self) -> &'static str {
         "Approve settings"
     }
@@ -18,10 +20,6 @@ impl Question for ApproveSettings {
     fn text(&self, _app: &App) -> String {
         "Approve these settings for this directory? They then take effect at every start, until the file changes."
             .into()
-    }
-
-    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "approve"), (Action::Back, "cancel")]
     }
 
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {

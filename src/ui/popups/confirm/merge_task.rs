@@ -19,6 +19,8 @@ const WAITING_MAX: usize = 3;
 pub struct MergeTask(pub TaskId);
 
 impl Question for MergeTask {
+    const CONFIRM: &'static str = "merge";
+
     fn title(&self) -> &'static str {
         "Merge"
     }

@@ -33,12 +33,23 @@ const WIDTH_MAX: u16 = 60;
 
 /// A question that the user confirms or cancels in a dialog.
 pub trait Question: Debug + 'static {
+    /// The labels of the buttons.
+    const CONFIRM: &'static str;
+    const CANCEL: &'static str = "cancel";
+
     fn title(&self) -> &'static str;
 
     fn text(&self, app: &App) -> String;
 
     /// Returns the buttons: the actions and their labels.
-    fn buttons(&self, app: &App) -> &'static [(Action, &'static str)];
+    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
+        const {
+            &[
+                (Action::Accept, Self::CONFIRM),
+                (Action::Back, Self::CANCEL),
+            ]
+        }
+    }
 
     /// Runs what the user has confirmed. The dialog then closes.
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>);

@@ -7,7 +7,7 @@ use crate::protocol::Command;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::open as open_popup;
-use crate::ui::keymap::{Action, Context};
+use crate::ui::keymap::Context;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
 use crate::ui::popups::confirm::{Confirmation, Question};
@@ -47,6 +47,8 @@ pub fn ask(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
 }
 
 impl Question for RemoveWorktree {
+    const CONFIRM: &'static str = "remove";
+
     fn title(&self) -> &'static str {
         "Remove worktree"
     }
@@ -68,10 +70,6 @@ impl Question for RemoveWorktree {
         )
     }
 
-    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "remove"), (Action::Back, "cancel")]
-    }
-
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
         if self.0.losses.is_empty() {
             remove(app, &self.0, out);
@@ -82,6 +80,8 @@ impl Question for RemoveWorktree {
 }
 
 impl Question for LoseWork {
+    const CONFIRM: &'static str = "remove anyway";
+
     fn title(&self) -> &'static str {
         "Lose work"
     }
@@ -97,10 +97,6 @@ impl Question for LoseWork {
             words.push_str(&format!("\nKept on the branch wt/{tree}: {kept}."));
         }
         escape_control_chars(&words)
-    }
-
-    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "remove anyway"), (Action::Back, "cancel")]
     }
 
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {

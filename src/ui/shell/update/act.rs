@@ -127,7 +127,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::Faster => replay::speed(state, Player::faster),
         Action::Slower => replay::speed(state, Player::slower),
         Action::Suspend => out.push(Effect::Suspend),
-        Action::Quit => out.push(Effect::Quit),
         action if action.is_only_in_popups() => {}
         _ => return act_in_pane(state, action, out),
     }

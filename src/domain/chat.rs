@@ -1,6 +1,7 @@
 //! A conversation with a model. Each tool call has exactly one result.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -155,7 +156,6 @@ impl Message {
 }
 
 /// Why a conversation is invalid and must not be sent.
-#[cfg(test)]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChatError {
     /// The first message does not have the role `user`.
@@ -174,10 +174,7 @@ pub enum ChatError {
 
 /// Checks that roles alternate, starting with `user`, and that each tool call has exactly one result, in the next
 /// message (guarantee 8 in docs/GUARANTEES.md).
-#[cfg(test)]
 pub fn validate(messages: &[Message]) -> Result<(), ChatError> {
-    use std::collections::HashSet;
-
     if messages.first().is_some_and(|m| m.role != Role::User) {
         return Err(ChatError::First);
     }

@@ -24,7 +24,7 @@ use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// The position of the text cursor on the screen; `None` if no text is being typed.
-pub type Cursor = Option<Position>;
+pub type TextCursor = Option<Position>;
 
 /// A popup over the panes, with its state. Only the topmost popup is drawn and receives input.
 ///
@@ -34,7 +34,7 @@ pub trait Popup: Any + Debug {
     /// Returns the context whose key bindings apply while the popup is open.
     fn context(&self) -> Context;
 
-    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> Cursor;
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor;
 
     fn targets(&self, app: &App) -> Targets;
 

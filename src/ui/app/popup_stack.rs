@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::{Cursor, Popup, Targets};
+use crate::ui::app::popup::{Popup, Targets, TextCursor};
 use crate::ui::keymap::Context;
 use crate::ui::theme::Theme;
 
@@ -139,7 +139,7 @@ impl Popup for Placeholder {
         Context::Everywhere
     }
 
-    fn draw(&self, _: &App, _: &Theme, _: Rect, _: &mut Buffer) -> Cursor {
+    fn draw(&self, _: &App, _: &Theme, _: Rect, _: &mut Buffer) -> TextCursor {
         None
     }
 

@@ -20,7 +20,7 @@ use ratatui::widgets::Widget;
 use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Cursor, Next, Popup, Targets};
+use crate::ui::app::popup::{Next, Popup, Targets, TextCursor};
 use crate::ui::frame::popup::open;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::buttons;
@@ -94,7 +94,7 @@ impl<Q: Question> Popup for Confirmation<Q> {
         self.0.context()
     }
 
-    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> Cursor {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         let area = self.area(app, screen);
         let inner = open(app, self.0.title(), Vec::new(), theme, area, buffer);
         for (line, row) in self.lines(app, screen).into_iter().zip(inner.rows()) {

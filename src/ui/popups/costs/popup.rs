@@ -6,7 +6,9 @@ use ratatui::layout::Rect;
 use crate::domain::ids::{Name, TaskId};
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Copied, Cursor, Next, Popup, Targets, open as open_popup, open_once};
+use crate::ui::app::popup::{
+    Copied, Next, Popup, Targets, TextCursor, open as open_popup, open_once,
+};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::{Action, Context};
@@ -100,7 +102,7 @@ impl Popup for CostsPopup {
         Context::Costs
     }
 
-    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> Cursor {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         view::draw(app, self, theme, screen, buffer);
         None
     }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Copied, Cursor, Next, Popup, Targets, TextInput};
+use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextCursor, TextInput};
 use crate::ui::frame::CLEAR_FILTER;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::event_log::About;
@@ -22,7 +22,7 @@ impl Popup for EventLogPopup {
         }
     }
 
-    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> Cursor {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         view::draw(app, self, theme, screen, buffer)
     }
 

@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
-use crate::ui::app::popup::Cursor;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::frame;
 use crate::ui::frame::popup::{open, search};
 use crate::ui::keymap::{Action, Context};
@@ -32,7 +32,7 @@ pub fn draw(
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
-) -> Cursor {
+) -> TextCursor {
     let rows = view.rows(app);
     let title = title(app, view, rows.len());
     if app.model.event_log.is_empty() {

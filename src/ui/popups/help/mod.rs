@@ -11,7 +11,7 @@ use ratatui::widgets::Widget;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::hit::Hit;
-use crate::ui::app::popup::{Copied, Cursor, Next, Popup, Targets, TextInput, open_once};
+use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextCursor, TextInput, open_once};
 use crate::ui::frame;
 use crate::ui::frame::elsewhere;
 use crate::ui::frame::popup::{open as open_frame, search};
@@ -133,7 +133,7 @@ impl Popup for HelpPopup {
         }
     }
 
-    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> Cursor {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         let rows = self.rows(app, pager::text_width(app.size), theme);
         let area = pager::area(screen);
         let (list, first) = self.list(area, rows.len());

@@ -9,7 +9,7 @@ use crate::domain::text::escape_control_chars;
 use crate::protocol::Command;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Copied, Cursor, Next, Popup, Targets, open_once};
+use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextCursor, open_once};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
@@ -69,7 +69,7 @@ impl Popup for JobsPopup {
         Context::Jobs
     }
 
-    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> Cursor {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         draw(app, self.row, theme, screen, buffer);
         None
     }

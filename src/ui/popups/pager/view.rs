@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::Cursor;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::frame;
 use crate::ui::frame::popup::open;
 use crate::ui::popups::pager::{Page, Pager};
@@ -20,7 +20,7 @@ pub fn draw<P: Page>(
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
-) -> Cursor {
+) -> TextCursor {
     let rows = pager.rows(app, theme);
     let area = Pager::<P>::area(screen, rows.len());
     let (list, first) = pager.list(area, rows.len());

@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 use crate::domain::ids::RequestId;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Cursor, Next, Popup, Targets, TextInput};
+use crate::ui::app::popup::{Next, Popup, Targets, TextCursor, TextInput};
 pub use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::text::fuzzy::{self, FuzzyMatch};
@@ -174,7 +174,7 @@ impl<C: Choices> Popup for Picker<C> {
         self.choices.contexts()
     }
 
-    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> Cursor {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         Some(view::draw(app, self, theme, screen, buffer))
     }
 

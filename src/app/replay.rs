@@ -17,7 +17,6 @@ use super::{
 };
 use crate::cli::GlobalOptions;
 use crate::config::Settings;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::replay::Player;
 use crate::ui::terminal::{COPY_TOO_LONG, Screen};
 use crate::ui::{Effect, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update};
@@ -109,13 +108,13 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
                 Effect::Copy(text) => {
                     let is_copied = screen.copy(&text)?;
                     if !is_copied {
-                        state.say(NoticeLevel::Warn, COPY_TOO_LONG);
+                        state.warn(COPY_TOO_LONG);
                     }
                 }
                 Effect::CaptureMouse(is_on) => screen.set_mouse_capture(is_on)?,
                 Effect::SaveTheme(chosen) => {
                     if let Some(message) = theme::save(&chosen, depth) {
-                        state.say(NoticeLevel::Warn, message);
+                        state.warn(message);
                     }
                 }
                 Effect::Export { path, text } => {
@@ -186,7 +185,7 @@ async fn run_program(
     let (width, height) = screen.size()?;
     update(state, Msg::Resize(width, height));
     if let Err(error) = done {
-        state.say(NoticeLevel::Warn, describe_error(&error));
+        state.warn(describe_error(&error));
     }
     Ok(true)
 }

@@ -384,7 +384,7 @@ settings! {
         /// The theme: `terminal`, `dark`, `light`, `mono`, a palette such as `nord`, or the name of your own. `T` in the
         /// dashboard lists and changes them. The environment variable `NO_COLOR` overrides it.
         theme: Option<String> {
-            default: "dark or light like the background of a 24-bit terminal that reports it, else terminal",
+            default: "`dark` or `light`, like the background of the terminal; `terminal` if the background is unknown",
             example: "\"dark\"",
             in_project: InProject::Applies,
         }

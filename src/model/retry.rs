@@ -110,20 +110,7 @@ pub fn is_server_wide(error: &ModelError) -> bool {
             (ErrorKind::RateLimited | ErrorKind::Server, _) | (ErrorKind::Unreachable, true) => {
                 true
             }
-            (ErrorKind::Unreachable, false)
-            | (
-                ErrorKind::NoKey
-                | ErrorKind::Auth
-                | ErrorKind::UnknownModel
-                | ErrorKind::ContextTooLong
-                | ErrorKind::BadRequest
-                | ErrorKind::Truncated
-                | ErrorKind::InvalidResponse
-                | ErrorKind::Timeout
-                | ErrorKind::Redirected
-                | ErrorKind::Script,
-                _,
-            ) => false,
+            _ => false,
         })
 }
 

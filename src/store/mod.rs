@@ -31,6 +31,7 @@ mod roster;
 mod skills;
 mod take_task;
 mod transcript;
+pub mod walk;
 pub mod watch;
 mod worktrees;
 
@@ -49,7 +50,7 @@ pub use cursor::Cursor;
 pub use environment::environment;
 pub use git::{
     COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts,
-    create_first_commit as begin_repository, facts as git_facts, is_tracked,
+    create_first_commit as begin_repository, facts as git_facts,
 };
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;

@@ -108,7 +108,7 @@ impl Dashboard {
         let (choice, warning) = saved_layout::load(&blueprint.root);
         state.set_screen(choice);
         if let Some(warning) = warning {
-            state.say(NoticeLevel::Warn, warning);
+            state.warn(warning);
         }
         state.set_draft(&kept.draft);
         if let Some((_, address)) = model_setup::key_address(blueprint) {

@@ -40,7 +40,7 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     if size > FILE_MAX {
         let most = bytes(FILE_MAX);
         return Err(format!(
-            "it has {}, an image file may have {most}",
+            "it has {}, but an image file may have at most {most}",
             bytes(size)
         ));
     }

@@ -112,7 +112,7 @@ async fn unusable_files_are_refused_in_one_line() {
         ("empty.webp", "it is not a PNG, JPEG or WebP image"),
         (
             "huge.png",
-            "it has 200.0 MB, an image file may have 32.0 MB",
+            "it has 200.0 MB, but an image file may have at most 32.0 MB",
         ),
         ("/dev/zero", "it is neither a file nor a directory"),
         ("gone.png", "it does not exist"),

@@ -152,7 +152,7 @@ fn parts_of(run: &ToolRun) -> Vec<Part> {
     parts.map(part).collect()
 }
 
-/// Returns the lines below the title: what the head says, and that older entries are missing.
+/// Returns the lines below the title: the values of the head, and a note if older entries are missing.
 fn about(head: &ExportHead, dropped: u64) -> Vec<String> {
     let named = [
         ("Project", &head.project),

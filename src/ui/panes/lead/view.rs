@@ -10,13 +10,14 @@ use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::app::answering;
 use crate::ui::app::onboarding::PageSeverity;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::frame;
 use crate::ui::frame::layout::Layout;
-use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::frame::{Titles, layout as frame_layout};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::{board as model_board, style};
+use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::lead;
 use crate::ui::panes::lead::{composer_title, follow};
 use crate::ui::text::{age, fit, longest_fitting, width};
@@ -26,13 +27,12 @@ use crate::ui::widgets::composer::TextAreaSize;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws the conversation. Returns the position of the text cursor while a search text is typed.
-pub fn draw(
-    app: &App,
-    cache: &mut ViewCache,
-    theme: &Theme,
-    area: Rect,
-    buffer: &mut Buffer,
-) -> Option<Position> {
+pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
+    let PaneCanvas {
+        cache,
+        theme,
+        buffer,
+    } = canvas;
     let agent = app.model.agents.get(&app.shown);
     let titles = Titles {
         name: name(app),
@@ -63,7 +63,7 @@ pub fn draw(
 }
 
 /// Draws the search on the lower border. Returns the position of the text cursor while the search text is typed.
-fn search_line(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+fn search_line(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> TextCursor {
     let transcript = &app.model.agents.get(&app.shown)?.transcript;
     let search = transcript.search()?;
     let at = frame::search_edge(search.words(), transcript.found(), theme, area, buffer);
@@ -215,12 +215,7 @@ fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
 }
 
 /// Draws the composer. Returns the position of the text cursor if the composer has the focus.
-pub fn composer(
-    app: &App,
-    theme: &Theme,
-    layout: &Layout,
-    buffer: &mut Buffer,
-) -> Option<Position> {
+pub fn composer(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) -> TextCursor {
     let area = layout.composer?;
     let has_card = layout.request.is_some();
     if area.height == 1 {

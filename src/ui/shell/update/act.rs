@@ -1,7 +1,6 @@
 //! Carries out the actions of the key map.
 
 use crate::domain::request::Verdict;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Next;
 use crate::ui::app::{answering, drafts, onboarding};
@@ -24,7 +23,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     let refused = state.role.refuses(action);
     let refused = refused.or_else(|| onboarding::refuses(state, action));
     if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
-        state.say(NoticeLevel::Info, why);
+        state.say(why);
         return true;
     }
     let next = state.with_popup(|popup, app| popup.act(app, action, out));
@@ -133,7 +132,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::Faster => replay::speed(state, Player::faster),
         Action::Slower => replay::speed(state, Player::slower),
         Action::Suspend => out.push(Effect::Suspend),
-        Action::Quit => out.push(Effect::Quit),
         action if action.is_only_in_popups() => {}
         _ => return act_in_pane(state, action, out),
     }

@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::{App, UNCHANGED};
 use crate::ui::keymap::Action;
@@ -133,7 +132,7 @@ pub fn hold_back(app: &mut App, out: &mut Vec<Effect>) {
         app.model.requests.forget_answers();
         app.model.queued.clear();
         app.popups.answers_will_not_come();
-        app.say(NoticeLevel::Info, UNCHANGED);
+        app.say(UNCHANGED);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::domain::ids::Name;
 use crate::protocol::Command;
-use crate::protocol::event::{NoticeLevel, SessionInfo};
+use crate::protocol::event::SessionInfo;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::open as open_popup;
 use crate::ui::app::{App, onboarding};
@@ -19,10 +19,10 @@ const INIT: &str = include_str!("init.md");
 /// Minimum similarity of a mistyped command to a known one, from 0 to 1: of four characters, one may be wrong.
 const SIMILARITY_MIN: f64 = 0.7;
 
-/// What a message turned out to be.
+/// A message, read as a slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Slash<'a> {
-    /// No command, for example a path.
+    /// Not a command, for example a path.
     No,
     /// A command that cannot be run, and the reason.
     Unknown(String),
@@ -101,7 +101,7 @@ pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
     }
     let refused = app.role.refuses(action);
     if let Some(why) = refused.or_else(|| onboarding::refuses(app, action)) {
-        app.say(NoticeLevel::Info, why);
+        app.say(why);
         return None;
     }
     act(app, action, &argument, out);
@@ -131,13 +131,12 @@ pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
 fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {
-        app.say(NoticeLevel::Warn, "Subagents compact automatically.");
+        app.warn("Subagents compact automatically.");
         return;
     }
     let ended = |app: &App, agent: &Name| app.model.agents.get(agent).map(|a| a.ended);
     let (before, of) = (ended(app, &agent), agent.clone());
     app.say_while(
-        NoticeLevel::Info,
         format!("Compacting the conversation of {agent}…"),
         move |app| ended(app, &of) == before,
     );
@@ -152,7 +151,7 @@ fn clear(app: &mut App, out: &mut Vec<Effect>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {
         let text = "The conversation of a subagent ends with its work and cannot be cleared.";
-        app.say(NoticeLevel::Warn, text);
+        app.warn(text);
     } else if app.is_running(&agent) {
         open_popup(app, Confirmation(ClearConversation(agent)));
     } else {
@@ -179,7 +178,7 @@ fn export(app: &mut App, name: &str, out: &mut Vec<Effect>) {
     };
     let Some(format) = ExportFormat::of(&path) else {
         let text = format!("{path}: the name of an export ends with .md or .html.");
-        return app.say(NoticeLevel::Warn, text);
+        return app.warn(text);
     };
     let head = ExportHead {
         agent: app.shown.to_string(),
@@ -196,7 +195,7 @@ fn export(app: &mut App, name: &str, out: &mut Vec<Effect>) {
     let agent = app.model.agents.get(&app.shown);
     match agent.and_then(|agent| agent.transcript.export(&head, format)) {
         Some(text) => out.push(Effect::Export { path, text }),
-        None => app.say(NoticeLevel::Info, "This conversation is empty."),
+        None => app.say("This conversation is empty."),
     }
 }
 

@@ -117,7 +117,7 @@ pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> 
     let text = format!(
         "If Option typed {symbol}: {way}. Or have the terminal send Option as Meta (Esc+)."
     );
-    state.say(NoticeLevel::Info, text);
+    state.say(text);
     true
 }
 
@@ -165,7 +165,7 @@ pub fn report(state: &mut UiState, name: &str) {
         || format!("{key} does nothing here{}", help(&state.prefs, &contexts)),
         |place| format!("{key} works in {place}"),
     );
-    state.say(NoticeLevel::Info, words);
+    state.say(words);
 }
 
 /// Tells the user that a combination of keys does nothing in the composer. Silent in other text inputs.
@@ -180,7 +180,7 @@ fn report_in_composer(state: &mut UiState, contexts: &[Context], name: &str, key
         Some((_, instead)) => format!("{key} does nothing here: {instead}"),
         None => format!("{key} does nothing here{}", help(&state.prefs, contexts)),
     };
-    state.say(NoticeLevel::Info, words);
+    state.say(words);
 }
 
 /// Returns a text that names the panes in which the key `name` is bound, with what it does there if it is only one pane.

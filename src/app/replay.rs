@@ -141,8 +141,8 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
 /// Writes the conversation to a file and says where it is.
 fn export_conversation(root: &Path, path: &str, text: &str, state: &mut UiState) {
     match export::write(root, path, text) {
-        Ok(path) => state.say(NoticeLevel::Info, export::written(&path)),
-        Err(why) => state.say(NoticeLevel::Warn, export::not_written(&why)),
+        Ok(path) => state.say(export::written(&path)),
+        Err(why) => state.warn(export::not_written(&why)),
     }
 }
 

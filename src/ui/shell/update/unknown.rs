@@ -142,7 +142,7 @@ pub fn explain_modes(state: &mut UiState) {
     let text = format!(
         "Previous pane. There are no permission modes: {allow} on a request allows it for the team, /permissions lists what is allowed."
     );
-    state.say(NoticeLevel::Info, text);
+    state.say(text);
 }
 
 /// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an

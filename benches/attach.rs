@@ -69,7 +69,7 @@ fn large_image(dir: &Path, provider: &str) {
             text.push(character);
             let began = Instant::now();
             screen.send(&character.to_string());
-            // The blank at the end of a line cannot be told from the background.
+            // The blank at the end of a line looks like the background.
             screen.wait_for(text.trim_end());
             mention.push(ms(began.elapsed()));
         }

@@ -140,6 +140,8 @@ fn matches(root: &Path, provider: &str) {
         let name = name.file_name().unwrap().to_str().unwrap();
         let mut text = String::from("see @");
         for character in name.chars() {
+            // Faster than people type, and slower than the frame rate.
+            std::thread::sleep(TYPING / 2);
             text.push(character);
             let sent = Instant::now();
             screen.send(&character.to_string());

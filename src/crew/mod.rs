@@ -22,7 +22,7 @@
 mod agent_builder;
 mod approvers;
 mod assembly;
-pub(crate) mod attachments;
+mod attachments;
 mod board_followup;
 mod board_view;
 mod branch_status;

@@ -7,12 +7,12 @@ use serde::de::DeserializeOwned;
 
 use super::{CheckResult, check_size, check_visible, check_visible_lines, ensure};
 use crate::config::Settings;
-use crate::crew::attachments::{IMAGE_FORMATS, strip_metadata};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::skill::{BODY_MAX, SkillFile};
 use crate::domain::task::Task;
 use crate::domain::team::Team;
 use crate::domain::worktree::{WorktreeIndex, WorktreeName};
+use crate::store::image_metadata::{IMAGE_FORMATS, strip as strip_metadata};
 use crate::store::inbox::parse as parse_inbox;
 use crate::store::read_stable::{StableRead, parse};
 use crate::store::rewrite_change_log;

@@ -13,6 +13,7 @@ mod cursor;
 mod environment;
 mod file_fingerprint;
 mod git;
+pub mod image_metadata;
 mod in_use;
 pub(crate) mod inbox;
 mod inbox_reader;

@@ -235,6 +235,8 @@ impl Dashboard {
                 }
                 answer = self.requests.next() => self.show_answer(answer),
                 found = self.files.next() => {
+                    // They answer a key: a frame for an event would come up to 50 ms later.
+                    cause = FrameCause::Key;
                     update(&mut self.state, Msg::Files(found));
                 }
                 news = self.crew.next_update() => {

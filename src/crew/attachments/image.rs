@@ -8,9 +8,9 @@ use image::imageops::FilterType;
 use image::metadata::Orientation;
 use image::{DynamicImage, GenericImageView, ImageDecoder, ImageFormat, ImageReader, Limits};
 
-use super::{Content, bytes, explain, metadata};
+use super::{Content, bytes, explain};
 use crate::domain::attachment::ImageSize;
-use crate::store::regular_file;
+use crate::store::{image_metadata, regular_file};
 
 /// Maximum length of the longer side, in pixels. Anthropic scales larger images down itself.
 const SIDE_MAX: u32 = 1568;
@@ -60,7 +60,7 @@ fn prepare(raw: &[u8]) -> Result<Content, String> {
     reader = reader.with_guessed_format().map_err(|_| not_an_image())?;
     let format = reader
         .format()
-        .filter(|format| metadata::IMAGE_FORMATS.contains(format));
+        .filter(|format| image_metadata::IMAGE_FORMATS.contains(format));
     let format = format.ok_or_else(not_an_image)?;
     let mut limits = Limits::default();
     limits.max_image_width = Some(FILE_SIDE_MAX);
@@ -78,7 +78,7 @@ fn prepare(raw: &[u8]) -> Result<Content, String> {
         return Err("it has no pixels".into());
     }
     if width.max(height) <= SIDE_MAX && orientation == Orientation::NoTransforms {
-        let stripped = metadata::strip(raw, format).filter(|image| image.len() <= SENT_MAX);
+        let stripped = image_metadata::strip(raw, format).filter(|image| image.len() <= SENT_MAX);
         if let Some(stripped) = stripped {
             return Ok(content(stripped, format, width, height));
         }

@@ -6,12 +6,10 @@
 
 mod folder;
 mod image;
-mod metadata;
 mod text;
 
 use std::path::{Path, PathBuf};
 
-pub use self::metadata::{IMAGE_FORMATS, strip as strip_metadata};
 use crate::agent::driver::blocking;
 use crate::domain::attachment::Attachment;
 use crate::domain::mention::Mention;

@@ -16,7 +16,7 @@ const WEBP_CHUNKS: [&[u8]; 6] = [b"VP8X", b"VP8 ", b"VP8L", b"ALPH", b"ANIM", b"
 /// The flags of a `VP8X` chunk that announce a colour profile, EXIF and XMP.
 const WEBP_METADATA_FLAGS: u8 = 0x20 | 0x08 | 0x04;
 
-/// Returns the image without metadata; `None` if its parts cannot be told apart, so that it has to be encoded again.
+/// Returns the image without metadata; `None` if its parts cannot be separated, so that it has to be encoded again.
 pub fn strip(image: &[u8], format: ImageFormat) -> Option<Vec<u8>> {
     match format {
         ImageFormat::Png => png(image),

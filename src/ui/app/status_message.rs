@@ -58,18 +58,18 @@ impl StatusMessage {
 impl App {
     /// Shows a status message about an event. For the current state use `say_while`.
     pub fn say(&mut self, text: impl Into<String>) {
-        self.show_message(NoticeLevel::Info, text.into());
+        self.show_message(NoticeLevel::Info, &text.into());
     }
 
     /// Shows a warning about an event.
     pub fn warn(&mut self, text: impl Into<String>) {
-        self.show_message(NoticeLevel::Warn, text.into());
+        self.show_message(NoticeLevel::Warn, &text.into());
     }
 
-    pub(in crate::ui) fn show_message(&mut self, level: NoticeLevel, text: String) {
+    pub(in crate::ui) fn show_message(&mut self, level: NoticeLevel, text: &str) {
         self.status = Some(StatusMessage {
             level,
-            text: one_line(&text),
+            text: one_line(text),
             until: self.now.after(MESSAGE_TIME),
             request: None,
             nothing_in: None,
@@ -134,7 +134,7 @@ impl App {
         let weighs_more =
             |message: &StatusMessage| message.level > level && !message.is_read(self.now);
         if !self.status.as_ref().is_some_and(weighs_more) {
-            self.show_message(level, clip(&one_line(text), NOTICE_MAX));
+            self.show_message(level, &clip(&one_line(text), NOTICE_MAX));
         }
     }
 }

@@ -9,7 +9,7 @@ mod map;
 mod overrides;
 pub(in crate::ui) mod pane;
 #[cfg(test)]
-pub(crate) mod reference;
+mod reference;
 mod slash;
 
 pub use crate::ui::keymap::action::Action;

@@ -80,8 +80,8 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     }
 }
 
-/// Returns whether a key that would choose an answer in the composer is typed instead: it is not a digit, there is no such
-/// choice, or the question has only just appeared.
+/// Returns whether a key that would choose an answer in the composer is typed instead: it is not a digit, there is no
+/// such choice, or the question has only just appeared.
 fn is_typed(state: &UiState, key: KeyEvent, number: usize) -> bool {
     if !answering::takes_choice(state) {
         return false;

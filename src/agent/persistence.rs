@@ -329,10 +329,7 @@ fn thoughts(message: &Message) -> String {
         .iter()
         .filter_map(|b| match b {
             Block::Thinking { text, .. } => Some(text.as_str()),
-            Block::Text { .. }
-            | Block::Image(_)
-            | Block::ToolCall(_)
-            | Block::ToolResult { .. } => None,
+            _ => None,
         })
         .collect();
     texts.join("\n")

@@ -6,9 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ignore::WalkBuilder;
-
-use crate::domain::folders::is_reserved;
+use crate::store::walk::project_files;
 
 /// Maximum number of files to include.
 const FILES_MAX: usize = 100_000;
@@ -25,13 +23,7 @@ pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
     let mut hash = DefaultHasher::new();
     let since = since.checked_sub(COARSE).unwrap_or(since);
     let mut left = BYTES_MAX;
-    let walk = WalkBuilder::new(workdir)
-        .hidden(false)
-        .follow_links(false)
-        .require_git(false)
-        .filter_entry(|e| !is_reserved(&e.file_name().to_string_lossy()))
-        .sort_by_file_name(std::cmp::Ord::cmp)
-        .build();
+    let walk = project_files(workdir).build();
     for entry in walk.flatten().take(FILES_MAX) {
         if !entry.file_type().is_some_and(|t| t.is_file()) {
             continue;

@@ -2,7 +2,7 @@
 //!
 //! The terminal is asked once, with the first frame (OSC 11), and nothing waits for its answer. crossterm does not know
 //! answers of this kind and reads them as keys: `Alt+]`, the text `11;rgb:…`, and `Ctrl+g` or `Alt+\` for the end. Until
-//! the answer has come, such keys are taken out of the input. Terminals that do not answer change nothing.
+//! the answer is complete, such keys are removed from the input. If the terminal does not answer, nothing changes.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
@@ -29,7 +29,7 @@ enum QueryState {
     #[default]
     NotAsked,
     Asked,
-    /// The answer has come. Holds the theme for the background; `None` if the answer was not understood.
+    /// The answer is complete. Holds the theme for the background; `None` if the answer was not understood.
     Answered(Option<ThemeName>),
 }
 
@@ -40,7 +40,7 @@ enum AnswerPart {
 }
 
 impl BackgroundQuery {
-    /// Returns whether to ask the terminal now: once, if the user has chosen no theme and the terminal shows 24-bit
+    /// Returns whether to ask the terminal now. It is asked once, if the user has chosen no theme and it shows 24-bit
     /// colours.
     pub fn begin(&mut self, settings: &Settings, depth: ColorDepth) -> bool {
         let is_due = self.state == QueryState::NotAsked
@@ -52,7 +52,7 @@ impl BackgroundQuery {
         is_due
     }
 
-    /// Returns the theme for the terminal's background, once it is known and if it is wanted.
+    /// Returns the theme for the terminal's background; `None` if the background is unknown or the theme not wanted.
     pub fn theme(&self, settings: &Settings) -> Option<ThemeName> {
         match self.state {
             QueryState::Answered(theme) if settings.theme.is_none() => theme,
@@ -66,7 +66,7 @@ impl BackgroundQuery {
     }
 
     /// Takes the answer out of a batch of inputs. Returns the other inputs in order, and the theme for the background if
-    /// the answer is complete. Keys that may belong to an answer are held until the next key decides it.
+    /// the answer is complete. Keys that may belong to an answer are held until the next key shows whether they do.
     pub fn filter(&mut self, inputs: Vec<Event>) -> (Vec<Event>, Option<ThemeName>) {
         let mut out = Vec::with_capacity(inputs.len());
         let mut theme = None;
@@ -193,7 +193,7 @@ mod tests {
         Event::Key(KeyEvent::new(KeyCode::Char(code), modifiers))
     }
 
-    /// Returns the keys as which crossterm reads an answer.
+    /// Returns the keys that crossterm reads for an answer.
     fn answer(color: &str, end: Event) -> Vec<Event> {
         let text = format!("11;rgb:{color}");
         let signs = text.chars().map(|c| key(c, KeyModifiers::NONE));

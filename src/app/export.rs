@@ -42,6 +42,16 @@ pub fn write(root: &Path, path: &str, text: &str) -> Result<String> {
     )
 }
 
+/// Returns the status message that names the file of an export.
+pub fn written(path: &str) -> String {
+    format!("Conversation exported to {path}.")
+}
+
+/// Returns the status message for an export that failed.
+pub fn not_written(why: &anyhow::Error) -> String {
+    format!("Not exported: {}.", super::describe_error(why))
+}
+
 /// Returns `path` with `number` before the ending; the first number is not added.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     if number == 1 {

@@ -1,6 +1,7 @@
 //! `crewdeck run`: runs a crew without the dashboard. Prints text, or one JSON event per line.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 
 use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,6 +13,7 @@ use crate::commands::OutputFormat;
 use crate::crew::Crew;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
+use crate::domain::mention::{self, Mention};
 use crate::domain::request::{Approver, Decision, Request, RequestKind, Verdict};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
@@ -36,6 +38,8 @@ pub enum RunOutcome {
     OutputClosed,
     /// The lead could not answer. The text says why and what to do.
     Failed(String),
+    /// The prompt was rejected, mostly because a file cannot be attached. The text says why. Nothing was sent.
+    Rejected(String),
     /// Ctrl-C, SIGTERM or SIGHUP ended the run.
     Interrupted,
 }
@@ -56,13 +60,14 @@ pub async fn run(
     events: &mut EventReceiver,
     journal: &mut JournalWriter,
     board: &Board,
-    prompt: Option<String>,
+    prompt: Option<Command>,
     form: OutputFormat,
 ) -> Result<RunOutcome> {
     let mut ids = CommandIds::default();
-    if let Some(text) = prompt {
-        let to = Name::lead();
-        let sent = ids.assign(Command::prompt(to, text));
+    let mut sent_prompt = None;
+    if let Some(prompt) = prompt {
+        let sent = ids.assign(prompt);
+        sent_prompt = Some(sent.id);
         if crew.submit(sent).is_err() {
             return Ok(RunOutcome::Failed(
                 "the crew did not accept the prompt".into(),
@@ -129,11 +134,35 @@ pub async fn run(
                     },
                 });
             }
+            EventKind::Crew(CrewEvent::CommandRejected { command, why })
+                if command.is_some() && command == sent_prompt =>
+            {
+                return Ok(RunOutcome::Rejected(why));
+            }
             EventKind::Crew(CrewEvent::CommandRejected { why, .. }) if last == TurnEnd::Done => {
                 eprint_line(&why);
             }
             _ => {}
         }
+    }
+}
+
+/// Returns the prompt with the files that it mentions. As in the composer, a mention without quotes and without a leading
+/// `/`, `./`, `../` or `~/` that names nothing is text. If it looks like a path, a warning names it.
+pub fn prompt(root: &Path, text: String) -> Command {
+    let attachments = mention::mentions(&text, |_| false);
+    for Mention { path, is_required } in &attachments {
+        let is_missing = !is_required && !root.join(path).exists();
+        if is_missing && path.contains(['/', '.']) {
+            eprint_line(&format!(
+                "warning: @{path} names no file and is only text. Write @./{path} if it must exist."
+            ));
+        }
+    }
+    Command::Prompt {
+        to: Name::lead(),
+        text,
+        attachments,
     }
 }
 

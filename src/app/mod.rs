@@ -57,6 +57,8 @@ use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
 use headless::has_user;
 
+/// Exit code for wrong usage, as of clap: here, a prompt with a file that cannot be attached.
+const USAGE: u8 = 2;
 /// Exit code if there was nothing to do.
 const NOTHING: u8 = 3;
 /// Exit code of a run that ended with open tasks or stuck teammates.
@@ -157,6 +159,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
             );
         }
         let board = Board::open(&blueprint.root);
+        let prompt = prompt.map(|text| headless::prompt(&blueprint.root, text));
         let ended = headless::run(&crew, &mut events, &mut journal, &board, prompt, form).await;
         let stopped = crew.stop().await;
         // The journal must be complete before another process can take the lock.
@@ -172,6 +175,10 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
             headless::RunOutcome::Done
             | headless::RunOutcome::OutputClosed
             | headless::RunOutcome::Failed(_) => Ok(0),
+            headless::RunOutcome::Rejected(why) => {
+                headless::eprint_line(&format!("crewdeck: {why}"));
+                Ok(USAGE)
+            }
             headless::RunOutcome::Open(what) => {
                 headless::eprint_line(&format!("crewdeck: {what}"));
                 Ok(OPEN)

@@ -10,6 +10,7 @@ use super::assemble::Blueprint;
 use super::{demo, local_server};
 use crate::config::Settings;
 use crate::domain::redact::Redactor;
+use crate::domain::text::first_names;
 use crate::model::provider::{ProviderSpec, ServerConfig};
 use crate::model::providers::{self, COMPATIBLE, PROVIDERS, ProviderChoice};
 use crate::model::script::Script;
@@ -95,20 +96,12 @@ impl ModelUnavailable {
                 "the model '{name}' is not among the {} models of the server",
                 offered.len()
             ),
-            steps: vec![format!("Check the name. The server has {}.", some(offered))],
+            steps: vec![format!(
+                "Check the name. The server has {}.",
+                first_names(offered)
+            )],
         }
     }
-}
-
-/// Returns the first five model names as text.
-pub fn some(names: &[String]) -> String {
-    let shown: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
-    let more = if names.len() > shown.len() {
-        ", …"
-    } else {
-        ""
-    };
-    format!("{}{more}", shown.join(", "))
 }
 
 /// A connection to a model provider.

@@ -18,7 +18,7 @@ const MESSAGE_MAX: usize = 16 * 1024;
 /// Size, in bytes, beyond which the file is rewritten with the newest messages, of at most half this size.
 const FILE_MAX: usize = 512 * 1024;
 
-/// Loads the messages, oldest first. A file that is missing or cannot be read has none.
+/// Loads the messages, oldest first. Returns none if the file is missing or cannot be read.
 pub fn load(root: &Path) -> Vec<String> {
     let max = (FILE_MAX * 2) as u64;
     let text = regular_file::read_text(&root.join(FILE), max).unwrap_or_default();

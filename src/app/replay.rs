@@ -1,5 +1,7 @@
 //! `crewdeck replay`: shows a recorded session in a read-only dashboard.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
@@ -10,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use super::external_program::ExternalProgram;
 use super::frame_limiter::{FrameCause, FrameLimiter};
 use super::{
-    block_on, describe_error, inputs, keys, mouse, now, resume, root, settings, theme, time_zone,
+    block_on, describe_error, export, inputs, keys, mouse, now, resume, root, settings, theme,
+    time_zone,
 };
 use crate::cli::GlobalOptions;
 use crate::config::Settings;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::replay::Player;
 use crate::ui::terminal::{COPY_TOO_LONG, Screen};
 use crate::ui::{Effect, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update};
@@ -33,11 +35,11 @@ pub fn main(global: &GlobalOptions, session: Option<&str>) -> Result<u8> {
     }
     let player = Player::new(events, global.speed.unwrap_or(1.0));
     let settings = settings(global, &root)?.settings;
-    block_on(play(player, &settings))?;
+    block_on(play(&root, player, &settings))?;
     Ok(0)
 }
 
-async fn play(player: Player, settings: &Settings) -> Result<()> {
+async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
     let keymap = keys::keymap(settings)?;
     let mut signals = ReplaySignals {
         interrupt: signal(SignalKind::interrupt())?,
@@ -106,16 +108,19 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 Effect::Copy(text) => {
                     let is_copied = screen.copy(&text)?;
                     if !is_copied {
-                        state.say(NoticeLevel::Warn, COPY_TOO_LONG);
+                        state.warn(COPY_TOO_LONG);
                     }
                 }
                 Effect::CaptureMouse(is_on) => screen.set_mouse_capture(is_on)?,
                 Effect::SaveTheme(chosen) => {
                     if let Some(message) = theme::save(&chosen, depth) {
-                        state.say(NoticeLevel::Warn, message);
+                        state.warn(message);
                     }
                 }
-                // A replay writes nothing and has no crew.
+                Effect::Export { path, text } => {
+                    export_conversation(root, &path, &text, &mut state);
+                }
+                // A replay changes nothing else and has no crew.
                 _ => {}
             }
         }
@@ -130,6 +135,14 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         if state.take_dirty() {
             stale = stale.max(Some(cause));
         }
+    }
+}
+
+/// Writes the conversation to a file and says where it is.
+fn export_conversation(root: &Path, path: &str, text: &str, state: &mut UiState) {
+    match export::write(root, path, text) {
+        Ok(path) => state.say(export::written(&path)),
+        Err(why) => state.warn(export::not_written(&why)),
     }
 }
 
@@ -172,7 +185,7 @@ async fn run_program(
     let (width, height) = screen.size()?;
     update(state, Msg::Resize(width, height));
     if let Err(error) = done {
-        state.say(NoticeLevel::Warn, describe_error(&error));
+        state.warn(describe_error(&error));
     }
     Ok(true)
 }

@@ -1,7 +1,6 @@
 //! Selects the theme from settings and environment, and saves the user's choice.
 
 use crate::config::{self, Settings};
-use crate::protocol::event::NoticeLevel;
 use crate::ui::{ColorDepth, Theme, ThemeChoice, UiState};
 
 /// Returns the terminal's colour depth according to `NO_COLOR`, `COLORTERM` and `TERM`.
@@ -16,7 +15,7 @@ pub fn apply(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
     // The name was validated when the settings were read.
     let chosen = settings.chosen_theme().unwrap_or_default();
     if let Some(warning) = contrast_warning(&chosen, depth) {
-        state.say(NoticeLevel::Warn, warning);
+        state.warn(warning);
     }
     state.set_own_themes(settings.themes.clone());
     state.set_theme(chosen);

@@ -214,7 +214,7 @@ fn unmerged_into<'a>(
 
 /// Formats a task on one line: status mark (as in learn-claude-code), owner, open blockers, tags, merge status.
 fn task_line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
-    let mut out = format!("{} {}: {}", status_mark(task.status), task.id, task.subject);
+    let mut out = format!("{} {}: {}", task.status.mark(), task.id, task.subject);
     if !task.owner.is_empty() {
         out.push_str(&format!("  @{}", task.owner));
     }
@@ -234,7 +234,7 @@ fn task_line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchS
 
 /// Formats all details of a task, one per line.
 fn details(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
-    let mut out = format!("{} {}: {}", status_mark(task.status), task.id, task.subject);
+    let mut out = format!("{} {}: {}", task.status.mark(), task.id, task.subject);
     let list = |ids: &[TaskId]| {
         ids.iter()
             .map(ToString::to_string)
@@ -259,12 +259,4 @@ fn details(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
         out.push_str(&format!("\n\n{}", task.description));
     }
     out
-}
-
-fn status_mark(status: TaskStatus) -> &'static str {
-    match status {
-        TaskStatus::Pending => "[ ]",
-        TaskStatus::InProgress => "[>]",
-        TaskStatus::Completed => "[x]",
-    }
 }

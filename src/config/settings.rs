@@ -384,12 +384,12 @@ settings! {
         /// The theme: `terminal`, `dark`, `light`, `mono`, a palette such as `nord`, or the name of your own. `T` in the
         /// dashboard lists and changes them. The environment variable `NO_COLOR` overrides it.
         theme: Option<String> {
-            default: "dark or light like the background of a 24-bit terminal that reports it, else terminal",
+            default: "`dark` or `light`, like the background of the terminal; `terminal` if the background is unknown",
             example: "\"dark\"",
             in_project: InProject::Applies,
         }
-        /// Your own themes by name. Each has a `base` (a built-in theme) and colours by role, given as `"#rrggbb"`, a
-        /// name such as `"light-blue"`, or a number from 0 to 255.
+        /// Your own themes by name; the name of a built-in theme is an error. Each has a `base` (a built-in theme) and
+        /// colours by role, given as `"#rrggbb"`, a name such as `"light-blue"`, or a number from 0 to 255.
         #[serde(deserialize_with = "super::themes::read")]
         themes: Vec<Arc<CustomTheme>> {
             default: "none",

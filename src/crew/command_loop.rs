@@ -1,9 +1,10 @@
 //! The command loop of the crew and of viewers: runs commands one after another, except slow ones, which run
-//! concurrently.
+//! concurrently. A prompt with attachments delays only the commands that must not overtake it.
 
 use std::sync::Arc;
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::protocol::{Command, EventKind, SentCommand};
 
@@ -12,7 +13,10 @@ pub const COMMANDS_MAX: usize = 256;
 /// Maximum number of commands that run concurrently.
 const CONCURRENT_MAX: usize = 16;
 
-/// The error for a command beyond [`CONCURRENT_MAX`].
+/// Maximum number of commands that wait for a prompt whose attachments are read.
+const ORDERED_MAX: usize = 64;
+
+/// The error for a command beyond [`CONCURRENT_MAX`] or [`ORDERED_MAX`].
 const FULL: &str = "Too many commands are running: try again when some have finished.";
 
 /// Executes commands.
@@ -37,6 +41,7 @@ pub trait CommandHandler: Send + Sync + 'static {
 /// with its id and error.
 pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<SentCommand>) {
     let room = Arc::new(Semaphore::new(CONCURRENT_MAX));
+    let mut prompts = OrderedPrompts::default();
     loop {
         let sent = tokio::select! {
             () = crew.stopped() => return,
@@ -45,7 +50,11 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
                 None => return,
             },
         };
-        if !sent.command.is_slow() {
+        let command = &sent.command;
+        let is_ordered = prompts.are_running() && command.keeps_order_of_prompts();
+        if is_ordered || command.reads_attachments() {
+            prompts.run(&crew, sent).await;
+        } else if !command.is_slow() {
             answer(&crew, sent).await;
         } else if let Ok(place) = Arc::clone(&room).try_acquire_owned() {
             let own = Arc::clone(&crew);
@@ -56,6 +65,54 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
         } else {
             crew.publish(EventKind::rejected(sent.id, FULL)).await;
         }
+    }
+}
+
+/// Runs prompts with attachments, and the commands that must not overtake them, one after another in the background.
+struct OrderedPrompts {
+    /// Closes when the last of them has finished.
+    last: Option<oneshot::Receiver<()>>,
+    room: Arc<Semaphore>,
+}
+
+impl Default for OrderedPrompts {
+    fn default() -> OrderedPrompts {
+        OrderedPrompts {
+            last: None,
+            room: Arc::new(Semaphore::new(ORDERED_MAX)),
+        }
+    }
+}
+
+impl OrderedPrompts {
+    /// Returns whether one of them has not finished yet.
+    fn are_running(&mut self) -> bool {
+        let state = self.last.as_mut().map(oneshot::Receiver::try_recv);
+        state == Some(Err(TryRecvError::Empty))
+    }
+
+    /// Runs a command after those before it. Rejects it if too many wait.
+    async fn run<C: CommandHandler>(&mut self, crew: &Arc<C>, sent: SentCommand) {
+        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
+            crew.publish(EventKind::rejected(sent.id, FULL)).await;
+            return;
+        };
+        let (done, end) = oneshot::channel::<()>();
+        let before = if self.are_running() {
+            self.last.take()
+        } else {
+            None
+        };
+        self.last = Some(end);
+        let own = Arc::clone(crew);
+        crew.spawn(async move {
+            if let Some(before) = before {
+                // Closed without a value: its sender is dropped at the end of the command.
+                let _ = before.await;
+            }
+            answer(&own, sent).await;
+            drop((done, place));
+        });
     }
 }
 
@@ -74,10 +131,12 @@ mod tests {
 
     use super::*;
     use crate::domain::ids::{Name, TaskId};
+    use crate::domain::mention::Mention;
     use crate::domain::worktree::Losses;
+    use crate::protocol::event::CrewEvent;
     use crate::protocol::{CommandIds, TaskCommand};
 
-    /// Refuses all commands; concurrent ones wait for a signal first.
+    /// Refuses all commands; concurrent ones and prompts with attachments wait for a signal first.
     struct Slow {
         events: mpsc::Sender<EventKind>,
         go: Notify,
@@ -85,7 +144,7 @@ mod tests {
 
     impl CommandHandler for Slow {
         async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
-            if command.is_slow() {
+            if command.is_slow() || command.reads_attachments() {
                 self.go.notified().await;
             }
             Err("no".into())
@@ -102,6 +161,55 @@ mod tests {
         async fn stopped(&self) {
             std::future::pending::<()>().await;
         }
+    }
+
+    #[tokio::test]
+    async fn prompts_keep_their_order_and_delay_no_other_command() {
+        let (events, mut published) = mpsc::channel(64);
+        let (commands, inbox) = mpsc::channel(64);
+        let go = Notify::new();
+        let slow = Arc::new(Slow { events, go });
+        tokio::spawn(run(Arc::clone(&slow), inbox));
+        let with_image = || Command::Prompt {
+            to: Name::lead(),
+            text: "see @a.png".into(),
+            attachments: vec![Mention {
+                path: "a.png".into(),
+                is_required: true,
+            }],
+        };
+        let agent = Name::lead;
+        let all = [
+            with_image(),
+            Command::prompt(agent(), "and then this"),
+            with_image(),
+            Command::Clear { agent: agent() },
+            Command::Interrupt { agent: agent() },
+        ];
+        let mut ids = CommandIds::default();
+        for command in all {
+            commands.send(ids.assign(command)).await.unwrap();
+        }
+        let mut next = async || {
+            let event = tokio::time::timeout(Duration::from_secs(40), published.recv()).await;
+            match event.unwrap().unwrap() {
+                EventKind::Crew(CrewEvent::CommandRejected {
+                    command: Some(id), ..
+                }) => id.0,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(next().await, 5);
+        slow.go.notify_one();
+        assert_eq!([next().await, next().await], [1, 2]);
+        slow.go.notify_one();
+        assert_eq!([next().await, next().await], [3, 4]);
+        // When all are done, a prompt without attachments needs no task again.
+        commands
+            .send(ids.assign(Command::prompt(agent(), "last")))
+            .await
+            .unwrap();
+        assert_eq!(next().await, 6);
     }
 
     #[tokio::test]

@@ -56,6 +56,7 @@ impl CommandHandler for Commands {
                 text,
                 attachments,
             } => self.prompt(to, text, attachments).await,
+            Command::RecallPrompt { text } => self.recall_prompt(text).await,
             Command::RunShell { agent, command } => self.shell.run(&agent, command).await,
             Command::Interrupt { agent } if self.shell.interrupt(&agent) => Ok(()),
             Command::Interrupt { agent } => self.registry.interrupt(&agent),
@@ -108,6 +109,8 @@ impl Commands {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
         }
+        // A run must not end while a large image is read.
+        let _busy = self.signals.busy();
         let redactor = self.context.publisher.redactor();
         let attachments = attachments::read(&self.context.root, attachments, redactor).await?;
         if !to.is_lead() {
@@ -137,6 +140,16 @@ impl Commands {
         }
         self.signals.files_changed();
         Ok(())
+    }
+
+    async fn recall_prompt(&self, text: String) -> Result<(), String> {
+        match self.lead.recall_prompt(text).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("The lead has read that message already.".into()),
+            Err(error) => Err(format!(
+                "The message was taken back, but not from the disk: a resumed session reads it. {error}"
+            )),
+        }
     }
 
     fn control(&self, agent: &Name, control: Control) -> Result<(), String> {

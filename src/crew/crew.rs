@@ -69,9 +69,8 @@ impl Crew {
     /// # Errors
     /// Returns the command if the queue is full or the crew has stopped.
     pub fn submit(&self, command: SentCommand) -> Result<(), SentCommand> {
-        self.commands.try_send(command).map_err(|e| match e {
-            mpsc::error::TrySendError::Full(c) | mpsc::error::TrySendError::Closed(c) => c,
-        })
+        let sent = self.commands.try_send(command);
+        sent.map_err(mpsc::error::TrySendError::into_inner)
     }
 
     /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board.

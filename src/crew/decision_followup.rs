@@ -75,17 +75,7 @@ impl DecisionFollowup {
                     .send_about(request, from, to, kind, &text)
                     .await;
             }
-            (
-                RequestKind::Plan
-                | RequestKind::Shutdown
-                | RequestKind::Permission
-                | RequestKind::Budget
-                | RequestKind::Question,
-                RequestStatus::Pending
-                | RequestStatus::Approved
-                | RequestStatus::Rejected
-                | RequestStatus::Withdrawn,
-            ) => {}
+            _ => {}
         }
     }
 

@@ -99,4 +99,13 @@ impl LeadInbox {
         let queue = Arc::clone(&self.prompts);
         blocking(move || queue.push(prompt)).await
     }
+
+    /// Takes a prompt of the user back. Returns whether it was still waiting.
+    ///
+    /// # Errors
+    /// Fails if the prompt cannot be removed from the disk.
+    pub async fn recall_prompt(&self, text: String) -> Result<bool, StoreError> {
+        let queue = Arc::clone(&self.prompts);
+        blocking(move || queue.recall(&text)).await
+    }
 }

@@ -131,11 +131,8 @@ impl RequestBroker {
         from: &Name,
         asking: NewRequest,
     ) -> Result<RequestTicket, String> {
-        let granted = self
-            .parts
-            .followup
-            .take_granted(from, asking.kind, &asking.body);
-        if let Some(granted) = granted {
+        let followup = &self.parts.followup;
+        if let Some(granted) = followup.take_granted(from, asking.kind, &asking.body) {
             return Ok(RequestTicket::Decided(granted));
         }
         let busy = self.parts.signals.busy();
@@ -154,6 +151,11 @@ impl RequestBroker {
         };
         if is_new {
             self.put(request.clone()).await?;
+            // Another process may have approved the same request of an ended crew before the new one was on disk. A later
+            // decision covers both.
+            if let Some(granted) = followup.take_granted(from, request.kind, &request.body) {
+                return Ok(RequestTicket::Decided(granted));
+            }
             self.hand_over(&request).await;
         } else {
             self.wake_if_decided(&request.id).await;

@@ -20,7 +20,7 @@ use crate::domain::request::{
 };
 use crate::domain::usage::Usage;
 use crate::protocol::event::{EventKind, TeamEvent};
-use crate::store::Mailbox;
+use crate::store::{Mailbox, Requests};
 
 fn permission(body: &str) -> NewRequest {
     NewRequest::new(RequestKind::Permission, &bob(), body.into())
@@ -111,6 +111,23 @@ async fn permission_given_while_no_agent_waited_is_used_once() {
         unread.messages[0].content,
         "Approved: fine. Continue with this now: ls"
     );
+    let granted = broker.ask(&bob(), permission("ls")).await.unwrap();
+    assert!(matches!(granted, RequestTicket::Decided(_)));
+    let again = broker.ask(&bob(), permission("ls")).await.unwrap();
+    assert!(matches!(again, RequestTicket::Pending(_)));
+}
+
+/// Another process decides the request of an ended crew, and the agent repeats its call before this crew has seen the
+/// decision.
+#[tokio::test]
+async fn permission_given_just_before_a_repeated_call_is_used() {
+    let crew = TestCrew::new();
+    let (_handle, _inbox) = crew.agent(&bob());
+    let broker = crew.broker(LEAD_DECIDES);
+    let filed = broker.file(&bob(), permission("ls")).await.unwrap();
+    let elsewhere = Requests::open(crew.dir.path());
+    let by_lead = decided(&filed, Verdict::Approve, Name::lead());
+    elsewhere.decide(&by_lead, crew.context.now()).unwrap();
     let granted = broker.ask(&bob(), permission("ls")).await.unwrap();
     assert!(matches!(granted, RequestTicket::Decided(_)));
     let again = broker.ask(&bob(), permission("ls")).await.unwrap();

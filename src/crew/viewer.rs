@@ -100,9 +100,8 @@ impl Viewer {
     /// # Errors
     /// Returns the command if the queue is full.
     pub fn submit(&self, command: SentCommand) -> Result<(), SentCommand> {
-        self.commands.try_send(command).map_err(|e| match e {
-            mpsc::error::TrySendError::Full(c) | mpsc::error::TrySendError::Closed(c) => c,
-        })
+        let sent = self.commands.try_send(command);
+        sent.map_err(mpsc::error::TrySendError::into_inner)
     }
 }
 

@@ -12,7 +12,7 @@ pub const ATTACHED: &str = "<attachment ";
 pub struct Attachment {
     /// The path as the user wrote it.
     pub path: String,
-    /// What is attached, for the user: `120 lines`.
+    /// The size of the content for the user, such as `120 lines`.
     pub size: String,
     /// The name of the file with the stored content.
     pub file: String,
@@ -60,7 +60,7 @@ impl AttachedImage {
         format!("[image {} ({width}x{height}) {why}]", self.path)
     }
 
-    /// Estimates the number of tokens, by the rule that Anthropic documents: one for 750 pixels.
+    /// Estimates the number of tokens, by the rule that Anthropic documents: one per 750 pixels.
     pub fn tokens(&self) -> u64 {
         u64::from(self.size.width) * u64::from(self.size.height) / 750
     }

@@ -130,10 +130,7 @@ impl Message {
             .iter()
             .filter_map(|b| match b {
                 Block::Text { text } => Some(text.as_str()),
-                Block::Image(_)
-                | Block::Thinking { .. }
-                | Block::ToolCall(_)
-                | Block::ToolResult { .. } => None,
+                _ => None,
             })
             .collect();
         texts.join("\n")
@@ -143,10 +140,7 @@ impl Message {
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.blocks.iter().filter_map(|b| match b {
             Block::ToolCall(call) => Some(call),
-            Block::Text { .. }
-            | Block::Image(_)
-            | Block::Thinking { .. }
-            | Block::ToolResult { .. } => None,
+            _ => None,
         })
     }
 

@@ -186,7 +186,7 @@ impl CustomTheme {
     ) -> Result<CustomTheme, String> {
         if ThemeName::ALL.iter().any(|t| t.word() == name) {
             return Err(format!(
-                "[themes.{name}]: crewdeck has a theme of that name: give yours another one"
+                "[themes.{name}]: crewdeck has a theme of that name. Rename yours, for example to [themes.my-{name}]; base = \"{name}\" keeps the other colours of {name}"
             ));
         }
         let is_fit = |c: char| c.is_alphanumeric() || "-_ ".contains(c);
@@ -364,12 +364,24 @@ mod tests {
                 "gren",
                 "themes.a.ok: there is no colour 'gren': did you mean 'green'?",
             ),
-            ("dark", "ok", "red", "crewdeck has a theme of that name"),
+            (
+                "nord",
+                "ok",
+                "red",
+                "[themes.nord]: crewdeck has a theme of that name. Rename yours, for example to [themes.my-nord]",
+            ),
             ("a\u{1b}", "ok", "red", "a theme's name has up to 24"),
             ("", "ok", "red", "a theme's name has up to 24"),
         ] {
             let error = CustomTheme::parse(name, [(key, word)]).unwrap_err();
             assert!(error.contains(hint), "{error}");
+        }
+        for theme in ThemeName::ALL {
+            let word = theme.word();
+            assert!(CustomTheme::parse(word, []).is_err(), "{word}");
+            let renamed = format!("my-{word}");
+            let own = CustomTheme::parse(&renamed, [("base", word)]).unwrap();
+            assert_eq!(own.base, theme);
         }
     }
 

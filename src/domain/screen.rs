@@ -74,14 +74,6 @@ impl TodoPane {
     fn is_usual(&self) -> bool {
         *self == TodoPane::default()
     }
-
-    #[must_use]
-    pub fn toggled(self) -> TodoPane {
-        match self {
-            TodoPane::Shown => TodoPane::Hidden,
-            TodoPane::Hidden => TodoPane::Shown,
-        }
-    }
 }
 
 impl ScreenSettings {

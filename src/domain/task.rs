@@ -21,6 +21,17 @@ pub enum TaskStatus {
     Completed,
 }
 
+impl TaskStatus {
+    /// Returns the mark of a task in a list.
+    pub fn mark(self) -> &'static str {
+        match self {
+            TaskStatus::Pending => "[ ]",
+            TaskStatus::InProgress => "[>]",
+            TaskStatus::Completed => "[x]",
+        }
+    }
+}
+
 impl fmt::Display for TaskStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

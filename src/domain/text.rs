@@ -79,6 +79,13 @@ fn cut_long_clusters(text: String) -> String {
     out
 }
 
+/// Returns the first five names, followed by `…` if there are more.
+pub fn first_names(names: &[String]) -> String {
+    let shown = names[..names.len().min(5)].join(", ");
+    let more = if names.len() > 5 { ", …" } else { "" };
+    shown + more
+}
+
 /// Returns the closest match for `word` among `known`; `None` if none is similar enough. Used for "did you mean" hints.
 pub fn closest_match<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known

@@ -12,6 +12,7 @@ use crate::domain::skill::{BODY_MAX, SkillFile};
 use crate::domain::task::Task;
 use crate::domain::team::Team;
 use crate::domain::worktree::{WorktreeIndex, WorktreeName};
+use crate::store::image_metadata::{IMAGE_FORMATS, strip as strip_metadata};
 use crate::store::inbox::parse as parse_inbox;
 use crate::store::read_stable::{StableRead, parse};
 use crate::store::rewrite_change_log;
@@ -19,6 +20,27 @@ use crate::store::rewrite_change_log;
 /// Checks the parser of task files, `.tasks/task_N.json`: a valid file can be written and read again without loss.
 pub fn task(bytes: &[u8]) -> CheckResult {
     round_trip::<Task>("the task", bytes).map(|_| ())
+}
+
+/// Checks the removal of metadata from images: nothing is added but a byte of filling, and there is nothing left to remove.
+pub fn image(bytes: &[u8]) -> CheckResult {
+    for format in IMAGE_FORMATS {
+        let Some(stripped) = strip_metadata(bytes, format) else {
+            continue;
+        };
+        ensure(stripped.len() <= bytes.len() + 1, || {
+            format!(
+                "{format:?}: {} bytes became {}",
+                bytes.len(),
+                stripped.len()
+            )
+        })?;
+        let again = strip_metadata(&stripped, format);
+        ensure(again.as_ref() == Some(&stripped), || {
+            format!("{format:?}: something was left to remove")
+        })?;
+    }
+    Ok(())
 }
 
 /// Checks the parser of the team roster, `.team/config.json`, and the error for an unknown member.

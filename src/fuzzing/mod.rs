@@ -35,6 +35,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("worktrees", files::worktrees),
     ("skill", files::skill),
     ("settings", files::settings),
+    ("image", files::image),
     ("record", files::record),
     ("journal", screen::journal),
     ("keys", screen::keys),

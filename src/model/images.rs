@@ -1,4 +1,5 @@
-//! Which images of a conversation a request contains, and what a server says that cannot read them. Pure.
+//! Selects the images of a conversation that a request contains, and recognizes the errors of servers that cannot read
+//! images. Pure.
 
 use std::collections::HashSet;
 
@@ -94,7 +95,7 @@ pub fn refusal(error: &ModelError, model: &str) -> Option<ModelError> {
         ModelError::new(
             ErrorKind::BadRequest,
             format!("the image was not accepted: {}", error.message),
-            format!("Choose a model that reads images with /model. {model} gets a line of text instead of each image from now on."),
+            format!("From now on, {model} gets a line of text instead of each image. Choose a model that reads images with /model."),
         )
     })
 }

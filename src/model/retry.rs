@@ -104,27 +104,11 @@ pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
 /// Returns whether a failure affects all calls to the server: the server limits the rate (429), fails (5xx) or is no
 /// longer reachable. The header `x-should-retry` overrides this.
 pub fn is_server_wide(error: &ModelError) -> bool {
-    error
-        .retry
-        .unwrap_or(match (error.kind, error.server_has_answered) {
-            (ErrorKind::RateLimited | ErrorKind::Server, _) | (ErrorKind::Unreachable, true) => {
-                true
-            }
-            (ErrorKind::Unreachable, false)
-            | (
-                ErrorKind::NoKey
-                | ErrorKind::Auth
-                | ErrorKind::UnknownModel
-                | ErrorKind::ContextTooLong
-                | ErrorKind::BadRequest
-                | ErrorKind::Truncated
-                | ErrorKind::InvalidResponse
-                | ErrorKind::Timeout
-                | ErrorKind::Redirected
-                | ErrorKind::Script,
-                _,
-            ) => false,
-        })
+    let is_usually = matches!(
+        (error.kind, error.server_has_answered),
+        (ErrorKind::RateLimited | ErrorKind::Server, _) | (ErrorKind::Unreachable, true)
+    );
+    error.retry.unwrap_or(is_usually)
 }
 
 /// Returns whether a retry may succeed.

@@ -52,6 +52,9 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Mention>,
     },
+    /// Takes the newest prompt with this text back from the lead's queue, so that the user can edit it. Rejected if the
+    /// lead has read it.
+    RecallPrompt { text: String },
     /// Runs a command of the user in a shell, where an agent works. Answered by `UserCommandStarted` and
     /// `UserCommandEnded`. The agent reads command and output with its next message.
     RunShell { agent: Name, command: String },
@@ -139,6 +142,20 @@ impl Command {
             Command::Task(change) => matches!(**change, TaskCommand::Complete { .. }),
             _ => false,
         }
+    }
+
+    /// Returns whether the command reads attachments, which may take a second for a large image. Later commands run
+    /// meanwhile, except those that [keep the order](Command::keeps_order_of_prompts).
+    pub fn reads_attachments(&self) -> bool {
+        matches!(self, Command::Prompt { attachments, .. } if !attachments.is_empty())
+    }
+
+    /// Returns whether the command must not overtake an earlier prompt.
+    pub fn keeps_order_of_prompts(&self) -> bool {
+        matches!(
+            self,
+            Command::Prompt { .. } | Command::Clear { .. } | Command::Compact { .. }
+        )
     }
 }
 

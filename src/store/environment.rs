@@ -4,11 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ignore::WalkBuilder;
-
 use super::git::{Git, GitError};
+use super::walk::project_files;
 use crate::domain::environment::{Environment, FileTree, GitState};
-use crate::domain::folders::is_reserved;
 use crate::domain::text::{clip, escape_control_chars, one_line};
 
 /// Number of commits to list, as an argument for git.
@@ -68,13 +66,7 @@ fn git_state(root: &Path) -> Result<GitState, GitError> {
 }
 
 fn tree(root: &Path) -> FileTree {
-    let walk = WalkBuilder::new(root)
-        .max_depth(Some(2))
-        .follow_links(false)
-        .require_git(false)
-        .filter_entry(|entry| !is_reserved(&entry.file_name().to_string_lossy()))
-        .sort_by_file_name(std::cmp::Ord::cmp)
-        .build();
+    let walk = project_files(root).hidden(true).max_depth(Some(2)).build();
     // The root's files have the key "", which sorts first.
     let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut total = 0;

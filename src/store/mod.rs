@@ -13,6 +13,7 @@ mod cursor;
 mod environment;
 mod file_fingerprint;
 mod git;
+pub mod image_metadata;
 mod in_use;
 pub(crate) mod inbox;
 mod inbox_reader;
@@ -31,6 +32,7 @@ mod roster;
 mod skills;
 mod take_task;
 mod transcript;
+pub mod walk;
 pub mod watch;
 mod worktrees;
 
@@ -49,7 +51,7 @@ pub use cursor::Cursor;
 pub use environment::environment;
 pub use git::{
     COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts,
-    create_first_commit as begin_repository, facts as git_facts, is_tracked,
+    create_first_commit as begin_repository, facts as git_facts,
 };
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;

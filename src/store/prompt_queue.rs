@@ -117,6 +117,22 @@ impl PromptQueue {
             .collect()
     }
 
+    /// Takes the newest waiting prompt with this text back, also from the disk. Returns whether there was one.
+    ///
+    /// # Errors
+    /// When the file cannot be written. The prompt is then back in memory only, and a resumed session reads it.
+    pub fn recall(&self, text: &str) -> Result<bool, StoreError> {
+        let _turn = lock(&self.write_turn);
+        let mut entries = lock(&self.entries);
+        let is_it = |entry: &QueueEntry| !entry.is_taken && entry.prompt.text == text;
+        let Some(at) = entries.iter().rposition(is_it) else {
+            return Ok(false);
+        };
+        entries.remove(at);
+        drop(entries);
+        self.write(&self.snapshot()).map(|()| true)
+    }
+
     /// Removes the prompts that the conversation on disk contains (`held`).
     ///
     /// # Errors
@@ -212,6 +228,25 @@ mod tests {
         all.remove(&[PromptId("b".into())]).unwrap();
         assert!(!all.path.exists());
         queue(dir.path()).load(&[]).unwrap();
+    }
+
+    #[test]
+    fn newest_waiting_prompt_is_recalled_once_and_leaves_the_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let all = queue(dir.path());
+        for (id, text) in [("a", "same"), ("b", "same"), ("c", "other")] {
+            let text = text.into();
+            all.push(QueuedPrompt { text, ..prompt(id) }).unwrap();
+        }
+        assert!(all.recall("same").unwrap());
+        assert!(!all.recall("none").unwrap());
+        let again = queue(dir.path());
+        again.load(&[]).unwrap();
+        let ids = |all: &PromptQueue| all.take().into_iter().map(|p| p.id.0).collect::<Vec<_>>();
+        assert_eq!(ids(&again), ["a", "c"]);
+        // A prompt that the lead has taken is read.
+        assert_eq!(ids(&all), ["a", "c"]);
+        assert!(!all.recall("same").unwrap());
     }
 
     #[test]

@@ -90,12 +90,9 @@ impl Roster {
         status: MemberStatus,
         now: Timestamp,
     ) -> Result<Team, StoreError> {
-        self.change(|team| {
-            if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
-                member.status = status;
-                member.seen_at = now;
-            }
-            Ok(())
+        self.change_member(name, |member| {
+            member.status = status;
+            member.seen_at = now;
         })
     }
 
@@ -104,12 +101,7 @@ impl Roster {
     /// # Errors
     /// When the file cannot be written.
     pub fn clear_first_instructions(&self, name: &Name) -> Result<Team, StoreError> {
-        self.change(|team| {
-            if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
-                member.first.clear();
-            }
-            Ok(())
-        })
+        self.change_member(name, |member| member.first.clear())
     }
 
     /// Marks a member as shut down. Resuming its session does not restart it.
@@ -117,12 +109,23 @@ impl Roster {
     /// # Errors
     /// When the file cannot be written.
     pub fn mark_shut_down(&self, name: &Name, now: Timestamp) -> Result<Team, StoreError> {
+        self.change_member(name, |member| {
+            member.status = MemberStatus::Shutdown;
+            member.session.clear();
+            member.first.clear();
+            member.seen_at = now;
+        })
+    }
+
+    /// Changes a member. An unknown name changes nothing.
+    fn change_member(
+        &self,
+        name: &Name,
+        edit: impl FnOnce(&mut Member),
+    ) -> Result<Team, StoreError> {
         self.change(|team| {
             if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
-                member.status = MemberStatus::Shutdown;
-                member.session.clear();
-                member.first.clear();
-                member.seen_at = now;
+                edit(member);
             }
             Ok(())
         })

@@ -2,9 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, shown};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, schema_of, shown,
+};
 use crate::domain::request::{NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
 
@@ -22,7 +23,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     show: |input| shown(input, "question"),
-    run: |context, input| Box::pin(run(context, input)),
+    run: |context, input| call(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -36,21 +37,15 @@ struct Input {
     choices: Option<Vec<String>>,
 }
 
-async fn run(context: ToolContext, input: Value) -> ToolOutput {
-    let asked = parse(input).and_then(|input| asking(&context, input));
-    let asking = match asked {
-        Ok(asking) => asking,
-        Err(output) => return output,
-    };
-    match context.host.ask(&context.agent, asking).await {
-        Ok(request) => answer(&request),
-        Err(why) => ToolOutput::error(format!("Error: {why}")),
-    }
+async fn run(context: ToolContext, input: Input) -> ToolResult {
+    let asking = asking(&context, input)?;
+    let asked = context.host.ask(&context.agent, asking).await;
+    Ok(answer(&asked.map_err(failed)?))
 }
 
 fn asking(context: &ToolContext, input: Input) -> Result<NewRequest, ToolOutput> {
     if input.question.trim().is_empty() {
-        return Err(ToolOutput::error("Error: the question is empty"));
+        return Err(failed("the question is empty"));
     }
     let choices: Vec<String> = input
         .choices
@@ -58,21 +53,17 @@ fn asking(context: &ToolContext, input: Input) -> Result<NewRequest, ToolOutput>
         .iter()
         .map(|c| one_line(c.trim()))
         .collect();
-    let wrong = if choices.is_empty() {
-        None
-    } else if !CHOICES.contains(&choices.len()) {
-        Some(format!("pass 2 to 6 choices, not {}", choices.len()))
-    } else if choices.iter().any(String::is_empty) {
-        Some("a choice is empty".into())
-    } else if choices.iter().any(|c| c.chars().count() > CHOICE_MAX) {
-        Some(format!(
+    if !choices.is_empty() && !CHOICES.contains(&choices.len()) {
+        let count = choices.len();
+        return Err(failed(format!("pass 2 to 6 choices, not {count}")));
+    }
+    if choices.iter().any(String::is_empty) {
+        return Err(failed("a choice is empty"));
+    }
+    if choices.iter().any(|c| c.chars().count() > CHOICE_MAX) {
+        return Err(failed(format!(
             "a choice has more than {CHOICE_MAX} characters: move details into the question"
-        ))
-    } else {
-        None
-    };
-    if let Some(why) = wrong {
-        return Err(ToolOutput::error(format!("Error: {why}")));
+        )));
     }
     let body = head_and_tail(input.question.trim(), QUESTION_MAX);
     Ok(NewRequest {
@@ -97,7 +88,7 @@ fn answer(request: &Request) -> ToolOutput {
             "The user does not answer ({comment}); decide yourself."
         )),
         (RequestStatus::Pending | RequestStatus::Withdrawn, _) => {
-            ToolOutput::error("Error: the question was withdrawn before the user answered")
+            failed("the question was withdrawn before the user answered")
         }
     }
 }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::host::JobSpec;
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, bash, parse, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, bash, call_now, failed, schema_of,
+};
 
 /// Default time limit. The 300 seconds of learn-claude-code are too short for many builds.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
@@ -21,7 +22,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Run,
     audience: Audience::Members,
     show: bash::TOOL.show,
-    run: |context, input| Box::pin(std::future::ready(run(&context, input))),
+    run: |context, input| call_now(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -33,13 +34,9 @@ struct Input {
     timeout_s: Option<u64>,
 }
 
-fn run(context: &ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     if input.command.trim().is_empty() {
-        return ToolOutput::error("Error: the command is empty");
+        return Err(failed("the command is empty"));
     }
     let timeout = input
         .timeout_s
@@ -50,12 +47,9 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
         workdir: context.workdir.clone(),
         timeout,
     };
-    match context.host.start_job(order) {
-        Ok(job) => ToolOutput::ok(format!(
-            "Background task {} started: {}",
-            job.id,
-            job.title()
-        )),
-        Err(why) => ToolOutput::error(format!("Error: {why}")),
-    }
+    let job = context.host.start_job(order).map_err(failed)?;
+    let (id, title) = (&job.id, job.title());
+    Ok(ToolOutput::ok(format!(
+        "Background task {id} started: {title}"
+    )))
 }

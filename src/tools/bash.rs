@@ -2,11 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 use std::time::Duration;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, parse, policy, reach, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, policy, reach,
+    schema_of, shown,
 };
 use crate::domain::chat::Outcome;
 use crate::process::{self, CommandSpec, HeadTailBuffer, JobExit};
@@ -27,7 +27,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Run,
     audience: Audience::Everyone,
     show: |input| shown(input, "command"),
-    run: |context, input| Box::pin(run(context, input)),
+    run: |context, input| call(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -56,11 +56,7 @@ pub fn text(timeout: Duration, has_background: bool) -> String {
     }
 }
 
-async fn run(context: ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
+async fn run(context: ToolContext, input: Input) -> ToolResult {
     let asked = input
         .timeout_s
         .map_or(context.timeout, |s| Duration::from_secs(s.max(1)));
@@ -87,23 +83,20 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         let chunk = String::from_utf8_lossy(&bytes).into_owned();
         context.host.output(&context.agent, &context.call, chunk);
     };
-    match process::run(&job, &context.cancel, live).await {
-        Ok(report) => {
-            let rest = clean.end();
-            keep.push(&rest);
-            let chunk = String::from_utf8_lossy(&rest).into_owned();
-            context.host.output(&context.agent, &context.call, chunk);
-            let mut output = to_output(&report, &keep.text(), job.timeout);
-            if only_cd && output.outcome == Outcome::Ok {
-                output.text.push_str(CD_ENDS);
-            }
-            output
-        }
-        Err(error) => ToolOutput::error(format!(
-            "Error: cannot start the shell: {}",
-            os_errors::explain(&error)
-        )),
+    let ended = process::run(&job, &context.cancel, live).await;
+    let report = ended.map_err(|error| {
+        let why = os_errors::explain(&error);
+        failed(format!("cannot start the shell: {why}"))
+    })?;
+    let rest = clean.end();
+    keep.push(&rest);
+    let chunk = String::from_utf8_lossy(&rest).into_owned();
+    context.host.output(&context.agent, &context.call, chunk);
+    let mut output = to_output(&report, &keep.text(), job.timeout);
+    if only_cd && output.outcome == Outcome::Ok {
+        output.text.push_str(CD_ENDS);
     }
+    Ok(output)
 }
 
 fn to_output(report: &process::JobReport, output: &str, timeout: Duration) -> ToolOutput {

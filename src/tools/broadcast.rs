@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, messages, parse, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, failed, messages,
+    schema_of, shown,
 };
 use crate::domain::ids::Name;
 use crate::domain::mail::MailKind;
@@ -18,7 +18,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     show: |input| shown(input, "content"),
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -28,11 +28,8 @@ struct Input {
     content: String,
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let input: Input = parse(input)?;
-    let team = Roster::open(&context.root)
-        .read()
-        .map_err(|e| ToolOutput::error(format!("Error: {e}")))?;
+fn run(context: &ToolContext, input: Input) -> ToolResult {
+    let team = Roster::open(&context.root).read().map_err(failed)?;
     let mut to: Vec<Name> = team.present().map(|m| m.name.clone()).collect();
     to.push(Name::lead());
     to.retain(|name| !name.same(&context.agent));

@@ -4,9 +4,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_now, failed, schema_of, shown,
+};
 use crate::domain::ids::JobId;
 use crate::domain::job::Job;
+use crate::domain::text::one_line;
 
 pub const TOOL: Tool = Tool {
     name: "check_background",
@@ -15,7 +18,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Members,
     show: show_id,
-    run: |context, input| Box::pin(std::future::ready(run(&context, input))),
+    run: |context, input| call_now(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -27,45 +30,35 @@ struct Input {
 
 /// Returns the command's id from the tool input, for one-line displays.
 pub fn show_id(input: &Value) -> String {
-    let id = input.get("task_id").and_then(Value::as_str);
-    crate::domain::text::one_line(id.unwrap_or_default())
+    shown(input, "task_id")
 }
 
-fn run(context: &ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let jobs = context.host.jobs(&context.agent);
-    match input.task_id {
-        None if jobs.is_empty() => ToolOutput::ok("No background tasks."),
-        None => {
-            let lines: Vec<String> = jobs
-                .iter()
-                .map(|j| format!("{}: [{}] {}", j.id, j.status(), j.title()))
-                .collect();
-            ToolOutput::ok(lines.join("\n"))
+    let Some(wanted) = input.task_id else {
+        if jobs.is_empty() {
+            return Ok(ToolOutput::ok("No background tasks."));
         }
-        Some(wanted) => match find_job(&jobs, &wanted) {
-            Ok(job) => {
-                let output = context.host.job_output(&job.id);
-                let output = match (output.trim_end(), job.is_running()) {
-                    ("", true) => "(running, no output yet)",
-                    ("", false) => "(no output)",
-                    (text, _) => text,
-                };
-                ToolOutput::ok(format!("[{}] {}\n{output}", job.status(), job.title()))
-            }
-            Err(why) => ToolOutput::error(why),
-        },
-    }
+        let line = |j: &Job| format!("{}: [{}] {}", j.id, j.status(), j.title());
+        let lines: Vec<String> = jobs.iter().map(line).collect();
+        return Ok(ToolOutput::ok(lines.join("\n")));
+    };
+    let job = find_job(&jobs, &wanted)?;
+    let output = context.host.job_output(&job.id);
+    let output = match (output.trim_end(), job.is_running()) {
+        ("", true) => "(running, no output yet)",
+        ("", false) => "(no output)",
+        (text, _) => text,
+    };
+    let (status, title) = (job.status(), job.title());
+    Ok(ToolOutput::ok(format!("[{status}] {title}\n{output}")))
 }
 
 /// Returns the job in `jobs` with the id `wanted`.
 ///
 /// # Errors
 /// Text for the model that lists the known ids.
-pub fn find_job<'a>(jobs: &'a [Job], wanted: &str) -> Result<&'a Job, String> {
+pub fn find_job<'a>(jobs: &'a [Job], wanted: &str) -> Result<&'a Job, ToolOutput> {
     let wanted = JobId(wanted.trim().trim_start_matches("bg:").to_string());
     jobs.iter().find(|j| j.id == wanted).ok_or_else(|| {
         let ids: Vec<&str> = jobs.iter().map(|j| j.id.0.as_str()).collect();
@@ -74,9 +67,7 @@ pub fn find_job<'a>(jobs: &'a [Job], wanted: &str) -> Result<&'a Job, String> {
         } else {
             format!("your background tasks are {}", ids.join(", "))
         };
-        format!(
-            "Error: Unknown task {}: {there}",
-            crate::domain::text::one_line(&wanted.0)
-        )
+        let wanted = one_line(&wanted.0);
+        failed(format!("Unknown task {wanted}: {there}"))
     })
 }

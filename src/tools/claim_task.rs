@@ -2,11 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::lenient::LenientRef;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, task_get, task_ref,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, on_thread,
+    schema_of, task_get, task_ref,
 };
 
 use crate::domain::ids::{Name, TaskId};
@@ -19,7 +19,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     show: task_get::show_id,
-    run: |context, input| Box::pin(run(context, input)),
+    run: |context, input| call(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -30,34 +30,28 @@ struct Input {
     task_id: Option<LenientRef>,
 }
 
-async fn run(context: ToolContext, input: Value) -> ToolOutput {
-    let on_thread = context.clone();
-    let claimed = tokio::task::spawn_blocking(move || claim(&on_thread, input)).await;
-    let task = match claimed {
-        Ok(Ok(Some(task))) => task,
-        Ok(Ok(None)) => return ToolOutput::ok("No task is ready."),
-        Ok(Err(output)) => return output,
-        Err(error) => return ToolOutput::error(format!("Error: the tool failed: {error}")),
+async fn run(context: ToolContext, input: Input) -> ToolResult {
+    let claiming = context.clone();
+    let Some(task) = on_thread(move || claim(&claiming, &input)).await? else {
+        return Ok(ToolOutput::ok("No task is ready."));
     };
-    match context.host.enter_worktree(&context.agent, &task).await {
-        Ok(place) => {
-            let mark = result_line(task.id, &context.agent);
-            let (subject, description) = (&task.subject, &task.description);
-            ToolOutput::ok(format!("{mark}\n{subject}\n{description}{place}"))
-        }
-        Err(why) => ToolOutput::error(format!("Error: {why}")),
-    }
+    let entered = context.host.enter_worktree(&context.agent, &task).await;
+    let place = entered.map_err(failed)?;
+    let mark = result_line(task.id, &context.agent);
+    let (subject, description) = (&task.subject, &task.description);
+    Ok(ToolOutput::ok(format!(
+        "{mark}\n{subject}\n{description}{place}"
+    )))
 }
 
-fn claim(context: &ToolContext, input: Value) -> Result<Option<Task>, ToolOutput> {
-    let input: Input = parse(input)?;
+fn claim(context: &ToolContext, input: &Input) -> Result<Option<Task>, ToolOutput> {
     let board = &context.board;
     let id = match &input.task_id {
         Some(reference) => Some(task_ref::resolve(board, reference)?),
         None => None,
     };
     let claimed = board.claim(id, &task_ref::claimer(context), (context.clock)());
-    claimed.map_err(|e| task_ref::store_error(&e))
+    claimed.map_err(failed)
 }
 
 /// Returns the first line of the tool result of a successful claim. A restart searches the conversation for it.

@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
-use crate::domain::text::one_line;
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_now, schema_of, shown,
+};
 
 pub const TOOL: Tool = Tool {
     name: "compact",
@@ -13,11 +13,8 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Members,
-    show: |input| {
-        let focus = input.get("focus").and_then(Value::as_str);
-        one_line(focus.unwrap_or_default())
-    },
-    run: |context, input| Box::pin(std::future::ready(run(&context, input))),
+    show: |input| shown(input, "focus"),
+    run: |context, input| call_now(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -27,12 +24,9 @@ struct Input {
     focus: Option<String>,
 }
 
-fn run(context: &ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let focus = input.focus.unwrap_or_default();
     context.host.compact(&context.agent, focus);
-    ToolOutput::ok("Compressing... A summary replaces the conversation before your next step.")
+    let text = "Compressing... A summary replaces the conversation before your next step.";
+    Ok(ToolOutput::ok(text))
 }

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, on_thread, schema_of,
+};
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Decision, Verdict};
 use crate::domain::text::{head_and_tail, one_line};
@@ -33,7 +35,7 @@ pub const TOOL: Tool = Tool {
         };
         one_line(&format!("{word} {id}"))
     },
-    run: |context, input| Box::pin(run(context, input)),
+    run: |context, input| call(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -48,22 +50,15 @@ struct Input {
     comment: Option<String>,
 }
 
-async fn run(context: ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
+async fn run(context: ToolContext, input: Input) -> ToolResult {
     let id = RequestId(input.request_id);
     let (requests, wanted) = (Requests::open(&context.root), id.clone());
-    let request = match tokio::task::spawn_blocking(move || requests.get(&wanted)).await {
-        Ok(Ok(Some(request))) => request,
-        Ok(Err(why)) => return ToolOutput::error(format!("Error: {why}")),
-        Ok(Ok(None)) | Err(_) => {
-            return ToolOutput::error(format!(
-                "Error: there is no request {id}: use the request_id of the message"
-            ));
-        }
-    };
+    let found = on_thread(move || requests.get(&wanted).map_err(failed)).await?;
+    let request = found.ok_or_else(|| {
+        failed(format!(
+            "there is no request {id}: use the request_id of the message"
+        ))
+    })?;
     let verdict = if input.approve {
         Verdict::Approve
     } else {
@@ -71,11 +66,9 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     };
     let comment = head_and_tail(&input.comment.unwrap_or_default(), COMMENT_MAX);
     let decision = Decision::on(&request, verdict, context.agent, comment);
-    match context.host.decide(decision).await {
-        Ok(request) => ToolOutput::ok(format!(
-            "The {} request of '{}' is {}",
-            request.kind, request.target, request.status
-        )),
-        Err(why) => ToolOutput::error(format!("Error: {why}")),
-    }
+    let request = context.host.decide(decision).await.map_err(failed)?;
+    Ok(ToolOutput::ok(format!(
+        "The {} request of '{}' is {}",
+        request.kind, request.target, request.status
+    )))
 }

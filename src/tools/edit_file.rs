@@ -2,13 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::replace::{self, Edit, Occurrences, Refusal};
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, lenient, parse,
-    redaction_guard, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, diff, failed,
+    lenient, redaction_guard, schema_of, shown,
 };
 
 /// Maximum number of replacements in one call.
@@ -23,7 +22,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Write,
     audience: Audience::Everyone,
     show: |input| shown(input, "path"),
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -84,20 +83,18 @@ impl Input {
     }
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let input: Input = parse(input)?;
-    let error = |why: String| ToolOutput::error(format!("Error: {why}"));
-    let (path, edits) = input.edits().map_err(error)?;
+fn run(context: &ToolContext, input: Input) -> ToolResult {
+    let (path, edits) = input.edits().map_err(failed)?;
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     let before = space
         .text(&path)
         .map_err(ToolOutput::error)?
-        .ok_or_else(|| error(format!("{path} does not exist: create it with write_file")))?;
+        .ok_or_else(|| failed(format!("{path} does not exist: create it with write_file")))?;
     let key = space.key(&path).map_err(ToolOutput::error)?;
     context
         .snapshots
         .check(&key, &path, &before)
-        .map_err(error)?;
+        .map_err(failed)?;
     let mut after = before.clone();
     let mut ignored: Vec<&str> = Vec::new();
     for (nth, one) in edits.iter().enumerate() {
@@ -112,13 +109,13 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
         };
         let done = replace::replace(&after, &edit).map_err(|why| {
             let hint = redaction_guard::hint(&context.redactor, &before, &one.old_text);
-            error(refusal_text(&why, &path, &hint, nth + 1, edits.len()))
+            failed(refusal_text(&why, &path, &hint, nth + 1, edits.len()))
         })?;
         after = done.text;
         ignored.extend(done.ignored);
     }
     if let Some(why) = redaction_guard::overwrites_secret(&context.redactor, &before, &after) {
-        return Err(error(why));
+        return Err(failed(why));
     }
     space.write(&path, &after).map_err(ToolOutput::error)?;
     context.snapshots.record(key, after.as_bytes());

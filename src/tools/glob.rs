@@ -3,10 +3,12 @@
 use globset::{GlobBuilder, GlobMatcher};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::walk::{self, FileList};
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, failed, schema_of,
+    shown,
+};
 use crate::domain::text::clip;
 
 /// Maximum number of paths in one result.
@@ -23,7 +25,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Everyone,
     show: |input| shown(input, "pattern"),
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -40,9 +42,7 @@ struct Input {
 pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolOutput> {
     let refused = |why: &str| {
         let shown = clip(pattern, 80);
-        ToolOutput::error(format!(
-            "Error: '{shown}' is not a valid glob pattern: {why}"
-        ))
+        failed(format!("'{shown}' is not a valid glob pattern: {why}"))
     };
     if pattern.len() > PATTERN_MAX {
         return Err(refused("it is longer than 4000 bytes"));
@@ -76,8 +76,7 @@ fn braces(pattern: &str) -> usize {
     most
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let input: Input = parse(input)?;
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let matcher = matcher(&input.pattern)?;
     let FileList { files, note } = walk::files(context, input.path.as_deref())?;
     let found: Vec<String> = files

@@ -5,11 +5,11 @@ use grep_searcher::sinks::Lossy;
 use grep_searcher::{BinaryDetection, SearcherBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::walk::{self, FileList};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, glob, parse, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, failed, glob,
+    schema_of, shown,
 };
 use crate::domain::text::clip;
 
@@ -25,7 +25,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Everyone,
     show: |input| shown(input, "pattern"),
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -41,8 +41,7 @@ struct Input {
     ignore_case: Option<bool>,
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let input: Input = parse(input)?;
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let matcher = matcher(&input)?;
     let only = input.glob.as_deref().map(glob::matcher).transpose()?;
     let FileList { files, note } = walk::files(context, input.path.as_deref())?;
@@ -92,8 +91,8 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
 fn matcher(input: &Input) -> Result<RegexMatcher, ToolOutput> {
     let refused = |why: &str| {
         let shown = clip(&input.pattern, 80);
-        ToolOutput::error(format!(
-            "Error: '{shown}' is not a valid regular expression: {why}"
+        failed(format!(
+            "'{shown}' is not a valid regular expression: {why}"
         ))
     };
     if input.pattern.len() > glob::PATTERN_MAX {

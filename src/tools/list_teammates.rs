@@ -2,9 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, failed, schema_of,
+};
 use crate::store::Roster;
 
 pub const TOOL: Tool = Tool {
@@ -14,17 +15,14 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Members,
     show: |_| String::new(),
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
 struct Input {}
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let Input {} = parse(input)?;
-    let team = Roster::open(&context.root)
-        .read()
-        .map_err(|e| ToolOutput::error(format!("Error: {e}")))?;
+fn run(context: &ToolContext, _: Input) -> ToolResult {
+    let team = Roster::open(&context.root).read().map_err(failed)?;
     if team.members.is_empty() {
         return Ok(ToolOutput::ok("No teammates."));
     }

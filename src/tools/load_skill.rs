@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::nearest::nearest;
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, schema_of, shown,
+};
 use crate::domain::skill::{NAME_MAX, SkillCatalog};
 use crate::domain::text::{clip, one_line};
 
@@ -16,7 +17,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Everyone,
     show: |input| shown(input, "name"),
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -26,8 +27,7 @@ struct Input {
     name: String,
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let input: Input = parse(input)?;
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let name = input.name.trim();
     let loaded = context
         .skills

@@ -2,11 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::lenient::LenientRef;
 use super::task_get::show_id;
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, task_ref};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, on_thread,
+    schema_of, task_ref,
+};
 
 pub const TOOL: Tool = Tool {
     name: "merge_worktree",
@@ -15,7 +17,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Lead,
     show: show_id,
-    run: |context, input| Box::pin(run(context, input)),
+    run: |context, input| call(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -26,21 +28,9 @@ struct Input {
     task_id: LenientRef,
 }
 
-async fn run(context: ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
+async fn run(context: ToolContext, input: Input) -> ToolResult {
     let board = context.board.clone();
-    let found =
-        tokio::task::spawn_blocking(move || task_ref::resolve(&board, &input.task_id)).await;
-    let id = match found {
-        Ok(Ok(id)) => id,
-        Ok(Err(output)) => return output,
-        Err(error) => return ToolOutput::error(format!("Error: {error}")),
-    };
-    match context.host.merge(id).await {
-        Ok(text) => ToolOutput::ok(text),
-        Err(why) => ToolOutput::error(format!("Error: {why}")),
-    }
+    let id = on_thread(move || task_ref::resolve(&board, &input.task_id)).await?;
+    let merged = context.host.merge(id).await;
+    merged.map(ToolOutput::ok).map_err(failed)
 }

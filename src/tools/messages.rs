@@ -1,21 +1,17 @@
 //! Resolves recipients and sends messages, for all message tools.
 
-use super::{ToolContext, ToolOutput};
+use super::{ToolContext, ToolOutput, failed};
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::store::{Mailbox, Roster};
 
 /// Returns the name of a recipient: the lead, the user, or a teammate that has not left.
 pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
-    let team = Roster::open(&context.root)
-        .read()
-        .map_err(|e| ToolOutput::error(format!("Error: {e}")))?;
-    let unknown = || ToolOutput::error(format!("Error: {} (and lead, user)", team.unknown(to)));
+    let team = Roster::open(&context.root).read().map_err(failed)?;
+    let unknown = || failed(format!("{} (and lead, user)", team.unknown(to)));
     let name = Name::party(to.trim().trim_start_matches('@')).map_err(|_| unknown())?;
     if name.same(&context.agent) {
-        return Err(ToolOutput::error(
-            "Error: you cannot send a message to yourself",
-        ));
+        return Err(failed("you cannot send a message to yourself"));
     }
     for known in [Name::lead(), Name::user()] {
         if name.same(&known) {
@@ -38,13 +34,9 @@ pub fn send(
     content: &str,
 ) -> Result<(), ToolOutput> {
     if content.trim().is_empty() {
-        return Err(ToolOutput::error(
-            "Error: the message is empty, so it was not sent",
-        ));
+        return Err(failed("the message is empty, so it was not sent"));
     }
     let id = MessageId(uuid::Uuid::now_v7().simple().to_string());
     let message = MailMessage::new(id, kind, &context.agent, to, content, (context.clock)());
-    Mailbox::open(&context.root)
-        .send(&message)
-        .map_err(|e| ToolOutput::error(format!("Error: {e}")))
+    Mailbox::open(&context.root).send(&message).map_err(failed)
 }

@@ -1,5 +1,11 @@
 //! Layer 3: the agents' tools, one file per tool. [`TABLE`] lists them; to add one, add its file, its `mod` line and its line in the table.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::unnecessary_wraps,
+    reason = "the functions of all tools have one signature"
+)]
+
 mod ask_user;
 mod background_run;
 mod bash;
@@ -44,6 +50,7 @@ mod walk;
 mod workspace;
 mod write_file;
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -256,11 +263,8 @@ pub fn schema_of<T: schemars::JsonSchema>() -> Value {
 /// # Errors
 /// Text for the model that says what is wrong with the input.
 pub fn parse<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutput> {
-    serde_json::from_value(without_nulls(input)).map_err(|e| {
-        ToolOutput::error(format!(
-            "Error: the input does not match the tool's schema: {e}"
-        ))
-    })
+    serde_json::from_value(without_nulls(input))
+        .map_err(|e| failed(format!("the input does not match the tool's schema: {e}")))
 }
 
 fn without_nulls(value: Value) -> Value {
@@ -274,16 +278,58 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// Runs a tool function that blocks, on a thread for blocking work.
-async fn blocking(
+/// What the function of a tool returns. Both sides are results for the model; `?` ends the call with an error.
+type ToolResult = Result<ToolOutput, ToolOutput>;
+
+/// Returns the result of a call that failed because of `why`.
+fn failed(why: impl Display) -> ToolOutput {
+    ToolOutput::error(format!("Error: {why}"))
+}
+
+fn output(result: ToolResult) -> ToolOutput {
+    result.unwrap_or_else(|error| error)
+}
+
+/// Parses the input of a call and runs the function of an async tool.
+fn call<I: DeserializeOwned, F: Future<Output = ToolResult> + Send + 'static>(
     context: ToolContext,
     input: Value,
-    run: fn(&ToolContext, Value) -> Result<ToolOutput, ToolOutput>,
-) -> ToolOutput {
-    match tokio::task::spawn_blocking(move || run(&context, input)).await {
-        Ok(Ok(output) | Err(output)) => output,
-        Err(error) => ToolOutput::error(format!("Error: the tool failed: {error}")),
+    run: fn(ToolContext, I) -> F,
+) -> BoxFuture<'static, ToolOutput> {
+    match parse(input) {
+        Ok(input) => {
+            let running = run(context, input);
+            Box::pin(async move { output(running.await) })
+        }
+        Err(error) => Box::pin(std::future::ready(error)),
     }
+}
+
+/// Parses the input of a call and runs the function of a tool that never blocks.
+fn call_now<I: DeserializeOwned>(
+    context: ToolContext,
+    input: Value,
+    run: fn(&ToolContext, I) -> ToolResult,
+) -> BoxFuture<'static, ToolOutput> {
+    let result = parse(input).and_then(|input| run(&context, input));
+    Box::pin(std::future::ready(output(result)))
+}
+
+/// Parses the input of a call and runs the function of a tool that blocks, on a thread for blocking work.
+fn call_blocking<I: DeserializeOwned + 'static>(
+    context: ToolContext,
+    input: Value,
+    run: fn(&ToolContext, I) -> ToolResult,
+) -> BoxFuture<'static, ToolOutput> {
+    Box::pin(async move { output(on_thread(move || run(&context, parse(input)?)).await) })
+}
+
+/// Runs a part of a call that blocks, on a thread for blocking work.
+async fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolOutput> + Send + 'static,
+) -> Result<T, ToolOutput> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(failed(format!("the tool failed: {error}"))))
 }
 
 /// Returns the text field `field` of the input as one line.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, schema_of};
 use crate::domain::request::{NewRequest, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
 
@@ -24,7 +24,7 @@ pub const TOOL: Tool = Tool {
             .unwrap_or_default();
         one_line(plan.lines().next().unwrap_or_default())
     },
-    run: |context, input| Box::pin(run(context, input)),
+    run: |context, input| call(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -34,13 +34,9 @@ struct Input {
     plan: String,
 }
 
-async fn run(context: ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
+async fn run(context: ToolContext, input: Input) -> ToolResult {
     if input.plan.trim().is_empty() {
-        return ToolOutput::error("Error: the plan is empty");
+        return Err(failed("the plan is empty"));
     }
     let plan = head_and_tail(&input.plan, PLAN_MAX);
     let me = &context.agent;
@@ -48,25 +44,20 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         workdir: context.relative_workdir(),
         ..NewRequest::new(RequestKind::Plan, me, plan)
     };
-    let request = match context.host.ask(me, asking).await {
-        Ok(request) => request,
-        Err(why) => return ToolOutput::error(format!("Error: {why}")),
-    };
+    let request = context.host.ask(me, asking).await.map_err(failed)?;
     let comment = if request.comment.is_empty() {
         String::new()
     } else {
         format!(": {}", request.comment)
     };
+    let by = &request.decided_by;
     match request.status {
-        RequestStatus::Approved => {
-            ToolOutput::ok(format!("Plan approved by {}{comment}", request.decided_by))
-        }
-        RequestStatus::Rejected => ToolOutput::ok(format!(
-            "Plan rejected by {}{comment}\nChange the plan and submit it again, or send lead a message.",
-            request.decided_by
+        RequestStatus::Approved => Ok(ToolOutput::ok(format!("Plan approved by {by}{comment}"))),
+        RequestStatus::Rejected => Ok(ToolOutput::ok(format!(
+            "Plan rejected by {by}{comment}\nChange the plan and submit it again, or send lead a message."
+        ))),
+        RequestStatus::Pending | RequestStatus::Withdrawn => Err(failed(
+            "the plan was withdrawn before a decision: submit it again",
         )),
-        RequestStatus::Pending | RequestStatus::Withdrawn => {
-            ToolOutput::error("Error: the plan was withdrawn before a decision: submit it again")
-        }
     }
 }

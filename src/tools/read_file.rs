@@ -2,10 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::workspace::Workspace;
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, failed, schema_of,
+    shown,
+};
 
 /// Maximum size of one result, in bytes; the value is that of learn-claude-code. If the first line alone is longer, it is
 /// cut after this number of characters instead.
@@ -22,7 +24,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Everyone,
     show: |input| shown(input, "path"),
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -36,15 +38,14 @@ struct Input {
     limit: Option<usize>,
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let input: Input = parse(input)?;
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     let (bytes, size) = space
         .read(&input.path, BYTES_MAX)
         .map_err(ToolOutput::error)?;
     if bytes[..bytes.len().min(8000)].contains(&0) {
-        return Err(ToolOutput::error(format!(
-            "Error: {} is a binary file of {size} bytes: inspect it with bash (file, xxd, strings)",
+        return Err(failed(format!(
+            "{} is a binary file of {size} bytes: inspect it with bash (file, xxd, strings)",
             input.path
         )));
     }

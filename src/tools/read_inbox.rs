@@ -2,9 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, failed, schema_of,
+};
 use crate::store::Mailbox;
 
 pub const TOOL: Tool = Tool {
@@ -14,19 +15,15 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Members,
     show: |_| String::new(),
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
 struct Input {}
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let Input {} = parse(input)?;
+fn run(context: &ToolContext, _: Input) -> ToolResult {
     let pending = Mailbox::open(&context.root).peek(&context.agent);
-    let waiting = pending
-        .map_err(|e| ToolOutput::error(format!("Error: {e}")))?
-        .messages
-        .len();
+    let waiting = pending.map_err(failed)?.messages.len();
     // The driver delivers messages and acknowledges them once the conversation is on disk: taking them here would
     // lose them in a crash.
     Ok(ToolOutput::ok(match waiting {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, messages, parse, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, messages, schema_of,
 };
 use crate::domain::mail::MailKind;
 use crate::domain::text::one_line;
@@ -20,7 +20,7 @@ pub const TOOL: Tool = Tool {
         let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
         one_line(&format!("to {}: {}", text("to"), text("content")))
     },
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -32,8 +32,7 @@ struct Input {
     content: String,
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let input: Input = parse(input)?;
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let to = messages::recipient(context, &input.to)?;
     messages::send(context, &to, MailKind::Message, &input.content)?;
     Ok(ToolOutput::ok(format!("Sent message to {to}")))

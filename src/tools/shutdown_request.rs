@@ -2,9 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, messages, parse, schema_of, shown};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, messages, on_thread,
+    schema_of, shown,
+};
 use crate::domain::request::RequestKind;
 use crate::domain::text::head_and_tail;
 
@@ -18,7 +20,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Lead,
     show: |input| shown(input, "teammate"),
-    run: |context, input| Box::pin(run(context, input)),
+    run: |context, input| call(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -30,33 +32,22 @@ struct Input {
     reason: Option<String>,
 }
 
-async fn run(context: ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
-    let look = context.clone();
-    let name = input.teammate.clone();
-    let target = match tokio::task::spawn_blocking(move || messages::recipient(&look, &name)).await
-    {
-        Ok(Ok(target)) if !target.is_user() => target,
-        Ok(Ok(_)) => return ToolOutput::error("Error: the user cannot be shut down"),
-        Ok(Err(output)) => return output,
-        Err(error) => return ToolOutput::error(format!("Error: {error}")),
-    };
-    let reason = input
-        .reason
-        .unwrap_or_else(|| "It is no longer needed.".into());
-    let reason = head_and_tail(&reason, REASON_MAX);
-    match context
-        .host
-        .file(&context.agent, RequestKind::Shutdown, &target, reason)
-        .await
-    {
-        Ok(request) => ToolOutput::ok(format!(
-            "Shutdown request {} for '{target}' (status: {}). The answer is delivered to you as a message.",
-            request.id, request.status
-        )),
-        Err(why) => ToolOutput::error(format!("Error: {why}")),
+async fn run(context: ToolContext, input: Input) -> ToolResult {
+    let resolving = context.clone();
+    let target = on_thread(move || messages::recipient(&resolving, &input.teammate)).await?;
+    if target.is_user() {
+        return Err(failed("the user cannot be shut down"));
     }
+    let reason = input.reason;
+    let reason = reason.unwrap_or_else(|| "It is no longer needed.".into());
+    let reason = head_and_tail(&reason, REASON_MAX);
+    let (host, from) = (&context.host, &context.agent);
+    let filed = host
+        .file(from, RequestKind::Shutdown, &target, reason)
+        .await;
+    let request = filed.map_err(failed)?;
+    Ok(ToolOutput::ok(format!(
+        "Shutdown request {} for '{target}' (status: {}). The answer is delivered to you as a message.",
+        request.id, request.status
+    )))
 }

@@ -2,12 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, schema_of, shown,
+};
 use crate::domain::ids::RequestId;
 use crate::domain::request::Verdict;
-use crate::domain::text::{head_and_tail, one_line};
+use crate::domain::text::head_and_tail;
 
 /// Maximum size of a reason, in bytes. A longer reason is cut.
 const REASON_MAX: usize = 4 * 1024;
@@ -18,11 +19,8 @@ pub const TOOL: Tool = Tool {
     schema: schema_of::<Input>,
     access: Access::Crew,
     audience: Audience::Teammates,
-    show: |input| {
-        let reason = input.get("reason").and_then(Value::as_str);
-        one_line(reason.unwrap_or_default())
-    },
-    run: |context, input| Box::pin(run(context, input)),
+    show: |input| shown(input, "reason"),
+    run: |context, input| call(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -36,35 +34,29 @@ struct Input {
     reason: Option<String>,
 }
 
-async fn run(context: ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
+async fn run(context: ToolContext, input: Input) -> ToolResult {
     let reason = head_and_tail(
         input.reason.as_deref().unwrap_or_default().trim(),
         REASON_MAX,
     );
-    let verdict = if input.approve {
-        Verdict::Approve
+    if !input.approve && reason.is_empty() {
+        let why = "reason is required when approve is false: say why you stay";
+        return Err(failed(why));
+    }
+    let (verdict, text) = if input.approve {
+        let text = "Shutdown approved. Finish your current task, then end your turn.";
+        (Verdict::Approve, text)
     } else {
-        Verdict::Reject
+        (
+            Verdict::Reject,
+            "Shutdown rejected. You stay: continue your work.",
+        )
     };
-    if verdict == Verdict::Reject && reason.is_empty() {
-        return ToolOutput::error(
-            "Error: reason is required when approve is false: say why you stay",
-        );
-    }
-    let id = RequestId(input.request_id.trim().to_string());
-    match context
-        .host
-        .answer_shutdown_request(&context.agent, &id, verdict, reason)
-        .await
-    {
-        Ok(()) => ToolOutput::ok(match verdict {
-            Verdict::Approve => "Shutdown approved. Finish your current task, then end your turn.",
-            Verdict::Reject => "Shutdown rejected. You stay: continue your work.",
-        }),
-        Err(why) => ToolOutput::error(format!("Error: {why}")),
-    }
+    let (host, id) = (
+        &context.host,
+        RequestId(input.request_id.trim().to_string()),
+    );
+    let answered = host.answer_shutdown_request(&context.agent, &id, verdict, reason);
+    answered.await.map_err(failed)?;
+    Ok(ToolOutput::ok(text))
 }

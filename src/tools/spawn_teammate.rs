@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, schema_of};
 use crate::domain::ids::Name;
 use crate::domain::team::{Member, PlanRule};
 use crate::domain::text::{clip, one_line};
@@ -24,7 +24,7 @@ pub const TOOL: Tool = Tool {
         let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
         one_line(&format!("{} ({})", text("name"), text("role")))
     },
-    run: |context, input| Box::pin(run(context, input)),
+    run: |context, input| call(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -49,15 +49,8 @@ struct Input {
     plan: Option<PlanRule>,
 }
 
-async fn run(context: ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
-    let name = match Name::member(input.name.trim()) {
-        Ok(name) => name,
-        Err(error) => return ToolOutput::error(format!("Error: {error}")),
-    };
+async fn run(context: ToolContext, input: Input) -> ToolResult {
+    let name = Name::member(input.name.trim()).map_err(failed)?;
     let role = input
         .role
         .as_deref()
@@ -78,8 +71,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         .unwrap_or_else(|| {
             "Say in one sentence that you are ready, then end your turn: tasks from the board are assigned to you automatically.".into()
         });
-    match context.host.spawn(context.agent, member, prompt).await {
-        Ok(()) => ToolOutput::ok(format!("Spawned '{name}' (role: {role})")),
-        Err(why) => ToolOutput::error(format!("Error: {why}")),
-    }
+    let spawned = context.host.spawn(context.agent, member, prompt).await;
+    spawned.map_err(failed)?;
+    Ok(ToolOutput::ok(format!("Spawned '{name}' (role: {role})")))
 }

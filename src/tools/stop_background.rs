@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::check_background::{find_job, show_id};
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_now, failed, schema_of,
+};
 
 pub const TOOL: Tool = Tool {
     name: "stop_background",
@@ -14,7 +15,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     show: show_id,
-    run: |context, input| Box::pin(std::future::ready(run(&context, input))),
+    run: |context, input| call_now(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -24,18 +25,12 @@ struct Input {
     task_id: String,
 }
 
-fn run(context: &ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let jobs = context.host.jobs(&context.agent);
-    let stopped = find_job(&jobs, &input.task_id).and_then(|job| {
-        let killed = context.host.kill_job(&job.id, &context.agent);
-        killed.map(|()| job).map_err(|why| format!("Error: {why}"))
-    });
-    match stopped {
-        Ok(job) => ToolOutput::ok(format!("Background task {} is being stopped.", job.id)),
-        Err(why) => ToolOutput::error(why),
-    }
+    let id = &find_job(&jobs, &input.task_id)?.id;
+    let killed = context.host.kill_job(id, &context.agent);
+    killed.map_err(failed)?;
+    Ok(ToolOutput::ok(format!(
+        "Background task {id} is being stopped."
+    )))
 }

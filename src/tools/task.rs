@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::host::SubagentSpec;
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, schema_of};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::text::{clip, one_line};
 
@@ -20,7 +20,7 @@ pub const TOOL: Tool = Tool {
         let words = text("description").or_else(|| text("prompt"));
         one_line(&clip(words.unwrap_or_default(), 120))
     },
-    run: |context, input| Box::pin(run(context, input)),
+    run: |context, input| call(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -36,15 +36,10 @@ struct Input {
     kind: Option<SubagentKind>,
 }
 
-async fn run(context: ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
+async fn run(context: ToolContext, input: Input) -> ToolResult {
     if input.prompt.trim().is_empty() {
-        return ToolOutput::error(
-            "Error: the prompt is empty: say what the subagent should find out or do",
-        );
+        let why = "the prompt is empty: say what the subagent should find out or do";
+        return Err(failed(why));
     }
     let order = SubagentSpec {
         parent: context.agent.clone(),
@@ -53,8 +48,6 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         prompt: input.prompt,
         workdir: context.workdir.clone(),
     };
-    match context.host.delegate(order).await {
-        Ok(answer) => ToolOutput::ok(answer),
-        Err(why) => ToolOutput::error(format!("Error: {why}")),
-    }
+    let answer = context.host.delegate(order).await;
+    answer.map(ToolOutput::ok).map_err(failed)
 }

@@ -2,11 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::lenient::{self, LenientRef};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown, task_ref,
+    Access, Audience, Tool, ToolContext, ToolResult, call_blocking, failed, schema_of, shown,
+    task_ref,
 };
 use crate::domain::graph::NewTask;
 
@@ -17,7 +17,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     show: |input| shown(input, "subject"),
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -42,8 +42,7 @@ struct Input {
     tags: Option<Vec<String>>,
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let input: Input = parse(input)?;
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let board = &context.board;
     let new = NewTask {
         subject: input.subject,
@@ -52,8 +51,6 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
         tags: input.tags.unwrap_or_default(),
         worktree: String::new(),
     };
-    let task = board
-        .create(new, (context.clock)())
-        .map_err(|e| task_ref::store_error(&e))?;
+    let task = board.create(new, (context.clock)()).map_err(failed)?;
     task_ref::to_output(&task)
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::lenient::LenientRef;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
+    Access, Audience, Tool, ToolContext, ToolResult, call_blocking, failed, schema_of, task_ref,
 };
 
 pub const TOOL: Tool = Tool {
@@ -16,7 +16,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Members,
     show: show_id,
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -40,12 +40,8 @@ pub fn show_id(input: &Value) -> String {
     }
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let input: Input = parse(input)?;
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let id = task_ref::resolve(&context.board, &input.task_id)?;
-    let task = context
-        .board
-        .get(id)
-        .map_err(|e| task_ref::store_error(&e))?;
+    let task = context.board.get(id).map_err(failed)?;
     task_ref::to_output(&task)
 }

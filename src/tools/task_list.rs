@@ -2,11 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::lenient::LenientRef;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, failed, schema_of,
+    task_ref,
 };
 use crate::domain::graph::{SUBJECT_MAX, TaskGraph};
 use crate::domain::ids::TaskId;
@@ -27,7 +27,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Read,
     audience: Audience::Members,
     show: |_| String::new(),
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -49,16 +49,12 @@ enum Show {
     Completed,
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let input: Input = parse(input)?;
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let after = input.after.as_ref();
     let after = after
         .map(|reference| task_ref::resolve(&context.board, reference))
         .transpose()?;
-    let reading = context
-        .board
-        .read()
-        .map_err(|e| task_ref::store_error(&e))?;
+    let reading = context.board.read().map_err(failed)?;
     Ok(ToolOutput::ok(render(&reading.graph, input.show, after)))
 }
 
@@ -127,11 +123,7 @@ fn counts(graph: &TaskGraph) -> String {
 }
 
 fn line(graph: &TaskGraph, task: &Task) -> String {
-    let mark = match task.status {
-        TaskStatus::Pending => "[ ]",
-        TaskStatus::InProgress => "[>]",
-        TaskStatus::Completed => "[x]",
-    };
+    let mark = task.status.mark();
     // Other programs may write subjects and owners of any length.
     let short = |text: &str| clip(&one_line(text), SUBJECT_MAX);
     let mut out = format!("{mark} #{}: {}", task.id.0, short(&task.subject));

@@ -1,32 +1,26 @@
 //! Resolves task references and formats task results, for all board tools.
 
 use super::lenient::LenientRef;
-use super::{ToolContext, ToolOutput};
+use super::{ToolContext, ToolOutput, ToolResult, failed};
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
-use crate::store::{Board, Roster, StoreError};
+use crate::store::{Board, Roster};
 
 /// Returns the id of the referenced task. If the model wrote a subject instead of a number, the error names the
 /// number.
 pub fn resolve(board: &Board, reference: &LenientRef) -> Result<TaskId, ToolOutput> {
-    board.resolve(&reference.0).map_err(|e| store_error(&e))
+    board.resolve(&reference.0).map_err(failed)
 }
 
 pub fn resolve_all(board: &Board, references: &[LenientRef]) -> Result<Vec<TaskId>, ToolOutput> {
     references.iter().map(|r| resolve(board, r)).collect()
 }
 
-/// Converts a store error into a tool result.
-pub fn store_error(error: &StoreError) -> ToolOutput {
-    ToolOutput::error(format!("Error: {error}"))
-}
-
 /// Returns a tool result with the task as JSON, as in its file.
-pub fn to_output(task: &Task) -> Result<ToolOutput, ToolOutput> {
+pub fn to_output(task: &Task) -> ToolResult {
     let text = serde_json::to_string_pretty(task);
-    text.map(ToolOutput::ok)
-        .map_err(|e| ToolOutput::error(format!("Error: {e}")))
+    text.map(ToolOutput::ok).map_err(failed)
 }
 
 /// Returns the calling agent with its tags from the roster, to check which tasks it may claim.

@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::lenient::{self, LenientRef};
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
+    Access, Audience, Tool, ToolContext, ToolResult, call, failed, on_thread, schema_of, task_ref,
 };
-use crate::domain::chat::Outcome;
 use crate::domain::graph::TaskEdit;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
@@ -21,7 +20,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Crew,
     audience: Audience::Members,
     show,
-    run: |context, input| Box::pin(update(context, input)),
+    run: |context, input| call(context, input, update),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -79,35 +78,26 @@ fn show(input: &Value) -> String {
     crate::domain::text::one_line(format!("#{} {status}", id.trim_matches(['"', '#'])).trim())
 }
 
-async fn update(context: ToolContext, input: Value) -> ToolOutput {
-    let status = match parse::<Input>(input.clone()) {
-        Ok(input) => input.status,
-        Err(output) => return output,
-    };
-    let completes = status == Some(TaskStatus::Completed);
-    // Before completion: tasks that become ready build on this branch.
-    if completes && let Err(why) = context.host.commit_leftovers(&context.agent).await {
-        return ToolOutput::error(format!("Error: {why}"));
+async fn update(context: ToolContext, input: Input) -> ToolResult {
+    let ToolContext {
+        host, agent, board, ..
+    } = context.clone();
+    let status = input.status;
+    if status == Some(TaskStatus::Completed) {
+        // Before completion: tasks that become ready build on this branch.
+        host.commit_leftovers(&agent).await.map_err(failed)?;
     }
-    let (host, agent, board) = (
-        context.host.clone(),
-        context.agent.clone(),
-        context.board.clone(),
-    );
     let before = own(&board, &agent).await;
-    let mut output = blocking(context, input, run).await;
+    let mut output = on_thread(move || run(&context, input)).await?;
     // Starting an unclaimed task also claims it.
     if status == Some(TaskStatus::InProgress)
-        && output.outcome == Outcome::Ok
         && let Some(task) = own(&board, &agent).await
         && before.is_none_or(|t| t.id != task.id)
     {
-        match host.enter_worktree(&agent, &task).await {
-            Ok(place) => output.text.push_str(&place),
-            Err(why) => return ToolOutput::error(format!("Error: {why}")),
-        }
+        let place = host.enter_worktree(&agent, &task).await.map_err(failed)?;
+        output.text.push_str(&place);
     }
-    output
+    Ok(output)
 }
 
 /// Returns the open task that `agent` owns.
@@ -117,8 +107,7 @@ async fn own(board: &Board, agent: &Name) -> Option<Task> {
     tokio::task::spawn_blocking(own).await.ok()?.ok()?
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let input: Input = parse(input)?;
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let board = &context.board;
     let id = task_ref::resolve(board, &input.task_id)?;
     let edit = TaskEdit {
@@ -130,19 +119,17 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     };
     let mut task = None;
     if edit != TaskEdit::default() {
-        let edited = board
-            .edit(id, &edit, (context.clock)())
-            .map_err(|e| task_ref::store_error(&e))?;
+        let edited = board.edit(id, &edit, (context.clock)()).map_err(failed)?;
         task = Some(edited);
     }
     if let Some(status) = input.status {
-        let moved = set_status(context, id, status).map_err(|e| task_ref::store_error(&e))?;
+        let moved = set_status(context, id, status).map_err(failed)?;
         task = Some(moved);
     }
     match task {
         Some(task) => task_ref::to_output(&task),
-        None => Err(ToolOutput::error(
-            "Error: nothing to change: pass status, subject, description, addBlockedBy or removeBlockedBy",
+        None => Err(failed(
+            "nothing to change: pass status, subject, description, addBlockedBy or removeBlockedBy",
         )),
     }
 }

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, lenient, parse, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call, failed, lenient, schema_of,
+};
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 
 pub const TOOL: Tool = Tool {
@@ -20,7 +22,7 @@ pub const TOOL: Tool = Tool {
             .map_or(0, Vec::len);
         format!("{items} items")
     },
-    run: |context, input| Box::pin(run(context, input)),
+    run: |context, input| call(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -44,11 +46,7 @@ struct Item {
     status: TodoStatus,
 }
 
-async fn run(context: ToolContext, input: Value) -> ToolOutput {
-    let input: Input = match parse(input) {
-        Ok(input) => input,
-        Err(output) => return output,
-    };
+async fn run(context: ToolContext, input: Input) -> ToolResult {
     let items = input
         .items
         .into_iter()
@@ -59,12 +57,8 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
             status: item.status,
         })
         .collect();
-    match TodoList::new(items) {
-        Ok(list) => {
-            let text = list.render();
-            context.host.todo(&context.agent, list).await;
-            ToolOutput::ok(text)
-        }
-        Err(error) => ToolOutput::error(format!("Error: {error}")),
-    }
+    let list = TodoList::new(items).map_err(failed)?;
+    let text = list.render();
+    context.host.todo(&context.agent, list).await;
+    Ok(ToolOutput::ok(text))
 }

@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use ignore::WalkBuilder;
-
 use super::workspace::Workspace;
-use super::{ToolContext, ToolOutput};
-use crate::domain::folders::is_reserved;
+use super::{ToolContext, ToolOutput, failed};
+use crate::store::walk::project_files;
 
 /// Maximum number of files to list.
 const FILES_MAX: usize = 100_000;
@@ -42,19 +40,13 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, Tool
     let start = root.join(&inside);
     let real = start
         .canonicalize()
-        .map_err(|_| ToolOutput::error(format!("Error: {} does not exist", path.unwrap_or("."))))?;
+        .map_err(|_| failed(format!("{} does not exist", path.unwrap_or("."))))?;
     if !real.starts_with(&root) {
         return Err(ToolOutput::error(super::workspace::escapes(
             path.unwrap_or("."),
         )));
     }
-    let walk = WalkBuilder::new(&real)
-        .hidden(false)
-        .follow_links(false)
-        .require_git(false)
-        .filter_entry(|e| !is_reserved(&e.file_name().to_string_lossy()))
-        .sort_by_file_name(std::cmp::Ord::cmp)
-        .build();
+    let walk = project_files(&real).build();
     let mut out = FileList {
         files: Vec::new(),
         note: "",

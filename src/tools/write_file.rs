@@ -2,12 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, parse, redaction_guard,
-    schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, call_blocking, diff, failed,
+    redaction_guard, schema_of, shown,
 };
 
 pub const TOOL: Tool = Tool {
@@ -17,7 +16,7 @@ pub const TOOL: Tool = Tool {
     access: Access::Write,
     audience: Audience::Everyone,
     show: |input| shown(input, "path"),
-    run: |context, input| Box::pin(blocking(context, input, run)),
+    run: |context, input| call_blocking(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -29,15 +28,14 @@ struct Input {
     content: String,
 }
 
-fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
-    let input: Input = parse(input)?;
+fn run(context: &ToolContext, input: Input) -> ToolResult {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     // A file that cannot be shown as a diff can still be replaced.
     let there = space.text(&input.path).ok().flatten();
     let key = space.key(&input.path).map_err(ToolOutput::error)?;
     if let Some(there) = &there {
         let checked = context.snapshots.check(&key, &input.path, there);
-        checked.map_err(|why| ToolOutput::error(format!("Error: {why}")))?;
+        checked.map_err(failed)?;
     }
     if there.as_ref() == Some(&input.content) {
         context.snapshots.record(key, input.content.as_bytes());
@@ -50,7 +48,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     if let Some(why) =
         redaction_guard::overwrites_secret(&context.redactor, &before, &input.content)
     {
-        return Err(ToolOutput::error(format!("Error: {why}")));
+        return Err(failed(why));
     }
     space
         .write(&input.path, &input.content)

@@ -112,7 +112,8 @@ pub fn parse(text: &str) -> Result<KeyEvent, KeyError> {
     Ok(KeyEvent::new(code, modifiers))
 }
 
-/// Parses key names separated by spaces, as in tests: `j j enter ctrl+c`.
+/// Parses key names separated by spaces: `j j enter ctrl+c`.
+#[cfg(test)]
 pub fn parse_all(text: &str) -> Result<Vec<KeyEvent>, KeyError> {
     text.split_whitespace().map(parse).collect()
 }

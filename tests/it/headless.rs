@@ -41,6 +41,16 @@ fn scripted(dir: &Path, rules: &str, more: &[&str]) -> Command {
     command
 }
 
+/// Runs `prompt` with a model that answers anything.
+fn prompted(dir: &Path, prompt: &str, more: &[&str]) -> Output {
+    std::fs::write(dir.join("script.yaml"), "rules:\n  - say: Read.\n").unwrap();
+    crewdeck(dir)
+        .args(["run", prompt, "--provider", "script:script.yaml"])
+        .args(more)
+        .output()
+        .unwrap()
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
@@ -110,6 +120,54 @@ fn answers_go_to_stdout_and_progress_to_stderr() {
     let progress = text(&out.stderr);
     assert!(progress.contains("lead · bash echo seen"), "{progress}");
     assert!(progress.contains("(scripted)"), "{progress}");
+}
+
+#[test]
+fn files_that_the_prompt_mentions_are_attached() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path();
+    std::fs::write(home.join("notes.md"), "one\ntwo\n").unwrap();
+    let image = image::RgbImage::from_pixel(3, 2, image::Rgb([200, 10, 10]));
+    image.save(home.join("shot.png")).unwrap();
+    let prompt = "read @notes.md and @shot.png for user@host and @nothing, not @types/node";
+    let out = prompted(home, prompt, &["--json"]);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let prompted = lines(&out.stdout).into_iter();
+    let prompted: Vec<Value> = prompted.filter(|e| e["type"] == "prompted").collect();
+    let labels = serde_json::json!(["notes.md · 2 lines", "shot.png · 3x2 image"]);
+    assert_eq!(prompted[0]["attachments"], labels, "{prompted:?}");
+    let progress = text(&out.stderr);
+    let warnings: Vec<&str> = progress.lines().filter(|l| l.contains('@')).collect();
+    let warning = "warning: @types/node names no file and is only text. Write @./types/node if it must exist.";
+    assert_eq!(warnings, [warning], "{progress}");
+}
+
+#[test]
+fn file_that_cannot_be_attached_is_a_usage_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path();
+    std::fs::write(home.join("program"), b"\x7fELF\0\0").unwrap();
+    for (prompt, why) in [
+        (
+            "see @./gone.md",
+            "Cannot attach ./gone.md: it does not exist",
+        ),
+        (
+            "see @\"no such\"",
+            "Cannot attach no such: it does not exist",
+        ),
+        (
+            "see @program",
+            "Cannot attach program: it is a binary file of 6 bytes",
+        ),
+    ] {
+        let out = prompted(home, prompt, &[]);
+        assert_eq!(out.status.code(), Some(2), "{prompt}: {out:?}");
+        assert_eq!(text(&out.stdout), "", "{prompt}");
+        let progress = text(&out.stderr);
+        let last = progress.lines().last().unwrap_or_default();
+        assert_eq!(last, format!("crewdeck: {why}. The message was not sent."));
+    }
 }
 
 #[test]

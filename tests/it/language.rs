@@ -114,6 +114,11 @@ const READ: &[&str] = &[
     "skills",
     "evals",
     "assets",
+    "fuzz",
+    ".ci",
+    ".cargo",
+    "Cargo.toml",
+    "clippy.toml",
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -125,6 +130,8 @@ const SKIPPED: &[&str] = &[
     "tests/it/language",
     "tests/golden",
     "tests/fixtures",
+    "fuzz/corpus",
+    "fuzz/target",
 ];
 
 /// A word of prose, or something between two words that no phrase spans.

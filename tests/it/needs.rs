@@ -67,7 +67,7 @@ fn number_key_answers_a_question_with_choices() {
     screen.wait("the question with its choices", |t| {
         t.contains("lead asks you") && t.contains("3  blue")
     });
-    screen.send_and_wait_for(ALT_W, "1-3 choose");
+    screen.send_and_wait_for(ALT_W, "r decline");
     screen.send("2");
     screen.wait("the second card", |t| {
         t.contains("lead asks you") && t.contains("How green?")
@@ -329,7 +329,7 @@ fn desktop_notification_only_when_terminal_is_unfocused() {
         screen.send(focus);
         // The tool call shows the question a moment before the card exists.
         screen.wait_for("lead asks you");
-        screen.send_and_wait_for(ALT_W, "1-2 choose");
+        screen.send_and_wait_for(ALT_W, "r decline");
         assert_eq!(output_contains(&screen, DESKTOP), is_notified, "{focus:?}");
         screen.send_and_wait_for("1", "Fine.");
         quit(screen);

@@ -69,6 +69,20 @@ fn replay_steps_through_a_session_in_both_directions() {
     let has_all = |text: &str| LOG_LINES.iter().all(|words| text.contains(words));
     screen.wait("the event log", has_all);
     screen.send("q");
+    screen.send(":");
+    screen.wait_for("Enter choose");
+    screen.send("write this conv");
+    screen.wait_for("/export");
+    screen.send("\r");
+    let text = screen.wait_for("Conversation exported to crewdeck-");
+    let name = text.split("exported to ").nth(1).unwrap();
+    let name = name.split_whitespace().next().unwrap();
+    let name = name.trim_end_matches('.');
+    let exported = std::fs::read_to_string(home.join(name)).unwrap();
+    assert!(exported.contains("Both are on the board."), "{exported}");
+    // The first key closes the status message.
+    screen.send("q");
+    screen.wait("no status message", |text| !text.contains("exported to"));
     screen.send("q");
     let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean);

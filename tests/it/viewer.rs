@@ -342,7 +342,7 @@ rules:
     crew.wait("bob is idle", |t| t.contains("bob    idle"));
     let mut viewer = start_viewer(&project, crew.pid());
     viewer.wait_for("lead asks you");
-    viewer.send_and_wait_for(ALT_W, "1-3 choose");
+    viewer.send_and_wait_for(ALT_W, "r decline");
     viewer.send("2");
     crew.wait_for("Green it is.");
     viewer.wait_for("Green it is.");

@@ -144,11 +144,7 @@ fn skills(messages: &[Message], room: usize) -> Vec<Block> {
             {
                 Some(content.as_str())
             }
-            Block::Text { .. }
-            | Block::Image(_)
-            | Block::Thinking { .. }
-            | Block::ToolCall(_)
-            | Block::ToolResult { .. } => None,
+            _ => None,
         });
     let all: Vec<&str> = texts.collect();
     let mut left = room;

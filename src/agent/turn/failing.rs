@@ -31,11 +31,7 @@ impl Turn {
             }
             TurnPhase::Calling => Retry::Call,
             TurnPhase::Summarising(summary) => Retry::Summary(summary.clone()),
-            TurnPhase::Idle
-            | TurnPhase::Gathering
-            | TurnPhase::Waiting(_)
-            | TurnPhase::Archiving { .. }
-            | TurnPhase::Running(_) => return vec![],
+            _ => return vec![],
         };
         if let Some(effects) = self.summary_failed(error) {
             return effects;
@@ -84,11 +80,7 @@ impl Turn {
                 effects.extend(self.end(TurnEnd::Stopped { why }));
                 effects
             }
-            TurnPhase::Idle
-            | TurnPhase::Gathering
-            | TurnPhase::Waiting(_)
-            | TurnPhase::Archiving { .. }
-            | TurnPhase::Running(_) => vec![],
+            _ => vec![],
         }
     }
 
@@ -96,12 +88,7 @@ impl Turn {
         match std::mem::replace(&mut self.phase, TurnPhase::Idle) {
             TurnPhase::Waiting(Retry::Call) => self.call(),
             TurnPhase::Waiting(Retry::Summary(summary)) => self.summarise_again(summary),
-            other @ (TurnPhase::Idle
-            | TurnPhase::Gathering
-            | TurnPhase::Calling
-            | TurnPhase::Summarising(_)
-            | TurnPhase::Archiving { .. }
-            | TurnPhase::Running(_)) => {
+            other => {
                 self.phase = other;
                 vec![]
             }

@@ -39,8 +39,8 @@ pub enum TurnInput {
         /// What the summary should cover in most detail; may be empty.
         focus: String,
     },
-    /// The user empties the conversation. Between turns, at once. A running turn ends first, by the
-    /// [`TurnInput::Interrupt`] that follows this input.
+    /// The user empties the conversation. Without a running turn, this happens at once. A running turn is ended first
+    /// by the [`TurnInput::Interrupt`] that follows this input.
     Clear,
     /// The agent requests a summary, to be made before its next call.
     OwnCompaction {

@@ -108,7 +108,7 @@ impl Dashboard {
         let (choice, warning) = saved_layout::load(&blueprint.root);
         state.set_screen(choice);
         if let Some(warning) = warning {
-            state.say(NoticeLevel::Warn, warning);
+            state.warn(warning);
         }
         state.set_draft(&kept.draft);
         if let Some((_, address)) = model_setup::key_address(blueprint) {
@@ -235,6 +235,8 @@ impl Dashboard {
                 }
                 answer = self.requests.next() => self.show_answer(answer),
                 found = self.files.next() => {
+                    // They answer a key: a frame for an event would come up to 50 ms later.
+                    cause = FrameCause::Key;
                     update(&mut self.state, Msg::Files(found));
                 }
                 news = self.crew.next_update() => {

@@ -1,5 +1,5 @@
-//! Requests of the screen: those that take time run beside the main loop (listing sessions, the checks of the doctor,
-//! writing an export); the history of messages and the next session.
+//! Carries out requests of the screen. Slow ones run beside the main loop: listing sessions, the checks of the doctor,
+//! writing an export. The others load and save the message history and prepare the next session.
 
 use anyhow::Result;
 use futures::future::BoxFuture;
@@ -10,7 +10,6 @@ use super::Dashboard;
 use super::restart::ExitReason;
 use crate::app::frame_limiter::FrameCause;
 use crate::app::{describe_error, doctor, export, prompt_history, resume, sessions};
-use crate::protocol::event::NoticeLevel;
 use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
 /// The answer to a request.
@@ -102,8 +101,7 @@ impl Dashboard {
                 Some(ExitReason::StartSession(session, kept))
             }
             (_, refused) => {
-                self.state
-                    .say(NoticeLevel::Warn, refused.unwrap_or_default());
+                self.state.warn(refused.unwrap_or_default());
                 None
             }
         }
@@ -115,12 +113,10 @@ impl Dashboard {
             ScreenAnswer::Sessions(all) => self.state.show_sessions(all),
             ScreenAnswer::Checked(results) => self.state.show_findings(results),
             ScreenAnswer::Exported(Ok(path)) => {
-                let text = format!("Conversation exported to {path}.");
-                self.state.say(NoticeLevel::Info, text);
+                self.state.say(export::written(&path));
             }
             ScreenAnswer::Exported(Err(why)) => {
-                let text = format!("Not exported: {}.", describe_error(&why));
-                self.state.say(NoticeLevel::Warn, text);
+                self.state.warn(export::not_written(&why));
             }
         }
         self.frames.request(FrameCause::Key);

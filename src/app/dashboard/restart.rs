@@ -11,7 +11,7 @@ use crate::app::signals::Signals;
 use crate::app::{block_on, describe_error, print};
 use crate::cli::GlobalOptions;
 
-/// What the demo prints at its end. Its repository is gone.
+/// What the demo prints at its end, when its repository is deleted.
 const AFTER_DEMO: &str = "Next: change to a git repository of your own and run crewdeck.\n";
 
 /// Why the dashboard was left.

@@ -1,8 +1,8 @@
 //! The list of a project's files and directories, without those that git ignores.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
 
 use crate::domain::folders::is_reserved;
 use crate::ui::FileListState;
@@ -20,38 +20,93 @@ pub struct FileIndex {
 }
 
 impl FileIndex {
-    /// Reads the files below `root`. Directories that cannot be read are left out, and so are names that are not UTF-8 or
-    /// contain a quote or a control character, because a mention cannot contain them.
-    pub fn read(root: &Path) -> FileIndex {
+    /// Reads the files and directories directly below `root`, until `pauses`. They come first in the whole list.
+    pub fn read_top(root: &Path, pauses: &mut dyn FnMut() -> bool) -> FileIndex {
+        let mut reader = FileReader::new(root, Some(1));
+        reader.read(pauses);
+        let mut index = reader.list();
+        index.state = FileListState::Reading;
+        index
+    }
+}
+
+/// Reads the files of a project. Directories that cannot be read are left out, and so are names that are not UTF-8 or
+/// contain a quote or a control character, because a mention cannot contain them.
+pub struct FileReader {
+    root: PathBuf,
+    walk: ignore::Walk,
+    paths: Vec<Box<str>>,
+    /// Size of all paths, in bytes.
+    bytes: usize,
+    state: FileListState,
+}
+
+impl FileReader {
+    /// Begins to read the files below `root`, down to `depth` if it is given.
+    pub fn new(root: &Path, depth: Option<usize>) -> FileReader {
         let walk = WalkBuilder::new(root)
             .hidden(false)
             .follow_links(false)
             .require_git(false)
+            .max_depth(depth)
             .filter_entry(|entry| !is_reserved(&entry.file_name().to_string_lossy()))
             .build();
-        let mut paths: Vec<Box<str>> = Vec::new();
-        let mut bytes = 0;
-        let mut state = FileListState::Complete;
-        for entry in walk.flatten().filter(|entry| entry.depth() > 0) {
-            let path = entry.path().strip_prefix(root).ok().and_then(Path::to_str);
-            let is_bad = |c: char| c == '"' || c.is_control();
-            let Some(path) = path.filter(|path| !path.contains(is_bad)) else {
-                continue;
-            };
-            if paths.len() == ENTRIES_MAX || bytes > BYTES_MAX {
-                state = FileListState::Cut(paths.len());
+        FileReader {
+            root: root.to_path_buf(),
+            walk,
+            paths: Vec::new(),
+            bytes: 0,
+            state: FileListState::Reading,
+        }
+    }
+
+    /// Reads on until all files are read or `pauses`, which is asked after each file. Returns whether all are read.
+    pub fn read(&mut self, pauses: &mut dyn FnMut() -> bool) -> bool {
+        while self.state == FileListState::Reading {
+            match self.walk.next() {
+                None => self.state = FileListState::Complete,
+                Some(Ok(entry)) if entry.depth() > 0 => self.add(&entry),
+                Some(_) => {}
+            }
+            if pauses() {
                 break;
             }
-            bytes += path.len() + 1;
-            paths.push(if entry.file_type().is_some_and(|kind| kind.is_dir()) {
-                format!("{path}/").into()
-            } else {
-                path.into()
-            });
         }
+        self.state != FileListState::Reading
+    }
+
+    /// Returns the files read so far. A complete list is moved out of the reader.
+    pub fn list(&mut self) -> FileIndex {
         let depth = |path: &str| path.trim_end_matches('/').matches('/').count();
+        let mut paths = match self.state {
+            FileListState::Reading => self.paths.clone(),
+            FileListState::Complete | FileListState::Cut(_) => std::mem::take(&mut self.paths),
+        };
         paths.sort_by_cached_key(|path| (depth(path), path.clone()));
-        FileIndex { paths, state }
+        FileIndex {
+            paths,
+            state: self.state,
+        }
+    }
+
+    fn add(&mut self, entry: &DirEntry) {
+        let path = entry.path().strip_prefix(&self.root).ok();
+        let is_bad = |c: char| c == '"' || c.is_control();
+        let path = path.and_then(Path::to_str);
+        let Some(path) = path.filter(|path| !path.contains(is_bad)) else {
+            return;
+        };
+        if self.paths.len() == ENTRIES_MAX || self.bytes > BYTES_MAX {
+            self.state = FileListState::Cut(self.paths.len());
+            return;
+        }
+        self.bytes += path.len() + 1;
+        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+        self.paths.push(if is_dir {
+            format!("{path}/").into()
+        } else {
+            path.into()
+        });
     }
 }
 
@@ -80,7 +135,9 @@ mod tests {
             fs::write(dir.path().join(file), "x").unwrap();
         }
         fs::write(dir.path().join(".gitignore"), "target/\n").unwrap();
-        let index = FileIndex::read(dir.path());
+        let mut reader = FileReader::new(dir.path(), None);
+        assert!(reader.read(&mut || false));
+        let index = reader.list();
         let paths: Vec<&str> = index.paths.iter().map(|p| &**p).collect();
         let expected = [
             ".github/",
@@ -94,5 +151,31 @@ mod tests {
         ];
         assert_eq!(paths, expected);
         assert_eq!(index.state, FileListState::Complete);
+        let top = FileIndex::read_top(dir.path(), &mut || false);
+        assert_eq!(top.paths[..], index.paths[..5]);
+        assert_eq!(top.state, FileListState::Reading);
+    }
+
+    #[test]
+    fn reading_pauses_and_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(dir.path().join(name), "x").unwrap();
+        }
+        let mut reader = FileReader::new(dir.path(), None);
+        let sizes: Vec<usize> = (0..3)
+            .map(|_| {
+                assert!(!reader.read(&mut || true));
+                reader.list().paths.len()
+            })
+            .collect();
+        // The first entry is the project itself.
+        assert_eq!(sizes, [0, 1, 2]);
+        assert!(reader.read(&mut || false));
+        let index = reader.list();
+        assert_eq!(
+            (index.paths.len(), index.state),
+            (3, FileListState::Complete)
+        );
     }
 }

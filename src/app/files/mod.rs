@@ -1,5 +1,6 @@
 //! Finds files for the mention that is being typed. A thread reads the list of files at the first query and then matches
-//! queries against it. There is no thread before the first query.
+//! queries against it. Until the list is complete, it publishes the matches among the files that it has read: first those
+//! of the top directory, which take about a millisecond. There is no thread before the first query.
 
 mod index;
 mod search;
@@ -10,12 +11,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use self::index::FileIndex;
+use self::index::{FileIndex, FileReader};
 use self::search::FileSearch;
-use crate::ui::{FileListState, FoundFiles};
+use crate::ui::FoundFiles;
 
 /// Age from which the list is read again when a new mention begins. The old list is used meanwhile.
 const STALE: Duration = Duration::from_secs(5);
+/// Time after which matches are published while the list is read for the first time. Doubled each time.
+const FIRST_MATCHES: Duration = Duration::from_millis(10);
 
 /// Finds files of the project.
 pub struct FileFinder {
@@ -90,27 +93,62 @@ fn answer(root: &Path, asked: &Receiver<Query>, out: &watch::Sender<Option<Found
     let mut next = asked.recv().ok();
     while let Some(query) = next.take() {
         let mut newer = None;
-        let is_stale = match &mut search {
-            Some((search, read)) => {
-                newer = publish(search, &query.text, asked, out);
-                query.is_first && read.elapsed() > STALE
-            }
-            None => {
-                out.send_replace(Some(FoundFiles {
-                    query: query.text.clone(),
-                    files: Vec::new(),
-                    state: FileListState::Reading,
-                }));
-                true
-            }
-        };
+        let mut is_stale = true;
+        if let Some((search, read)) = &mut search {
+            newer = publish(search, &query.text, asked, out);
+            is_stale = query.is_first && read.elapsed() > STALE;
+        }
         if is_stale {
-            let mut fresh = FileSearch::new(FileIndex::read(root));
-            let query = asked.try_iter().last().or(newer).unwrap_or(query);
+            let query = newer.take().unwrap_or(query);
+            let old = search.as_mut().map(|(search, _)| search);
+            let (index, query) = read_files(root, old, query, asked, out);
+            let mut fresh = FileSearch::new(index);
             newer = publish(&mut fresh, &query.text, asked, out);
             search = Some((fresh, Instant::now()));
         }
         next = newer.or_else(|| asked.recv().ok());
+    }
+}
+
+/// Reads the list of files. Meanwhile answers queries from the `old` list; if there is none, publishes the matches of
+/// `query` among the files read so far. Returns the list and the newest query.
+fn read_files(
+    root: &Path,
+    mut old: Option<&mut FileSearch>,
+    mut query: Query,
+    asked: &Receiver<Query>,
+    out: &watch::Sender<Option<FoundFiles>>,
+) -> (FileIndex, Query) {
+    let mut reader = FileReader::new(root, None);
+    let mut wait = FIRST_MATCHES;
+    let mut part = old.is_none().then(|| {
+        let until = Instant::now() + wait;
+        FileSearch::new(FileIndex::read_top(root, &mut || Instant::now() >= until))
+    });
+    let mut is_due = part.is_some();
+    loop {
+        if is_due
+            && let Some(search) = part.as_mut().or(old.as_deref_mut())
+            && let Some(newer) = publish(search, &query.text, asked, out)
+        {
+            query = newer;
+            continue;
+        }
+        let until = part.is_some().then(|| Instant::now() + wait);
+        wait = wait.saturating_mul(2);
+        let mut newer = None;
+        let is_complete = reader.read(&mut || {
+            newer = asked.try_iter().last().or_else(|| newer.take());
+            newer.is_some() || until.is_some_and(|until| Instant::now() >= until)
+        });
+        is_due = newer.is_some() || part.is_some();
+        query = newer.unwrap_or(query);
+        if is_complete {
+            return (reader.list(), query);
+        }
+        if part.is_some() {
+            part = Some(FileSearch::new(reader.list()));
+        }
     }
 }
 
@@ -135,6 +173,7 @@ fn publish(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::FileListState;
     use pretty_assertions::assert_eq;
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! Matches queries against the list of files.
 //!
-//! `nucleo-matcher` does it, the matcher of Helix: it prefers the file name and takes some tens of nanoseconds for a path,
-//! where `ui::text::fuzzy`, made for lists of a few hundred lines, allocates for each character.
+//! Uses `nucleo-matcher`, the matcher of Helix: it prefers matches in the file name and needs some tens of nanoseconds
+//! for a path. `ui::text::fuzzy` is made for lists of a few hundred lines and allocates memory for each character.
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};

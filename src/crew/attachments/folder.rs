@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use ignore::WalkBuilder;
-
 use super::Content;
-use crate::domain::folders::is_reserved;
+use crate::store::walk::project_files;
 
 /// Maximum number of listed files.
 const LISTED_MAX: usize = 500;
@@ -20,13 +18,7 @@ const TEXT_MAX: usize = 50_000;
 /// Says why the directory cannot be attached.
 pub fn list(at: &Path) -> Result<Content, String> {
     std::fs::read_dir(at).map_err(|e| super::explain(&e))?;
-    let walk = WalkBuilder::new(at)
-        .hidden(false)
-        .follow_links(false)
-        .require_git(false)
-        .filter_entry(|e| !is_reserved(&e.file_name().to_string_lossy()))
-        .sort_by_file_name(std::cmp::Ord::cmp)
-        .build();
+    let walk = project_files(at).build();
     let mut list = String::new();
     let (mut listed, mut counted) = (0, 0);
     for entry in walk.flatten() {

@@ -1,15 +1,16 @@
-//! Reads an image, checks it, and scales it down to what model servers accept.
+//! Reads an image, checks it, removes its metadata, and scales it down to what model servers accept.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
 
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
+use image::metadata::Orientation;
 use image::{DynamicImage, GenericImageView, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use super::{Content, bytes, explain};
 use crate::domain::attachment::ImageSize;
-use crate::store::regular_file;
+use crate::store::{image_metadata, regular_file};
 
 /// Maximum length of the longer side, in pixels. Anthropic scales larger images down itself.
 const SIDE_MAX: u32 = 1568;
@@ -39,7 +40,7 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     if size > FILE_MAX {
         let most = bytes(FILE_MAX);
         return Err(format!(
-            "it has {}, an image file may have {most}",
+            "it has {}, but an image file may have at most {most}",
             bytes(size)
         ));
     }
@@ -48,17 +49,18 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     file.take(FILE_MAX)
         .read_to_end(&mut raw)
         .map_err(|e| explain(&e))?;
-    prepare(raw)
+    prepare(&raw)
 }
 
-/// Returns an image as it is sent: unchanged if it is small enough, else scaled down.
-fn prepare(raw: Vec<u8>) -> Result<Content, String> {
+/// Returns an image as it is sent, without metadata: its pixels are unchanged if it is small enough and upright, else it
+/// is turned and scaled down.
+fn prepare(raw: &[u8]) -> Result<Content, String> {
     let not_an_image = || "it is not a PNG, JPEG or WebP image".to_string();
-    let mut reader = ImageReader::new(Cursor::new(&raw));
+    let mut reader = ImageReader::new(Cursor::new(raw));
     reader = reader.with_guessed_format().map_err(|_| not_an_image())?;
     let format = reader
         .format()
-        .filter(|f| matches!(f, ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP));
+        .filter(|format| image_metadata::IMAGE_FORMATS.contains(format));
     let format = format.ok_or_else(not_an_image)?;
     let mut limits = Limits::default();
     limits.max_image_width = Some(FILE_SIDE_MAX);
@@ -75,8 +77,11 @@ fn prepare(raw: Vec<u8>) -> Result<Content, String> {
     if width == 0 || height == 0 {
         return Err("it has no pixels".into());
     }
-    if width.max(height) <= SIDE_MAX && raw.len() <= SENT_MAX {
-        return Ok(content(raw, format, width, height));
+    if width.max(height) <= SIDE_MAX && orientation == Orientation::NoTransforms {
+        let stripped = image_metadata::strip(raw, format).filter(|image| image.len() <= SENT_MAX);
+        if let Some(stripped) = stripped {
+            return Ok(content(stripped, format, width, height));
+        }
     }
     image.apply_orientation(orientation);
     if image.width().max(image.height()) > SIDE_MAX {

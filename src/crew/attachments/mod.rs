@@ -1,8 +1,8 @@
-//! Reads the files that a message mentions, for the model: text, directories and images. Each is bounded, and the first
-//! one that cannot be attached refuses the message with one line.
+//! Reads the files that a message mentions, for the model: text, directories and images. Each has a size limit. If one
+//! cannot be attached, the message is rejected with a reason of one line.
 //!
-//! The user may attach any file that crewdeck can read, also outside of the project: only what the user names is read,
-//! and the user could paste it as well. Secrets in text are redacted, as in the results of `read_file`.
+//! The user may attach any file that crewdeck can read, also outside of the project: only files that the user names are
+//! read, and the user could also paste them. Secrets in text are redacted, as in the results of `read_file`.
 
 mod folder;
 mod image;
@@ -26,13 +26,13 @@ const PATH_MAX: usize = 1024;
 /// A file or directory as it was read.
 struct Content {
     bytes: Vec<u8>,
-    /// What is attached, for the user: `120 lines`.
+    /// The size of the content for the user, such as `120 lines`.
     size: String,
     /// The kind and size of an image; `None` for text.
     image: Option<crate::domain::attachment::ImageSize>,
 }
 
-/// Reads and stores what `mentions` name. A mention that is not required and names nothing is ignored.
+/// Reads and stores the files that `mentions` name. Ignores a mention that is not required and names no file.
 ///
 /// # Errors
 /// Says in one line which file cannot be attached and why.
@@ -124,7 +124,10 @@ fn read_one(at: &Path, name: &str) -> Result<Content, String> {
 
 fn explain(error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::NotFound => "it does not exist".into(),
+        // The second: a part of the path is a file.
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+            "it does not exist".into()
+        }
         std::io::ErrorKind::PermissionDenied => "no permission to read it".into(),
         _ => os_errors::explain(error),
     }

@@ -112,9 +112,12 @@ async fn unusable_files_are_refused_in_one_line() {
         ("empty.webp", "it is not a PNG, JPEG or WebP image"),
         (
             "huge.png",
-            "it has 200.0 MB, an image file may have 32.0 MB",
+            "it has 200.0 MB, but an image file may have at most 32.0 MB",
         ),
         ("/dev/zero", "it is neither a file nor a directory"),
+        ("gone.png", "it does not exist"),
+        ("gone/", "it does not exist"),
+        ("binary/x", "it does not exist"),
     ] {
         assert_eq!(refusal(root, path).await, why, "{path}");
     }
@@ -179,6 +182,30 @@ async fn small_image_is_unchanged_and_large_one_scaled_down() {
     let scaled = all[1].image.clone().unwrap();
     assert_eq!((scaled.width, scaled.height), (1568, 98));
     assert_eq!(scaled.media_type, "image/png");
+}
+
+#[tokio::test]
+async fn turned_photo_is_sent_upright_without_metadata() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    let image = ::image::RgbImage::from_pixel(20, 10, ::image::Rgb([9, 9, 9]));
+    let mut out = std::io::Cursor::new(Vec::new());
+    image
+        .write_to(&mut out, ::image::ImageFormat::Jpeg)
+        .unwrap();
+    let plain = out.into_inner();
+    // EXIF with one entry: the orientation (0x0112), a number, 6 (turned right).
+    let exif =
+        b"\xff\xe1\0\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+    let photo = [&plain[..2], exif, &plain[2..]].concat();
+    fs::write(root.join("photo.jpg"), &photo).unwrap();
+    fs::write(root.join("plain.jpg"), &plain).unwrap();
+    let all = attach(root, &["photo.jpg", "plain.jpg"]).await.unwrap();
+    assert_eq!(all[0].size, "10x20 image");
+    assert_eq!(all[0].image.as_ref().unwrap().media_type, "image/jpeg");
+    let sent = stored(root, &all[0]);
+    assert!(!sent.windows(4).any(|part| part == b"Exif"));
+    assert_eq!(stored(root, &all[1]), plain);
 }
 
 #[tokio::test]

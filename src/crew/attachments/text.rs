@@ -12,7 +12,7 @@ const TEXT_MAX: usize = 50_000;
 const LINES_MAX: usize = 2000;
 /// Maximum number of bytes that are read, to count the lines.
 const READ_MAX: u64 = 64 * 1024 * 1024;
-/// Number of bytes in which a zero byte marks a binary file, as in git.
+/// Number of bytes at the start of a file that are checked: with a zero byte among them, it is binary, as in git.
 const PROBE: usize = 8000;
 
 /// Reads the text file at `at`, which has `size` bytes.

@@ -2,6 +2,7 @@
 
 use crate::doctor::units::count;
 use crate::doctor::{DoctorContext, Finding};
+use crate::domain::text::first_names;
 
 const CHECK: &str = "model";
 const KEY: &str = "key";
@@ -124,13 +125,6 @@ fn key(offer: &ModelServer) -> Finding {
             format!("{name} is not set; a local server needs no key"),
         ),
     }
-}
-
-/// Returns the first five names, followed by `…` if there are more.
-fn first_names(all: &[String]) -> String {
-    let shown: Vec<&str> = all.iter().take(5).map(String::as_str).collect();
-    let more = if all.len() > shown.len() { ", …" } else { "" };
-    format!("{}{more}", shown.join(", "))
 }
 
 #[cfg(test)]

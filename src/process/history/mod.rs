@@ -48,7 +48,7 @@ use folder::Folder;
 pub use git::hooks_path;
 pub use leftovers::{remove_stale_locks, stale_locks};
 use refs::RefMap;
-pub use refs::WritableBranch;
+pub use refs::{WritableBranch, is_hash};
 
 /// The name of the folder with the private history, in the git folder of a work directory.
 pub const FOLDER: &str = "crewdeck";

@@ -38,20 +38,6 @@ pub fn facts(root: &Path) -> GitFacts {
     }
 }
 
-/// Returns whether the file at `path` below `root` comes from the repository: git tracks the file itself, or a symbolic
-/// link or submodule with the name of the first folder in `path`. Names are compared case-insensitively, because some
-/// file systems do so.
-///
-/// # Errors
-/// When git fails.
-pub fn is_tracked(root: &Path, path: &str) -> Result<bool, GitError> {
-    let folder = path.split('/').next().unwrap_or(path);
-    let spec = format!(":(icase){folder}");
-    let names = Git::at(root).ok(&["ls-files", "-z", "--", &spec])?;
-    let is_it = |name: &str| [path, folder].iter().any(|p| p.eq_ignore_ascii_case(name));
-    Ok(names.split('\0').any(is_it))
-}
-
 fn repository(root: &Path) -> Result<RepositoryFacts, GitError> {
     let repo = Repo::open(root)?;
     let head = repo.head()?;

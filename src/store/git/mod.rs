@@ -22,10 +22,11 @@ use super::os_errors;
 use crate::process::JobExit;
 use crate::process::blocking::{self, BlockingCommand};
 
+pub use crate::process::history::is_hash;
 pub use error::GitError;
-pub use facts::{GitFacts, RepositoryFacts, facts, is_tracked};
+pub use facts::{GitFacts, RepositoryFacts, facts};
 pub use first_commit::{COMMIT, INIT_AND_COMMIT, create_first_commit};
-pub use repo::{RegisteredWorktree, Repo, busy_in, commit_of, head, is_hash};
+pub use repo::{RegisteredWorktree, Repo, busy_in, commit_of, head};
 
 /// The time limit of one git command, the same as in learn-claude-code.
 pub const TIMEOUT: Duration = Duration::from_secs(120);

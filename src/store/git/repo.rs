@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::super::regular_file;
 use super::{Git, GitError, incomplete_worktrees};
 use crate::domain::worktree::GitOperation;
+use crate::process::history::is_hash;
 
 /// Maximum size of a file that holds a path, in bytes.
 const LINK_MAX: u64 = 16 * 1024;
@@ -228,11 +229,6 @@ pub fn commit_of(git: &Git, name: &str) -> Result<Option<String>, GitError> {
     let answer = git.run(&["rev-parse", "--quiet", "--verify", &name])?;
     let hash = answer.out.trim();
     Ok((answer.code == 0 && is_hash(hash)).then(|| hash.to_string()))
-}
-
-/// Returns whether a text has the form of a commit hash (SHA-1 or SHA-256).
-pub fn is_hash(text: &str) -> bool {
-    (text.len() == 40 || text.len() == 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 fn parse_list(text: &str) -> Vec<RegisteredWorktree> {

@@ -145,10 +145,7 @@ fn why(error: &notify::Error) -> String {
             "too many files are watched: raise fs.inotify.max_user_watches".into()
         }
         notify::ErrorKind::Io(io) => os_errors::explain(io),
-        notify::ErrorKind::Generic(_)
-        | notify::ErrorKind::PathNotFound
-        | notify::ErrorKind::WatchNotFound
-        | notify::ErrorKind::InvalidConfig(_) => error.to_string(),
+        _ => error.to_string(),
     }
 }
 

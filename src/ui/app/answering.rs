@@ -1,4 +1,4 @@
-//! Decides which request is answered beside the composer: that of the agent whose conversation is open. No I/O.
+//! Decides which request is answered from the composer: that of the agent whose conversation is open. No I/O.
 
 use crate::domain::request::{Request, RequestKind};
 use crate::ui::app::App;
@@ -29,7 +29,7 @@ pub fn question(app: &App) -> Option<&Request> {
     questions(app).first().copied()
 }
 
-/// Returns the request that is answered beside the composer: the question that Enter answers, else the oldest open
+/// Returns the request that is answered from the composer: the question that Enter answers, else the oldest open
 /// request by or about the agent whose conversation is open. Requests that the lead may decide do not count.
 pub fn request(app: &App) -> Option<&Request> {
     let is_shown =
@@ -47,14 +47,14 @@ pub fn takes_choice(app: &App) -> bool {
         && question(app).is_some_and(has_choices)
 }
 
-/// Returns whether the request beside the composer has been shown for at least [`SETTLE`], so that a key was meant for
+/// Returns whether the request above the composer has been shown for at least [`SETTLE`], so that a key was meant for
 /// it.
 pub fn has_settled(app: &App) -> bool {
     let shown = app.keys.guard.shown.as_ref();
     shown.is_none_or(|shown| app.now.since(shown.since) >= SETTLE)
 }
 
-/// Records since when the current request is shown beside the composer.
+/// Records since when the current request is shown above the composer.
 pub fn record_shown(app: &mut App) {
     let id = request(app).map(|r| r.id.clone());
     if app.keys.guard.shown.as_ref().map(|shown| &shown.request) != id.as_ref() {

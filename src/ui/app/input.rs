@@ -52,6 +52,16 @@ impl App {
             attachments,
         }
     }
+
+    /// Returns the index of the queued message that can be taken back now: the last one to the shown agent, if that is
+    /// the lead and works. An idle lead reads its messages at once, and those to teammates are delivered at once.
+    pub(in crate::ui) fn recallable(&self) -> Option<usize> {
+        let is_free = self.input.composer.is_empty() && self.replay.is_none();
+        let waits = self.shown.is_lead() && self.is_running(&self.shown);
+        let can_take = is_free && waits && self.role.is_crew();
+        let of_lead = |queued: &Queued| can_take && queued.to.is_lead();
+        self.model.queued.iter().rposition(of_lead)
+    }
 }
 
 /// Whether the messages of earlier sessions are in the composer's history.

@@ -20,11 +20,11 @@ pub struct KeyGuard {
     pub moved_at: Option<Timestamp>,
     /// Set while the focus stays in the empty Needs you pane.
     pub hold: Option<Hold>,
-    /// The request beside the composer.
+    /// The request that is answered from the composer.
     pub shown: Option<ShownRequest>,
 }
 
-/// The request that is answered beside the composer.
+/// A request that is answered from the composer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownRequest {
     pub request: RequestId,

@@ -32,7 +32,7 @@ pub struct FileMatch {
 /// How complete the list of the project's files is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileListState {
-    /// The files are being read; there are no matches yet.
+    /// The files are being read; the matches are those of the files read so far.
     Reading,
     Complete,
     /// Only the first files were read: their number.

@@ -118,6 +118,8 @@ pub struct KeyState {
     pub left_composer: bool,
     /// Whether the message about Option and its symbols was shown.
     pub explained_option: bool,
+    /// Whether the message about permission modes was shown.
+    pub explained_modes: bool,
     /// The focus before it moved to Needs you. It moves back when no request is open.
     pub before_needs: Option<Focus>,
 }

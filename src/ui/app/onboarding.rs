@@ -5,7 +5,7 @@ use crate::domain::ids::Name;
 use crate::domain::text::{clip, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Usage;
-use crate::protocol::event::{NoticeLevel, TurnEnd};
+use crate::protocol::event::TurnEnd;
 use crate::protocol::{AgentEvent, EventKind};
 use crate::ui::app::App;
 use crate::ui::app::drafts::RestoredTo;
@@ -202,7 +202,7 @@ impl App {
             let returned = self.restore_text(&Name::lead(), &asked);
             if returned != RestoredTo::Composer {
                 let text = "The lead did not answer. Your message is kept as a draft to it.";
-                self.say(NoticeLevel::Info, text);
+                self.say(text);
                 return;
             }
             let key = self.prefs.keymap.key(Context::Composer, Action::Send);
@@ -211,9 +211,7 @@ impl App {
             );
             // The message disappears once the text is sent or changed.
             let back = self.input.composer.text();
-            self.say_while(NoticeLevel::Info, text, move |state| {
-                state.input.composer.text() == back
-            });
+            self.say_while(text, move |state| state.input.composer.text() == back);
         }
     }
 }

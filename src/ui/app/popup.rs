@@ -7,7 +7,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::domain::ids::RequestId;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::hit::{Hit, listed};
 #[cfg(test)]
@@ -24,6 +23,9 @@ use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
+/// The position of the text cursor on the screen; `None` if no text is being typed.
+pub type TextCursor = Option<Position>;
+
 /// A popup over the panes, with its state. Only the topmost popup is drawn and receives input.
 ///
 /// A popup changes only its own state and the shared [`App`]; it does not depend on panes. To do anything else, it
@@ -32,9 +34,7 @@ pub trait Popup: Any + Debug {
     /// Returns the context whose key bindings apply while the popup is open.
     fn context(&self) -> Context;
 
-    /// Draws the popup. Returns the position of the text cursor, if there is one.
-    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer)
-    -> Option<Position>;
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor;
 
     fn targets(&self, app: &App) -> Targets;
 
@@ -321,7 +321,7 @@ impl App {
         self.popups
             .retain(|_| outdated.next().is_none_or(Option::is_none));
         if let Some(why) = why.into_iter().flatten().next() {
-            self.say(NoticeLevel::Info, why);
+            self.say(why);
         }
     }
 }

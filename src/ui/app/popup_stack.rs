@@ -4,10 +4,10 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::{Popup, Targets};
+use crate::ui::app::popup::{Popup, Targets, TextCursor};
 use crate::ui::keymap::Context;
 use crate::ui::theme::Theme;
 
@@ -139,7 +139,7 @@ impl Popup for Placeholder {
         Context::Everywhere
     }
 
-    fn draw(&self, _: &App, _: &Theme, _: Rect, _: &mut Buffer) -> Option<Position> {
+    fn draw(&self, _: &App, _: &Theme, _: Rect, _: &mut Buffer) -> TextCursor {
         None
     }
 

@@ -106,24 +106,15 @@ impl SessionRole {
     /// quitting ends the crew.
     pub(in crate::ui) fn quit_suffix(self) -> Option<&'static str> {
         match self {
-            SessionRole::Crew
-            | SessionRole::Starting
-            | SessionRole::Taking
-            | SessionRole::Taken(_) => None,
             SessionRole::Viewer(_) => Some(" The crew keeps running."),
             SessionRole::NoCrew => Some(""),
+            _ => None,
         }
     }
 
     /// Returns whether the crew runs in this process.
     pub(in crate::ui) fn is_crew(self) -> bool {
-        match self {
-            SessionRole::Crew
-            | SessionRole::Starting
-            | SessionRole::Taking
-            | SessionRole::Taken(_) => true,
-            SessionRole::Viewer(_) | SessionRole::NoCrew => false,
-        }
+        !matches!(self, SessionRole::Viewer(_) | SessionRole::NoCrew)
     }
 }
 

@@ -57,10 +57,19 @@ impl StatusMessage {
 
 impl App {
     /// Shows a status message about an event. For the current state use `say_while`.
-    pub fn say(&mut self, level: NoticeLevel, text: impl Into<String>) {
+    pub fn say(&mut self, text: impl Into<String>) {
+        self.show_message(NoticeLevel::Info, &text.into());
+    }
+
+    /// Shows a warning about an event.
+    pub fn warn(&mut self, text: impl Into<String>) {
+        self.show_message(NoticeLevel::Warn, &text.into());
+    }
+
+    pub(in crate::ui) fn show_message(&mut self, level: NoticeLevel, text: &str) {
         self.status = Some(StatusMessage {
             level,
-            text: one_line(&text.into()),
+            text: one_line(text),
             until: self.now.after(MESSAGE_TIME),
             request: None,
             nothing_in: None,
@@ -72,11 +81,18 @@ impl App {
     /// Shows a status message about the current state; it is removed as soon as `holds` returns `false`.
     pub(in crate::ui) fn say_while(
         &mut self,
-        level: NoticeLevel,
         text: impl Into<String>,
         holds: impl Fn(&App) -> bool + Send + Sync + 'static,
     ) {
-        self.say(level, text);
+        self.say(text);
+        self.keep_message_while(holds);
+    }
+
+    /// Removes the current status message as soon as `holds` returns `false`.
+    pub(in crate::ui) fn keep_message_while(
+        &mut self,
+        holds: impl Fn(&App) -> bool + Send + Sync + 'static,
+    ) {
         if let Some(message) = &mut self.status {
             message.holds = Holds(Some(Box::new(holds)));
         }
@@ -89,23 +105,17 @@ impl App {
         why: impl Fn(&App) -> Option<String> + Send + Sync + 'static,
     ) {
         let reason = text.clone();
-        self.say_while(NoticeLevel::Info, text, move |state| {
-            why(state).as_ref() == Some(&reason)
-        });
+        self.say_while(text, move |state| why(state).as_ref() == Some(&reason));
     }
 
     /// Says that no request is open, for as long as that is true.
     pub(in crate::ui) fn say_nothing_waits(&mut self) {
-        self.say_while(NoticeLevel::Info, "No open requests.", |state| {
-            state.model.requests.is_empty()
-        });
+        self.say_while("No open requests.", |state| state.model.requests.is_empty());
     }
 
     /// Says that the board is empty, for as long as that is true.
     pub(in crate::ui) fn say_no_task(&mut self) {
-        self.say_while(NoticeLevel::Info, "No tasks yet.", |state| {
-            state.model.board.is_empty()
-        });
+        self.say_while("No tasks yet.", |state| state.model.board.is_empty());
     }
 
     /// Removes a message whose condition no longer holds.
@@ -124,7 +134,7 @@ impl App {
         let weighs_more =
             |message: &StatusMessage| message.level > level && !message.is_read(self.now);
         if !self.status.as_ref().is_some_and(weighs_more) {
-            self.say(level, clip(&one_line(text), NOTICE_MAX));
+            self.show_message(level, &clip(&one_line(text), NOTICE_MAX));
         }
     }
 }

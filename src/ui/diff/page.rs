@@ -140,11 +140,7 @@ pub fn page(changes: &Changes, columns: usize, theme: &Theme) -> Vec<PageRow> {
 fn files<'a, 'b>(lines: &'a [DiffLine<'b>]) -> impl Iterator<Item = &'a DiffFile<'b>> {
     lines.iter().filter_map(|line| match line {
         DiffLine::File(file) => Some(file),
-        DiffLine::Gap(_)
-        | DiffLine::Same(..)
-        | DiffLine::Added(..)
-        | DiffLine::Removed(..)
-        | DiffLine::Other(_) => None,
+        _ => None,
     })
 }
 

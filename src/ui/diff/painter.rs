@@ -214,7 +214,7 @@ impl<'a> DiffPainter<'a> {
         wrap(&spans, look.columns, &margin, Break::Words, text_offset)
     }
 
-    /// Renders text that is no line of a file.
+    /// Renders text that is not a line of a file.
     fn plain(
         &self,
         first: Vec<Span<'static>>,

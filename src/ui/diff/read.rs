@@ -253,11 +253,7 @@ impl<'a> Reader<'a> {
             self.change_file(|file| match file.change {
                 FileChange::Edited if after == "/dev/null" => file.change = FileChange::Deleted,
                 FileChange::Edited if before.is_none() => file.change = FileChange::New,
-                FileChange::Edited
-                | FileChange::New
-                | FileChange::Deleted
-                | FileChange::Renamed(_)
-                | FileChange::Copied(_) => {}
+                _ => {}
             });
         } else if let Some((part, about)) = hunk(line) {
             self.part = part;

@@ -101,11 +101,13 @@ pub fn pane(
         // Titles do not inherit the border's style.
         .title_style(theme.ground)
         .title_top(Line::from(name));
-    let mut block = edge(block, titles.aside, Edge::Top);
-    if area.height > 1 {
-        block = edge(block, titles.below, Edge::Bottom);
-        block = foot(block, titles.foot);
-    }
+    let below = edge(titles.below).filter(|_| area.height > 1);
+    let foot = edge(titles.foot).filter(|_| area.height > 1);
+    let block = edge(titles.aside)
+        .into_iter()
+        .fold(block, |block, line| block.title_top(line.right_aligned()));
+    let bottom = below.map(Line::right_aligned).into_iter().chain(foot);
+    let block = bottom.fold(block, Block::title_bottom);
     // Without a border at the sides, the titles are where they are with one.
     let drawn = if has_keys && area.height > 1 {
         area
@@ -134,32 +136,14 @@ fn whole_sentences(words: &str, columns: usize) -> &str {
     found.copied().unwrap_or_default()
 }
 
-#[derive(Clone, Copy)]
-enum Edge {
-    Top,
-    Bottom,
-}
-
-fn edge<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>, edge: Edge) -> Block<'a> {
+/// Returns a text for the edge of a frame, with a space on both sides; `None` if it is empty.
+fn edge(mut spans: Vec<Span<'static>>) -> Option<Line<'static>> {
     if spans.is_empty() {
-        return block;
+        return None;
     }
     spans.insert(0, Span::raw(" "));
     spans.push(Span::raw(" "));
-    let line = Line::from(spans).right_aligned();
-    match edge {
-        Edge::Top => block.title_top(line),
-        Edge::Bottom => block.title_bottom(line),
-    }
-}
-
-fn foot<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>) -> Block<'a> {
-    if spans.is_empty() {
-        return block;
-    }
-    spans.insert(0, Span::raw(" "));
-    spans.push(Span::raw(" "));
-    block.title_bottom(Line::from(spans))
+    Some(Line::from(spans))
 }
 
 /// Draws the placeholder text of an empty pane, which says what will appear there.

@@ -1,7 +1,6 @@
 //! Moves the keyboard focus between panes and conversations.
 
 use crate::domain::ids::{Name, RequestId};
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -24,7 +23,7 @@ pub fn focus(app: &mut App, pane: Pane) {
 /// Focuses the composer. During a replay, only shows a message, because the recording cannot be changed.
 pub fn compose(app: &mut App) {
     if app.replay.is_some() {
-        app.say(NoticeLevel::Info, crate::ui::app::UNCHANGED);
+        app.say(crate::ui::app::UNCHANGED);
         return;
     }
     if app
@@ -64,7 +63,7 @@ pub fn show_subagent(app: &mut App) {
             let words = format!(
                 "Select a task call with {next} or {before}. {shows} then opens its subagent."
             );
-            app.say(NoticeLevel::Info, words);
+            app.say(words);
         }
     }
 }

@@ -212,7 +212,6 @@ pub enum Action {
     Faster,
     /// Halve the speed of the replay.
     Slower,
-    Quit,
 }
 
 /// Names of actions in earlier versions, which settings may still use, and today's names.

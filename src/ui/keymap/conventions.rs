@@ -77,7 +77,10 @@ fn alt_key_has_another_way() {
         let is_alt = |key: &&&str| key.contains("alt+");
         let needs_way = line.keys.iter().any(|key| is_alt(&key));
         let has_key = line.keys.iter().any(|key| !is_alt(&key));
-        let has_command = SLASH.iter().any(|(_, action, _)| *action == line.action);
+        // The help lists all keys of a binding, but a command only if the description names it.
+        let has_command = SLASH
+            .iter()
+            .any(|(word, action, _)| *action == line.action && line.words.contains(word));
         assert!(
             !needs_way || has_key || has_command,
             "{:?} {:?}: on a Mac, Option types symbols",

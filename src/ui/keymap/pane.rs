@@ -32,6 +32,7 @@ impl Pane {
     pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
 
     /// Returns the number key that focuses the pane by default.
+    #[cfg(test)]
     pub fn number(self) -> usize {
         self as usize + 1
     }

@@ -158,14 +158,7 @@ pub fn is_for_lead(request: &Request) -> bool {
 /// Returns whether the user has nothing to decide: a policy decides the request, or the user requested the shutdown.
 fn needs_no_user(request: &Request) -> bool {
     let is_ruled = matches!(request.approver, Approver::Auto | Approver::Deny);
-    is_ruled
-        || match request.kind {
-            RequestKind::Shutdown => request.from.is_user(),
-            RequestKind::Plan
-            | RequestKind::Permission
-            | RequestKind::Budget
-            | RequestKind::Question => false,
-        }
+    is_ruled || request.kind == RequestKind::Shutdown && request.from.is_user()
 }
 
 #[cfg(test)]

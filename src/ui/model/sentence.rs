@@ -61,10 +61,7 @@ pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     };
     let link = match asked.kind {
         RequestKind::Question => "about",
-        RequestKind::Plan
-        | RequestKind::Permission
-        | RequestKind::Budget
-        | RequestKind::Shutdown => "for",
+        _ => "for",
     };
     let subject = board.get(id).map(|task| one_line(&task.subject));
     let task = match subject {

@@ -1,7 +1,7 @@
 //! The interface between the shell and the panes.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::domain::ids::{Name, RequestId, TaskId};
@@ -9,6 +9,7 @@ use crate::protocol::EventKind;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::frame::hit::{Hit, listed};
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::view_cache::ViewCache;
@@ -25,17 +26,16 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// Number of lines that one notch of the mouse wheel scrolls.
 pub const NOTCH: usize = 3;
 
+/// What a pane is drawn with.
+pub struct PaneCanvas<'a> {
+    pub cache: &'a mut ViewCache,
+    pub theme: &'a Theme,
+    pub buffer: &'a mut Buffer,
+}
+
 /// A pane with its state. `area` is its frame on the screen; `None` if the pane is not visible.
 pub trait PaneFeature {
-    /// Draws the pane. Returns the position of the text cursor while the user types in it.
-    fn draw(
-        &self,
-        app: &App,
-        cache: &mut ViewCache,
-        theme: &Theme,
-        area: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position>;
+    fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor;
 
     /// Adds the mouse targets inside the pane.
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>);

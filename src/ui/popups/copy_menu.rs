@@ -2,7 +2,6 @@
 
 use ratatui::layout::Rect;
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
@@ -20,7 +19,7 @@ pub struct CopyChoices;
 pub fn open(app: &mut App) {
     if portions(app).is_empty() {
         let is_empty = |app: &App| portions(app).is_empty();
-        app.say_while(NoticeLevel::Info, "Nothing to copy here yet.", is_empty);
+        app.say_while("Nothing to copy here yet.", is_empty);
         return;
     }
     open_popup(app, Picker::new(CopyChoices, 0));
@@ -34,6 +33,8 @@ fn portions(app: &App) -> Vec<(Portion, String, String)> {
 impl Choices for CopyChoices {
     type Item = Portion;
 
+    const TIP: &'static str = "Choose what to copy from the conversation";
+
     fn title(&self, _app: &App) -> String {
         "Copy".into()
     }
@@ -44,22 +45,9 @@ impl Choices for CopyChoices {
             .collect()
     }
 
-    fn tip(&self) -> &'static str {
-        "Choose what to copy from the conversation"
-    }
-
-    fn choose(
-        &mut self,
-        app: &mut App,
-        item: Option<Portion>,
-        _typed: &str,
-        out: &mut Vec<Effect>,
-    ) -> Next {
-        let Some(portion) = item else {
-            return Next::Stay;
-        };
+    fn choose(&mut self, app: &mut App, portion: Portion, out: &mut Vec<Effect>) -> Next {
         let Some(text) = app.shown_agent().transcript.portion_text(&portion) else {
-            app.say(NoticeLevel::Info, "That text no longer exists.");
+            app.say("That text no longer exists.");
             return Next::Close;
         };
         let what = match portion {
@@ -67,7 +55,7 @@ impl Choices for CopyChoices {
             Portion::Code(..) => "the code",
             Portion::Whole => "the conversation",
         };
-        app.say(NoticeLevel::Info, format!("Copied {what}."));
+        app.say(format!("Copied {what}."));
         out.push(Effect::Copy(text));
         Next::Close
     }

@@ -48,6 +48,8 @@ impl App {
 }
 
 impl Page for DoctorPage {
+    const TIP: &'static str = "What works on this machine, what does not, and how to fix it";
+
     fn title(&self, _app: &App) -> String {
         "Doctor".into()
     }
@@ -64,10 +66,6 @@ impl Page for DoctorPage {
         let results = results.iter().flat_map(|r| r.lines(width, theme));
         let lines = summary.chain([Line::default()]).chain(results);
         text_rows(lines.collect())
-    }
-
-    fn tip(&self) -> &'static str {
-        "What works on this machine, what does not, and how to fix it"
     }
 }
 

@@ -27,6 +27,8 @@ pub fn open(app: &mut App) {
 impl Choices for HistoryChoices {
     type Item = String;
 
+    const TIP: &'static str = "Type a part of the message";
+
     fn title(&self, _app: &App) -> String {
         "Earlier messages".into()
     }
@@ -39,10 +41,6 @@ impl Choices for HistoryChoices {
             }
         }
         out
-    }
-
-    fn tip(&self) -> &'static str {
-        "Type a part of the message"
     }
 
     /// Finds `typed` as it is, so that the newest message that contains it comes first.
@@ -62,16 +60,7 @@ impl Choices for HistoryChoices {
         })
     }
 
-    fn choose(
-        &mut self,
-        app: &mut App,
-        item: Option<String>,
-        _typed: &str,
-        _out: &mut Vec<Effect>,
-    ) -> Next {
-        let Some(text) = item else {
-            return Next::Stay;
-        };
+    fn choose(&mut self, app: &mut App, text: String, _out: &mut Vec<Effect>) -> Next {
         app.input.composer.recall(&text);
         app.focus = Focus::Composer;
         Next::Close

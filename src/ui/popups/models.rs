@@ -2,7 +2,6 @@
 
 use crate::domain::text::one_line;
 use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
@@ -39,6 +38,8 @@ fn in_use(model: &CrewModel) -> usize {
 impl Choices for ModelChoices {
     type Item = String;
 
+    const TIP: &'static str = "The models that the server offers";
+
     fn title(&self, _app: &App) -> String {
         "Model".into()
     }
@@ -56,28 +57,15 @@ impl Choices for ModelChoices {
         names.iter().map(row).collect()
     }
 
-    fn tip(&self) -> &'static str {
-        "The models that the server offers"
-    }
-
-    fn choose(
-        &mut self,
-        app: &mut App,
-        item: Option<String>,
-        typed: &str,
-        out: &mut Vec<Effect>,
-    ) -> Next {
-        // A server may not list all its models, so a typed name is accepted.
-        let typed = (!typed.is_empty()).then(|| typed.to_string());
-        let Some(name) = item.or(typed) else {
-            return Next::Stay;
-        };
-        app.say(
-            NoticeLevel::Info,
-            format!("{name} is used from the next model call on."),
-        );
+    fn choose(&mut self, app: &mut App, name: String, out: &mut Vec<Effect>) -> Next {
+        app.say(format!("{name} is used from the next model call on."));
         out.push(Effect::Command(Command::UseModel { name }));
         Next::Close
+    }
+
+    /// A server may not list all its models, so a typed name is accepted.
+    fn item_of(&self, typed: &str) -> Option<String> {
+        (!typed.is_empty()).then(|| typed.into())
     }
 
     fn none_matches(&self, app: &App, typed: &str) -> String {

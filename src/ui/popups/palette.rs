@@ -44,6 +44,8 @@ pub fn open(app: &mut App, mut contexts: Vec<Context>) {
 impl Choices for PaletteChoices {
     type Item = PaletteAction;
 
+    const TIP: &'static str = "Type to filter the actions";
+
     fn title(&self, _app: &App) -> String {
         "Actions".into()
     }
@@ -86,20 +88,12 @@ impl Choices for PaletteChoices {
         rows
     }
 
-    fn tip(&self) -> &'static str {
-        "Type to filter the actions"
-    }
-
     fn choose(
         &mut self,
         app: &mut App,
-        item: Option<PaletteAction>,
-        _typed: &str,
+        PaletteAction(action, pane): PaletteAction,
         _out: &mut Vec<Effect>,
     ) -> Next {
-        let Some(PaletteAction(action, pane)) = item else {
-            return Next::Stay;
-        };
         match pane {
             Some(pane) => navigation::focus(app, pane),
             None => app.focus = self.focus,

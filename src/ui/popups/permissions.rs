@@ -22,6 +22,8 @@ impl Choices for PermissionChoices {
     /// The number of the session permission.
     type Item = u64;
 
+    const TIP: &'static str = "Permissions of the whole team";
+
     fn title(&self, app: &App) -> String {
         let key = app.prefs.keymap.key(Context::Picker, Action::Accept);
         format!("Allowed until crewdeck ends: {key} revokes")
@@ -35,20 +37,7 @@ impl Choices for PermissionChoices {
         rows.collect()
     }
 
-    fn tip(&self) -> &'static str {
-        "Permissions of the whole team"
-    }
-
-    fn choose(
-        &mut self,
-        _app: &mut App,
-        item: Option<u64>,
-        _typed: &str,
-        out: &mut Vec<Effect>,
-    ) -> Next {
-        let Some(rule) = item else {
-            return Next::Stay;
-        };
+    fn choose(&mut self, _app: &mut App, rule: u64, out: &mut Vec<Effect>) -> Next {
         out.push(Effect::Command(Command::RevokePermission { rule }));
         Next::Close
     }

@@ -6,7 +6,6 @@ use crate::domain::ids::RequestId;
 use crate::domain::permission::PermissionScope;
 use crate::domain::text::one_line;
 use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
@@ -29,6 +28,8 @@ impl ScopeChoices {
 impl Choices for ScopeChoices {
     type Item = PermissionScope;
 
+    const TIP: &'static str = "Choose what the whole team may do without asking";
+
     fn title(&self, _app: &App) -> String {
         "Allow for the whole team until crewdeck ends".into()
     }
@@ -49,23 +50,10 @@ impl Choices for ScopeChoices {
             .collect()
     }
 
-    fn tip(&self) -> &'static str {
-        "Choose what the whole team may do without asking"
-    }
-
-    fn choose(
-        &mut self,
-        app: &mut App,
-        item: Option<PermissionScope>,
-        _typed: &str,
-        out: &mut Vec<Effect>,
-    ) -> Next {
-        let Some(scope) = item else {
-            return Next::Stay;
-        };
+    fn choose(&mut self, app: &mut App, scope: PermissionScope, out: &mut Vec<Effect>) -> Next {
         let id = self.0.clone();
         if app.model.requests.get(&id).is_none() {
-            app.say(NoticeLevel::Info, "This request is already closed.");
+            app.say("This request is already closed.");
         } else if !app.model.requests.is_answered(&id) {
             app.ask_panes(PaneRequest::SelectRequest(id.clone()));
             app.model.requests.answer(&id);

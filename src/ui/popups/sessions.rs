@@ -78,6 +78,9 @@ impl Choices for SessionChoices {
     /// The id of the session.
     type Item = String;
 
+    const TIP: &'static str =
+        "The earlier sessions of this project, with the tasks done when each ended";
+
     fn title(&self, _app: &App) -> String {
         "Resume a session".into()
     }
@@ -87,20 +90,7 @@ impl Choices for SessionChoices {
         all.map(|session| session.row(app.now)).collect()
     }
 
-    fn tip(&self) -> &'static str {
-        "The earlier sessions of this project, with the tasks done when each ended"
-    }
-
-    fn choose(
-        &mut self,
-        app: &mut App,
-        item: Option<String>,
-        _typed: &str,
-        out: &mut Vec<Effect>,
-    ) -> Next {
-        let Some(id) = item else {
-            return Next::Stay;
-        };
+    fn choose(&mut self, app: &mut App, id: String, out: &mut Vec<Effect>) -> Next {
         start_session::start(app, Some(id), out);
         Next::Close
     }

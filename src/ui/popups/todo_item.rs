@@ -29,6 +29,8 @@ impl TodoPage {
 }
 
 impl Page for TodoPage {
+    const TIP: &'static str = "A step of the agent's todo list";
+
     fn title(&self, _app: &App) -> String {
         format!("Todo {}", self.at + 1)
     }
@@ -49,10 +51,6 @@ impl Page for TodoPage {
         let text = wrap(&escape_control_chars(&item.text), width).into_iter();
         out.extend(text.map(|line| Line::styled(line, theme.text)));
         text_rows(out)
-    }
-
-    fn tip(&self) -> &'static str {
-        "A step of the agent's todo list"
     }
 
     fn before_event(&mut self, app: &App) {

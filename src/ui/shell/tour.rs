@@ -7,9 +7,9 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::clip;
 use crate::ui::app::Preferences;
-use crate::ui::app::{App, onboarding};
+use crate::ui::app::{App, answering, onboarding};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Action, Context};
+use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::keys;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::{branches, index};
@@ -133,6 +133,12 @@ fn waiting(app: &App, request: &Request) -> String {
     if has_keys {
         return format!("{yes} approves, {no} rejects, {comment} adds a comment");
     }
+    let is_beside_composer = answering::request(app).is_some_and(|shown| shown.id == request.id);
+    if app.focus == Focus::Composer && is_beside_composer {
+        let approve = Action::ApproveShown;
+        let key = app.prefs.keymap.key(Context::Composer, approve);
+        return format!("{what}: {key} or {}", key_or_command(app, approve));
+    }
     format!("{what}: {}, then {yes}", waiting_keys(app))
 }
 
@@ -169,7 +175,15 @@ fn stage(app: &App) -> String {
     if all == 0 {
         return match app.focus {
             // The user has not typed the message above.
-            _ if is_lead_busy => "The demo sent a message (›): the lead reads and plans".into(),
+            _ if is_lead_busy => {
+                let context = match app.focus {
+                    Focus::Composer if app.input.composer.is_empty() => Context::EmptyComposer,
+                    Focus::Composer => Context::Everywhere,
+                    Focus::Pane(_) => Context::Panes,
+                };
+                let help = app.prefs.keymap.key(context, Action::Help);
+                format!("The demo wrote (›), the lead plans; {help} shows the keys")
+            }
             Focus::Composer => {
                 let send = app.prefs.keymap.key(Context::Composer, Action::Send);
                 format!("The lead is idle: write to it, {send} sends")
@@ -202,13 +216,7 @@ fn stage(app: &App) -> String {
         return format!("{}: the messages between agents", go(Pane::Inbox));
     }
     if is_late {
-        let log = match app.focus {
-            Focus::Composer => "/log".into(),
-            Focus::Pane(_) => {
-                let action = Action::Popup("event_log");
-                app.prefs.keymap.key(Context::Panes, action)
-            }
-        };
+        let log = key_or_command(app, Action::Popup("event_log"));
         return format!("{log}: what happened so far, and why");
     }
     format!(
@@ -221,22 +229,18 @@ fn stage(app: &App) -> String {
 fn all_done(app: &App, board: &str, is_lead_busy: bool) -> String {
     let unmerged = branches::unmerged(app).len();
     if unmerged > 0 && is_lead_busy {
-        return "All tasks are done: the lead merges the branches".into();
+        return format!("All done: the lead merges; {board} shows the branches");
     }
     if unmerged > 0 {
         let mark = branches::UNMERGED;
         return format!("All tasks are done, {unmerged} not merged: {board} shows which ({mark})");
     }
-    if is_lead_busy {
-        return "All tasks are done and merged: the lead finishes".into();
+    if is_lead_busy || app.busy() > 0 {
+        let who = if is_lead_busy { "lead" } else { "team" };
+        let usage = key_or_command(app, Action::Popup("costs"));
+        return format!("All merged: the {who} finishes; {usage} shows usage");
     }
-    if app.busy() > 0 {
-        return "All tasks are done and merged: the team finishes".into();
-    }
-    let quit = match app.focus {
-        Focus::Composer => "/quit".into(),
-        Focus::Pane(_) => app.prefs.keymap.key(Context::Panes, Action::Close),
-    };
+    let quit = key_or_command(app, Action::Close);
     let help = app.prefs.keymap.key(Context::Everywhere, Action::Help);
     let whole = format!(
         "The demo is over. Look around ({help} lists the keys), or leave with {quit} and run crewdeck in your own project"
@@ -245,6 +249,19 @@ fn all_done(app: &App, board: &str, is_lead_busy: bool) -> String {
         return whole;
     }
     format!("Next: {quit}, then run crewdeck in your own project")
+}
+
+/// Returns the slash command of `action` while the composer has the focus, else its key.
+fn key_or_command(app: &App, action: Action) -> String {
+    let is_it = |(_, does, _): &&(&str, Action, &str)| *does == action;
+    match app.focus {
+        Focus::Composer => SLASH
+            .iter()
+            .find(is_it)
+            .map_or("", |(word, ..)| word)
+            .into(),
+        Focus::Pane(_) => app.prefs.keymap.key(Context::Panes, action),
+    }
 }
 
 fn name(text: &str) -> String {

@@ -65,8 +65,9 @@ pub fn tips() -> Vec<Tip> {
         tip(
             vec![demo(), busy_lead()],
             "",
-            "The demo sent a message (›): the lead reads and plans",
-        ),
+            "The demo wrote (›), the lead plans; ? shows the keys",
+        )
+        .does("?", |state, _| top_popup(state) == "HelpPopup"),
         tip(
             vec![demo(), idle_lead()],
             "",
@@ -137,8 +138,9 @@ pub fn tips() -> Vec<Tip> {
         tip(
             with(branches(&[4, 5]), vec![busy_lead()]),
             "",
-            "All tasks are done: the lead merges the branches",
-        ),
+            "All done: the lead merges; Alt+3 shows the branches",
+        )
+        .does("alt+3", on_board),
         tip(
             with(branches(&[4, 5]), vec![idle_lead()]),
             "",
@@ -148,13 +150,17 @@ pub fn tips() -> Vec<Tip> {
         tip(
             with(branches(&[]), vec![busy_lead()]),
             "",
-            "All tasks are done and merged: the lead finishes",
-        ),
+            "All merged: the lead finishes; /cost shows usage",
+        )
+        .does("\"/cost\" enter", |state, _| {
+            top_popup(state) == "CostsPopup"
+        }),
         tip(
             with(branches(&[]), vec![idle_lead()]),
-            "",
-            "All tasks are done and merged: the team finishes",
-        ),
+            "esc",
+            "All merged: the team finishes; $ shows usage",
+        )
+        .does("$", |state, _| top_popup(state) == "CostsPopup"),
         tip(
             with(branches(&[]), vec![idle_lead(), at_rest()]),
             "",
@@ -195,6 +201,14 @@ pub fn tips() -> Vec<Tip> {
         .does("a", decided)
         .does("r", decided)
         .does("c", comments),
+        // The request of the agent whose conversation is open is answered from its composer.
+        tip(
+            asked(RequestKind::Plan),
+            "alt+w o i",
+            "bob's plan needs approval: Alt+a or /approve",
+        )
+        .does("alt+a", decided)
+        .does("\"/approve\" enter", decided),
         tip(
             asked(RequestKind::Question),
             "",

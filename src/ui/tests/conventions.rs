@@ -84,6 +84,24 @@ fn escape_while_the_agent_works_names_the_key_that_stops_it() {
 }
 
 #[test]
+fn keys_that_leave_the_composer_by_habit_say_where_they_lead() {
+    let mut state = busy(160, 45);
+    press(&mut state, "shift+tab");
+    assert_eq!(state.focus, Focus::Pane(Pane::Needs));
+    assert!(said(&state).contains("A on a request"), "{}", said(&state));
+    // Once, and only from the composer.
+    state.status = None;
+    press(&mut state, "i shift+tab shift+tab");
+    assert_eq!(said(&state), "");
+    let mut state = busy(160, 45);
+    press(&mut state, "left");
+    assert_eq!(state.focus, Focus::Pane(Pane::Team));
+    let mut state = busy(160, 45);
+    press(&mut state, "\"ab\" left left left \"x\"");
+    assert_eq!(state.input.composer.text(), "xab");
+}
+
+#[test]
 fn output_of_all_tool_calls_opens_and_folds() {
     let mut state = busy(160, 45);
     let folded = picture(&state);
@@ -157,6 +175,13 @@ fn commands_of_similar_programs_are_answered() {
         "vim",
         "login",
         "stats",
+        "add-dir ../other",
+        "mcp",
+        "plan the parser",
+        "review",
+        "security-review",
+        "terminal-setup",
+        "effort high",
         "summarize",
         "exit",
     ];
@@ -201,14 +226,20 @@ fn alias_runs_its_command_and_not_a_similar_one() {
 #[test]
 fn pointers_name_keys_that_exist() {
     let map = KeyMap::default();
-    for (word, what) in SLASH_ELSEWHERE {
+    let aliases = SLASH_ALIASES.iter().map(|(alias, _)| *alias);
+    let others = SLASH_ELSEWHERE
+        .iter()
+        .flat_map(|(words, _)| words.iter().copied());
+    let mut words: Vec<&str> = SLASH.iter().map(|(word, ..)| *word).collect();
+    words.extend(aliases.chain(others));
+    let all = words.len();
+    words.sort_unstable();
+    words.dedup();
+    assert_eq!(words.len(), all, "a command is listed twice");
+    for (words, what) in SLASH_ELSEWHERE {
         let text = map.expand_keys(what);
-        assert!(!text.contains("no key"), "{word}: {text}");
-        let is_other = SLASH.iter().all(|(known, ..)| known != word);
-        assert!(is_other, "{word}");
-        assert!(
-            SLASH_ALIASES.iter().all(|(alias, _)| alias != word),
-            "{word}"
-        );
+        assert!(!text.contains("no key"), "{words:?}: {text}");
+        // It fits into the two rows that a message can have.
+        assert!(text.chars().count() <= 140, "{words:?}: {text}");
     }
 }

@@ -346,7 +346,7 @@ fn paste_is_text_and_never_runs_actions() {
     assert_eq!(state.composer_text(), "a\nb\nq");
     press(&mut state, "i");
     update(&mut state, Msg::Paste("x".repeat(1_000_000)));
-    assert!(picture(&state).contains("Pasted 255 KiB of 976 KiB"));
+    assert!(picture(&state).contains("Pasted 247 KiB of 976 KiB"));
 }
 
 #[test]
@@ -364,12 +364,12 @@ fn interrupt_says_what_happens_to_queued_messages() {
 fn sent_message_is_shown_until_read() {
     let mut state = busy(160, 45);
     press(&mut state, "\"next thing\" enter");
-    assert!(picture(&state).contains("queued: next thing"));
+    assert!(picture(&state).contains("sending: next thing"));
     apply_events(
         &mut state,
         vec![AgentEvent::prompted("next thing").of(Name::lead())],
     );
-    assert!(!picture(&state).contains("queued: "));
+    assert!(!picture(&state).contains("sending: "));
 }
 
 #[test]

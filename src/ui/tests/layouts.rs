@@ -186,10 +186,16 @@ fn panes_without_content_are_lines_below_the_conversation() {
                 .map(|(pane, area)| (pane, area.width, area.height))
                 .collect()
         };
-        let expected = [Pane::Board, Pane::Team, Pane::Inbox].map(|pane| (pane, width, 1));
+        let expected = [Pane::Todo, Pane::Board, Pane::Team, Pane::Inbox];
+        let expected = expected.map(|pane| (pane, width, 1));
         assert_eq!(lines(&state), expected, "{width}x{height}");
         let picture = picture(&state);
-        for words in ["No tasks yet.", "No teammates yet.", "No messages yet."] {
+        for words in [
+            "No todo list yet.",
+            "No tasks yet.",
+            "No teammates yet.",
+            "No messages yet.",
+        ] {
             assert!(
                 picture.contains(words),
                 "{width}x{height}: {words}\n{picture}"
@@ -198,7 +204,7 @@ fn panes_without_content_are_lines_below_the_conversation() {
         // The focus moves nothing among them.
         press(&mut state, "esc 3");
         let before = panes(&state);
-        for key in ["4", "5"] {
+        for key in ["4", "5", "2"] {
             press(&mut state, key);
             assert_eq!(panes(&state), before, "{width}x{height}: {key}");
         }

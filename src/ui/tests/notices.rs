@@ -4,7 +4,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::BranchState;
-use crate::protocol::event::{Compaction, CompactionMethod, NoticeLevel, TurnEnd};
+use crate::protocol::event::{Compaction, CompactionMethod, TurnEnd};
 use crate::protocol::{AgentEvent, EventKind, TeamEvent};
 use crate::ui::UiState;
 use crate::ui::fixture::{
@@ -158,7 +158,7 @@ fn status_message_is_removed_when_outdated() {
 #[test]
 fn event_message_is_not_removed_early() {
     let mut state = started(160, 45);
-    state.say(NoticeLevel::Info, "Copied the message.");
+    state.say("Copied the message.");
     turn_ends(&mut state);
     assert!(state.status.is_some());
 }

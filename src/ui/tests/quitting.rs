@@ -6,7 +6,6 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::{JobId, Name};
 use crate::domain::job::Job;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::NoticeLevel;
 use crate::protocol::{CrewEvent, Event, EventKind};
 use crate::ui::app::QUIT_WINDOW;
 use crate::ui::fixture::{NOON, apply_events, blank, busy, busy_events, picture, press, started};
@@ -121,7 +120,7 @@ fn status_message_keeps_dialog_keys() {
         };
         let before = line(&state);
         assert!(before.starts_with(own), "{before}");
-        state.say(NoticeLevel::Info, "words ".repeat(30));
+        state.say("words ".repeat(30));
         let after = line(&state);
         assert!(after.starts_with("words words"), "{after}");
         assert!(after.contains(&format!("  {own}")), "{after}");

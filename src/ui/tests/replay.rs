@@ -197,6 +197,19 @@ fn click_on_progress_bar_seeks() {
 }
 
 #[test]
+fn replay_exports_the_conversation_that_it_shows() {
+    let mut state = replay(160, 45);
+    press(&mut state, "> > > > > > >");
+    let effects = press(&mut state, ": \"write this conversation\" enter");
+    let [Effect::Export { path, text }] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert!(path.ends_with("-lead.md"), "{path}");
+    assert!(text.contains("Replayed up to: "), "{text}");
+    assert!(state.popups.is_empty());
+}
+
+#[test]
 fn replay_opens_no_forms_or_dialogs() {
     let mut state = replay(160, 45);
     press(&mut state, "> > > > > > > >");

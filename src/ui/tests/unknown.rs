@@ -105,8 +105,22 @@ fn option_symbol_names_the_other_key_once() {
     press(&mut state, "x ∑");
     assert_eq!(state.status.as_ref().map(|f| &f.text), None);
     assert_eq!(state.input.composer.text(), "x∑");
-    // A character of another language is no sign of a Mac.
+    // A message can begin with such a character: it is explained only if there is something to approve.
     assert_eq!(said("å"), None);
+    assert_eq!(said("¥"), None);
+    for (symbol, expected) in [
+        ("å", "If Option typed å: /approve does the same as Alt+a."),
+        ("®", "If Option typed ®: /reject does the same as Alt+r."),
+    ] {
+        // The conversation of the agent that waits.
+        let mut state = busy(160, 45);
+        press(&mut state, "alt+w o i");
+        press(&mut state, symbol);
+        let text = state.status.as_ref().map(|f| f.text.clone());
+        let text = text.unwrap_or_default();
+        assert!(text.starts_with(expected), "{text}");
+        assert_eq!(state.input.composer.text(), symbol);
+    }
 }
 
 #[test]

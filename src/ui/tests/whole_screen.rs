@@ -7,7 +7,7 @@ use ratatui::style::Modifier;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::{NoticeLevel, SessionInfo};
+use crate::protocol::event::SessionInfo;
 use crate::protocol::{AgentEvent, CrewEvent, EventKind};
 use crate::ui::fixture::{after_events, apply_events, busy, cells, name, picture, press, ready};
 use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
@@ -104,7 +104,7 @@ fn status_message_keeps_hint_style_and_minimum_width() {
     let theme = Theme::new(ThemeName::Terminal, ColorDepth::True);
     let mut state = busy(70, 20);
     press(&mut state, "esc 3");
-    state.say(NoticeLevel::Warn, "a branch does not merge: ".repeat(5));
+    state.warn("a branch does not merge: ".repeat(5));
     let shown = cells(&state, &theme);
     let y = shown.area.bottom() - 1;
     let help = shown.area.right() - 2;
@@ -112,7 +112,7 @@ fn status_message_keeps_hint_style_and_minimum_width() {
     assert_eq!(shown[(help, y)].fg, Cell::default().fg);
     // The form's key hints leave almost no room.
     press(&mut state, "t");
-    state.say(NoticeLevel::Warn, "a branch does not merge: ".repeat(5));
+    state.warn("a branch does not merge: ".repeat(5));
     let picture = picture(&state);
     let mut rows = picture.lines().rev();
     let last = rows.next().unwrap_or_default();

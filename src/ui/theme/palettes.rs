@@ -17,22 +17,11 @@ const fn tones(base: Tones, colors: Colors) -> Tones {
         let [_, red, green, blue] = rgb.to_be_bytes();
         Tone([red, green, blue], indexed, base.2)
     }
+    #[rustfmt::skip]
     let [
-        ground,
-        panel,
-        selection,
-        strong,
-        text,
-        dim,
-        border,
-        accent,
-        ok,
-        warn,
-        error,
-        working,
-        waiting,
-        code,
-        tool,
+        ground, panel, selection, strong, text,
+        dim, border, accent, ok, warn,
+        error, working, waiting, code, tool,
     ] = colors;
     Tones {
         ground: tone(base.ground, ground),

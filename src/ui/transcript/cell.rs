@@ -72,10 +72,7 @@ impl CellKind {
         match self {
             CellKind::Prompt(..) => SpacingGroup::User,
             CellKind::Answer(_) => SpacingGroup::Model,
-            CellKind::Tool(_)
-            | CellKind::CallGroup(_)
-            | CellKind::Injected(_)
-            | CellKind::Notice(..) => SpacingGroup::Activity,
+            _ => SpacingGroup::Activity,
         }
     }
 
@@ -84,10 +81,7 @@ impl CellKind {
         match self {
             CellKind::Answer(answer) => answer.is_blank(),
             CellKind::CallGroup(calls) => !calls.is_shown(),
-            CellKind::Prompt(..)
-            | CellKind::Tool(_)
-            | CellKind::Injected(_)
-            | CellKind::Notice(..) => false,
+            _ => false,
         }
     }
 
@@ -98,10 +92,7 @@ impl CellKind {
             CellKind::CallGroup(calls) => calls.is_shown().then_some(&mut calls.fold),
             CellKind::Answer(answer) if !answer.thinking.is_blank() => Some(&mut answer.fold),
             CellKind::Injected(entry) if entry.is_foldable() => Some(&mut entry.fold),
-            CellKind::Answer(_)
-            | CellKind::Prompt(..)
-            | CellKind::Injected(_)
-            | CellKind::Notice(..) => None,
+            _ => None,
         }
     }
 
@@ -189,11 +180,7 @@ impl CellKind {
     pub fn progress(&self) -> Option<ToolCallState> {
         match self {
             CellKind::Tool(run) => Some(run.state),
-            CellKind::Prompt(..)
-            | CellKind::Answer(_)
-            | CellKind::CallGroup(_)
-            | CellKind::Injected(_)
-            | CellKind::Notice(..) => None,
+            _ => None,
         }
     }
 

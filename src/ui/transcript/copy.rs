@@ -110,11 +110,7 @@ impl Transcript {
     fn answers(&self) -> impl Iterator<Item = u64> {
         let has_words = |at: &usize| match &self.log.cell(*at).kind {
             CellKind::Answer(answer) => !answer.text.is_blank(),
-            CellKind::Prompt(..)
-            | CellKind::Tool(_)
-            | CellKind::CallGroup(_)
-            | CellKind::Injected(_)
-            | CellKind::Notice(..) => false,
+            _ => false,
         };
         let all = (0..self.log.len()).rev().filter(has_words);
         all.map(|at| self.log.number(at))
@@ -123,14 +119,7 @@ impl Transcript {
     fn blocks(&self, number: u64) -> Vec<(String, String)> {
         match self.kind(number) {
             Some(CellKind::Answer(answer)) => markdown::code_blocks(answer.text.as_str()),
-            Some(
-                CellKind::Prompt(..)
-                | CellKind::Tool(_)
-                | CellKind::CallGroup(_)
-                | CellKind::Injected(_)
-                | CellKind::Notice(..),
-            )
-            | None => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -154,11 +143,7 @@ impl Transcript {
                         escape_control_chars(answer.thinking.as_str().trim())
                     )
                 }
-                CellKind::Answer(_)
-                | CellKind::Tool(_)
-                | CellKind::CallGroup(_)
-                | CellKind::Injected(_)
-                | CellKind::Notice(..) => String::new(),
+                _ => String::new(),
             };
             if kind.bytes() > room {
                 left_out = at + 1;

@@ -33,8 +33,10 @@ pub struct ExportHead {
     pub project: String,
     pub session: String,
     pub model: String,
-    /// The time of the export.
+    /// The time of the export or of its newest entry.
     pub at: String,
+    /// What `at` is.
+    pub at_label: &'static str,
 }
 
 /// An entry of an export.
@@ -150,13 +152,13 @@ fn parts_of(run: &ToolRun) -> Vec<Part> {
     parts.map(part).collect()
 }
 
-/// Returns the lines below the title: what the head says, and that older entries are missing.
+/// Returns the lines below the title: the values of the head, and a note if older entries are missing.
 fn about(head: &ExportHead, dropped: u64) -> Vec<String> {
     let named = [
         ("Project", &head.project),
         ("Session", &head.session),
         ("Model", &head.model),
-        ("Exported", &head.at),
+        (head.at_label, &head.at),
     ];
     let named = named.iter().filter(|(_, value)| !value.is_empty());
     let named: Vec<String> = named
@@ -295,7 +297,8 @@ mod tests {
     #[test]
     fn html_runs_and_loads_nothing_of_the_conversation() {
         let evil = "see <script>alert(1)</script> ![x](https://e.example/x.png) [a](javascript:alert(1)) \
-            [b](java&Tab;script:alert(1)) [c](JAVASCRIPT:x) [d](data:text/html,x) [ok](https://ok.example)\n\n<img src=x onerror=alert(1)>";
+            [b](java&Tab;script:alert(1)) [c](JAVASCRIPT:x) [d](data:text/html,x) [ok](https://ok.example) \
+            [![badge](https://e.example/b.png)](https://in.example) ![see [there](https://alt.example)](https://out.example)\n\n<img src=x onerror=alert(1)>";
         let said = conversation("<b>\"you\"</b>", evil, "</code><script>x</script>");
         let text = said.export(&head(), ExportFormat::Html).unwrap();
         let body = text.split_once("<body>").unwrap().1;
@@ -311,6 +314,8 @@ mod tests {
             "",
             "",
             "https://ok.example",
+            "https://in.example",
+            "https://out.example",
         ];
         assert_eq!(links, safe, "{body}");
         for part in [

@@ -67,11 +67,7 @@ impl CellLog {
         }
         let like = self.cells.back().filter(|last| match &last.kind {
             CellKind::Tool(other) => other.tool == run.tool,
-            CellKind::Prompt(..)
-            | CellKind::Answer(_)
-            | CellKind::CallGroup(_)
-            | CellKind::Injected(_)
-            | CellKind::Notice(..) => false,
+            _ => false,
         });
         let line = like.and_then(|last| last.group_header);
         let line = match line.filter(|n| self.index(*n).is_some()) {
@@ -99,11 +95,7 @@ impl CellLog {
     fn is_in_use(&self, number: u64) -> bool {
         let is_open = |at: usize| match &self.cells[at].kind {
             CellKind::Tool(run) => run.fold == Fold::Open,
-            CellKind::Prompt(..)
-            | CellKind::Answer(_)
-            | CellKind::CallGroup(_)
-            | CellKind::Injected(_)
-            | CellKind::Notice(..) => false,
+            _ => false,
         };
         self.selected == Some(number) || self.index(number).is_some_and(is_open)
     }
@@ -113,11 +105,7 @@ impl CellLog {
         let line = self.index(self.cells.get(at)?.group_header?)?;
         match &self.cells[line].kind {
             CellKind::CallGroup(calls) => calls.hides().then_some(line),
-            CellKind::Prompt(..)
-            | CellKind::Answer(_)
-            | CellKind::Tool(_)
-            | CellKind::Injected(_)
-            | CellKind::Notice(..) => None,
+            _ => None,
         }
     }
 

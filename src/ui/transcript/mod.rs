@@ -76,10 +76,6 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    pub fn new() -> Transcript {
-        Transcript::default()
-    }
-
     /// Creates an empty transcript that displays times in `zone`; `None` means UTC.
     pub fn with_time_zone(zone: Option<TimeZone>) -> Transcript {
         Transcript {
@@ -279,11 +275,7 @@ impl Transcript {
     pub fn selected_subagent(&self) -> Option<&Name> {
         let subagent = |number: u64| match &self.log.cell(self.log.index(number)?).kind {
             CellKind::Tool(run) => run.subagent.as_ref(),
-            CellKind::Prompt(..)
-            | CellKind::Answer(_)
-            | CellKind::CallGroup(_)
-            | CellKind::Injected(_)
-            | CellKind::Notice(..) => None,
+            _ => None,
         };
         match self.log.selected {
             Some(number) => subagent(number),

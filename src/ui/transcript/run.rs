@@ -175,8 +175,8 @@ impl ToolRun {
         (!self.diff.is_empty()).then(|| diff_counts(&self.diff))
     }
 
-    /// Returns the output that an open call shows. Of a call with a diff, it is the first of several lines: a single line
-    /// says what the diff shows, and further lines repeat it.
+    /// Returns the output that an open call shows: all of it, if the call has no diff. Otherwise the first line, if
+    /// more follow it: a single line and the lines after the first only repeat what the diff shows.
     pub fn shown_output(&self) -> &str {
         match self.output.split_once('\n') {
             _ if self.diff.is_empty() => &self.output,

@@ -105,7 +105,7 @@ fn ended(end: crate::protocol::event::TurnEnd) -> EventKind {
 }
 
 fn transcript(events: &[EventKind]) -> Transcript {
-    let mut out = Transcript::new();
+    let mut out = Transcript::default();
     apply_all(&mut out, events);
     out
 }

@@ -295,14 +295,14 @@ impl Composer {
 
     /// Inserts pasted text at the cursor. Line ends become newlines, and control characters are escaped.
     pub fn paste(&mut self, text: &str) -> PasteResult {
-        let (clean, result) = self.clean(text);
+        let (clean, result) = self.clean(text, COMPOSER_MAX);
         self.insert(&clean);
         result
     }
 
-    /// Returns pasted text as it is inserted, cut to the free room.
-    fn clean(&self, text: &str) -> (String, PasteResult) {
-        let room = COMPOSER_MAX.saturating_sub(self.bytes);
+    /// Returns pasted text as it is inserted, cut so that the whole text has at most `most` bytes.
+    fn clean(&self, text: &str, most: usize) -> (String, PasteResult) {
+        let room = most.saturating_sub(self.bytes);
         let (clean, of) = clean(text, room);
         let kept = clean.len();
         let result = if kept < of {

@@ -96,6 +96,23 @@ fn composer_completes_commands_and_names() {
 }
 
 #[test]
+fn files_are_attached_and_commands_are_run() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    std::fs::write(dashboard.home.path().join("notes.md"), "one\ntwo\n").unwrap();
+    // A completion that was not found yet appears as soon as the files are read.
+    dashboard.press("read @nots", "›@notes.md");
+    dashboard.press("\t", "│ read @notes.md ");
+    dashboard.press(ENTER, "notes.md · 2 lines");
+    dashboard.wait_for("I see.");
+    dashboard.press("!echo $((40 + 2))", "shell command in the project");
+    dashboard.send(ENTER);
+    dashboard
+        .screen
+        .wait("the output", |t| t.lines().any(|line| line.trim() == "42"));
+    dashboard.quit();
+}
+
+#[test]
 fn deleted_text_returns_and_edits_are_undone() {
     let (_dir, path) = write_editor("from the editor");
     let mut dashboard = Dashboard::with_new_crew(&[("EDITOR", &path)]);

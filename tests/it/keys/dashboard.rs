@@ -65,8 +65,10 @@ rules:
     calls: [{ tool: plan_approval, input: { plan: "1. Look at all of it." } }]
   - agent: lead
     when: ^ask$
+    times: 0
     calls: [{ tool: ask_user, input: { question: Which colour?, choices: [red, green, blue] } }]
   - when: 'The user answers: (\w+)'
+    times: 0
     say: Then it is {{1}}.
   - agent: lead
     when: ^clean$

@@ -101,7 +101,7 @@ fn edits_are_diffs_in_the_conversation() {
     assert!(!text.contains("+ line"), "{text}");
     // The conversation is alone on the screen and has room for both versions.
     assert!(text.contains("│ 2 +     a + b"), "{text}");
-    dashboard.press(ESC, "Tab pane");
+    dashboard.press(ESC, "Tab next pane");
     dashboard.press("1", "tool calls");
     // The failed call, the long diff, then the short one.
     dashboard.press("KK\r", " 1 + line");

@@ -1,7 +1,7 @@
 //! Messages sent while an agent works: they are shown as queued, sent after its answer or an interrupt, and survive a kill. The
 //! running answer hangs until the test stops it.
 
-use crate::keys::dashboard::{CTRL_C, Dashboard, ESC, has_line, start};
+use crate::keys::dashboard::{CTRL_C, DOWN, Dashboard, ENTER, ESC, UP, has_line, start};
 
 const SECOND: &str = "the second message";
 const ANSWER: &str = "The second message is answered.";
@@ -46,6 +46,33 @@ fn interrupt_sends_the_queued_message_to_a_teammate() {
         row(&text, "· interrupted") < second && second < row(&text, ANSWER),
         "{text}"
     );
+    dashboard.quit();
+}
+
+#[test]
+fn queued_message_is_edited_and_two_interrupts_on_a_draft_do_not_quit() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    dashboard.press("wait\r", "Ctrl+c stop lead");
+    dashboard.press(
+        "the secnd message\r",
+        "queued: the secnd message · ↑ edits it",
+    );
+    dashboard.clear(UP, "queued: ");
+    dashboard.wait_for("│ the secnd message");
+    // Up goes on to the message before it, Down returns.
+    dashboard.press(UP, "│ wait");
+    dashboard.press(DOWN, "│ the secnd message");
+    dashboard.press(&format!("\x15{SECOND}"), &format!("│ {SECOND}"));
+    dashboard.press(ENTER, &format!("queued: {SECOND}"));
+    let text = dashboard.press(CTRL_C, ANSWER);
+    assert!(!text.contains("secnd"), "{text}");
+    dashboard.screen.resize(80, 24);
+    dashboard.press("wait\r", "Ctrl+c stop lead");
+    dashboard.press("a draft", "│ a draft");
+    // The first stops the lead, the second clears the draft, and only the third offers to quit.
+    dashboard.press(&CTRL_C.repeat(2), "Draft cleared.");
+    dashboard.wait_until_gone("Ctrl+c stop lead");
+    dashboard.press(CTRL_C, "Press Ctrl+c again to quit.");
     dashboard.quit();
 }
 

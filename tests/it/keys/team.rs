@@ -7,6 +7,7 @@ fn teammate_is_viewed_nudged_and_shut_down() {
     let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "i to write");
     dashboard.press("4g", "! nudge");
+    dashboard.press("s", "▾agent");
     dashboard.press("\r", " to alice ");
     dashboard.press(ESC, "! nudge");
     dashboard.press("!", "Asked alice for its status.");

@@ -313,6 +313,7 @@ fn assert_start_is_completed(r: &Repository) {
 
 /// Kills a process before and after each git command that changes something in the lifecycle of a worktree.
 #[test]
+#[ignore = "long: see the longer rounds in CONTRIBUTING.md"]
 fn kill_before_or_after_any_git_change_is_repaired() {
     let found = Command::new("sh").args(["-c", "command -v git"]).output();
     let real = String::from_utf8(found.unwrap().stdout).unwrap();

@@ -74,15 +74,8 @@ pub(in crate::ui) fn activity_changed(
             let words = format!("{agent} is idle: {}", why_idle(model, agent)?);
             NewLogLine::new(Topic::Team, words)
         }
-        // The turn end, notice or request that comes with these has more details.
-        Activity::Failed { .. }
-        | Activity::Stuck { .. }
-        | Activity::NeedsYou { .. }
-        | Activity::Gone
-        // The team pane shows these.
-        | Activity::Thinking
-        | Activity::Compacting
-        | Activity::Tool { .. } => return None,
+        // The turn end, notice or request that comes with the others has more details, or the team pane shows them.
+        _ => return None,
     };
     Some(line.of(agent))
 }

@@ -61,10 +61,7 @@ impl Attribution {
             EventKind::Board(BoardEvent::UserActed { task, act }) => {
                 let effect = match act {
                     UserAction::Added => ActionEffect::Write(*task),
-                    UserAction::Claimed
-                    | UserAction::Released { .. }
-                    | UserAction::Completed
-                    | UserAction::Edited => ActionEffect::Change(Some(*task)),
+                    _ => ActionEffect::Change(Some(*task)),
                 };
                 self.record_call(RecordedCall {
                     id: CallId(String::new()),
@@ -145,13 +142,7 @@ impl Attribution {
                 (ActionEffect::Write(a), ActionEffect::Write(b)) => a == b,
                 (ActionEffect::Change(a), ActionEffect::Change(b)) => a.is_none() || a == b,
                 (ActionEffect::Spawn(a), ActionEffect::Spawn(b)) => a.eq_ignore_ascii_case(b),
-                (
-                    ActionEffect::Create(_)
-                    | ActionEffect::Write(_)
-                    | ActionEffect::Change(_)
-                    | ActionEffect::Spawn(_),
-                    _,
-                ) => false,
+                _ => false,
             };
             fits && call
                 .ended

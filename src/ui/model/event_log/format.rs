@@ -161,10 +161,7 @@ fn job_changed(model: &CrewModel, job: &Job) -> Option<NewLogLine> {
             let tone = match end {
                 JobEnd::Exited { code: 0 } => LogSeverity::Good,
                 JobEnd::Killed { .. } => LogSeverity::Plain,
-                JobEnd::Exited { .. }
-                | JobEnd::Signalled { .. }
-                | JobEnd::TimedOut { .. }
-                | JobEnd::NotStarted { .. } => LogSeverity::Error,
+                _ => LogSeverity::Error,
             };
             let words = format!("{agent}'s background job ended: {end}: {title}");
             NewLogLine::new(Topic::Job, words).tone(tone)

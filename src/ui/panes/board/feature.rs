@@ -1,19 +1,17 @@
 //! Implements [`PaneFeature`] for the board: drawing, mouse, keys and preview.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::domain::text::escape_control_chars;
 use crate::protocol::{BoardEvent, EventKind};
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
-use crate::ui::app::popup;
+use crate::ui::app::popup::{self, TextCursor};
 use crate::ui::app::task_rules::{TaskAction, is_own, why_no_edit, why_no_removal, why_not};
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
 use crate::ui::frame::list_filter::ListFilter;
-use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::direction::{PanDirection, Scroll, Way};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding};
@@ -21,7 +19,7 @@ use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::board::{branches, index};
 use crate::ui::panes::board::places::ABOUT_FROM;
 use crate::ui::panes::board::{BoardPane, Shown, user_actions, view};
-use crate::ui::panes::feature::{NOTCH, PaneFeature, Preview, SelectedItem};
+use crate::ui::panes::feature::{NOTCH, PaneCanvas, PaneFeature, Preview, SelectedItem};
 use crate::ui::popups::task_form::form::TaskForm;
 use crate::ui::popups::task_page::TaskPage;
 use crate::ui::popups::{task_form, task_page};
@@ -37,15 +35,8 @@ const NOTCH_COLUMNS: usize = 6;
 const STEP: u16 = 4;
 
 impl PaneFeature for BoardPane {
-    fn draw(
-        &self,
-        app: &App,
-        _cache: &mut ViewCache,
-        theme: &Theme,
-        area: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
-        view::draw(self, app, theme, area, buffer);
+    fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
+        view::draw(self, app, canvas.theme, area, canvas.buffer);
         None
     }
 

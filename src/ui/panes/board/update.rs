@@ -4,7 +4,6 @@ use crate::ui::model::CrewModel;
 use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
 use crate::ui::graph::navigation::GraphMove;
@@ -33,7 +32,7 @@ impl BoardPane {
         let places = self.layout(app, area);
         let Shown::Graph(drawing) = places.shown else {
             let words = graph_needed_message(&app.prefs);
-            app.say(NoticeLevel::Info, words);
+            app.say(words);
             return;
         };
         let selected = self.selected(app).and_then(|(_, id)| index(app).place(id));
@@ -51,7 +50,7 @@ impl BoardPane {
             Shown::Graph(_) => zoom.words().into(),
             Shown::List(_) => graph_needed_message(&app.prefs),
         };
-        app.say(NoticeLevel::Info, words);
+        app.say(words);
     }
 
     /// Selects a task and scrolls the graph back to it.
@@ -152,20 +151,17 @@ impl BoardPane {
         if self.filter.is_set() {
             let key = app.prefs.keymap.key(Context::Panes, Action::Back);
             let words = format!("Filtered tasks are shown as a list. {key} clears the filter.");
-            app.say(NoticeLevel::Info, words);
+            app.say(words);
             return;
         }
         match self.layout(app, area).shown {
             Shown::Graph(_) => self.shape = Shape::List,
             Shown::List(ListReason::Many(count)) if count > GRAPH_MAX => {
                 let text = format!("{count} tasks: the graph shows at most {GRAPH_MAX}.");
-                app.say(NoticeLevel::Info, text);
+                app.say(text);
             }
             Shown::List(ListReason::Tangled) => {
-                app.say(
-                    NoticeLevel::Info,
-                    "The tasks have too many dependencies for a graph.",
-                );
+                app.say("The tasks have too many dependencies for a graph.");
             }
             Shown::List(
                 ListReason::Asked

@@ -3,7 +3,6 @@
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::text::escape_control_chars;
-use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
@@ -92,10 +91,7 @@ pub fn copy_worktree_path(app: &mut App, selected: Option<TaskId>, out: &mut Vec
     let Some(path) = task.map(|task| path(app, task)) else {
         return;
     };
-    app.say(
-        NoticeLevel::Info,
-        format!("Copied the path of {id}'s worktree: {path}"),
-    );
+    app.say(format!("Copied the path of {id}'s worktree: {path}"));
     out.push(Effect::Copy(path));
 }
 
@@ -118,10 +114,7 @@ pub fn ask_removal(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect
         app.say_why(why, move |app| why_no_removal(app, task));
         return;
     }
-    app.say(
-        NoticeLevel::Info,
-        format!("Checking the worktree of {task}…"),
-    );
+    app.say(format!("Checking the worktree of {task}…"));
     out.push(Effect::Command(Command::InspectWorktree { task }));
 }
 

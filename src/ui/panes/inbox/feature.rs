@@ -1,19 +1,18 @@
 //! Implements [`PaneFeature`] for the inbox: drawing, mouse, keys and preview.
 
 use crate::ui::model::CrewModel;
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::domain::text::escape_control_chars;
 use crate::ui::app::App;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
 use crate::ui::frame::list_filter::ListFilter;
-use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::feature::{PaneFeature, Preview, SelectedItem, page, rows};
+use crate::ui::panes::feature::{PaneCanvas, PaneFeature, Preview, SelectedItem, page, rows};
 use crate::ui::panes::inbox::{InboxPane, view};
 use crate::ui::popups::thread;
 use crate::ui::text::aging::ShownAge;
@@ -23,15 +22,8 @@ use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl PaneFeature for InboxPane {
-    fn draw(
-        &self,
-        app: &App,
-        _cache: &mut ViewCache,
-        theme: &Theme,
-        area: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
-        view::draw(self, app, theme, area, buffer);
+    fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
+        view::draw(self, app, canvas.theme, area, canvas.buffer);
         None
     }
 

@@ -44,7 +44,9 @@ pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     }
     let word = app.input.composer.only_word();
     if let Some(prefix) = word.and_then(|word| word.strip_prefix('/')) {
-        let is_elsewhere = SLASH_ELSEWHERE.iter().any(|(other, _)| word == Some(other));
+        let is_elsewhere = SLASH_ELSEWHERE
+            .iter()
+            .any(|(others, _)| word.is_some_and(|word| others.contains(&word)));
         if is_elsewhere || !prefix.chars().all(|c| c.is_ascii_lowercase()) {
             return Vec::new();
         }

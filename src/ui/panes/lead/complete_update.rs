@@ -3,6 +3,7 @@
 
 use crate::domain::mention;
 use crate::ui::app::App;
+use crate::ui::app::mentions::FoundFiles;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::panes::lead::complete::Completion;
@@ -45,6 +46,18 @@ pub fn insert(pane: &mut LeadPane, app: &mut App) {
     };
     let chars = before[typed.start..].chars().count();
     app.input.composer.replace_before_cursor(chars, &text);
+}
+
+/// Shows the files that match. The row that the user has moved to stays selected if it is still there.
+pub fn show_files(pane: &mut LeadPane, app: &mut App, found: FoundFiles) {
+    let selected = complete::selected(pane, app);
+    app.input.mentions.answer(found);
+    if let (Completion::Selected(_), Some((_, chosen))) = (pane.completion, selected) {
+        let rows = complete::candidates(pane, app);
+        if let Some(at) = rows.iter().position(|row| row.words == chosen.words) {
+            pane.completion = Completion::Selected(at);
+        }
+    }
 }
 
 /// Moves the selection. Returns whether a completion list is open.

@@ -1,41 +1,32 @@
 //! Implements [`PaneFeature`] for the conversation: drawing, mouse and keys.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::domain::request::RequestKind;
 use crate::domain::text::escape_control_chars;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::app::{App, answering};
 use crate::ui::frame::hit::Hit;
-use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::frame::{END_SEARCH, layout};
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::feature::PaneFeature;
+use crate::ui::panes::feature::{PaneCanvas, PaneFeature};
 use crate::ui::panes::lead::complete::{self, Completion};
 use crate::ui::panes::lead::{
     LeadPane, complete_update, conversation_area, follow, onboarding, search, view,
 };
 use crate::ui::popups::copy_menu;
-use crate::ui::theme::Theme;
 use crate::ui::transcript::Viewport;
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl PaneFeature for LeadPane {
-    fn draw(
-        &self,
-        app: &App,
-        cache: &mut ViewCache,
-        theme: &Theme,
-        area: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
-        view::draw(app, cache, theme, area, buffer)
+    fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
+        view::draw(app, area, canvas)
     }
 
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {

@@ -1,7 +1,7 @@
 //! The pane with the conversation of the shown agent, and the composer.
 
 mod complete;
-mod complete_update;
+pub(in crate::ui) mod complete_update;
 mod complete_view;
 mod composer_title;
 mod feature;
@@ -14,9 +14,10 @@ mod tests;
 mod view;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::ui::app::App;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
 use crate::ui::frame::layout::Layout;
@@ -39,7 +40,7 @@ impl LeadPane {
         theme: &Theme,
         layout: &Layout,
         buffer: &mut Buffer,
-    ) -> Option<Position> {
+    ) -> TextCursor {
         let cursor = view::composer(app, theme, layout, buffer);
         complete_view::draw(self, app, theme, layout, buffer);
         cursor

@@ -7,7 +7,6 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::{OnboardingPage, PageSeverity};
 use crate::ui::app::{App, onboarding, popup};
@@ -35,7 +34,7 @@ pub fn act(app: &mut App, area: Option<Rect>, action: Action, out: &mut Vec<Effe
         Action::ApproveSettings if fits(app, area) => {
             return popup::open(app, Confirmation(ApproveSettings));
         }
-        Action::ApproveSettings => return app.say(NoticeLevel::Warn, TOO_LONG),
+        Action::ApproveSettings => return app.warn(TOO_LONG),
         Action::StartDemo => ("Starting the demo…", Effect::StartDemo),
         Action::CreateRepository => ("Running git…", Effect::CreateRepository),
         Action::SkipSettings => (
@@ -44,7 +43,7 @@ pub fn act(app: &mut App, area: Option<Rect>, action: Action, out: &mut Vec<Effe
         ),
         _ => ("Checking again…", Effect::Reload),
     };
-    app.say(NoticeLevel::Info, words);
+    app.say(words);
     out.push(effect);
 }
 

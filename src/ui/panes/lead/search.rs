@@ -1,6 +1,5 @@
 //! Actions on the shown conversation: search, prompt navigation and reading it as a whole.
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::keymap::direction::Way;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -16,7 +15,7 @@ pub fn keep(app: &mut App) {
     let transcript = &mut app.shown_agent().transcript;
     transcript.finish_search_input();
     if transcript.search().is_some() && transcript.found().1 == 0 {
-        app.say(NoticeLevel::Info, "No matches in this conversation.");
+        app.say("No matches in this conversation.");
     }
 }
 
@@ -35,10 +34,7 @@ pub fn next(app: &mut App, way: Way, viewport: Viewport) {
     let transcript = &mut app.shown_agent().transcript;
     if transcript.search().is_none() {
         let key = app.prefs.keymap.key(LEAD, Action::Search);
-        app.say(
-            NoticeLevel::Info,
-            format!("Press {key} to search this conversation."),
-        );
+        app.say(format!("Press {key} to search this conversation."));
         return;
     }
     let round = transcript.next_match(way, viewport);
@@ -55,7 +51,7 @@ pub fn prompt(app: &mut App, way: Way, viewport: Viewport) {
             }
             Way::Back => "No prompt above.".into(),
         };
-        app.say(NoticeLevel::Info, words);
+        app.say(words);
     }
 }
 
@@ -65,7 +61,7 @@ pub fn whole(app: &mut App) -> Option<String> {
     let text = text.filter(|text| !text.trim().is_empty());
     if text.is_none() {
         let text = "This conversation is empty.";
-        app.say_while(NoticeLevel::Info, text, |app| {
+        app.say_while(text, |app| {
             let shown = app.model.agents.get(&app.shown);
             shown.is_none_or(|agent| !agent.has_entries)
         });

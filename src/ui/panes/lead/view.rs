@@ -10,29 +10,29 @@ use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::app::answering;
 use crate::ui::app::onboarding::PageSeverity;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::frame;
 use crate::ui::frame::layout::Layout;
-use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::frame::{Titles, layout as frame_layout};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::{board as model_board, style};
+use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::lead;
 use crate::ui::panes::lead::{composer_title, follow};
-use crate::ui::text::{age, fit, longest_fitting};
+use crate::ui::text::{age, fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::composer::TextAreaSize;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws the conversation. Returns the position of the text cursor while a search text is typed.
-pub fn draw(
-    app: &App,
-    cache: &mut ViewCache,
-    theme: &Theme,
-    area: Rect,
-    buffer: &mut Buffer,
-) -> Option<Position> {
+pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
+    let PaneCanvas {
+        cache,
+        theme,
+        buffer,
+    } = canvas;
     let agent = app.model.agents.get(&app.shown);
     let titles = Titles {
         name: name(app),
@@ -63,7 +63,7 @@ pub fn draw(
 }
 
 /// Draws the search on the lower border. Returns the position of the text cursor while the search text is typed.
-fn search_line(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+fn search_line(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> TextCursor {
     let transcript = &app.model.agents.get(&app.shown)?.transcript;
     let search = transcript.search()?;
     let at = frame::search_edge(search.words(), transcript.found(), theme, area, buffer);
@@ -127,7 +127,7 @@ fn welcome(app: &App) -> String {
     let help = |context| app.prefs.keymap.key(context, Action::Help);
     let mut text = format!(
         "Say what you want done. The lead plans it, writes tasks on the board and spawns teammates for them.\n\n\
-         Press {} outside the composer ({} in it) for the keys.",
+         Press {} for the keys, {} while you write.",
         help(Context::Panes),
         help(Context::Everywhere),
     );
@@ -157,6 +157,12 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
         .filter(|q| q.to == app.shown)
         .map(|q| q.text.as_str())
         .collect();
+    // An idle agent reads a message at once, but attachments are read first: a large image takes a while.
+    let state = if app.holds_crew() && !app.is_running(&app.shown) {
+        "sending"
+    } else {
+        "queued"
+    };
     let rows = lead::queued_rows(app, area.height);
     let shown = usize::from(rows);
     let rest = Rect {
@@ -169,13 +175,19 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
             height: 1,
             ..area
         };
-        let more = if i + 1 == shown && waiting.len() > shown {
-            format!(" (and {} more)", waiting.len() - shown)
-        } else {
-            String::new()
+        let is_last = i + 1 == shown;
+        let mut after = match waiting.len() - shown {
+            more if is_last && more > 0 => format!(" (and {more} more)"),
+            _ => String::new(),
         };
-        let text = format!(" ⋯ queued: {}{more}", one_line(text));
-        let text = fit(&text, usize::from(row.width));
+        if is_last && app.focus == Focus::Composer && app.recallable().is_some() {
+            let up = app.prefs.keymap.key(Context::Composer, Action::Older);
+            let which = if waiting.len() == 1 { "it" } else { "the last" };
+            after.push_str(&format!(" · {up} edits {which}"));
+        }
+        let text = format!(" ⋯ {state}: {}", one_line(text));
+        let room = usize::from(row.width).saturating_sub(width(&after));
+        let text = fit(&text, room) + &after;
         Line::styled(text, theme.dim).render(row, buffer);
     }
     rest
@@ -203,12 +215,7 @@ fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
 }
 
 /// Draws the composer. Returns the position of the text cursor if the composer has the focus.
-pub fn composer(
-    app: &App,
-    theme: &Theme,
-    layout: &Layout,
-    buffer: &mut Buffer,
-) -> Option<Position> {
+pub fn composer(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) -> TextCursor {
     let area = layout.composer?;
     let has_card = layout.request.is_some();
     if area.height == 1 {
@@ -264,8 +271,8 @@ pub fn composer(
             ][..]
         } else if app.shown.is_lead() {
             &[
-                "Say what you want done, @name to write to a teammate, /model, /help, /quit",
-                "Say what you want done, @name to write to a teammate",
+                "Say what you want done, @file, @teammate, !shell command, /command",
+                "Say what you want done, @file, @teammate, /command",
                 "Say what you want done",
             ][..]
         } else {

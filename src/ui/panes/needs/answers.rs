@@ -31,10 +31,7 @@ pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
     };
     let id = question.id.clone();
     let text = answering::answer(question, words);
-    app.say(
-        NoticeLevel::Info,
-        format!("Answer sent to {}.", question.from.clone()),
-    );
+    app.say(format!("Answer sent to {}.", question.from.clone()));
     app.input.clear_sent();
     send(app, &id, Verdict::Approve, text, out);
     true
@@ -57,7 +54,7 @@ fn is_meant(app: &mut App) -> bool {
     } else {
         format!("Not sent yet: {to}'s question is closed. {key} sends this to {to} as a message.")
     };
-    app.say(NoticeLevel::Warn, text);
+    app.warn(text);
     app.input.drafts.answers_question = question;
     app.input.drafts.enter_changed_at = Some(app.now);
     false
@@ -114,7 +111,7 @@ pub fn decide(
     out: &mut Vec<Effect>,
 ) {
     let Some(request) = app.model.requests.get(id) else {
-        app.say(NoticeLevel::Info, "This request is already closed.");
+        app.say("This request is already closed.");
         return;
     };
     if app.model.requests.is_answered(id) {
@@ -140,13 +137,16 @@ pub fn closed(app: &mut App, request: &Request) {
     }
     app.input.drafts.take_sent(&request.id);
     if !is_users {
-        come_back(app, &sent, &why_closed(request));
+        restore(
+            app,
+            &sent.to,
+            &sent.text,
+            "Your answer",
+            &why_closed(request),
+        );
     } else if request.kind == RequestKind::Question && request.status == RequestStatus::Approved {
         let words = clip(&one_line(&sent.text), QUOTED_MAX);
-        app.say(
-            NoticeLevel::Info,
-            format!("{} received your answer: {words}", sent.to),
-        );
+        app.say(format!("{} received your answer: {words}", sent.to));
     }
 }
 
@@ -163,13 +163,14 @@ fn tell_writer(app: &mut App, request: &Request) {
 /// Turns the text of a decision that the crew rejected into a draft again.
 pub fn restore_rejected(app: &mut App, request: &RequestId, why: &str) {
     if let Some(sent) = app.input.drafts.take_sent(request) {
-        come_back(app, &sent, why);
+        restore(app, &sent.to, &sent.text, "Your answer", why);
     }
 }
 
-fn come_back(app: &mut App, sent: &SentText, why: &str) {
-    let returned = app.restore_text(&sent.to, &sent.text);
-    let place = where_restored(&app.prefs, &sent.to, returned, "Your answer");
+/// Restores a text whose delivery to `to` failed, and shows why and where it is now. `what` names the text.
+pub fn restore(app: &mut App, to: &Name, text: &str, what: &str, why: &str) {
+    let returned = app.restore_text(to, text);
+    let place = where_restored(&app.prefs, to, returned, what);
     app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
 }
 
@@ -177,7 +178,7 @@ fn come_back(app: &mut App, sent: &SentText, why: &str) {
 pub fn return_comment(app: &mut App, to: &Name, text: &str, why: &str) {
     let returned = app.restore_text(to, text);
     let place = where_restored(&app.prefs, to, returned, "What you wrote");
-    app.say(NoticeLevel::Warn, format!("{why} {place}"));
+    app.warn(format!("{why} {place}"));
 }
 
 /// Returns a sentence that says how a request was closed by someone else, for example that it was withdrawn.

@@ -19,7 +19,7 @@ use crate::ui::widgets::placed::PlacedPart;
 
 /// Maximum number of rows of the text and the choices, except that all choices are shown.
 const ROWS_MAX: u16 = 9;
-/// Minimum width of the heading, in columns. With less room, the right end of its line says less.
+/// Minimum width of the heading, in columns. With less room, the text at the right end of its line is shortened.
 const HEADING_LEAST: usize = 30;
 
 /// The lines of the card below its heading.
@@ -52,7 +52,7 @@ fn card(model: &CrewModel, request: &Request, inside: Rect, theme: &Theme) -> Co
     CompactCard { lines, is_whole }
 }
 
-/// Returns the height that the card wants in an area for the conversation of `area`'s size.
+/// Returns the height that the card wants; `area` is the space for it and the conversation.
 pub fn height(model: &CrewModel, request: &Request, area: Rect) -> u16 {
     let choices = card::choices(request, card::inside(area).width, &Theme::default()).len();
     let choices = u16::try_from(choices).unwrap_or(u16::MAX);
@@ -83,7 +83,7 @@ pub fn shows_all(model: &CrewModel, request: &Request, area: Rect) -> bool {
     !is_folded && card(model, request, inside(area), &Theme::default()).is_whole
 }
 
-/// Draws the card of the request that is answered beside the composer.
+/// Draws the card of the request that is answered from the composer.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let Some(request) = answering::request(app) else {
         return;

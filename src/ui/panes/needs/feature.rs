@@ -1,7 +1,6 @@
 //! Implements [`PaneFeature`] for the requests: drawing, mouse, keys and preview.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::domain::request::{RequestKind, Verdict};
@@ -11,14 +10,14 @@ use crate::protocol::EventKind;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::frame::hit::Hit;
-use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::frame::{layout, navigation};
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::model::sentence;
-use crate::ui::panes::feature::{PaneFeature, Preview, SelectedItem, rows};
+use crate::ui::panes::feature::{PaneCanvas, PaneFeature, Preview, SelectedItem, rows};
 use crate::ui::panes::needs::{NeedsPane, buttons, card, view};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
@@ -29,15 +28,8 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 const HEIGHT_MIN: u16 = 6;
 
 impl PaneFeature for NeedsPane {
-    fn draw(
-        &self,
-        app: &App,
-        _cache: &mut ViewCache,
-        theme: &Theme,
-        area: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
-        view::draw(self, app, theme, area, buffer);
+    fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
+        view::draw(self, app, canvas.theme, area, canvas.buffer);
         None
     }
 
@@ -158,12 +150,7 @@ impl PaneFeature for NeedsPane {
         match by {
             Scroll::LineDown => self.neighbour(app, area, Way::Forward),
             Scroll::LineUp => self.neighbour(app, area, Way::Back),
-            Scroll::HalfUp
-            | Scroll::HalfDown
-            | Scroll::PageUp
-            | Scroll::PageDown
-            | Scroll::Top
-            | Scroll::Bottom => {
+            _ => {
                 let at = self.selected_request(app).map_or(0, |(at, _)| at);
                 let len = app.model.requests.len();
                 if let Some(request) = app.model.requests.at(step(at, len, by, len.max(1))) {

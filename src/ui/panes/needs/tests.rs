@@ -5,7 +5,6 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::permission::PermissionScope;
 use crate::domain::request::{Approver, Decision, Request, RequestStatus, Verdict};
-use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, EventKind, TeamEvent};
 use crate::ui::fixture::{
     apply_events, busy, cells, permission, picture, plan, press, question, started,
@@ -119,7 +118,7 @@ fn unrelated_warning_does_not_hide_new_request_notice() {
     let mut state = waiting(100, 30, vec![permission("r1")]);
     press(&mut state, "alt+w end");
     state.panes.needs.since = state.now;
-    state.say(NoticeLevel::Warn, "The journal cannot be written.");
+    state.warn("The journal cannot be written.");
     let key = crate::ui::keys::parse("a").unwrap();
     let at = crate::domain::timestamp::Timestamp(state.now.0 + 0.1);
     assert_eq!(update(&mut state, Msg::Key(key, at)), []);

@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Request, RequestKind, Verdict};
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::key_guard::SETTLE;
 use crate::ui::app::popup;
@@ -33,7 +32,7 @@ impl NeedsPane {
             let id = comment.request.clone();
             let words = comment.text.text().trim().to_string();
             if words.is_empty() && app.model.requests.is_question(&id) {
-                app.say(NoticeLevel::Info, "The answer is empty.");
+                app.say("The answer is empty.");
                 return;
             }
             if verdict == Verdict::Approve
@@ -61,7 +60,7 @@ impl NeedsPane {
                     )
                 }
             };
-            app.say(NoticeLevel::Info, how);
+            app.say(how);
             return;
         }
         let id = request.id.clone();
@@ -135,7 +134,7 @@ impl NeedsPane {
             && let Some(from) = app.model.requests.get(id).map(|r| r.from.clone())
         {
             let text = format!("A new request from {from} is shown. Read it first.");
-            app.say(NoticeLevel::Info, text);
+            app.say(text);
         }
         !is_new
     }
@@ -149,16 +148,13 @@ impl NeedsPane {
         let id = request.id.clone();
         let scopes = request.call.as_ref().map_or(0, |c| c.scopes.len());
         if request.kind != RequestKind::Permission {
-            app.say(
-                NoticeLevel::Info,
-                "Only tool permissions can be approved for the whole team.",
-            );
+            app.say("Only tool permissions can be approved for the whole team.");
         } else if scopes == 0 {
             let key = app.prefs.keymap.key(NEEDS, Action::Approve);
             let why = format!(
                 "The request does not show everything that would run, so it can only be approved once. Press {key}."
             );
-            app.say(NoticeLevel::Info, why);
+            app.say(why);
         } else if self.has_settled(app, &id) && self.was_read(app, area, &id) {
             popup::open(app, ScopeChoices::picker(id));
         }
@@ -171,10 +167,7 @@ impl NeedsPane {
         };
         let (id, count) = (request.id.clone(), request.choices.len());
         let Some(choice) = request.choices.get(number.wrapping_sub(1)).cloned() else {
-            app.say(
-                NoticeLevel::Info,
-                format!("There are only {count} choices."),
-            );
+            app.say(format!("There are only {count} choices."));
             return;
         };
         if self.has_settled(app, &id) {
@@ -192,10 +185,7 @@ impl NeedsPane {
     pub fn edit_comment(&self, app: &mut App, out: &mut Vec<Effect>) {
         self.open_comment(app, |request| match request.kind {
             RequestKind::Plan => format!("The plan as I want it:\n\n{}", request.body),
-            RequestKind::Shutdown
-            | RequestKind::Permission
-            | RequestKind::Budget
-            | RequestKind::Question => String::new(),
+            _ => String::new(),
         });
         if app.is_commenting() {
             drafts::edit_outside(app, out);
@@ -215,7 +205,8 @@ impl NeedsPane {
 /// Shows a warning about a request as the status message until the request is answered or closed.
 fn warn_about(app: &mut App, id: &RequestId, text: String) {
     let about = id.clone();
-    app.say_while(NoticeLevel::Warn, text, move |app| {
+    app.warn(text);
+    app.keep_message_while(move |app| {
         app.model.requests.get(&about).is_some() && !app.model.requests.is_answered(&about)
     });
     if let Some(message) = &mut app.status {

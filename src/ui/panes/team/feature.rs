@@ -1,22 +1,21 @@
 //! Implements [`PaneFeature`] for the team: drawing, mouse, keys and preview.
 
 use crate::ui::model::CrewModel;
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::domain::ids::Name;
 use crate::domain::team::{Activity, MemberStatus};
 use crate::protocol::EventKind;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::list_filter::ListFilter;
-use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::frame::{layout, navigation};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::feature::{PaneFeature, Preview, SelectedItem, page, rows};
+use crate::ui::panes::feature::{PaneCanvas, PaneFeature, Preview, SelectedItem, page, rows};
 use crate::ui::panes::team::{TeamPane, preview, view};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
@@ -24,15 +23,8 @@ use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl PaneFeature for TeamPane {
-    fn draw(
-        &self,
-        app: &App,
-        _cache: &mut ViewCache,
-        theme: &Theme,
-        area: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
-        view::draw(self, app, theme, area, buffer);
+    fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
+        view::draw(self, app, canvas.theme, area, canvas.buffer);
         None
     }
 

@@ -20,11 +20,7 @@ pub fn lines(app: &App, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<
         Activity::Stuck { why } | Activity::Failed { why } => one_line(why),
         Activity::Backoff { cause, .. } => one_line(cause),
         Activity::Queued { .. } => "waiting in the call queue".into(),
-        Activity::Idle
-        | Activity::Thinking
-        | Activity::Compacting
-        | Activity::NeedsYou { .. }
-        | Activity::Gone => String::new(),
+        _ => String::new(),
     };
     let mut out = Vec::new();
     let now = format!("{shape} {words}  {more}");

@@ -3,7 +3,6 @@
 use crate::domain::ids::Name;
 use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup;
@@ -18,7 +17,7 @@ impl TeamPane {
     pub fn ask_shutdown(&self, app: &mut App, out: &mut Vec<Effect>) {
         if let Some(member) = self.selected_at_work(app) {
             let text = format!("Asked {member} to shut down; it finishes its step first.");
-            app.say(NoticeLevel::Info, text);
+            app.say(text);
             out.push(Effect::Command(Command::AskShutdown { member }));
         }
     }
@@ -33,7 +32,7 @@ impl TeamPane {
     /// Asks the selected teammate for a status report.
     pub fn nudge(&self, app: &mut App, out: &mut Vec<Effect>) {
         if let Some(member) = self.selected_at_work(app) {
-            app.say(NoticeLevel::Info, format!("Asked {member} for its status."));
+            app.say(format!("Asked {member} for its status."));
             out.push(Effect::Command(Command::Nudge { member }));
         }
     }
@@ -43,16 +42,14 @@ impl TeamPane {
         self.selected = self.selected_member(app).map(|(_, name)| name);
         self.sort = self.sort.next(app);
         let by = self.sort.label();
-        app.say(NoticeLevel::Info, format!("Team sorted by {by}."));
+        app.say(format!("Team sorted by {by}."));
     }
 
     /// Returns the selected teammate if it has not shut down. Otherwise shows a status message that says why nothing
     /// can be done.
     fn selected_at_work(&self, app: &mut App) -> Option<Name> {
         let Some((_, member)) = self.selected_member(app) else {
-            app.say_while(NoticeLevel::Info, "No teammates yet.", |app| {
-                app.model.team.members.is_empty()
-            });
+            app.say_while("No teammates yet.", |app| app.model.team.members.is_empty());
             return None;
         };
         if let Some(parent) = member.parent() {
@@ -61,15 +58,12 @@ impl TeamPane {
             let text = format!(
                 "{member} is a subagent of {parent}: open it with {open}, {stop} stops it."
             );
-            app.say(NoticeLevel::Info, text);
+            app.say(text);
             return None;
         }
         let status = app.model.team.find(&member).map(|m| m.status);
         if status == Some(MemberStatus::Shutdown) {
-            app.say(
-                NoticeLevel::Info,
-                format!("{member} has already shut down."),
-            );
+            app.say(format!("{member} has already shut down."));
             return None;
         }
         Some(member)

@@ -1,38 +1,28 @@
 //! Implements [`PaneFeature`] for the todo list: drawing, mouse and keys.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::domain::text::escape_control_chars;
 use crate::protocol::EventKind;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
-use crate::ui::app::popup;
+use crate::ui::app::popup::{self, TextCursor};
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout;
-use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::feature::{PaneFeature, page, rows};
+use crate::ui::panes::feature::{PaneCanvas, PaneFeature, page, rows};
 use crate::ui::panes::todo::{TodoListPane, todo_is_done, todo_progress, view};
 use crate::ui::popups::todo_item::TodoPage;
-use crate::ui::theme::Theme;
 use crate::ui::widgets::list::step;
 use crate::ui::widgets::placed::PlacedPart;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl PaneFeature for TodoListPane {
-    fn draw(
-        &self,
-        app: &App,
-        _cache: &mut ViewCache,
-        theme: &Theme,
-        area: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
-        view::draw(self, app, theme, area, buffer);
+    fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
+        view::draw(self, app, canvas.theme, area, canvas.buffer);
         None
     }
 

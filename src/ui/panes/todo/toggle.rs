@@ -1,7 +1,6 @@
 //! Showing and hiding the todo list.
 
 use crate::domain::screen::{PaneLayout, TodoPane};
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::frame::layout::{SizeClass, class, shows_one};
@@ -46,7 +45,7 @@ impl TodoListPane {
         } else {
             format!("Todo list shown. {key} hides it.")
         };
-        app.say(NoticeLevel::Info, words);
+        app.say(words);
         out.push(Effect::SaveScreen(app.arrangement.screen));
     }
 

@@ -10,7 +10,7 @@ use crate::domain::ids::RequestId;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::hit::Hit;
-use crate::ui::app::popup::{Next, Popup, Targets, TextInput};
+use crate::ui::app::popup::{Next, Popup, Targets, TextCursor, TextInput};
 use crate::ui::frame;
 use crate::ui::frame::popup::open;
 use crate::ui::keymap::{Action, Context};
@@ -80,13 +80,7 @@ impl Popup for CommentPopup {
         }
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         let area = area(screen);
         let title = if self.is_answer(app) {
             "Answer"

@@ -1,7 +1,6 @@
 //! The dialog that confirms approving the project settings shown on the setup page, because a single key pressed by
 //! accident must not approve them.
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::offers;
@@ -12,6 +11,8 @@ use crate::ui::popups::confirm::Question;
 pub struct ApproveSettings;
 
 impl Question for ApproveSettings {
+    const CONFIRM: &'static str = "approve";
+
     fn title(&self) -> &'static str {
         "Approve settings"
     }
@@ -21,13 +22,9 @@ impl Question for ApproveSettings {
             .into()
     }
 
-    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "approve"), (Action::Back, "cancel")]
-    }
-
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
         if offers(app, Action::ApproveSettings) {
-            app.say(NoticeLevel::Info, "Approved: starting with these settings…");
+            app.say("Approved: starting with these settings…");
             out.push(Effect::ApproveSettings);
         }
     }

@@ -4,13 +4,14 @@ use crate::domain::ids::Name;
 use crate::protocol::Command;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::keymap::Action;
 use crate::ui::popups::confirm::Question;
 
 #[derive(Debug)]
 pub struct ClearConversation(pub Name);
 
 impl Question for ClearConversation {
+    const CONFIRM: &'static str = "clear";
+
     fn title(&self) -> &'static str {
         "Clear conversation"
     }
@@ -20,10 +21,6 @@ impl Question for ClearConversation {
         format!(
             "{name} is still working. Stop it and empty its conversation? Files that it has written are kept, and the old conversation stays on disk."
         )
-    }
-
-    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "clear"), (Action::Back, "cancel")]
     }
 
     fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {

@@ -6,13 +6,14 @@ use crate::protocol::TaskCommand;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::task_rules::{TaskAction, outdated};
-use crate::ui::keymap::Action;
 use crate::ui::popups::confirm::{Question, send};
 
 #[derive(Debug)]
 pub struct CompleteTask(pub TaskId);
 
 impl Question for CompleteTask {
+    const CONFIRM: &'static str = "complete";
+
     fn title(&self) -> &'static str {
         "Complete"
     }
@@ -24,10 +25,6 @@ impl Question for CompleteTask {
             "Complete {id} ({}), which has no owner? This cannot be undone.",
             one_line(subject)
         )
-    }
-
-    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "complete"), (Action::Back, "cancel")]
     }
 
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {

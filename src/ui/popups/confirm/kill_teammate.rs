@@ -5,13 +5,14 @@ use crate::domain::text::one_line;
 use crate::protocol::Command;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::keymap::Action;
 use crate::ui::popups::confirm::Question;
 
 #[derive(Debug)]
 pub struct KillTeammate(pub Name);
 
 impl Question for KillTeammate {
+    const CONFIRM: &'static str = "kill it";
+
     fn title(&self) -> &'static str {
         "Kill teammate"
     }
@@ -29,10 +30,6 @@ impl Question for KillTeammate {
             "Kill {name} now, in the middle of its work?{} Files it has written are kept.",
             task.unwrap_or_default()
         )
-    }
-
-    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "kill it"), (Action::Back, "cancel")]
     }
 
     fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {

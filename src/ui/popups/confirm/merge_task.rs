@@ -4,7 +4,6 @@ use crate::domain::ids::TaskId;
 use crate::domain::text::one_line;
 use crate::domain::worktree::BranchState;
 use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Next;
@@ -20,6 +19,8 @@ const WAITING_MAX: usize = 3;
 pub struct MergeTask(pub TaskId);
 
 impl Question for MergeTask {
+    const CONFIRM: &'static str = "merge";
+
     fn title(&self) -> &'static str {
         "Merge"
     }
@@ -89,7 +90,7 @@ impl Question for MergeTask {
             Some(why) => app.say_why(why, move |app| refusal(app, task)),
             None => {
                 let text = format!("Merging the branch of {task}…");
-                app.say_while(NoticeLevel::Info, text, move |app| is_mergeable(app, task));
+                app.say_while(text, move |app| is_mergeable(app, task));
                 out.push(Effect::Command(Command::Merge { task }));
             }
         }
@@ -124,7 +125,7 @@ fn merge_all(app: &mut App, out: &mut Vec<Effect>) -> Next {
         return Next::Stay;
     }
     let (text, merging) = (format!("Merging {} branches…", tasks.len()), tasks.clone());
-    app.say_while(NoticeLevel::Info, text, move |app| {
+    app.say_while(text, move |app| {
         merging.iter().any(|task| is_mergeable(app, *task))
     });
     out.push(Effect::Command(Command::MergeAll { tasks }));

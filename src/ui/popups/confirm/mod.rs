@@ -13,15 +13,14 @@ pub(in crate::ui) mod start_session;
 use std::fmt::Debug;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Next, Popup, Targets};
+use crate::ui::app::popup::{Next, Popup, Targets, TextCursor};
 use crate::ui::frame::popup::open;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::buttons;
@@ -34,12 +33,23 @@ const WIDTH_MAX: u16 = 60;
 
 /// A question that the user confirms or cancels in a dialog.
 pub trait Question: Debug + 'static {
+    /// The labels of the buttons.
+    const CONFIRM: &'static str;
+    const CANCEL: &'static str = "cancel";
+
     fn title(&self) -> &'static str;
 
     fn text(&self, app: &App) -> String;
 
     /// Returns the buttons: the actions and their labels.
-    fn buttons(&self, app: &App) -> &'static [(Action, &'static str)];
+    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
+        const {
+            &[
+                (Action::Accept, Self::CONFIRM),
+                (Action::Back, Self::CANCEL),
+            ]
+        }
+    }
 
     /// Runs what the user has confirmed. The dialog then closes.
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>);
@@ -84,13 +94,7 @@ impl<Q: Question> Popup for Confirmation<Q> {
         self.0.context()
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         let area = self.area(app, screen);
         let inner = open(app, self.0.title(), Vec::new(), theme, area, buffer);
         for (line, row) in self.lines(app, screen).into_iter().zip(inner.rows()) {
@@ -140,6 +144,6 @@ pub(in crate::ui) fn send(
     command: TaskCommand,
     out: &mut Vec<Effect>,
 ) {
-    app.say(NoticeLevel::Info, words);
+    app.say(words);
     out.push(Effect::Command(Command::Task(Box::new(command))));
 }

@@ -2,13 +2,16 @@
 
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::keymap::{Action, Context};
+use crate::ui::keymap::Context;
 use crate::ui::popups::confirm::Question;
 
 #[derive(Debug)]
 pub struct Quit;
 
 impl Question for Quit {
+    const CONFIRM: &'static str = "quit";
+    const CANCEL: &'static str = "stay";
+
     fn title(&self) -> &'static str {
         "Quit"
     }
@@ -26,10 +29,6 @@ impl Question for Quit {
             None => asks.into(),
             Some(words) => format!("{words} {asks}"),
         }
-    }
-
-    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "quit"), (Action::Back, "stay")]
     }
 
     fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {

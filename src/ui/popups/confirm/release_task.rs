@@ -6,7 +6,6 @@ use crate::protocol::TaskCommand;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::task_rules::{TaskAction, outdated};
-use crate::ui::keymap::Action;
 use crate::ui::popups::confirm::{Question, send};
 
 #[derive(Debug)]
@@ -17,6 +16,8 @@ pub struct ReleaseTask {
 }
 
 impl Question for ReleaseTask {
+    const CONFIRM: &'static str = "release";
+
     fn title(&self) -> &'static str {
         "Release"
     }
@@ -42,10 +43,6 @@ impl Question for ReleaseTask {
             "Release {id} ({}), the task of {from}? It goes back to the board.\n{consequence}{tree}",
             one_line(&task.subject)
         )
-    }
-
-    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "release"), (Action::Back, "cancel")]
     }
 
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {

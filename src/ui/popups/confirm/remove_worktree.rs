@@ -4,11 +4,10 @@ use crate::domain::ids::TaskId;
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::domain::worktree::Losses;
 use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::open as open_popup;
-use crate::ui::keymap::{Action, Context};
+use crate::ui::keymap::Context;
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
 use crate::ui::popups::confirm::{Confirmation, Question};
@@ -48,6 +47,8 @@ pub fn ask(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
 }
 
 impl Question for RemoveWorktree {
+    const CONFIRM: &'static str = "remove";
+
     fn title(&self) -> &'static str {
         "Remove worktree"
     }
@@ -69,10 +70,6 @@ impl Question for RemoveWorktree {
         )
     }
 
-    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "remove"), (Action::Back, "cancel")]
-    }
-
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
         if self.0.losses.is_empty() {
             remove(app, &self.0, out);
@@ -83,6 +80,8 @@ impl Question for RemoveWorktree {
 }
 
 impl Question for LoseWork {
+    const CONFIRM: &'static str = "remove anyway";
+
     fn title(&self) -> &'static str {
         "Lose work"
     }
@@ -98,10 +97,6 @@ impl Question for LoseWork {
             words.push_str(&format!("\nKept on the branch wt/{tree}: {kept}."));
         }
         escape_control_chars(&words)
-    }
-
-    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "remove anyway"), (Action::Back, "cancel")]
     }
 
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
@@ -122,7 +117,7 @@ fn tree(model: &CrewModel, id: TaskId) -> String {
 fn remove(app: &mut App, check: &WorktreeCheck, out: &mut Vec<Effect>) {
     let (task, confirmed) = (check.task, check.losses.clone());
     let text = format!("Removing the worktree of {task}…");
-    app.say_while(NoticeLevel::Info, text, move |app| {
+    app.say_while(text, move |app| {
         let task = app.model.board.get(task);
         task.is_some_and(|task| branches::has_worktree(app, task))
     });

@@ -3,7 +3,7 @@
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::open as open_popup;
-use crate::ui::keymap::{Action, Context};
+use crate::ui::keymap::Context;
 use crate::ui::popups::confirm::quit::what_would_stop;
 use crate::ui::popups::confirm::{Confirmation, Question};
 
@@ -21,6 +21,9 @@ pub fn start(app: &mut App, session: Option<String>, out: &mut Vec<Effect>) {
 }
 
 impl Question for StartSession {
+    const CONFIRM: &'static str = "leave";
+    const CANCEL: &'static str = "stay";
+
     fn title(&self) -> &'static str {
         match self.0 {
             None => "New session",
@@ -34,10 +37,6 @@ impl Question for StartSession {
             None => asks.into(),
             Some(words) => format!("{words} {asks}"),
         }
-    }
-
-    fn buttons(&self, _app: &App) -> &'static [(Action, &'static str)] {
-        &[(Action::Accept, "leave"), (Action::Back, "stay")]
     }
 
     fn confirmed(&self, _app: &mut App, out: &mut Vec<Effect>) {

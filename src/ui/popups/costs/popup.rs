@@ -1,13 +1,14 @@
 //! The cost panel as a popup: its selection, and what it opens.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::domain::ids::{Name, TaskId};
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Copied, Next, Popup, Targets, open as open_popup, open_once};
+use crate::ui::app::popup::{
+    Copied, Next, Popup, Targets, TextCursor, open as open_popup, open_once,
+};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::{Action, Context};
@@ -88,14 +89,9 @@ impl CostsPopup {
                 open_popup(app, TaskPage::pager(id));
             }
             Some(CostTarget::Task(id)) => {
-                app.say(
-                    NoticeLevel::Info,
-                    format!("{id} is no longer on the board."),
-                );
+                app.say(format!("{id} is no longer on the board."));
             }
-            None => app.say_while(NoticeLevel::Info, "No tokens used yet.", |app| {
-                app.model.agents.tokens() == 0
-            }),
+            None => app.say_while("No tokens used yet.", |app| app.model.agents.tokens() == 0),
         }
         Next::Stay
     }
@@ -106,13 +102,7 @@ impl Popup for CostsPopup {
         Context::Costs
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         view::draw(app, self, theme, screen, buffer);
         None
     }

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 
 use crate::domain::ids::TaskId;
 use crate::domain::text::escape_control_chars;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Copied, open as open_popup};
 use crate::ui::diff::{Changes, FileMark, file_at, page};
@@ -27,10 +26,7 @@ pub struct DiffPage {
 pub fn open(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
     let changes = Changes::new(stat, text, untracked);
     if changes.is_empty() {
-        app.say(
-            NoticeLevel::Info,
-            format!("The branch of {task} has no changes."),
-        );
+        app.say(format!("The branch of {task} has no changes."));
         return;
     }
     app.popups.close_all::<Pager<DiffPage>>();
@@ -54,6 +50,8 @@ impl DiffPage {
 }
 
 impl Page for DiffPage {
+    const TIP: &'static str = "The changes on the task's branch, by file";
+
     fn title(&self, _app: &App) -> String {
         let (id, files) = (self.task, self.changes.files());
         match files.get(self.file) {
@@ -76,10 +74,6 @@ impl Page for DiffPage {
         let rows: Vec<PagerRow> = rows.into_iter().map(PagerRow::from).collect();
         *rendered = Some((width, *theme, rows.clone()));
         rows
-    }
-
-    fn tip(&self) -> &'static str {
-        "The changes on the task's branch, by file"
     }
 
     fn copied(&self) -> Option<Copied> {
@@ -117,7 +111,7 @@ impl Page for DiffPage {
                 Action::NextFile => "This is the last file.",
                 _ => "This is the first file.",
             };
-            app.say(NoticeLevel::Info, words);
+            app.say(words);
         }
         line
     }

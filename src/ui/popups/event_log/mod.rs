@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 use crate::ui::app::App;
 use crate::ui::app::popup::open_once;
 use crate::ui::widgets::area;
-use crate::ui::widgets::area::centered;
+use crate::ui::widgets::area::{PopupListLayout, centered};
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list::first_row;
 
@@ -39,18 +39,13 @@ pub fn open(app: &mut App) {
 /// The areas of the event log popup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventLogLayout {
-    /// The popup, including its frame.
-    pub area: Rect,
     /// The row of the filter input.
     pub search: Option<Rect>,
     /// The row with the note that older lines are missing.
     pub cut: Option<Rect>,
-    /// The rows of the list.
-    pub list: Rect,
+    pub rows: PopupListLayout,
     /// A separator and the full text of the selected line.
     pub whole: Option<Rect>,
-    /// The index of the first visible row.
-    pub first: usize,
 }
 
 /// Computes the layout for `len` lines with the line at index `row` selected.
@@ -80,12 +75,11 @@ pub fn place(app: &App, view: &EventLogPopup, len: usize, row: usize) -> EventLo
             ..list
         }
     });
+    let first = first_row(len, row, list.height);
     EventLogLayout {
-        area,
+        rows: PopupListLayout { area, list, first },
         search,
         cut,
-        list,
         whole,
-        first: first_row(len, row, list.height),
     }
 }

@@ -1,18 +1,17 @@
 //! The event log as a popup.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextInput};
+use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextCursor, TextInput};
 use crate::ui::frame::CLEAR_FILTER;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::event_log::About;
 use crate::ui::popups::event_log::{EventLogPopup, place, view};
 use crate::ui::text::format_time_with_seconds;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::PopupListLayout;
 
 impl Popup for EventLogPopup {
     fn context(&self) -> Context {
@@ -23,26 +22,14 @@ impl Popup for EventLogPopup {
         }
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         view::draw(app, self, theme, screen, buffer)
     }
 
     fn targets(&self, app: &App) -> Targets {
         let rows = self.rows(app);
         let row = self.row(&rows).unwrap_or(0);
-        let place = place(app, self, rows.len(), row);
-        let place = PopupListLayout {
-            area: place.area,
-            list: place.list,
-            first: place.first,
-        };
-        Targets::list(place, rows.len())
+        Targets::list(place(app, self, rows.len(), row).rows, rows.len())
     }
 
     fn tip(&self, _app: &App) -> String {

@@ -1,7 +1,6 @@
 //! Actions of the event log: moving the selection, filtering, and opening what a line is about.
 
 use crate::domain::ids::Name;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::frame::navigation;
@@ -85,7 +84,7 @@ impl EventLogPopup {
         let rows = self.rows(app);
         let Some(at) = self.row(&rows) else { return };
         let room = place(app, self, rows.len(), at);
-        let page = usize::from(room.list.height).max(1);
+        let page = usize::from(room.rows.list.height).max(1);
         self.select_in(&rows, list::step(at, rows.len(), by, page));
     }
 
@@ -108,20 +107,17 @@ impl EventLogPopup {
             return Next::Stay;
         };
         match about {
-            About::Nothing => app.say(NoticeLevel::Info, "This event has no details."),
+            About::Nothing => app.say("This event has no details."),
             About::Task(id) if app.model.board.get(id).is_some() => {
                 open_popup(app, TaskPage::pager(id));
             }
-            About::Task(id) => app.say(
-                NoticeLevel::Info,
-                format!("{id} is no longer on the board."),
-            ),
+            About::Task(id) => app.say(format!("{id} is no longer on the board.")),
             About::Agent(name) => return show_agent(app, &name),
             About::Message(id) => {
                 let number = app.model.messages.iter().rev().find(|t| t.message.id == id);
                 match number.map(|t| t.number) {
                     Some(number) => thread::open(app, number),
-                    None => app.say(NoticeLevel::Info, "This message is not available."),
+                    None => app.say("This message is not available."),
                 }
             }
             About::Request(id, target) => {
@@ -135,7 +131,7 @@ impl EventLogPopup {
                 let row = app.model.jobs.listed().iter().position(|j| j.id == id);
                 match row {
                     Some(row) => open_popup(app, JobsPopup::at(row)),
-                    None => app.say(NoticeLevel::Info, "This job is not available."),
+                    None => app.say("This job is not available."),
                 }
             }
         }
@@ -148,9 +144,6 @@ fn show_agent(app: &mut App, name: &Name) -> Next {
         navigation::show(app, name);
         return Next::CloseAll;
     }
-    app.say(
-        NoticeLevel::Info,
-        format!("The conversation of {name} is not available."),
-    );
+    app.say(format!("The conversation of {name} is not available."));
     Next::Stay
 }

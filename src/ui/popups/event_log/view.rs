@@ -1,13 +1,14 @@
 //! Draws the event log: one line per event, newest last, and the full text of the selected one below.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::frame;
 use crate::ui::frame::popup::{open, search};
 use crate::ui::keymap::{Action, Context};
@@ -31,7 +32,7 @@ pub fn draw(
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
-) -> Option<Position> {
+) -> TextCursor {
     let rows = view.rows(app);
     let title = title(app, view, rows.len());
     if app.model.event_log.is_empty() {
@@ -40,9 +41,10 @@ pub fn draw(
     }
     let row = view.row(&rows);
     let place = place(app, view, rows.len(), row.unwrap_or(0));
-    let below = frame::position(row, rows.len(), place.list.height, theme);
-    open(app, &title, below, theme, place.area, buffer);
-    let bar = Scrollbar::of_list(place.area, place.list, place.first, rows.len());
+    let list = place.rows;
+    let below = frame::position(row, rows.len(), list.list.height, theme);
+    open(app, &title, below, theme, list.area, buffer);
+    let bar = Scrollbar::of_list(list.area, list.list, list.first, rows.len());
     frame::scrollbar(bar, theme.title, buffer);
     let cursor = place
         .search
@@ -58,17 +60,17 @@ pub fn draw(
         };
         let key = app.prefs.keymap.key(context, Action::Back);
         let words = format!("No matches. {key} clears the filter.");
-        Line::styled(words, theme.dim).render(place.list, buffer);
+        Line::styled(words, theme.dim).render(list.list, buffer);
     }
-    let shown = rows.iter().enumerate().skip(place.first);
-    for ((at, line), area) in shown.zip(place.list.rows()) {
+    let shown = rows.iter().enumerate().skip(list.first);
+    for ((at, line), area) in shown.zip(list.list.rows()) {
         let mark = if Some(at) == row {
             frame::RowHighlight::Selected
         } else {
             frame::RowHighlight::Plain
         };
         let columns = usize::from(area.width).saturating_sub(1);
-        let spans = spans(&app.prefs, line, place.area.width, columns, theme);
+        let spans = spans(&app.prefs, line, list.area.width, columns, theme);
         frame::row(mark, spans, theme, area, buffer);
     }
     if let Some(area) = place.whole {

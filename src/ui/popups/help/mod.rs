@@ -8,11 +8,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::widgets::Widget;
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::hit::Hit;
-use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextInput, open_once};
+use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextCursor, TextInput, open_once};
 use crate::ui::frame;
 use crate::ui::frame::elsewhere;
 use crate::ui::frame::popup::{open as open_frame, search};
@@ -120,7 +119,7 @@ impl HelpPopup {
                 ),
             EntryEffect::Nothing => "Type this in the composer; it is not a key.".into(),
         };
-        app.say(NoticeLevel::Info, words);
+        app.say(words);
         Next::Stay
     }
 }
@@ -134,13 +133,7 @@ impl Popup for HelpPopup {
         }
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         let rows = self.rows(app, pager::text_width(app.size), theme);
         let area = pager::area(screen);
         let (list, first) = self.list(area, rows.len());

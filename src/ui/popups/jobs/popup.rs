@@ -1,16 +1,15 @@
 //! The list of background jobs as a popup.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::domain::ids::JobId;
 use crate::domain::job::Job;
 use crate::domain::text::escape_control_chars;
 use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Copied, Next, Popup, Targets, open_once};
+use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextCursor, open_once};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
@@ -57,13 +56,10 @@ impl JobsPopup {
             return;
         };
         if !job.is_running() {
-            app.say(
-                NoticeLevel::Info,
-                format!("The job has already ended: {}.", job.status()),
-            );
+            app.say(format!("The job has already ended: {}.", job.status()));
             return;
         }
-        app.say(NoticeLevel::Info, format!("Ending {}.", job.title()));
+        app.say(format!("Ending {}.", job.title()));
         out.push(Effect::Command(Command::KillJob { job: job.id }));
     }
 }
@@ -73,13 +69,7 @@ impl Popup for JobsPopup {
         Context::Jobs
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         draw(app, self.row, theme, screen, buffer);
         None
     }

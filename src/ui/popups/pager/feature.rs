@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::ui::app::effect::Effect;
 use crate::ui::app::hit::Hit;
-use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextInput};
+use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextCursor, TextInput};
 use crate::ui::app::{App, Preferences};
 use crate::ui::frame::END_SEARCH;
 use crate::ui::keymap::direction::Way;
@@ -34,13 +34,7 @@ impl<P: Page> Popup for Pager<P> {
         }
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         view::draw(app, self, theme, screen, buffer)
     }
 
@@ -62,7 +56,7 @@ impl<P: Page> Popup for Pager<P> {
     }
 
     fn tip(&self, _app: &App) -> String {
-        self.page.tip().into()
+        P::TIP.into()
     }
 
     fn act(&mut self, app: &mut App, action: Action, _out: &mut Vec<Effect>) -> Next {

@@ -12,7 +12,6 @@ use std::fmt::Debug;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::popup::{Copied, Next};
 use crate::ui::app::{App, Preferences};
 use crate::ui::diff::{FileMark, PageRow};
@@ -33,13 +32,13 @@ const NO_MATCH: &str = "No matches in this text.";
 
 /// The content of a pager.
 pub trait Page: Debug + 'static {
+    /// The description of the popup that the tour shows.
+    const TIP: &'static str;
+
     fn title(&self, app: &App) -> String;
 
     /// Returns the lines, `width` columns wide.
     fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow>;
-
-    /// Returns the description of the popup that the tour shows.
-    fn tip(&self) -> &'static str;
 
     /// Returns the text that the action `Copy` puts on the clipboard; `None` copies the lines.
     fn copied(&self) -> Option<Copied> {
@@ -310,7 +309,7 @@ impl<P: Page> Pager<P> {
         } else if self.go_to(app, |found, _| Some((found.current, MatchStep::Moved)))
             == MatchStep::NoMatch
         {
-            app.say(NoticeLevel::Info, NO_MATCH);
+            app.say(NO_MATCH);
         }
     }
 
@@ -352,5 +351,5 @@ impl<P: Page> Pager<P> {
 /// Tells the user which key searches a text.
 pub fn tell_how_to_search(app: &mut App) {
     let key = app.prefs.keymap.key(Context::Reader, Action::Filter);
-    app.say(NoticeLevel::Info, format!("Press {key} to search."));
+    app.say(format!("Press {key} to search."));
 }

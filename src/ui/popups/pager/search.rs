@@ -2,7 +2,6 @@
 
 use ratatui::text::Span;
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::keymap::direction::Way;
 use crate::ui::popups::pager;
@@ -63,11 +62,11 @@ pub fn tell_match(app: &mut App, step: MatchStep, way: Way, nothing: &str) {
     match (step, way) {
         (MatchStep::Moved, _) => {}
         (MatchStep::Wrapped, Way::Forward) => {
-            app.say(NoticeLevel::Info, "Search wrapped to the first match.");
+            app.say("Search wrapped to the first match.");
         }
         (MatchStep::Wrapped, Way::Back) => {
-            app.say(NoticeLevel::Info, "Search wrapped to the last match.");
+            app.say("Search wrapped to the last match.");
         }
-        (MatchStep::NoMatch, _) => app.say(NoticeLevel::Info, nothing),
+        (MatchStep::NoMatch, _) => app.say(nothing),
     }
 }

@@ -1,10 +1,11 @@
 //! Draws a pager.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::frame;
 use crate::ui::frame::popup::open;
 use crate::ui::popups::pager::{Page, Pager};
@@ -19,7 +20,7 @@ pub fn draw<P: Page>(
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
-) -> Option<Position> {
+) -> TextCursor {
     let rows = pager.rows(app, theme);
     let area = Pager::<P>::area(screen, rows.len());
     let (list, first) = pager.list(area, rows.len());

@@ -7,12 +7,12 @@ use std::cmp::Reverse;
 use std::fmt::Debug;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::domain::ids::RequestId;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
-use crate::ui::app::popup::{Next, Popup, Targets, TextInput};
+use crate::ui::app::popup::{Next, Popup, Targets, TextCursor, TextInput};
 pub use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::text::fuzzy::{self, FuzzyMatch};
@@ -30,23 +30,21 @@ const HEIGHT_MAX: u16 = 20;
 pub trait Choices: Debug + 'static {
     /// What the user chooses: the value behind a row.
     type Item: Debug + Clone + PartialEq + 'static;
+    /// The description of the popup that the tour shows.
+    const TIP: &'static str;
 
     fn title(&self, app: &App) -> String;
 
     /// Returns all rows, before the search filters them.
     fn rows(&self, app: &App) -> Vec<PickerRow<Self::Item>>;
 
-    /// Returns the description of the popup that the tour shows.
-    fn tip(&self) -> &'static str;
+    /// Handles the choice of `item`.
+    fn choose(&mut self, app: &mut App, item: Self::Item, out: &mut Vec<Effect>) -> Next;
 
-    /// Handles the choice of `item`. It is `None` if no row matches the search text `typed`.
-    fn choose(
-        &mut self,
-        app: &mut App,
-        item: Option<Self::Item>,
-        typed: &str,
-        out: &mut Vec<Effect>,
-    ) -> Next;
+    /// Returns the item for the search text `typed`, which no row matches; `None` if the text cannot be chosen.
+    fn item_of(&self, _typed: &str) -> Option<Self::Item> {
+        None
+    }
 
     /// Matches a row's text against the search text `typed`. The best score comes first, and rows with the same score
     /// keep their order.
@@ -176,13 +174,7 @@ impl<C: Choices> Popup for Picker<C> {
         self.choices.contexts()
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         Some(view::draw(app, self, theme, screen, buffer))
     }
 
@@ -192,7 +184,7 @@ impl<C: Choices> Popup for Picker<C> {
     }
 
     fn tip(&self, _app: &App) -> String {
-        self.choices.tip().into()
+        C::TIP.into()
     }
 
     fn act(&mut self, app: &mut App, action: Action, out: &mut Vec<Effect>) -> Next {
@@ -202,9 +194,12 @@ impl<C: Choices> Popup for Picker<C> {
                 Next::Stay
             }
             Action::Accept => {
-                let item = self.selected(app);
                 let typed = self.search.text().trim();
-                self.choices.choose(app, item, typed, out)
+                let item = self.selected(app);
+                match item.or_else(|| self.choices.item_of(typed)) {
+                    Some(item) => self.choices.choose(app, item, out),
+                    None => Next::Stay,
+                }
             }
             _ => Next::Pass,
         }

@@ -43,16 +43,14 @@ pub fn open(app: &mut App) {
 }
 
 impl Page for ProblemsPage {
+    const TIP: &'static str = "Problems and fixes";
+
     fn title(&self, _app: &App) -> String {
         "Problems".into()
     }
 
     fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
         text_rows(lines(app, width, theme))
-    }
-
-    fn tip(&self) -> &'static str {
-        "Problems and fixes"
     }
 
     fn ages(&self, app: &App) -> Vec<ShownAge> {

@@ -147,16 +147,7 @@ fn released_by_departed(model: &CrewModel, task: &Task, present: &[Name]) -> Opt
     let last = model.history.of(task.id).next().map(|(_, step)| step);
     match last {
         Some(HistoryStep::Released { by }) if !is_here(by, present) => Some(one_line(by)),
-        Some(
-            HistoryStep::Released { .. }
-            | HistoryStep::Claimed { .. }
-            | HistoryStep::Completed { .. }
-            | HistoryStep::Unblocked
-            | HistoryStep::Blocked
-            | HistoryStep::Edited
-            | HistoryStep::Branch(_),
-        )
-        | None => None,
+        _ => None,
     }
 }
 

@@ -17,15 +17,13 @@ pub fn open(app: &mut App) {
 }
 
 impl Page for SkillsPage {
+    const TIP: &'static str = "Instructions that agents load when they need them";
+
     fn title(&self, _app: &App) -> String {
         "Skills".into()
     }
 
     fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
         text_rows(lines(&app.model.skills, width, theme))
-    }
-
-    fn tip(&self) -> &'static str {
-        "Instructions that agents load when they need them"
     }
 }

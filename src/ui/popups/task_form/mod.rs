@@ -9,7 +9,7 @@ mod tests;
 mod view;
 
 use crate::domain::ids::TaskId;
-use crate::protocol::event::{NoticeLevel, UserAction};
+use crate::protocol::event::UserAction;
 use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::effect::Effect;
 use crate::ui::app::pane_request::PaneRequest;
@@ -54,7 +54,7 @@ fn keep_draft(app: &mut App, form: TaskForm) {
         return;
     }
     let words = kept(&app.prefs, form.id);
-    app.say(NoticeLevel::Info, words);
+    app.say(words);
     forms(app, |forms| forms.store_draft(form));
 }
 
@@ -66,7 +66,7 @@ fn submit(form: &mut TaskForm, app: &mut App, out: &mut Vec<Effect>) -> Next {
             form.error = "the board has not confirmed the previous tasks yet: wait a moment".into();
         }
         Ok(None) => {
-            app.say(NoticeLevel::Info, "No changes.");
+            app.say("No changes.");
             return Next::Close;
         }
         Ok(Some(command)) => {
@@ -103,7 +103,7 @@ pub fn confirmed(app: &mut App, task: TaskId, act: &UserAction) {
     };
     if forms(app, |forms| forms.accept(id)) {
         app.ask_panes(PaneRequest::SelectTask(task));
-        app.say(NoticeLevel::Info, words);
+        app.say(words);
     }
 }
 
@@ -119,7 +119,7 @@ pub fn rejected(app: &mut App, command: &TaskCommand, why: &str) {
         open_popup(app, form);
     } else {
         let words = format!("{}. {}", why.trim_end_matches('.'), kept(&app.prefs, id));
-        app.say(NoticeLevel::Warn, words);
+        app.warn(words);
         forms(app, |forms| forms.store_draft(form));
     }
 }

@@ -6,7 +6,7 @@ use ratatui::layout::{Position, Rect};
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::hit::Hit;
-use crate::ui::app::popup::{Next, Popup, Targets, TextInput};
+use crate::ui::app::popup::{Next, Popup, Targets, TextCursor, TextInput};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::buttons;
 use crate::ui::popups::task_form::form::{FormField, TaskForm};
@@ -29,13 +29,7 @@ impl Popup for TaskForm {
         Context::TaskForm
     }
 
-    fn draw(
-        &self,
-        app: &App,
-        theme: &Theme,
-        screen: Rect,
-        buffer: &mut Buffer,
-    ) -> Option<Position> {
+    fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         view::draw(app, self, theme, screen, buffer)
     }
 

@@ -6,6 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
+use crate::ui::app::popup::TextCursor;
 use crate::ui::frame::popup::open;
 use crate::ui::popups::buttons;
 use crate::ui::popups::task_form::form::{FormField, TaskForm};
@@ -21,7 +22,7 @@ pub fn draw(
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
-) -> Option<Position> {
+) -> TextCursor {
     let area = layout::area(screen);
     open(app, &form.title(), Vec::new(), theme, area, buffer);
     buttons::draw(app, form, area, theme, buffer);

@@ -33,6 +33,8 @@ pub(in crate::ui) fn ages(model: &CrewModel, id: TaskId) -> Vec<ShownAge> {
 }
 
 impl Page for TaskPage {
+    const TIP: &'static str = "The details and the history of the task";
+
     fn title(&self, _app: &App) -> String {
         format!("Task {}", self.0)
     }
@@ -46,10 +48,6 @@ impl Page for TaskPage {
             }
         };
         text_rows(lines)
-    }
-
-    fn tip(&self) -> &'static str {
-        "The details and the history of the task"
     }
 
     fn ages(&self, app: &App) -> Vec<ShownAge> {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use crate::domain::custom_theme::{CustomTheme, ThemeChoice};
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
@@ -57,6 +56,8 @@ impl App {
 impl Choices for ThemeChoices {
     type Item = ThemeChoice;
 
+    const TIP: &'static str = "A live preview of the selected theme";
+
     fn title(&self, _app: &App) -> String {
         "Theme".into()
     }
@@ -74,21 +75,8 @@ impl Choices for ThemeChoices {
         all.into_iter().map(row).collect()
     }
 
-    fn tip(&self) -> &'static str {
-        "A live preview of the selected theme"
-    }
-
-    fn choose(
-        &mut self,
-        app: &mut App,
-        item: Option<ThemeChoice>,
-        _typed: &str,
-        out: &mut Vec<Effect>,
-    ) -> Next {
-        let Some(theme) = item else {
-            return Next::Stay;
-        };
-        app.say(NoticeLevel::Info, format!("Theme: {}.", theme.word()));
+    fn choose(&mut self, app: &mut App, theme: ThemeChoice, out: &mut Vec<Effect>) -> Next {
+        app.say(format!("Theme: {}.", theme.word()));
         app.prefs.theme = theme.clone();
         out.push(Effect::SaveTheme(theme));
         Next::Close

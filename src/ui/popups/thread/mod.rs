@@ -31,6 +31,8 @@ pub fn open(app: &mut App, number: u64) {
 }
 
 impl Page for ThreadPage {
+    const TIP: &'static str = "All messages between these two agents";
+
     fn title(&self, app: &App) -> String {
         let traced = app.model.messages.get(self.number);
         traced.map_or_else(|| "Message".into(), |t| title(app, t))
@@ -42,10 +44,6 @@ impl Page for ThreadPage {
             None => vec![Line::styled("This message is not available.", theme.dim)],
         };
         text_rows(lines)
-    }
-
-    fn tip(&self) -> &'static str {
-        "All messages between these two agents"
     }
 
     fn ages(&self, app: &App) -> Vec<ShownAge> {

@@ -3,14 +3,14 @@
 pub(in crate::ui) mod labels;
 pub(in crate::ui) mod lines;
 
-use crate::ui::app::Preferences;
-use crate::ui::app::{App, onboarding};
+use crate::ui::app::{App, answering, onboarding};
 use crate::ui::frame::layout::has_request_line;
 use crate::ui::frame::{CLEAR_FILTER, END_SEARCH};
 use crate::ui::keymap::direction::Scroll;
-use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
 use crate::ui::keys;
+use crate::ui::panes::needs::buttons::choice_keys;
 use crate::ui::popups;
 use crate::ui::shell::hints::labels::words;
 use crate::ui::shell::peek::{self, Peek};
@@ -75,7 +75,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             continue;
         };
         let hint = Hint {
-            key: both_ways(&state.prefs, binding, key),
+            key: shown_key(state, binding, key),
             words: words(state, binding),
             action: binding.action,
             urgency: if binding.action == Action::Waiting {
@@ -96,16 +96,27 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
     out
 }
 
-/// Returns `key` formatted for display. For scrolling the preview, returns the keys of both directions: `PgUp PgDn`.
-fn both_ways(prefs: &Preferences, binding: &KeyBinding, key: &str) -> String {
+/// Returns `key` formatted for display. For scrolling the preview, returns the keys of both directions: `PgUp PgDn`. For
+/// the first choice of a question, returns those of all choices: `1-3`.
+fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
     let shown = keys::format_key(key);
-    if binding.context != Context::Peek || binding.action != Action::Move(Scroll::PageDown) {
-        return shown;
+    let keymap = &state.prefs.keymap;
+    match (binding.context, binding.action) {
+        (Context::Peek, Action::Move(Scroll::PageDown)) => {
+            let up = keymap.key(Context::Peek, Action::Move(Scroll::PageUp));
+            format!("{up} {shown}")
+        }
+        (Context::Choices, Action::Choose(1)) => {
+            let question = match state.focus {
+                Focus::Composer => answering::question(state),
+                Focus::Pane(_) => state.selected_request(),
+            };
+            question.map_or(shown, |question| {
+                choice_keys(&state.prefs, question.choices.len())
+            })
+        }
+        _ => shown,
     }
-    let up = prefs
-        .keymap
-        .key(Context::Peek, Action::Move(Scroll::PageUp));
-    format!("{up} {shown}")
 }
 
 /// Returns the sort key of a hint: 0 for requests that wait for the user, 1 for ending a filter or search, for deciding

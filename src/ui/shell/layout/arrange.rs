@@ -37,9 +37,9 @@ pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
 }
 
 /// The panes that are lines below the conversation while none of them has content.
-const LINES: [Pane; 3] = [Pane::Board, Pane::Team, Pane::Inbox];
+const LINES: [Pane; 4] = [Pane::Todo, Pane::Board, Pane::Team, Pane::Inbox];
 
-/// Returns whether only the conversation and its todo list have content, so that a second area would be blank.
+/// Returns whether only the conversation has content, so that a second area would be blank.
 fn is_only_conversation(state: &UiState) -> bool {
     let is_reachable = match state.focus {
         Focus::Composer | Focus::Pane(Pane::Lead) => true,
@@ -57,8 +57,8 @@ pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool 
     if !is_only_conversation(state) {
         return false;
     }
-    conversation(state, out, body, TodoPlacement::AboveComposer);
-    // The lines are above the composer and the todo list, at the end of the conversation's area.
+    conversation(state, out, body, TodoPlacement::Elsewhere);
+    // The lines are above the composer, at the end of the conversation's area.
     if let Some((_, talk)) = out.panes.iter_mut().find(|(pane, _)| *pane == Pane::Lead) {
         let count = u16::try_from(LINES.len()).unwrap_or(0);
         let (rest, lines) = cut_top(*talk, talk.height.saturating_sub(count));

@@ -1,10 +1,10 @@
 //! The preview as a popup.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::{Popup, Targets};
+use crate::ui::app::popup::{Popup, Targets, TextCursor};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
@@ -33,7 +33,7 @@ impl Popup for Peek {
         Context::Peek
     }
 
-    fn draw(&self, _: &App, _: &Theme, _: Rect, _: &mut Buffer) -> Option<Position> {
+    fn draw(&self, _: &App, _: &Theme, _: Rect, _: &mut Buffer) -> TextCursor {
         None
     }
 

@@ -3,7 +3,6 @@
 use crate::ui::app::App;
 use ratatui::layout::Position;
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::popup;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::shell::peek::{Peek, PreviewScroll, ScrollTo};
@@ -18,7 +17,7 @@ pub fn open(state: &mut UiState) {
         popup::open(state, Peek::new(pane));
         note_read(state);
     } else {
-        state.say(NoticeLevel::Info, "Nothing to preview here yet.");
+        state.say("Nothing to preview here yet.");
         if let Some(message) = &mut state.status {
             message.nothing_in = Some(pane);
         }

@@ -1,7 +1,6 @@
 //! Carries out the actions of the key map.
 
 use crate::domain::request::Verdict;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Next;
 use crate::ui::app::{answering, drafts, onboarding};
@@ -12,7 +11,9 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::popups::{by_name, help, models, palette};
 use crate::ui::replay::Player;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{answer, compose, history, movement, popups, replay, screen, slash};
+use crate::ui::shell::update::{
+    answer, compose, history, movement, popups, replay, screen, slash, unknown,
+};
 use crate::ui::shell::{layout, peek};
 
 /// Runs `action`. Returns `false` if nothing handles it.
@@ -22,7 +23,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     let refused = state.role.refuses(action);
     let refused = refused.or_else(|| onboarding::refuses(state, action));
     if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
-        state.say(NoticeLevel::Info, why);
+        state.say(why);
         return true;
     }
     let next = state.with_popup(|popup, app| popup.act(app, action, out));
@@ -75,7 +76,10 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         }
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),
         Action::NextPane => movement::cycle(state, Way::Forward),
-        Action::PrevPane => movement::cycle(state, Way::Back),
+        Action::PrevPane => {
+            unknown::explain_modes(state);
+            movement::cycle(state, Way::Back);
+        }
         Action::Compose => navigation::compose(state),
         // A list that covers the panes moves first.
         Action::Move(by) => {
@@ -128,7 +132,6 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::Faster => replay::speed(state, Player::faster),
         Action::Slower => replay::speed(state, Player::slower),
         Action::Suspend => out.push(Effect::Suspend),
-        Action::Quit => out.push(Effect::Quit),
         action if action.is_only_in_popups() => {}
         _ => return act_in_pane(state, action, out),
     }

@@ -1,7 +1,6 @@
 //! Answers the request of the shown agent from the composer.
 
 use crate::domain::request::{Request, RequestKind, Verdict};
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::answering;
 use crate::ui::app::effect::Effect;
 use crate::ui::frame::navigation;
@@ -18,19 +17,19 @@ use crate::ui::shell::update::slash::{self, Slash};
 pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
     let Some(request) = answering::request(state) else {
         let text = format!("{} has no open request.", state.shown);
-        return state.say(NoticeLevel::Info, text);
+        return state.say(text);
     };
     let (id, what) = (request.id.clone(), request.describe());
     if request.kind == RequestKind::Question && verdict == Verdict::Approve {
         let text = how_to_answer(state, request);
-        return state.say(NoticeLevel::Info, text);
+        return state.say(text);
     }
     if !answering::has_settled(state) {
         let text = format!(
             "A new request from {} is shown. Read it first.",
             request.from
         );
-        return state.say(NoticeLevel::Info, text);
+        return state.say(text);
     }
     if verdict == Verdict::Approve && !was_read(state, request) {
         let key = state
@@ -39,7 +38,7 @@ pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
             .key(Context::In(Pane::Needs), Action::Approve);
         let text = format!("Not all of it was visible. Read it here; then {key} approves.");
         navigation::show_request(state, id);
-        return state.say(NoticeLevel::Warn, text);
+        return state.warn(text);
     }
     let comment = comment(state);
     if !state.input.composer.is_empty() {
@@ -49,7 +48,7 @@ pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
         Verdict::Approve => "Approved",
         Verdict::Reject => "Rejected",
     };
-    state.say(NoticeLevel::Info, format!("{done}: {what}."));
+    state.say(format!("{done}: {what}."));
     answers::send(state, &id, verdict, comment, out);
 }
 
@@ -93,7 +92,7 @@ pub fn choose(state: &mut UiState, number: usize, out: &mut Vec<Effect>) {
     };
     let (id, from) = (question.id.clone(), question.from.clone());
     if let Some(choice) = question.choices.get(number.wrapping_sub(1)).cloned() {
-        state.say(NoticeLevel::Info, format!("Answer sent to {from}."));
+        state.say(format!("Answer sent to {from}."));
         answers::send(state, &id, Verdict::Approve, choice, out);
     }
 }

@@ -3,7 +3,6 @@
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::app::popup::{Next, Popup, TextInput};
@@ -32,12 +31,12 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     match slash::read(text) {
         Slash::No => {}
         Slash::Unknown(why) => {
-            app.say(NoticeLevel::Warn, why);
+            app.warn(why);
             return None;
         }
         Slash::Elsewhere(what) => {
             let text = app.prefs.keymap.expand_keys(what);
-            app.say(NoticeLevel::Info, text);
+            app.say(text);
             return None;
         }
         Slash::Command(action, argument) => return slash::run(app, action, argument, out),
@@ -45,7 +44,6 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     if app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing) {
         let keys = onboarding::keys_line(app);
         app.say_while(
-            NoticeLevel::Info,
             format!("No crew yet: the message stays here. {keys}"),
             |app| app.onboarding_page().map(|p| p.severity) == Some(PageSeverity::Missing),
         );
@@ -58,7 +56,7 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     let (to, words, is_named) = match addressed(app, text) {
         Ok(found) => found,
         Err(why) => {
-            app.say(NoticeLevel::Warn, why);
+            app.warn(why);
             return None;
         }
     };
@@ -69,29 +67,28 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         return None;
     }
     if words.is_empty() {
-        app.say(NoticeLevel::Info, format!("Write a message after @{to}."));
+        app.say(format!("Write a message after @{to}."));
         return None;
     }
     if let Some(parent) = to.parent() {
         let text = format!("Subagents take no messages. Write to {parent} instead (@{parent} …).");
-        app.say(NoticeLevel::Warn, text);
+        app.warn(text);
         return None;
     }
     if app.activity(&to) == Activity::Gone {
-        app.say_while(
-            NoticeLevel::Warn,
-            format!("{to} has shut down. Ask the lead to spawn it again."),
-            move |app| app.activity(&to) == Activity::Gone,
-        );
+        app.warn(format!(
+            "{to} has shut down. Ask the lead to spawn it again."
+        ));
+        app.keep_message_while(move |app| app.activity(&to) == Activity::Gone);
         return None;
     }
     if let Some(text) = answers::open_question_reminder(app, &to) {
-        app.say(NoticeLevel::Info, text);
+        app.say(text);
     } else if !app.role.is_crew() {
         let text = format!("Sent to {to} as a message. {to} reads it before its next step.");
-        app.say(NoticeLevel::Info, text);
+        app.say(text);
     } else if to != app.shown {
-        app.say(NoticeLevel::Info, format!("Sent to {to}."));
+        app.say(format!("Sent to {to}."));
     }
     let command = app.queue_prompt(to, words.into(), attachments);
     out.push(Effect::Command(command));
@@ -159,7 +156,7 @@ pub fn toggle_output(app: &mut App) {
             }
         }
     };
-    app.say(NoticeLevel::Info, text);
+    app.say(text);
 }
 
 /// Runs an editing action in the text field with the focus. A single-line search has no such action.
@@ -226,7 +223,7 @@ pub fn report(app: &mut App, pasted: PasteResult) {
                 bytes(kept),
                 bytes(of)
             );
-            app.say(NoticeLevel::Warn, text);
+            app.warn(text);
         }
     }
 }
@@ -258,7 +255,7 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
         } else {
             format!("Stopping {agent}. Partial work is kept.{next}")
         };
-        app.say_while(NoticeLevel::Info, text, move |app| {
+        app.say_while(text, move |app| {
             app.keys.interrupted.as_ref() == Some(&stopped)
         });
         out.push(Effect::Command(Command::Interrupt { agent }));
@@ -268,10 +265,7 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
         app.input.composer.take();
         app.keys.quit_armed = None;
         let key = app.prefs.keymap.key(Context::Composer, Action::Older);
-        app.say(
-            NoticeLevel::Info,
-            format!("Draft cleared. {key} brings it back."),
-        );
+        app.say(format!("Draft cleared. {key} brings it back."));
         return;
     }
     let again = app
@@ -289,7 +283,7 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
         (None, None) => format!("Press {key} again to quit."),
         (None, Some(still)) => format!("Press {key} again to quit. {still}"),
     };
-    app.say(NoticeLevel::Info, text);
+    app.say(text);
     // The message expires together with the quit confirmation.
     if let Some(message) = &mut app.status {
         message.until = app.now.after(QUIT_WINDOW);

@@ -9,15 +9,16 @@ use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::{NoticeLevel, SessionInfo};
+use crate::protocol::event::SessionInfo;
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 use crate::ui::app::App;
+use crate::ui::app::popup::Popup;
+use crate::ui::keymap::Context;
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::{CrewModel, MODELS_MAX, ModelList, costs, sentence};
 use crate::ui::panes::needs::{answers, focus};
 use crate::ui::popups::confirm::remove_worktree;
-use crate::ui::popups::jobs::JobsPopup;
 use crate::ui::popups::{diff, task_form};
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
@@ -37,7 +38,9 @@ pub fn event(state: &mut UiState, event: &Event) {
             agent_event(state, agent, event.at, what);
         }
         EventKind::Crew(CrewEvent::JobOutput { job, chunk }) => {
-            state.dirty |= state.popups.find::<JobsPopup>().is_some();
+            let shows = |popup: &dyn Popup| popup.context() == Context::Jobs;
+            let is_shown = state.popups.iter().any(shows);
+            state.dirty |= is_shown;
             state.model.jobs.append_output(job, chunk);
         }
         EventKind::Board(event) => {
@@ -123,7 +126,7 @@ fn ready(app: &mut App, setup: &SessionInfo) {
     let before = app.model.setup.as_ref().map(|s| s.model.as_str());
     if before.is_some_and(|model| model != setup.model) {
         let text = format!("Model: {}.", one_line(&setup.model));
-        app.say(NoticeLevel::Info, text);
+        app.say(text);
         app.remove_model_page();
     }
     app.model.setup = Some(setup.clone());
@@ -228,6 +231,6 @@ fn close_comment(app: &mut App, request: &Request) {
     {
         let by = one_line(&request.decided_by);
         let text = format!("The request was already {} by {by}.", request.status);
-        app.say(NoticeLevel::Info, text);
+        app.say(text);
     }
 }

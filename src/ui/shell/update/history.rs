@@ -1,5 +1,7 @@
-//! The history of sent messages: going back in it, searching it, and adding the messages of earlier sessions.
+//! The history of sent messages: going back in it, searching it, and adding the messages of earlier sessions. Also takes a
+//! queued message back.
 
+use crate::protocol::Command;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::input::SavedHistory;
@@ -7,8 +9,18 @@ use crate::ui::popups::history as popup;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::compose;
 
-/// Goes one row up or to an older message. If there is none, asks for those of earlier sessions first.
+/// In an empty draft, takes the last queued message back. Else goes one row up or to an older message; if there is none,
+/// asks for those of earlier sessions first.
 pub fn older(state: &mut UiState, out: &mut Vec<Effect>) {
+    if let Some(at) = state.recallable() {
+        let text = state.model.queued.remove(at).text;
+        // Up then goes on to the message before it.
+        if !state.input.composer.recall(&text) {
+            state.input.composer.set(&text);
+        }
+        out.push(Effect::Command(Command::RecallPrompt { text }));
+        return;
+    }
     let width = compose::width(state);
     if !state.input.composer.cursor_up_or_recall(width) {
         request(state, true, out);
@@ -44,7 +56,9 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::ui::fixture::{press, started};
+    use crate::domain::ids::Name;
+    use crate::protocol::AgentEvent;
+    use crate::ui::fixture::{apply_events, picture, press, started};
     use crate::ui::{Msg, update};
 
     fn loaded() -> Msg {
@@ -91,6 +105,39 @@ mod tests {
             assert_eq!(press(&mut state, keys), [], "{keys}");
             assert_eq!(state.input.composer.text(), expected, "{keys}");
         }
+    }
+
+    #[test]
+    fn queued_message_returns_before_older_ones() {
+        let take_back = |text: &str| {
+            let text = text.into();
+            [Effect::Command(Command::RecallPrompt { text })]
+        };
+        let mut state = started(160, 45);
+        let works = AgentEvent::TurnStarted.of(Name::lead());
+        apply_events(&mut state, vec![works]);
+        press(&mut state, "\"one\" enter \"two\" enter");
+        assert!(picture(&state).contains("queued: two · ↑ edits the last"));
+        // Text in the composer stays.
+        assert_eq!(press(&mut state, "\"x\" up"), []);
+        press(&mut state, "down ctrl+u");
+        assert_eq!(press(&mut state, "up"), take_back("two"));
+        assert_eq!(state.input.composer.text(), "two");
+        let queued: Vec<_> = state.model.queued.iter().map(|q| &q.text).collect();
+        assert_eq!(queued, ["one"]);
+        assert_eq!(press(&mut state, "up"), []);
+        assert_eq!(state.input.composer.text(), "one");
+        assert_eq!(press(&mut state, "down down"), []);
+        assert_eq!(press(&mut state, "up"), take_back("one"));
+        // The history does not have the text of a message that names its recipient.
+        press(&mut state, "ctrl+u \"@lead three\" enter");
+        assert_eq!(press(&mut state, "up"), take_back("three"));
+        assert_eq!(state.input.composer.text(), "three");
+        // Only the crew's own window can take a message back.
+        press(&mut state, "enter");
+        state.set_role(crate::ui::SessionRole::Viewer(None));
+        assert_eq!(press(&mut state, "up"), []);
+        assert_eq!(state.input.composer.text(), "three");
     }
 
     #[test]

@@ -32,6 +32,7 @@ use crate::ui::app::effect::Effect;
 use crate::ui::app::mentions::FoundFiles;
 use crate::ui::app::popup::TextInput;
 use crate::ui::notifier::WindowFocus;
+use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::needs::answers;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::apply::apply_event;
@@ -111,7 +112,8 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
             state.dirty = true;
         }
         Msg::Files(found) => {
-            state.input.mentions.answer(found);
+            let UiState { app, panes, .. } = state;
+            complete_update::show_files(&mut panes.lead, app, found);
             state.dirty = true;
         }
     }

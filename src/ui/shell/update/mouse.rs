@@ -46,11 +46,7 @@ fn end_drag(state: &mut UiState, out: &mut Vec<Effect>) {
 fn drag(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     let is_covered = match state.pointer.drag {
         Drag::Scrollbar(ScrollTarget::Popup, _) => state.popups.is_empty(),
-        Drag::Nothing
-        | Drag::Border
-        | Drag::Ground(..)
-        | Drag::Replay(_)
-        | Drag::Scrollbar(ScrollTarget::Pane(_), _) => !state.is_in_panes(),
+        _ => !state.is_in_panes(),
     };
     if is_covered {
         // A popup now covers the dragged element.

@@ -1,6 +1,5 @@
 //! Actions on the selection and on filters: open, filter, accept and copy.
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::Copied;
 use crate::ui::keymap::Action;
@@ -45,10 +44,10 @@ pub fn accept(state: &mut UiState) -> Option<Action> {
 /// Copies the selection or the open text.
 pub fn copy(state: &mut UiState, out: &mut Vec<Effect>) {
     let Some((what, text)) = selected_text(state) else {
-        state.say(NoticeLevel::Info, "Nothing to copy here yet.");
+        state.say("Nothing to copy here yet.");
         return;
     };
-    state.say(NoticeLevel::Info, format!("Copied {what}."));
+    state.say(format!("Copied {what}."));
     out.push(Effect::Copy(text));
 }
 

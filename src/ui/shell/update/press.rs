@@ -3,7 +3,6 @@
 use crate::ui::app::App;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::answering;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::mentions;
@@ -81,8 +80,8 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     }
 }
 
-/// Returns whether a key that would choose an answer in the composer is typed instead: it is no digit, there is no such
-/// choice, or the question has only just appeared.
+/// Returns whether a key that would choose an answer in the composer is typed instead: it is not a digit, there is no
+/// such choice, or the question has only just appeared.
 fn is_typed(state: &UiState, key: KeyEvent, number: usize) -> bool {
     if !answering::takes_choice(state) {
         return false;
@@ -153,10 +152,7 @@ pub fn paste(state: &mut UiState, text: &str) {
         // Panes take single keys as commands, so pasted text is never applied to them.
         Focus::Pane(_) => {
             let key = state.prefs.keymap.key(Context::Panes, Action::Compose);
-            state.say(
-                NoticeLevel::Info,
-                format!("Press {key} to write, then paste."),
-            );
+            state.say(format!("Press {key} to write, then paste."));
         }
     }
 }

@@ -20,9 +20,7 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
     match command {
         Command::Prompt { to, text, .. } => restore_rejected_text(app, &to, &text, why),
         Command::RunShell { agent, command } => {
-            let returned = app.restore_text(&agent, &format!("!{command}"));
-            let place = answers::where_restored(&app.prefs, &agent, returned, "Your command");
-            app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
+            answers::restore(app, &agent, &format!("!{command}"), "Your command", why);
         }
         Command::Interrupt { agent } => {
             app.keys.interrupted.take_if(|waits| waits.same(&agent));
@@ -75,8 +73,6 @@ fn drop_oldest(model: &mut CrewModel, to: &Name) {
 /// Does nothing if the message is no longer queued.
 fn restore_rejected_text(app: &mut App, to: &Name, text: &str, why: &str) {
     if take_exactly(&mut app.model, to, text) {
-        let returned = app.restore_text(to, text);
-        let place = answers::where_restored(&app.prefs, to, returned, "Your message");
-        app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
+        answers::restore(app, to, text, "Your message", why);
     }
 }

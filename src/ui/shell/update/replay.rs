@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::{App, UNCHANGED};
 use crate::ui::keymap::Action;
@@ -110,10 +109,11 @@ pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
 /// Returns the message that refuses `action` in a replay, or `None` if it is available. Refusing it here avoids a form
 /// or dialog whose result would be dropped.
 pub fn refuses(app: &App, action: Action) -> Option<String> {
-    // These also display something or quit.
+    // These also display something, export what is shown, or quit.
     let looks = [
         Action::Compose,
         Action::Diff,
+        Action::Export,
         Action::Interrupt,
         Action::Models,
     ];
@@ -132,7 +132,7 @@ pub fn hold_back(app: &mut App, out: &mut Vec<Effect>) {
         app.model.requests.forget_answers();
         app.model.queued.clear();
         app.popups.answers_will_not_come();
-        app.say(NoticeLevel::Info, UNCHANGED);
+        app.say(UNCHANGED);
     }
 }
 

@@ -1,7 +1,6 @@
 //! Screen settings: the layout, mouse capture, and the border between the columns.
 
 use crate::domain::screen::PaneLayout;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::frame::layout as frame_layout;
@@ -28,7 +27,7 @@ pub fn next(app: &mut App, out: &mut Vec<Effect>) {
         other => other.about(),
     };
     let text = format!("Layout: {about}.");
-    app.say(NoticeLevel::Info, text);
+    app.say(text);
     out.push(Effect::SaveScreen(app.arrangement.screen));
 }
 
@@ -42,7 +41,7 @@ pub fn toggle_mouse(app: &mut App, out: &mut Vec<Effect>) {
     } else {
         "Mouse off: the terminal selects text by dragging.".into()
     };
-    app.say(NoticeLevel::Info, words);
+    app.say(words);
     out.push(Effect::CaptureMouse(is_on));
 }
 

@@ -2,7 +2,7 @@
 
 use crate::domain::ids::Name;
 use crate::protocol::Command;
-use crate::protocol::event::{NoticeLevel, SessionInfo};
+use crate::protocol::event::SessionInfo;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::open as open_popup;
 use crate::ui::app::{App, onboarding};
@@ -19,10 +19,10 @@ const INIT: &str = include_str!("init.md");
 /// Minimum similarity of a mistyped command to a known one, from 0 to 1: of four characters, one may be wrong.
 const SIMILARITY_MIN: f64 = 0.7;
 
-/// What a message turned out to be.
+/// A message, read as a slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Slash<'a> {
-    /// No command, for example a path.
+    /// Not a command, for example a path.
     No,
     /// A command that cannot be run, and the reason.
     Unknown(String),
@@ -32,19 +32,20 @@ pub enum Slash<'a> {
     Command(Action, &'a str),
 }
 
-/// Reads a message. The first word is a command if it is a slash and lower-case ASCII characters; with further words, only if it
+/// Reads a message. The first word is a command if it is a slash and lower-case ASCII characters or hyphens; with further words, only if it
 /// is a known command or resembles one.
 pub fn read(text: &str) -> Slash<'_> {
     let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let argument = argument.trim();
-    let is_command = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase());
+    let is_letter = |b: u8| b.is_ascii_lowercase() || b == b'-';
+    let is_command = |name: &str| !name.is_empty() && name.bytes().all(is_letter);
     if !word.strip_prefix('/').is_some_and(is_command) {
         return Slash::No;
     }
     let alias = SLASH_ALIASES.iter().find(|(alias, _)| *alias == word);
     let name = alias.map_or(word, |(_, name)| name);
-    let elsewhere = SLASH_ELSEWHERE.iter().find(|(other, _)| *other == word);
-    if let Some((_, what)) = elsewhere.filter(|_| argument.is_empty()) {
+    let mut elsewhere = SLASH_ELSEWHERE.iter();
+    if let Some((_, what)) = elsewhere.find(|(others, _)| others.contains(&word)) {
         return Slash::Elsewhere(what);
     }
     match SLASH.iter().find(|(known, ..)| *known == name) {
@@ -100,7 +101,7 @@ pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
     }
     let refused = app.role.refuses(action);
     if let Some(why) = refused.or_else(|| onboarding::refuses(app, action)) {
-        app.say(NoticeLevel::Info, why);
+        app.say(why);
         return None;
     }
     act(app, action, &argument, out);
@@ -130,13 +131,12 @@ pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
 fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {
-        app.say(NoticeLevel::Warn, "Subagents compact automatically.");
+        app.warn("Subagents compact automatically.");
         return;
     }
     let ended = |app: &App, agent: &Name| app.model.agents.get(agent).map(|a| a.ended);
     let (before, of) = (ended(app, &agent), agent.clone());
     app.say_while(
-        NoticeLevel::Info,
         format!("Compacting the conversation of {agent}…"),
         move |app| ended(app, &of) == before,
     );
@@ -151,7 +151,7 @@ fn clear(app: &mut App, out: &mut Vec<Effect>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {
         let text = "The conversation of a subagent ends with its work and cannot be cleared.";
-        app.say(NoticeLevel::Warn, text);
+        app.warn(text);
     } else if app.is_running(&agent) {
         open_popup(app, Confirmation(ClearConversation(agent)));
     } else {
@@ -178,19 +178,24 @@ fn export(app: &mut App, name: &str, out: &mut Vec<Effect>) {
     };
     let Some(format) = ExportFormat::of(&path) else {
         let text = format!("{path}: the name of an export ends with .md or .html.");
-        return app.say(NoticeLevel::Warn, text);
+        return app.warn(text);
     };
     let head = ExportHead {
         agent: app.shown.to_string(),
         project: setup.map_or("", SessionInfo::project).to_string(),
         session: session.to_string(),
         model: setup.map_or_else(String::new, |setup| setup.model.clone()),
+        // In a replay, that is the time of what is shown.
         at: format_date(app.now, &app.prefs.zone),
+        at_label: match app.replay {
+            Some(_) => "Replayed up to",
+            None => "Exported",
+        },
     };
     let agent = app.model.agents.get(&app.shown);
     match agent.and_then(|agent| agent.transcript.export(&head, format)) {
         Some(text) => out.push(Effect::Export { path, text }),
-        None => app.say(NoticeLevel::Info, "This conversation is empty."),
+        None => app.say("This conversation is empty."),
     }
 }
 
@@ -236,6 +241,10 @@ mod tests {
             (
                 "/zzz",
                 Slash::Unknown("Unknown command /zzz. Type / to see all commands.".into()),
+            ),
+            (
+                "/security-zzz",
+                Slash::Unknown("Unknown command /security-zzz. Type / to see all commands.".into()),
             ),
             ("/usr is full", Slash::No),
             ("/etc/hosts", Slash::No),

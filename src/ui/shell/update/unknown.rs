@@ -6,15 +6,16 @@ use crate::domain::text::escape_control_chars;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
+use crate::ui::app::answering;
 use crate::ui::frame::elsewhere::{pane_hint, pane_with_key};
-use crate::ui::keymap::pane::Pane;
-use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup, SLASH};
 use crate::ui::keys;
 use crate::ui::shell::state::UiState;
 
-/// The characters that Option types instead of `alt+` and a key, on a Mac with the US layout. Characters of other languages,
-/// such as `å`, are left out, because a message can begin with them.
+/// The characters that Option types instead of `alt+` and a key, on a Mac with the US layout.
 const OPTION_SYMBOLS: &[(char, char)] = &[
+    ('å', 'a'),
     ('¡', '1'),
     ('™', '2'),
     ('£', '3'),
@@ -83,8 +84,8 @@ pub fn is_chord(name: &str) -> bool {
     function || name.starts_with("ctrl+") || name.starts_with("alt+")
 }
 
-/// If the key `name` is a symbol that Option types in place of an Alt key with a meaning here, tells the user once which
-/// other key has that meaning. Returns whether it is the first such symbol.
+/// If the key `name` is a symbol that Option types in place of an Alt key with an effect now, tells the user once which
+/// other key or command has it. Returns whether it is the first such symbol.
 pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> bool {
     let symbol = |(symbol, _): &&(char, char)| name.chars().eq([*symbol]);
     let Some((symbol, base)) = OPTION_SYMBOLS.iter().find(symbol) else {
@@ -95,7 +96,7 @@ pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> 
     let KeyLookup::Action(action) = keymap.lookup(contexts, &alt) else {
         return false;
     };
-    if std::mem::replace(&mut state.app.keys.explained_option, true) {
+    if !has_effect(state, action) || std::mem::replace(&mut state.app.keys.explained_option, true) {
         return false;
     }
     let bound = contexts.iter().flat_map(|c| keymap.in_context(*c));
@@ -103,9 +104,12 @@ pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> 
         .filter(|bound| bound.action == action)
         .flat_map(|bound| &bound.keys);
     let alt = keys::format_key(&alt);
-    let way = match others.find(|key| !key.contains("alt+")) {
-        Some(key) => format!("{} does the same as {alt}", keys::format_key(key)),
-        None => format!(
+    let key = others.find(|key| !key.contains("alt+"));
+    let command = SLASH.iter().find(|(_, does, _)| *does == action);
+    let way = match (key, command) {
+        (Some(key), _) => format!("{} does the same as {alt}", keys::format_key(key)),
+        (None, Some((command, ..))) => format!("{command} does the same as {alt}"),
+        (None, None) => format!(
             "{} shows the keys",
             keymap.key(Context::Everywhere, Action::Help)
         ),
@@ -113,8 +117,32 @@ pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> 
     let text = format!(
         "If Option typed {symbol}: {way}. Or have the terminal send Option as Meta (Esc+)."
     );
-    state.say(NoticeLevel::Info, text);
+    state.say(text);
     true
+}
+
+/// Returns whether `action`, bound to an Alt key, would do something. In an empty composer there is no text to edit, and
+/// only an open request can be decided.
+fn has_effect(app: &App, action: Action) -> bool {
+    match action {
+        Action::DeleteNextWord | Action::YankPop => false,
+        Action::ApproveShown | Action::RejectShown => answering::request(app).is_some(),
+        _ => true,
+    }
+}
+
+/// Tells users of programs in which Shift+Tab changes the permission mode what stands for it here, once.
+pub fn explain_modes(state: &mut UiState) {
+    let is_meant = state.focus == Focus::Composer && state.popups.is_empty();
+    if !is_meant || std::mem::replace(&mut state.app.keys.explained_modes, true) {
+        return;
+    }
+    let allow = Context::In(Pane::Needs);
+    let allow = state.prefs.keymap.key(allow, Action::ApproveForTeam);
+    let text = format!(
+        "Previous pane. There are no permission modes: {allow} on a request allows it for the team, /permissions lists what is allowed."
+    );
+    state.say(text);
 }
 
 /// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an
@@ -137,7 +165,7 @@ pub fn report(state: &mut UiState, name: &str) {
         || format!("{key} does nothing here{}", help(&state.prefs, &contexts)),
         |place| format!("{key} works in {place}"),
     );
-    state.say(NoticeLevel::Info, words);
+    state.say(words);
 }
 
 /// Tells the user that a combination of keys does nothing in the composer. Silent in other text inputs.
@@ -152,7 +180,7 @@ fn report_in_composer(state: &mut UiState, contexts: &[Context], name: &str, key
         Some((_, instead)) => format!("{key} does nothing here: {instead}"),
         None => format!("{key} does nothing here{}", help(&state.prefs, contexts)),
     };
-    state.say(NoticeLevel::Info, words);
+    state.say(words);
 }
 
 /// Returns a text that names the panes in which the key `name` is bound, with what it does there if it is only one pane.

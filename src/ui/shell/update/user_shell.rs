@@ -1,7 +1,6 @@
 //! Runs the command in the composer, a draft that begins with `!`.
 
 use crate::protocol::Command;
-use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 
@@ -11,14 +10,14 @@ pub fn run(app: &mut App, command: &str, out: &mut Vec<Effect>) {
     let command = app.input.composer.expand(command.trim());
     let agent = app.shown.clone();
     if command.is_empty() {
-        app.say(NoticeLevel::Info, "Write a command after !");
+        app.say("Write a command after !");
     } else if let Some(parent) = agent.parent() {
         let text =
             format!("Subagents have no shell. Open {parent} to run a command where it works.");
-        app.say(NoticeLevel::Warn, text);
+        app.warn(text);
     } else if app.runs_command(&agent) {
         let text = "A command is still running here: wait for its end or stop it.";
-        app.say(NoticeLevel::Warn, text);
+        app.warn(text);
     } else {
         app.input.composer.take();
         out.push(Effect::Command(Command::RunShell { agent, command }));

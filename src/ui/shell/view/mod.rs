@@ -14,6 +14,7 @@ use ratatui::widgets::Widget;
 use crate::ui::frame::layout::{Layout, SizeClass};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
+use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::lead::onboarding;
 use crate::ui::panes::needs::compact;
 use crate::ui::shell::hints::lines;
@@ -68,10 +69,12 @@ fn draw_on(
     }
     let mut searching = None;
     for (pane, area) in &layout.panes {
-        let cursor = state
-            .panes
-            .get(*pane)
-            .draw(state, cache, theme, *area, buffer);
+        let canvas = PaneCanvas {
+            cache,
+            theme,
+            buffer,
+        };
+        let cursor = state.panes.get(*pane).draw(state, *area, canvas);
         searching = searching.or(cursor);
     }
     let composer = &state.panes.lead;

@@ -61,13 +61,18 @@ pub(super) fn page(head: &ExportHead, dropped: u64, entries: &[Entry]) -> String
     out
 }
 
-/// Parses the Markdown of an answer. HTML in it becomes text, images become links, and links that could run a script
-/// lead nowhere.
+/// Parses the Markdown of an answer. HTML in it becomes text, images become links, links that could run a script lead
+/// nowhere, and a link within another is text.
 fn safe_events(text: &str) -> impl Iterator<Item = Event<'_>> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    Parser::new_ext(text, options).map(|event| match event {
+    let mut depth = 0;
+    Parser::new_ext(text, options).map(move |event| match event {
         Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+        Event::Start(Tag::Link { .. } | Tag::Image { .. }) if depth > 0 => {
+            depth += 1;
+            Event::Text(CowStr::Borrowed(""))
+        }
         Event::Start(
             Tag::Link {
                 link_type,
@@ -81,19 +86,29 @@ fn safe_events(text: &str) -> impl Iterator<Item = Event<'_>> {
                 title,
                 id,
             },
-        ) => Event::Start(Tag::Link {
-            link_type,
-            dest_url: if is_safe(&dest_url) {
-                dest_url
-            } else {
-                CowStr::Borrowed("")
-            },
-            title,
-            id,
-        }),
+        ) => {
+            depth += 1;
+            Event::Start(Tag::Link {
+                link_type,
+                dest_url: if is_safe(&dest_url) {
+                    dest_url
+                } else {
+                    CowStr::Borrowed("")
+                },
+                title,
+                id,
+            })
+        }
+        Event::End(TagEnd::Link | TagEnd::Image) if depth > 1 => {
+            depth -= 1;
+            Event::Text(CowStr::Borrowed(""))
+        }
+        Event::End(TagEnd::Link | TagEnd::Image) => {
+            depth = 0;
+            Event::End(TagEnd::Link)
+        }
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
-        Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
         event => event,
     })
 }

@@ -218,7 +218,7 @@ fn large_folded_group_is_cheap_and_counts_every_call() {
 
 #[test]
 fn grouping_visible_calls_keeps_scroll_position() {
-    let mut all = Transcript::new();
+    let mut all = Transcript::default();
     apply_all(
         &mut all,
         &(0..40)
@@ -254,7 +254,7 @@ mod properties {
         /// tall view shows.
         #[test]
         fn scrolling_down_visits_every_row(steps in proptest::collection::vec((0..8u8, 1..5usize), 1..14), rows in 3..9u16) {
-            let mut all = Transcript::new();
+            let mut all = Transcript::default();
             for (what, count) in steps {
                 match what {
                     0 => apply_all(&mut all, &[said("words")]),

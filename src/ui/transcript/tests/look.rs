@@ -218,7 +218,7 @@ fn complete_answer_replaces_streamed_text() {
     let words = "One **two** three.\n\n- a\n- b\n\n```\ncode\n\nmore\n```\n\n| a | b |\n|---|---|\n| 中 | 2 |\n\nEnd";
     let whole = screen(&transcript(&[said(words)]), 30, 20);
     for size in [1, 3, 7, 1000] {
-        let mut streamed = Transcript::new();
+        let mut streamed = Transcript::default();
         let mut cache = TranscriptCache::default();
         let chars: Vec<char> = words.chars().collect();
         for part in chars.chunks(size) {
@@ -236,7 +236,7 @@ fn complete_answer_replaces_streamed_text() {
 
 #[test]
 fn answers_of_same_length_do_not_share_a_layout() {
-    let mut one = Transcript::new();
+    let mut one = Transcript::default();
     let mut cache = TranscriptCache::default();
     let steps = [
         (delta("aa\n\nbb"), "aa||bb"),
@@ -263,7 +263,7 @@ fn answers_of_same_length_do_not_share_a_layout() {
 /// Each step: event, and the expected screen after it.
 #[test]
 fn answer_is_drawn_after_each_event() {
-    let mut one = Transcript::new();
+    let mut one = Transcript::default();
     let mut cache = TranscriptCache::default();
     let steps: Vec<(Vec<EventKind>, &str)> = vec![
         (vec![delta("Hal"), delta("f")], "Half"),

@@ -57,7 +57,7 @@ fn short_transcript_does_not_scroll() {
         let mut all = numbered(5);
         all.scroll(step, view(20, 10));
         assert!(all.is_following(), "{step:?}");
-        let mut none = Transcript::new();
+        let mut none = Transcript::default();
         none.scroll(step, view(20, 10));
         assert!(none.is_following(), "{step:?}");
     }
@@ -80,7 +80,7 @@ fn anchored_view_does_not_move_when_content_arrives() {
 
 #[test]
 fn streaming_answer_does_not_move_anchored_view() {
-    let mut all = Transcript::new();
+    let mut all = Transcript::default();
     let paragraph = |n: usize| delta(&format!("paragraph {n} of some words\n\n"));
     for n in 0..20 {
         apply_all(&mut all, &[paragraph(n)]);
@@ -153,7 +153,7 @@ fn taller_view_is_filled() {
 
 #[test]
 fn selected_cell_is_scrolled_into_view() {
-    let mut all = Transcript::new();
+    let mut all = Transcript::default();
     for n in 0..10 {
         let call = n.to_string();
         apply_all(&mut all, &[started(&call, "bash", &call)]);

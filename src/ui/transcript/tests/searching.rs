@@ -168,5 +168,5 @@ fn jumps_between_prompts() {
     all.scroll(Scroll::PageDown, view(20, 6));
     assert!(all.go_to_prompt(Way::Back, view(20, 6)));
     assert_eq!(first(&all), "› prompt 1");
-    assert!(!Transcript::new().go_to_prompt(Way::Back, view(20, 6)));
+    assert!(!Transcript::default().go_to_prompt(Way::Back, view(20, 6)));
 }

@@ -35,10 +35,11 @@ impl Composer {
         true
     }
 
-    /// Replaces the draft by a message of the history. Going to newer messages brings the draft back.
-    pub fn recall(&mut self, text: &str) {
+    /// Replaces the draft by a message of the history. Going to newer messages brings the draft back. Returns `false` if
+    /// there is no such message.
+    pub fn recall(&mut self, text: &str) -> bool {
         let Some(at) = self.history().position(|known| known == text) else {
-            return;
+            return false;
         };
         let draft = match self.recalled.take() {
             None => self.text(),
@@ -46,6 +47,7 @@ impl Composer {
         };
         self.set(text);
         self.recalled = Some((at, draft));
+        true
     }
 
     /// Iterates over the messages in the history, newest first.

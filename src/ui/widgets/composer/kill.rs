@@ -21,7 +21,7 @@ pub enum KillSide {
 pub enum LastEdit {
     #[default]
     Other,
-    /// A deletion, which the next one continues.
+    /// A deletion. The next deletion is joined with it.
     Kill,
     /// An insertion of the text with this number, counted from the newest: the line and the character of its start.
     Yank {

@@ -6,12 +6,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::ui::widgets::composer::undo::EditKind;
-use crate::ui::widgets::composer::{Composer, PasteResult};
+use crate::ui::widgets::composer::{COMPOSER_MAX, Composer, PasteResult};
 
 /// Maximum number of lines of a pasted text that is shown as it is.
 const LINES_MAX: usize = 5;
 /// Maximum number of characters of a pasted text that is shown as it is.
 const CHARS_MAX: usize = 1000;
+/// Room that a paste leaves for typed text, in bytes.
+const TYPED_ROOM: usize = 8 * 1024;
 /// Maximum number of chips in a draft. Further text is shown as it is.
 const CHIPS_MAX: usize = 64;
 /// Maximum number of earlier pastes that are folded again when a message returns as a draft.
@@ -107,7 +109,7 @@ fn is_long(text: &str) -> bool {
 impl Composer {
     /// Inserts pasted text at the cursor, as a chip if it is long.
     pub fn paste_folded(&mut self, text: &str) -> PasteResult {
-        let (clean, result) = self.clean(text);
+        let (clean, result) = self.clean(text, COMPOSER_MAX - TYPED_ROOM);
         if is_long(&clean) && self.pastes.folded.len() < CHIPS_MAX {
             let chip = self.pastes.fold(&clean);
             self.insert(&chip);

@@ -145,8 +145,10 @@ fn message_with_chips_stays_within_the_limit() {
         PasteResult::Cut { .. }
     ));
     assert!(
-        composer.draft().starts_with("[pasted 10923 lines"),
+        composer.draft().starts_with("[pasted 10582 lines"),
         "{}",
         composer.draft()
     );
+    press(&mut composer, "w h y");
+    assert!(composer.text().ends_with("why"), "a question fits");
 }

@@ -307,10 +307,7 @@ fn draw_node(
     let words = crate::ui::panes::board::view::words(standing, theme);
     let by = match standing {
         BoardStatus::Done => theme.dim,
-        BoardStatus::InProgress
-        | BoardStatus::Ready
-        | BoardStatus::Assigned
-        | BoardStatus::Blocked => style,
+        _ => style,
     };
     let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
     window.write((x, node.y), &label.number, number, buffer);

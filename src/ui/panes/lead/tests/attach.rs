@@ -8,7 +8,7 @@ use crate::domain::mention::Mention;
 use crate::protocol::{AgentEvent, Command, CommandId, EventKind};
 use crate::ui::fixture::{apply_events, busy, name, picture, press, started};
 use crate::ui::panes::lead::complete::candidates;
-use crate::ui::{Effect, FileListState, FileMatch, FoundFiles, Msg, UiState, update};
+use crate::ui::{Effect, FileListState, FileMatch, FoundFiles, Msg, SessionRole, UiState, update};
 
 fn answer(state: &mut UiState, query: &str, paths: &[&str]) {
     let files = paths.iter().map(|path| FileMatch {
@@ -114,6 +114,17 @@ fn complete_path_closes_the_list_so_that_enter_sends() {
 }
 
 #[test]
+fn chosen_row_stays_selected_when_more_files_are_found() {
+    let mut state = started(160, 45);
+    press(&mut state, "\"see @a\"");
+    answer(&mut state, "a", &["a1", "a2"]);
+    press(&mut state, "down");
+    answer(&mut state, "a", &["a0", "a1", "a3", "a2"]);
+    press(&mut state, "enter");
+    assert_eq!(state.input.composer.text(), "see @a2 ");
+}
+
+#[test]
 fn list_says_that_files_are_being_read() {
     let mut state = started(160, 45);
     press(&mut state, "\"see @\"");
@@ -131,6 +142,18 @@ fn list_says_that_files_are_being_read() {
     );
     press(&mut state, "esc");
     assert!(!picture(&state).contains("reading files…"));
+}
+
+#[test]
+fn message_is_shown_while_its_attachments_are_read() {
+    let mut state = started(160, 45);
+    state.set_role(SessionRole::Crew);
+    press(&mut state, "\"see @./big.png \" enter");
+    assert!(
+        picture(&state).contains("⋯ sending: see @./big.png"),
+        "{}",
+        picture(&state)
+    );
 }
 
 #[test]

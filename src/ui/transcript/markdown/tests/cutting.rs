@@ -80,7 +80,7 @@ fn long_blocks() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// At every point of the stream, rendering piece by piece and rendering at once give the same rows.
     #[test]

@@ -11,6 +11,7 @@ use super::lock::LockAttempt;
 use super::{block_on, lock, now, root, secrets, settings, supervisor, theme};
 use crate::cli::GlobalOptions;
 use crate::commands::OutputFormat;
+use crate::config::extensions::Extensions;
 use crate::config::{self, ProjectPolicy, SandboxMode, Settings};
 use crate::doctor::print::{self, ReportFormat};
 use crate::doctor::{
@@ -278,6 +279,7 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         Ok(loaded) => (None, theme_warnings(&loaded.settings), loaded.project),
         Err(e) => (Some(format!("{e:#}")), Vec::new(), ProjectPolicy::Harmless),
     };
+    let found = Extensions::load(root);
     let (waiting, ignored) = match project {
         ProjectPolicy::Harmless | ProjectPolicy::Approved(_) => (None, None),
         ProjectPolicy::Waiting(found) => (Some(found.names()), None),
@@ -292,6 +294,9 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         warnings,
         waiting,
         ignored,
+        extensions: (found.servers.len(), found.hooks.len()),
+        extension_problems: found.problems.iter().map(ToString::to_string).collect(),
+        waiting_extensions: found.waiting_notice(),
     }
 }
 

@@ -6,6 +6,7 @@
 //! the terminal.
 
 mod editing;
+mod extensions;
 mod files;
 mod hostile_events;
 mod model_io;
@@ -35,6 +36,9 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("worktrees", files::worktrees),
     ("skill", files::skill),
     ("settings", files::settings),
+    ("servers", extensions::servers),
+    ("hooks", extensions::hooks),
+    ("answer", extensions::answer),
     ("record", files::record),
     ("journal", screen::journal),
     ("keys", screen::keys),

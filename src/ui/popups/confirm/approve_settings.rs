@@ -1,4 +1,4 @@
-//! The dialog that confirms approving the project settings shown on the setup page, because a single key pressed by
+//! The dialog that confirms approving what the setup page shows, because a single key pressed by
 //! accident must not approve them.
 
 use crate::protocol::event::NoticeLevel;
@@ -13,11 +13,11 @@ pub struct ApproveSettings;
 
 impl Question for ApproveSettings {
     fn title(&self) -> &'static str {
-        "Approve settings"
+        "Approve"
     }
 
     fn text(&self, _app: &App) -> String {
-        "Approve these settings for this directory? They then take effect at every start, until the file changes."
+        "Approve exactly what this page shows, for this directory? It then takes effect at every start, until one of its files changes."
             .into()
     }
 
@@ -27,7 +27,7 @@ impl Question for ApproveSettings {
 
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
         if offers(app, Action::ApproveSettings) {
-            app.say(NoticeLevel::Info, "Approved: starting with these settings…");
+            app.say(NoticeLevel::Info, "Approved: starting…");
             out.push(Effect::ApproveSettings);
         }
     }

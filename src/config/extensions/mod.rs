@@ -84,7 +84,11 @@ pub enum ListedState {
 impl Extensions {
     /// Reads all files. Call it again to see changed files and new decisions.
     pub fn load(root: &Path) -> Extensions {
-        Extensions::load_from(root, user_folder().as_deref(), Decisions::load)
+        let user = user_folder();
+        Extensions::load_from(root, user.as_deref(), Decisions::load, |name| {
+            let value = std::env::var_os(name)?;
+            Some(value.to_string_lossy().into_owned())
+        })
     }
 
     /// Returns a notice about servers and hooks that wait for approval; `None` if none does.
@@ -126,9 +130,11 @@ impl Extensions {
         root: &Path,
         user: Option<&Path>,
         decisions: impl Fn() -> Decisions,
+        environment: impl Fn(&str) -> Option<String>,
     ) -> Extensions {
         let mut loader = Loader {
             root,
+            environment: &environment,
             decisions: LazyCell::new(decisions),
             out: Extensions {
                 trust: Trust::new(root),
@@ -152,6 +158,7 @@ impl Extensions {
 
 struct Loader<'a, F: Fn() -> Decisions> {
     root: &'a Path,
+    environment: &'a dyn Fn(&str) -> Option<String>,
     decisions: LazyCell<Decisions, F>,
     out: Extensions,
 }
@@ -172,7 +179,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
 
     /// Looks up a variable. `withholds`: secrets are not given.
     fn variable(&self, name: &str, withholds: bool) -> Variable {
-        match std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()) {
+        match (self.environment)(name) {
             Some(value) if withholds && secret_env::reason(name, &value).is_some() => {
                 Variable::Withheld
             }

@@ -123,7 +123,8 @@ pub fn paths(root: &Path, dir: &Path, texts: &[String]) -> Result<Vec<PathBuf>, 
         let is_temporary = TEMPORARY.iter().any(|folder| start.starts_with(folder));
         let normal = normalize(&start);
         // With a symbolic link in it, `a/../b` is another file than `b`.
-        let as_written = (normal != start && start.starts_with(root)).then_some(start);
+        let has_alias = normal != start && normal.starts_with(root);
+        let as_written = has_alias.then_some(start);
         for path in as_written.into_iter().chain([normal]) {
             let is_ours = path.starts_with(root) && path != root;
             if (is_ours || is_temporary) && !out.contains(&path) {

@@ -27,7 +27,12 @@ impl Files {
     }
 
     fn load(&self) -> Extensions {
-        Extensions::load_from(self.root.path(), Some(self.user.path()), Decisions::default)
+        Extensions::load_from(
+            self.root.path(),
+            Some(self.user.path()),
+            Decisions::default,
+            environment,
+        )
     }
 
     /// Loads with all present items approved.
@@ -38,9 +43,20 @@ impl Files {
             .items()
             .filter_map(|i| i.digest.clone().ok())
             .collect();
-        Extensions::load_from(self.root.path(), Some(self.user.path()), || {
-            Decisions::approved(&digests)
-        })
+        Extensions::load_from(
+            self.root.path(),
+            Some(self.user.path()),
+            || Decisions::approved(&digests),
+            environment,
+        )
+    }
+}
+
+fn environment(name: &str) -> Option<String> {
+    match name {
+        "PROGRAM" => Some("prog".into()),
+        "GITHUB_TOKEN" => Some("ghp_secret".into()),
+        _ => None,
     }
 }
 
@@ -138,28 +154,38 @@ fn hooks_of_all_files_are_read_and_can_be_turned_off() {
 #[test]
 fn secrets_are_for_approved_servers_only() {
     let files = Files::new();
-    // The variable is set by cargo for tests; its value does not look like a secret, so the name decides.
-    files.write(".mcp.json", r#"{"mcpServers": {"a": {"command": "x", "args": ["${CARGO_PKG_NAME}", "${CLAUDE_PROJECT_DIR}"]}}}"#);
-    let found = files.load();
-    let ServerTransport::Program { args, .. } = &found.servers[0].transport else {
-        panic!("{found:?}")
-    };
-    assert_eq!(
-        args[..],
-        [
-            "crewdeck".to_string(),
-            files.root.path().display().to_string()
-        ]
+    let server =
+        r#"{"command": "${PROGRAM}", "args": ["${GITHUB_TOKEN}", "${CLAUDE_PROJECT_DIR}"]}"#;
+    files.write(
+        ".mcp.json",
+        &format!(r#"{{"mcpServers": {{"theirs": {server}}}}}"#),
     );
-    let loader = Loader {
-        root: files.root.path(),
-        decisions: LazyCell::new(Decisions::default),
-        out: Extensions::default(),
+    let own = format!(r#"{{"mcpServers": {{"mine": {server}}}}}"#);
+    fs::write(files.user.path().join("mcp.json"), own).unwrap();
+    let words = |found: &Extensions, name: &str| {
+        let server = found.servers.iter().find(|s| s.name == name).unwrap();
+        match &server.transport {
+            ServerTransport::Program { command, args, .. } => {
+                (command.clone(), args.first().cloned().unwrap())
+            }
+            ServerTransport::Http { .. } => panic!("{server:?}"),
+        }
     };
+    let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
+    let waiting = files.load();
+    assert_eq!(words(&waiting, "theirs"), pair("prog", "${GITHUB_TOKEN}"));
+    assert_eq!(words(&waiting, "mine"), pair("prog", "ghp_secret"));
+    assert_eq!(problems(&waiting), [""; 0]);
+    let approved = files.load_approved();
+    assert_eq!(words(&approved, "theirs"), pair("prog", "ghp_secret"));
     assert_eq!(
-        loader.variable("NO_SUCH_VARIABLE_OF_CREWDECK", true),
-        Variable::Unset
+        approved.listing[1].target,
+        "${PROGRAM} ${GITHUB_TOKEN} ${CLAUDE_PROJECT_DIR}"
     );
+    let ServerTransport::Program { args, .. } = &approved.servers[1].transport else {
+        panic!("{approved:?}")
+    };
+    assert_eq!(args[1], files.root.path().display().to_string());
 }
 
 #[test]

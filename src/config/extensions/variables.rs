@@ -66,26 +66,6 @@ pub fn expand(text: &str, lookup: &Lookup<'_>) -> Result<Expanded, String> {
     Ok(out)
 }
 
-/// Returns the names of the variables in `text`, each once.
-pub fn names(text: &str) -> Vec<&str> {
-    let mut out = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("${") {
-        rest = &rest[at..];
-        let length = match reference(rest) {
-            Some((whole, name, _)) => {
-                if !out.contains(&name) {
-                    out.push(name);
-                }
-                whole.len()
-            }
-            None => 2,
-        };
-        rest = &rest[length..];
-    }
-    out
-}
-
 /// Splits the reference at the start of `text` into the whole, the name and the default.
 fn reference(text: &str) -> Option<(&str, &str, Option<&str>)> {
     let end = text.find('}')?;
@@ -146,6 +126,5 @@ mod tests {
             assert_eq!(found.is_withheld, text.contains("KEY"), "{text}");
         }
         assert!(expand("${LONG}${LONG}${LONG}", &lookup).is_err());
-        assert_eq!(names("${A} ${B:-x} ${A} ${"), ["A", "B"]);
     }
 }

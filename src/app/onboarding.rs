@@ -124,7 +124,8 @@ pub fn approval(request: &ApprovalRequest) -> OnboardingPage {
     let cause = if has_only_settings {
         format!("{PROJECT_FILE} of this project has {summary} that need your approval.")
     } else {
-        format!("This project brings {summary} that need your approval.")
+        let need = if lines.len() == 1 { "needs" } else { "need" };
+        format!("This project brings {summary} that {need} your approval.")
     };
     OnboardingPage {
         severity: PageSeverity::Missing,

@@ -4,6 +4,8 @@
 use serde_json::json;
 
 use crate::common::project::{Project, git};
+use crate::common::supervised::{check_available, program};
+use crewdeck::process::sandbox::Availability;
 
 /// A project with a server, hooks in all three files, and a script that each of them would run.
 fn hostile_project() -> Project {
@@ -200,6 +202,54 @@ fn agents_can_neither_approve_nor_gain_from_an_approval() {
         pairs(&[("evil", "needs_approval"), ("spy", "needs_approval")])
     );
     assert!(!project.file(".config/crewdeck/mcp.json").exists());
+}
+
+#[test]
+fn agents_cannot_write_the_users_own_files_in_a_home_directory() {
+    // The home of the user is the project.
+    let project = Project::repository(&[("a.txt", "one\n")]);
+    project.write(
+        "rules.yaml",
+        r#"rules:
+  - when: ^go$
+    calls:
+      - { tool: write_file, input: { path: .config/crewdeck/mcp.json, content: "{}" } }
+      - { tool: write_file, input: { path: .config/./crewdeck/hooks.json, content: "{}" } }
+      - { tool: write_file, input: { path: .local/state/crewdeck/approved.json, content: "{}" } }
+      - { tool: bash, input: { command: "echo x > .config/crewdeck/mcp.json; mkdir -p .local/state/crewdeck; echo x > .local/state/crewdeck/approved.json; mv .config moved; true" } }
+  - say: done
+"#,
+    );
+    let ran = project.run(&[
+        "run",
+        "go",
+        "--provider",
+        "script:rules.yaml",
+        "--tool",
+        "auto",
+    ]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    let exists = |file: &str| project.file(file).exists();
+    let file_tool_wrote = exists(".config/crewdeck/hooks.json");
+    assert!(!file_tool_wrote, "{}", ran.err());
+    if check_available(crewdeck_sandbox_gap()) {
+        for file in [
+            ".config/crewdeck/mcp.json",
+            ".local/state/crewdeck/approved.json",
+            "moved",
+        ] {
+            assert!(!exists(file), "{file}: {}", ran.err());
+        }
+    }
+}
+
+/// Returns what this machine lacks to keep commands from writing.
+fn crewdeck_sandbox_gap() -> Option<String> {
+    let report = crewdeck::process::sandbox::probe(Some(&program()));
+    match report.view {
+        Availability::Yes => None,
+        Availability::No { why } => Some(why),
+    }
 }
 
 #[test]

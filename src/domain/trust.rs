@@ -1,6 +1,7 @@
 //! What runs only after the user has approved exactly its content: servers and hooks that a project brings.
 
 use std::fmt;
+use std::path::Path;
 
 use super::hook::HookSpec;
 use super::mcp::ServerConfig;
@@ -25,7 +26,10 @@ pub trait ApprovalCheck: fmt::Debug + Send + Sync {
     /// Returns why the server must not be started.
     fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved>;
 
+    /// `dir` is the directory in which the hook would run. In a worktree, the files that its command names must be those
+    /// that the user has approved in the project directory.
+    ///
     /// # Errors
     /// Returns why the hook must not run.
-    fn check_hook(&self, hook: &HookSpec) -> Result<(), NotApproved>;
+    fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved>;
 }

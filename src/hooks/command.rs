@@ -57,14 +57,9 @@ pub async fn run(
             argv.extend(words.map(|word| fill_in(word, &project)));
         }
     }
-    let dir = if context.dir.is_dir() {
-        context.dir.clone()
-    } else {
-        inner.host.project.clone()
-    };
     let job = CommandSpec {
         argv,
-        dir,
+        dir: inner.work_dir(context).to_owned(),
         timeout: hook.timeout(),
         keep: OUTPUT_MAX,
         supervisor: inner.host.supervisor.clone(),

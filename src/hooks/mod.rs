@@ -9,7 +9,7 @@ mod request;
 
 use std::collections::HashSet;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -162,6 +162,15 @@ impl HookRunner {
 }
 
 impl Inner {
+    /// Returns the directory in which hooks of an event run: that of the agent, or the project's if it is gone.
+    fn work_dir<'a>(&'a self, context: &'a HookContext) -> &'a Path {
+        if context.dir.is_dir() {
+            &context.dir
+        } else {
+            &self.host.project
+        }
+    }
+
     /// Returns the position of a hook, which identifies it.
     fn index(&self, hook: &HookSpec) -> usize {
         self.hooks
@@ -177,7 +186,7 @@ impl Inner {
         context: &HookContext,
         cancel: &CancellationToken,
     ) -> (&'a HookSpec, HookDecision) {
-        if let Some(refused) = self.refusal(hook).await {
+        if let Some(refused) = self.refusal(hook, context).await {
             return (hook, refused);
         }
         let result = match &hook.handler {
@@ -221,12 +230,13 @@ impl Inner {
     }
 
     /// Returns the decision of a hook that must not run because it is not approved. The user sees that once.
-    async fn refusal(&self, hook: &HookSpec) -> Option<HookDecision> {
+    async fn refusal(&self, hook: &HookSpec, context: &HookContext) -> Option<HookDecision> {
         if !hook.source.is_project {
             return None;
         }
         let (approval, copy) = (Arc::clone(&self.approval), hook.clone());
-        let checked = tokio::task::spawn_blocking(move || approval.check_hook(&copy)).await;
+        let dir = self.work_dir(context).to_owned();
+        let checked = tokio::task::spawn_blocking(move || approval.check_hook(&copy, &dir)).await;
         let why = match checked {
             Ok(Ok(())) => {
                 let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);

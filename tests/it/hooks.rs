@@ -27,7 +27,7 @@ impl ApprovalCheck for Approval {
         unreachable!()
     }
 
-    fn check_hook(&self, hook: &HookSpec) -> Result<(), NotApproved> {
+    fn check_hook(&self, hook: &HookSpec, _: &Path) -> Result<(), NotApproved> {
         let why = format!("{} is not approved", hook.label());
         if self.0 {
             Ok(())

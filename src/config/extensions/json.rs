@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::domain::text::{clip, escape_control_chars, one_line};
 use crate::store::{os_errors, regular_file};
@@ -96,5 +96,39 @@ impl<'de> Deserialize<'de> for Entries {
             }
         }
         deserializer.deserialize_map(InOrder)
+    }
+}
+
+/// Returns the text in a field; `None` if it is missing or null.
+pub fn text<'a>(fields: &'a Map<String, Value>, field: &str) -> Result<Option<&'a str>, String> {
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(format!("{field} must be a string")),
+    }
+}
+
+/// Returns whether a field is true; false if it is missing or null.
+pub fn flag(fields: &Map<String, Value>, field: &str) -> Result<bool, String> {
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(value)) => Ok(*value),
+        Some(_) => Err(format!("{field} must be true or false")),
+    }
+}
+
+/// Returns the texts in a field; `None` if it is missing or null.
+pub fn strings(fields: &Map<String, Value>, field: &str) -> Result<Option<Vec<String>>, String> {
+    let wrong = || format!("{field} must be an array of strings");
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(all)) => {
+            let texts = all.iter().map(|value| value.as_str().map(String::from));
+            texts
+                .collect::<Option<Vec<_>>>()
+                .ok_or_else(wrong)
+                .map(Some)
+        }
+        Some(_) => Err(wrong()),
     }
 }

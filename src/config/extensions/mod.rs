@@ -39,6 +39,9 @@ pub const HOOK_FILES: &[&str] = &[
     ".crewdeck/hooks.json",
 ];
 
+/// Maximum number of words of a command that are looked for in folders of the project that `PATH` contains.
+const PROGRAMS_MAX: usize = 64;
+
 /// What an approved server or hook can do, for the user.
 const RUNS_PROGRAM: &str = "runs a program with your rights, outside of the sandbox";
 const SENDS: &str = "receives what agents send to it and the variables that it names";
@@ -272,6 +275,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             runs: server.details.clone(),
             effect,
             named: self.named(&dir, &server.words),
+            words: server.words.clone(),
         };
         self.out.trust.add(new, bytes, &self.decisions)
     }
@@ -281,7 +285,18 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         let real = self.root.canonicalize();
         let root = real.as_deref().unwrap_or(self.root);
         let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-        named_files::paths(root, &dir, texts)
+        let mut texts = texts.to_vec();
+        // A program without a folder is looked for in `PATH`, which can contain folders of the project.
+        let search = (self.environment)("PATH").unwrap_or_default();
+        for folder in search.split(':').map(|folder| dir.join(folder)) {
+            if folder.starts_with(root) {
+                let words = texts.clone();
+                let first = words.iter().flat_map(|text| text.split_whitespace());
+                let first = first.filter(|word| !word.contains('/')).take(PROGRAMS_MAX);
+                texts.extend(first.map(|word| folder.join(word).to_string_lossy().into_owned()));
+            }
+        }
+        named_files::paths(root, &dir, &texts)
     }
 
     fn list(&mut self, server: &ParsedServer, state: ListedState) {
@@ -347,6 +362,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
                 runs: one_line(&escape_control_chars(&details(&hook))),
                 effect,
                 named: self.named(self.root, &words),
+                words,
             };
             if let Err(why) = self.out.trust.add(new, &bytes, &self.decisions) {
                 self.problem(file, why);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::json::{self, Entries, shown, shown_message};
+use super::json::{self, Entries, flag, shown, shown_message, strings, text};
 use super::variables::{self, Lookup};
 use crate::domain::mcp::{
     SERVER_NAME_MAX, ServerConfig, ServerSource, ServerTransport, is_server_name,
@@ -229,14 +229,9 @@ impl ServerEntry<'_> {
         }
         let mut args = Vec::new();
         let mut line = vec![quoted(written)];
-        let given = fields.get("args").filter(|args| !args.is_null());
-        if let Some(given) = given {
-            let given = given.as_array().ok_or("args must be an array of strings")?;
-            for arg in given {
-                let arg = arg.as_str().ok_or("args must be an array of strings")?;
-                line.push(quoted(arg));
-                args.push(self.expand("args", arg)?);
-            }
+        for arg in strings(fields, "args")?.unwrap_or_default() {
+            line.push(quoted(&arg));
+            args.push(self.expand("args", &arg)?);
         }
         let target = line.join(" ");
         let command = self.expand("command", written)?;
@@ -375,22 +370,6 @@ fn is_http(fields: &Map<String, Value>) -> Result<bool, String> {
             "unknown type '{}': use \"http\", or command without a type",
             shown(other)
         )),
-    }
-}
-
-fn text<'a>(fields: &'a Map<String, Value>, field: &str) -> Result<Option<&'a str>, String> {
-    match fields.get(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(format!("{field} must be a string")),
-    }
-}
-
-fn flag(fields: &Map<String, Value>, field: &str) -> Result<bool, String> {
-    match fields.get(field) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(value)) => Ok(*value),
-        Some(_) => Err(format!("{field} must be true or false")),
     }
 }
 

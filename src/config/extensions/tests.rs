@@ -127,11 +127,14 @@ fn hooks_of_all_files_are_read_and_can_be_turned_off() {
     let found = files.load();
     let runs: Vec<String> = found.hooks.iter().map(HookSpec::runs).collect();
     assert_eq!(runs, ["own", "0", "1", "2"]);
-    assert_eq!(found.trust.check_hook(&found.hooks[0]), Ok(()));
+    assert_eq!(
+        found.trust.check_hook(&found.hooks[0], files.root.path()),
+        Ok(())
+    );
     assert!(
         found.hooks[1..]
             .iter()
-            .all(|hook| found.trust.check_hook(hook).is_err())
+            .all(|hook| found.trust.check_hook(hook, files.root.path()).is_err())
     );
     assert_eq!(
         found.waiting_notice().unwrap(),
@@ -142,7 +145,7 @@ fn hooks_of_all_files_are_read_and_can_be_turned_off() {
         approved
             .hooks
             .iter()
-            .all(|hook| approved.trust.check_hook(hook).is_ok())
+            .all(|hook| approved.trust.check_hook(hook, files.root.path()).is_ok())
     );
     // A project turns off only its own hooks of that file.
     files.write(HOOK_FILES[0], r#"{"disableAllHooks": true}"#);
@@ -206,7 +209,7 @@ fn changed_content_is_not_approved() {
     let check = |expected: (bool, bool), what: &str| {
         let now = (
             found.trust.check_server(server_config).is_ok(),
-            found.trust.check_hook(hook).is_ok(),
+            found.trust.check_hook(hook, files.root.path()).is_ok(),
         );
         assert_eq!(now, expected, "{what}");
     };
@@ -312,4 +315,56 @@ fn request_names_everything_that_waits() {
     )
     .unwrap();
     assert_eq!(all.waiting(), None);
+}
+
+#[test]
+fn hook_in_a_worktree_runs_only_approved_files() {
+    let files = Files::new();
+    files.write(
+        ".crewdeck/hooks.json",
+        r#"{"hooks": {"Stop": [{"hooks": [{"command": "sh tools/check.sh"}]}]}}"#,
+    );
+    files.write("tools/check.sh", "one");
+    let found = files.load_approved();
+    let tree = files.root.path().join(".worktrees/task-1");
+    let check = || found.trust.check_hook(&found.hooks[0], &tree).is_ok();
+    fs::create_dir_all(&tree).unwrap();
+    assert!(check(), "the worktree has no such file");
+    files.write(".worktrees/task-1/tools/check.sh", "one");
+    assert!(check(), "the same content");
+    files.write(".worktrees/task-1/tools/check.sh", "two");
+    assert!(!check(), "changed in the worktree");
+    fs::remove_file(tree.join("tools/check.sh")).unwrap();
+    files.write(".worktrees/task-1/sh", "two");
+    assert!(!check(), "a file that the project does not have");
+}
+
+#[test]
+fn programs_of_the_project_in_the_search_path_are_checked() {
+    let files = Files::new();
+    let bin = files.root.path().join("bin");
+    files.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"a": {"command": "serve"}}}"#,
+    );
+    files.write("bin/serve", "one");
+    let path = format!("/usr/bin:{}", bin.display());
+    let load = |decisions: &[String]| {
+        let environment = |name: &str| (name == "PATH").then(|| path.clone());
+        Extensions::load_from(
+            files.root.path(),
+            None,
+            || Decisions::approved(decisions),
+            environment,
+        )
+    };
+    let digests: Vec<String> = load(&[])
+        .trust
+        .items()
+        .filter_map(|i| i.digest.clone().ok())
+        .collect();
+    let found = load(&digests);
+    assert_eq!(found.trust.check_server(&found.servers[0]), Ok(()));
+    files.write("bin/serve", "two");
+    assert!(found.trust.check_server(&found.servers[0]).is_err());
 }

@@ -18,7 +18,7 @@ use crate::domain::mcp::{ServerConfig, ServerSource};
 use crate::domain::trust::{ApprovalCheck, NotApproved};
 use crate::store::{FileFingerprint, regular_file};
 
-use super::json;
+use super::{json, named_files};
 
 /// Maximum size of a file that a command names, in bytes. A command that names a larger one cannot be approved.
 const NAMED_MAX: u64 = 256 * 1024 * 1024;
@@ -59,6 +59,7 @@ struct GuardedItem {
     item: TrustItem,
     /// The files that its command names.
     named: Vec<PathBuf>,
+    words: Vec<String>,
     /// The metadata with which the content had this digest; `None` if it must be read again.
     unchanged: Mutex<Option<u64>>,
 }
@@ -73,6 +74,8 @@ pub struct NewItem {
     pub effect: &'static str,
     /// The files that its command names, or why they are not known.
     pub named: Result<Vec<PathBuf>, String>,
+    /// The texts of its command.
+    pub words: Vec<String>,
 }
 
 /// The servers and hooks of a project, and what the user has decided about them.
@@ -132,6 +135,7 @@ impl Trust {
         self.items.push(GuardedItem {
             item,
             named,
+            words: new.words,
             unchanged,
         });
         found
@@ -157,6 +161,7 @@ impl Trust {
             item,
             named,
             unchanged,
+            ..
         }) = found
         else {
             return Err(NotApproved {
@@ -197,6 +202,45 @@ impl Trust {
     }
 }
 
+impl Trust {
+    /// Checks that the files that a hook names in `dir`, the worktree of an agent, are those of the project directory.
+    fn check_copy(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (root, dir) = (real(&self.root), real(dir));
+        if root == dir {
+            return Ok(());
+        }
+        let found = self.items.iter().find(|GuardedItem { item, .. }| {
+            item.kind == ItemKind::Hook
+                && item.file == hook.source.file
+                && item.index == hook.source.index
+        });
+        let words = found.map_or(&[][..], |found| &found.words);
+        let refused = |why: String| NotApproved {
+            why: format!("Hook {} of {} {why}", hook.label(), hook.source.file),
+        };
+        let hash = |path: &Path| {
+            let meta = fs::metadata(path).ok().filter(Metadata::is_file)?;
+            Some(content_hash(path, &meta))
+        };
+        for path in named_files::paths(&dir, &dir, words).map_err(refused)? {
+            let Ok(below) = path.strip_prefix(&dir) else {
+                continue;
+            };
+            // Both are unreadable in the same way, or both have the same content.
+            let copy = hash(&path);
+            if copy.is_some() && copy != hash(&root.join(below)) {
+                let name = json::shown(&below.to_string_lossy());
+                return Err(refused(format!(
+                    "does not run in {}, where {name} differs from the one that you approved",
+                    json::shown(&dir.to_string_lossy())
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl TrustItem {
     /// Returns what it is and where it comes from, such as `Server git of .mcp.json`.
     pub fn title(&self) -> String {
@@ -231,10 +275,11 @@ impl ApprovalCheck for Trust {
         }
     }
 
-    fn check_hook(&self, hook: &HookSpec) -> Result<(), NotApproved> {
+    fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
         if !hook.source.is_project {
             return Ok(());
         }
+        self.check_copy(hook, dir)?;
         self.check(
             ItemKind::Hook,
             Some(&hook.source.file),

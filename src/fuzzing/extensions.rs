@@ -4,8 +4,8 @@
 use super::{CheckResult, check_size, check_visible, ensure};
 use crate::config::extensions::{Variable, parse_hooks, parse_servers};
 use crate::domain::hook::{
-    CONTEXT_MAX, HookContext, HookEvent, HookHandler, HookInput, HookResult, HookSource, HookSpec,
-    Matcher, ToolCall, decide, distinct, merge,
+    CONTEXT_MAX, HookCall, HookContext, HookEvent, HookHandler, HookInput, HookResult, HookSource,
+    HookSpec, Matcher, decide, distinct, merge,
 };
 use crate::domain::mcp::{ServerSource, is_server_name};
 
@@ -48,7 +48,7 @@ pub fn hooks(bytes: &[u8]) -> CheckResult {
         check_visible("a problem", problem)?;
         check_size("a problem", problem.len(), 0, 2)?;
     }
-    let call = HookInput::PreToolUse(ToolCall {
+    let call = HookInput::PreToolUse(HookCall {
         name: "bash".into(),
         input: serde_json::json!({"command": String::from_utf8_lossy(bytes)}),
         id: String::new(),

@@ -330,8 +330,8 @@ fn servers_are_added_listed_and_removed() {
             &["mcp", "add", "a", "--url", "ftp://x"],
             "must begin with http",
         ),
-        (&["mcp", "remove", "gti"], "did you mean git?"),
-        (&["mcp", "approve", "dosc"], "did you mean docs?"),
+        (&["mcp", "remove", "docss"], "did you mean docs?"),
+        (&["mcp", "approve", "docss"], "did you mean docs?"),
         (
             &["mcp", "approve", "git"],
             "is your own and needs no approval",

@@ -10,7 +10,7 @@ use crate::common::project::Project;
 use crate::common::supervised::{Sleep, unconfined_supervisor};
 use crewdeck::config::extensions::parse_hooks;
 use crewdeck::domain::hook::{
-    HookContext, HookInput, HookOutcome, HookSpec, PermissionVerdict, ToolCall,
+    HookCall, HookContext, HookInput, HookOutcome, HookSpec, PermissionVerdict,
 };
 use crewdeck::domain::mcp::ServerConfig;
 use crewdeck::domain::trust::{ApprovalCheck, NotApproved};
@@ -84,7 +84,7 @@ impl Setup {
 }
 
 fn bash(command: &str) -> HookInput {
-    HookInput::PreToolUse(ToolCall {
+    HookInput::PreToolUse(HookCall {
         name: "bash".into(),
         input: json!({"command": command}),
         id: "toolu_1".into(),
@@ -168,7 +168,7 @@ fn published_scripts_run_unchanged() {
     assert_eq!(setup.run(&bash("pwd")), HookOutcome::default());
 
     let edit = HookInput::PostToolUse {
-        call: ToolCall {
+        call: HookCall {
             name: "edit_file".into(),
             input: json!({"path": "src/a.rs", "old_text": "a", "new_text": "b"}),
             id: "toolu_2".into(),
@@ -390,7 +390,7 @@ fn http_hooks_follow_the_same_rules() {
     runtime.block_on(
         Mock::given(path("/deny"))
             .and(header("content-type", "application/json"))
-            .and(header("x-token", "Bearer "))
+            .and(header("x-token", "a"))
             .and(body_partial_json(json!({"tool_name": "Bash", "tool_input": {"command": "ls"}})))
             .respond_with(ResponseTemplate::new(200).set_body_json(json!({"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}})))
             .mount(&server),
@@ -417,7 +417,7 @@ fn http_hooks_follow_the_same_rules() {
     let setup = Setup::new(
         Project::new(),
         &json!({"PreToolUse": [{"hooks": [
-            {"type": "http", "url": url("/deny"), "headers": {"X-Token": "Bearer $HOME"}},
+            {"type": "http", "url": url("/deny"), "headers": {"X-Token": "a$HOME"}},
             {"type": "http", "url": url("/empty")},
             {"type": "http", "url": url("/error")},
             {"type": "http", "url": url("/html")},

@@ -27,7 +27,7 @@ pub use json::FileProblem;
 use json::shown;
 pub use servers::{ParsedServer, ParsedServers, parse as parse_servers};
 use trust::NewItem;
-pub use trust::{ItemKind, Trust, TrustItem};
+pub use trust::{ExtensionTrust, ItemKind, TrustItem};
 pub use variables::Variable;
 
 /// The project's file of MCP servers, relative to the project root.
@@ -60,7 +60,7 @@ pub struct Extensions {
     /// What is wrong in the files or has no effect.
     pub problems: Vec<FileProblem>,
     /// Checks before a start that the user has approved a server or a hook of the project.
-    pub trust: Trust,
+    pub trust: ExtensionTrust,
 }
 
 /// A server as `crewdeck mcp list` shows it.
@@ -140,7 +140,7 @@ impl Extensions {
             environment: &environment,
             decisions: LazyCell::new(decisions),
             out: Extensions {
-                trust: Trust::new(root),
+                trust: ExtensionTrust::new(root),
                 ..Extensions::default()
             },
         };

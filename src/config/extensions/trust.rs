@@ -80,14 +80,14 @@ pub struct NewItem {
 
 /// The servers and hooks of a project, and what the user has decided about them.
 #[derive(Debug, Default)]
-pub struct Trust {
+pub struct ExtensionTrust {
     root: PathBuf,
     items: Vec<GuardedItem>,
 }
 
-impl Trust {
-    pub fn new(root: &Path) -> Trust {
-        Trust {
+impl ExtensionTrust {
+    pub fn new(root: &Path) -> ExtensionTrust {
+        ExtensionTrust {
             root: root.to_owned(),
             items: Vec::new(),
         }
@@ -202,7 +202,7 @@ impl Trust {
     }
 }
 
-impl Trust {
+impl ExtensionTrust {
     /// Checks that the files that a hook names in `dir`, the worktree of an agent, are those of the project directory.
     fn check_copy(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -267,7 +267,7 @@ impl TrustItem {
     }
 }
 
-impl ApprovalCheck for Trust {
+impl ApprovalCheck for ExtensionTrust {
     fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved> {
         match server.source {
             ServerSource::User => Ok(()),

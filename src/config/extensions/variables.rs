@@ -35,7 +35,7 @@ pub fn expand(text: &str, lookup: &Lookup<'_>) -> Result<Expanded, String> {
     while let Some(at) = rest.find("${") {
         out.text.push_str(&rest[..at]);
         rest = &rest[at..];
-        let Some((whole, name, default)) = reference(rest) else {
+        let Some((whole, name, default)) = variable_at(rest) else {
             out.text.push_str("${");
             rest = &rest[2..];
             continue;
@@ -66,8 +66,8 @@ pub fn expand(text: &str, lookup: &Lookup<'_>) -> Result<Expanded, String> {
     Ok(out)
 }
 
-/// Splits the reference at the start of `text` into the whole, the name and the default.
-fn reference(text: &str) -> Option<(&str, &str, Option<&str>)> {
+/// Splits the variable at the start of `text` into the whole, the name and the default.
+fn variable_at(text: &str) -> Option<(&str, &str, Option<&str>)> {
     let end = text.find('}')?;
     let inner = text.get(2..end)?;
     let (name, default) = match inner.split_once(":-") {

@@ -132,7 +132,7 @@ fn output(event: HookEvent, text: &str) -> HookDecision {
     let text = text.trim();
     if text.starts_with('{') {
         return match serde_json::from_str::<Map<String, Value>>(text) {
-            Ok(fields) => Answer {
+            Ok(fields) => AnswerReader {
                 event,
                 out: HookDecision::default(),
             }
@@ -158,12 +158,12 @@ fn output(event: HookEvent, text: &str) -> HookDecision {
 }
 
 /// The reader of a JSON answer.
-struct Answer {
+struct AnswerReader {
     event: HookEvent,
     out: HookDecision,
 }
 
-impl Answer {
+impl AnswerReader {
     fn read(mut self, fields: &Map<String, Value>) -> HookDecision {
         self.out.message = self.text(fields, "systemMessage");
         let reason = self.text(fields, "reason");

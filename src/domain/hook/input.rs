@@ -34,7 +34,7 @@ pub struct HookContext {
 
 /// A call of one of crewdeck's tools.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ToolCall {
+pub struct HookCall {
     /// crewdeck's own name of the tool.
     pub name: String,
     pub input: Value,
@@ -56,10 +56,10 @@ pub enum HookInput {
     UserPromptSubmit {
         prompt: String,
     },
-    PreToolUse(ToolCall),
-    PermissionRequest(ToolCall),
+    PreToolUse(HookCall),
+    PermissionRequest(HookCall),
     PostToolUse {
-        call: ToolCall,
+        call: HookCall,
         response: Value,
         duration_ms: u64,
     },
@@ -123,7 +123,7 @@ impl HookInput {
         }
     }
 
-    pub fn call(&self) -> Option<&ToolCall> {
+    pub fn call(&self) -> Option<&HookCall> {
         match self {
             HookInput::PreToolUse(call)
             | HookInput::PermissionRequest(call)
@@ -309,8 +309,8 @@ mod tests {
         }
     }
 
-    fn call() -> ToolCall {
-        ToolCall {
+    fn call() -> HookCall {
+        HookCall {
             name: "bash".into(),
             input: json!({"command": "ls"}),
             id: "toolu_1".into(),
@@ -417,11 +417,11 @@ mod tests {
                 ..context()
             })
         };
-        let again = HookInput::PreToolUse(ToolCall {
+        let again = HookInput::PreToolUse(HookCall {
             id: "toolu_2".into(),
             ..call()
         });
-        let other = HookInput::PreToolUse(ToolCall {
+        let other = HookInput::PreToolUse(HookCall {
             input: json!({"command": "pwd"}),
             ..call()
         });

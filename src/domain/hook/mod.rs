@@ -13,7 +13,7 @@ mod tools;
 
 pub use decision::{HookDecision, HookResult, PermissionVerdict, decide};
 pub use event::{BlockEffect, HookEvent};
-pub use input::{HookAgent, HookContext, HookInput, ToolCall};
+pub use input::{HookAgent, HookCall, HookContext, HookInput};
 pub use matcher::Matcher;
 pub use outcome::{CONTEXT_MAX, HookOutcome, bounded, merge};
 pub use rule::ToolRule;

@@ -168,7 +168,18 @@ pub fn plan(facts: &PlanInputs) -> SandboxPlan {
         plan.view.push(Mount::Writable(workdir.clone()));
     }
     let protected = facts.protected.iter().filter(|p| is_writable(p, &plan));
-    let protected: Vec<Mount> = protected.cloned().map(Mount::ReadOnly).collect();
+    let protected: Vec<Mount> = protected
+        .flat_map(|path| {
+            // A folder that contains a mount can be renamed, unless it is one itself.
+            let is_inside = root.starts_with(workdir) && path.starts_with(workdir);
+            let above = path.ancestors().skip(1);
+            let above = above.take_while(|above| is_inside && *above != workdir);
+            let mut steps = vec![Mount::ReadOnly(path.clone())];
+            steps.extend(above.map(|above| Mount::Writable(above.to_path_buf())));
+            steps.reverse();
+            steps
+        })
+        .collect();
     plan.view.extend(protected);
     if let (Some(own), Some(common)) = (&facts.own_git, &facts.common_git) {
         git(&mut plan, facts, own, common);
@@ -362,7 +373,8 @@ mod tests {
             ..facts("/r", None, "/tmp")
         });
         let (_, view) = describe(&plan);
-        assert!(view.contains(&"- /r/.config/crewdeck".into()), "{view:?}");
+        let pinned = ["+ /r/.config".to_string(), "- /r/.config/crewdeck".into()];
+        assert!(view.windows(2).any(|steps| steps == pinned), "{view:?}");
         assert!(!view.iter().any(|step| step.contains("/home")), "{view:?}");
     }
 

@@ -105,12 +105,7 @@ fn state(decision: Option<SettingsDecision>) -> &'static str {
 pub(super) fn confirm(out: &mut impl Write, question: &str, instead: &str) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!(
-            "standard input is not a terminal, so crewdeck cannot ask: review the {} above, then run {instead}",
-            if instead.contains("mcp") {
-                "servers"
-            } else {
-                "settings"
-            }
+            "standard input is not a terminal, so crewdeck cannot ask: review what is shown above, then run {instead}"
         );
     }
     write!(out, "{question}")?;

@@ -5,7 +5,7 @@ use clap::Subcommand;
 /// The examples below the help page.
 pub const EXAMPLES: &str = "Examples:
   crewdeck mcp add git -- uvx mcp-server-git --repository .
-  crewdeck mcp add docs --url https://docs.example/mcp --header \"Authorization=Bearer \\${DOCS_TOKEN}\"
+  crewdeck mcp add docs --url https://docs.example/mcp --header \"X-Token=\\${DOCS_TOKEN}\"
   crewdeck mcp list
   crewdeck mcp approve                         review the servers of this project and approve them
   crewdeck mcp remove git";
@@ -26,7 +26,7 @@ pub enum McpVerb {
         #[arg(long, value_name = "URL", conflicts_with = "command")]
         url: Option<String>,
         /// Header of each request; ${NAME} in VALUE is an environment variable
-        #[arg(long = "header", value_name = "NAME=VALUE", requires = "url", value_parser = parse_pair)]
+        #[arg(long = "header", value_name = "NAME=VALUE", conflicts_with = "command", value_parser = parse_pair)]
         headers: Vec<(String, String)>,
         /// Environment variable of the program; ${NAME} in VALUE is one of yours
         #[arg(long = "env", value_name = "NAME=VALUE", conflicts_with = "url", value_parser = parse_pair)]

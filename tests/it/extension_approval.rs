@@ -397,14 +397,14 @@ fn mistakes_are_reported_and_leave_the_rest_usable() {
     );
     assert!(!list.err().contains('\u{1b}') && !list.out().contains('\u{1b}'));
     let json = project.json(&["mcp", "list"]);
-    assert_eq!(json[1]["state"], "problem");
+    assert_eq!(json[2]["state"], "problem");
     assert!(
-        json[1]["problem"]
+        json[2]["problem"]
             .as_str()
             .unwrap()
             .contains("sse is not supported")
     );
-    assert_eq!(json[2]["state"], "needs_approval");
+    assert_eq!(json[0]["state"], "needs_approval");
     let ran = project.run(&["run", "hello", "--provider", "script:rules.yaml"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     assert!(

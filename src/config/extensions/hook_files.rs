@@ -133,9 +133,8 @@ fn unknown_event(name: &str) -> String {
 fn group(event: HookEvent, group: &Value) -> Result<(Matcher, &[Value]), String> {
     let fields = group.as_object().ok_or("must be an object with hooks")?;
     let matcher = match fields.get("matcher") {
-        None | Some(Value::Null) => Matcher::All,
         Some(Value::String(text)) if event.has_matcher() => Matcher::parse(text)?,
-        Some(Value::String(_)) => Matcher::All,
+        None | Some(Value::Null | Value::String(_)) => Matcher::All,
         Some(_) => return Err("matcher must be a string".into()),
     };
     let handlers = fields.get("hooks").and_then(Value::as_array);

@@ -20,6 +20,7 @@ use crate::domain::hook::{HookHandler, HookSpec};
 use crate::domain::mcp::{ServerConfig, ServerSource, ServerTransport};
 use crate::domain::secret_env;
 use crate::domain::text::{escape_control_chars, one_line};
+use crate::domain::trust::{ApprovalCheck, NotApproved};
 pub use approval::ApprovalRequest;
 pub use edit::{NewServer, ServerScope, add_server, remove_server};
 pub use hook_files::{ParsedHooks, parse as parse_hooks};
@@ -159,6 +160,16 @@ impl Extensions {
     }
 }
 
+impl ApprovalCheck for Extensions {
+    fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved> {
+        self.trust.check_server(server)
+    }
+
+    fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
+        self.trust.check_hook(hook, dir)
+    }
+}
+
 struct Loader<'a, F: Fn() -> Decisions> {
     root: &'a Path,
     environment: &'a dyn Fn(&str) -> Option<String>,
@@ -207,7 +218,10 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         for server in &parsed.servers {
             self.list(server, ListedState::Approved);
         }
-        self.report(&parsed, &file, ServerSource::User);
+        for text in parsed.problems {
+            self.problem(&file, text);
+        }
+        self.list_unusable(parsed.unusable, ServerSource::User);
         self.out
             .servers
             .extend(parsed.servers.into_iter().map(|s| s.config));
@@ -218,7 +232,9 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             return;
         };
         let parsed = self.parse(&bytes, ServerSource::Project, true);
-        self.report(&parsed, SERVER_FILE, ServerSource::Project);
+        for text in parsed.problems {
+            self.problem(SERVER_FILE, text);
+        }
         // Approved servers that get a secret. Only they are parsed with it.
         let mut with_secrets = Vec::new();
         for (index, server) in parsed.servers.into_iter().enumerate() {
@@ -243,6 +259,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             }
             self.out.servers.push(server.config);
         }
+        self.list_unusable(parsed.unusable, ServerSource::Project);
         if with_secrets.is_empty() {
             return;
         }
@@ -308,19 +325,14 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         });
     }
 
-    /// Takes over the problems of a file, and lists its unusable servers.
-    fn report(&mut self, parsed: &ParsedServers, file: &str, source: ServerSource) {
-        for text in &parsed.problems {
-            self.problem(file, text.clone());
-        }
-        for (name, why) in &parsed.unusable {
-            self.out.listing.push(ListedServer {
-                name: name.clone(),
-                source,
-                target: String::new(),
-                state: ListedState::Problem(why.clone()),
-            });
-        }
+    fn list_unusable(&mut self, servers: Vec<(String, String)>, source: ServerSource) {
+        let listed = servers.into_iter().map(|(name, why)| ListedServer {
+            name,
+            source,
+            target: String::new(),
+            state: ListedState::Problem(why),
+        });
+        self.out.listing.extend(listed);
     }
 
     /// Reads the user's hooks. Returns whether the file turns all hooks off.

@@ -5,7 +5,6 @@ use std::fs;
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::domain::trust::ApprovalCheck;
 
 struct Files {
     root: tempfile::TempDir,
@@ -94,8 +93,8 @@ fn user_wins_over_the_project() {
         listed,
         [
             ("git", ServerSource::User, &ListedState::Approved),
-            ("bad", ServerSource::Project, &why),
             ("time", ServerSource::Project, &ListedState::NeedsApproval),
+            ("bad", ServerSource::Project, &why),
         ]
     );
     assert_eq!(

@@ -180,7 +180,7 @@ impl AnswerReader {
                 }
                 ("approve" | "allow", _) => {}
                 (other, _) => {
-                    self.wrong(format!("answered the unknown decision '{}'", shown(other)))
+                    self.wrong(format!("answered the unknown decision '{}'", shown(other)));
                 }
             },
             Some(_) => self.wrong("answered a decision that is no text".into()),
@@ -192,7 +192,7 @@ impl AnswerReader {
                 self.out.stop = Some(reason.unwrap_or_else(|| "a hook stopped the agent".into()));
             }
             Some(_) => {
-                self.wrong("answered continue with something else than true or false".into())
+                self.wrong("answered continue with something else than true or false".into());
             }
         }
         match fields.get("hookSpecificOutput") {

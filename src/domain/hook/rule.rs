@@ -177,8 +177,9 @@ fn parts(command: &str) -> Option<Vec<String>> {
                 out.last_mut()?.push(c);
             }
             (None | Some('"'), '`') => return None,
-            (None | Some('"'), '$') if chars.peek() == Some(&'(') => return None,
-            (None, '<' | '>') if chars.peek() == Some(&'(') => return None,
+            (None | Some('"'), '$') | (None, '<' | '>') if chars.peek() == Some(&'(') => {
+                return None;
+            }
             (None, '\'' | '"') => {
                 quote = Some(c);
                 out.last_mut()?.push(c);

@@ -89,108 +89,111 @@ fn every_field_of_an_http_server_is_read() {
     }
 }
 
+/// Servers that cannot be used, and what is said about them.
+const MISTAKES: &[(&str, &str)] = &[
+    ("[]", "the value must be an object"),
+    ("null", "the value must be an object"),
+    ("{}", "command or url is missing"),
+    (r#"{"command": null}"#, "command or url is missing"),
+    (r#"{"type": "stdio"}"#, "command is missing"),
+    (r#"{"command": 5}"#, "command must be a string"),
+    (r#"{"command": "  "}"#, "command is empty"),
+    (
+        r#"{"command": "a\u0000b"}"#,
+        "command contains a NUL character",
+    ),
+    (
+        r#"{"command": "a", "args": "b"}"#,
+        "args must be an array of strings",
+    ),
+    (
+        r#"{"command": "a", "args": [1]}"#,
+        "args must be an array of strings",
+    ),
+    (
+        r#"{"command": "a", "env": []}"#,
+        "env must be an object of strings",
+    ),
+    (
+        r#"{"command": "a", "env": {"PORT": 80}}"#,
+        "env.PORT must be a string",
+    ),
+    (
+        r#"{"command": "a", "env": {"": "x"}}"#,
+        "env has the name ''",
+    ),
+    (
+        r#"{"command": "a", "env": {"A=B": "x"}}"#,
+        "env has the name 'A=B'",
+    ),
+    (r#"{"command": "a", "cwd": 1}"#, "cwd must be a string"),
+    (
+        r#"{"command": "a", "timeout": "5"}"#,
+        "timeout must be a number",
+    ),
+    (
+        r#"{"command": "a", "timeout": -5}"#,
+        "timeout must be a number",
+    ),
+    (
+        r#"{"command": "a", "alwaysLoad": 1}"#,
+        "alwaysLoad must be true or false",
+    ),
+    (
+        r#"{"command": "a", "url": "http://b"}"#,
+        "both command and url",
+    ),
+    (
+        r#"{"type": "stdio", "url": "http://b"}"#,
+        "both command and url",
+    ),
+    (
+        r#"{"type": "http", "command": "a"}"#,
+        "remove command or type",
+    ),
+    (
+        r#"{"url": "http://b"}"#,
+        "url needs a type: add \"type\": \"http\"",
+    ),
+    (r#"{"type": "http"}"#, "url is missing"),
+    (
+        r#"{"type": "http", "url": "ftp://b"}"#,
+        "url is 'ftp://b': it must begin with http",
+    ),
+    (
+        r#"{"type": "http", "url": "http://"}"#,
+        "it must begin with http",
+    ),
+    (
+        r#"{"type": "http", "url": "http://a b"}"#,
+        "it must begin with http",
+    ),
+    (
+        r#"{"type": "http", "url": "http://b", "headers": {"a b": "c"}}"#,
+        "headers has the name 'a b'",
+    ),
+    (
+        r#"{"type": "http", "url": "http://b", "headers": {"a": "${BREAK}"}}"#,
+        "the header a contains a line break",
+    ),
+    (
+        r#"{"type": "sse", "url": "http://b"}"#,
+        "the transport sse is not supported: use \"type\": \"http\"",
+    ),
+    (
+        r#"{"type": "ws", "url": "ws://b"}"#,
+        "the transport ws is not supported: use \"type\": \"http\"",
+    ),
+    (
+        r#"{"type": "grpc", "url": "http://b"}"#,
+        "unknown type 'grpc'",
+    ),
+    (r#"{"type": 1}"#, "type must be a string"),
+];
+
 #[test]
 fn mistakes_are_named_with_their_server() {
-    for (server, problem) in [
-        ("[]", "the value must be an object"),
-        ("null", "the value must be an object"),
-        ("{}", "command or url is missing"),
-        (r#"{"command": null}"#, "command or url is missing"),
-        (r#"{"type": "stdio"}"#, "command is missing"),
-        (r#"{"command": 5}"#, "command must be a string"),
-        (r#"{"command": "  "}"#, "command is empty"),
-        (
-            r#"{"command": "a\u0000b"}"#,
-            "command contains a NUL character",
-        ),
-        (
-            r#"{"command": "a", "args": "b"}"#,
-            "args must be an array of strings",
-        ),
-        (
-            r#"{"command": "a", "args": [1]}"#,
-            "args must be an array of strings",
-        ),
-        (
-            r#"{"command": "a", "env": []}"#,
-            "env must be an object of strings",
-        ),
-        (
-            r#"{"command": "a", "env": {"PORT": 80}}"#,
-            "env.PORT must be a string",
-        ),
-        (
-            r#"{"command": "a", "env": {"": "x"}}"#,
-            "env has the name ''",
-        ),
-        (
-            r#"{"command": "a", "env": {"A=B": "x"}}"#,
-            "env has the name 'A=B'",
-        ),
-        (r#"{"command": "a", "cwd": 1}"#, "cwd must be a string"),
-        (
-            r#"{"command": "a", "timeout": "5"}"#,
-            "timeout must be a number",
-        ),
-        (
-            r#"{"command": "a", "timeout": -5}"#,
-            "timeout must be a number",
-        ),
-        (
-            r#"{"command": "a", "alwaysLoad": 1}"#,
-            "alwaysLoad must be true or false",
-        ),
-        (
-            r#"{"command": "a", "url": "http://b"}"#,
-            "both command and url",
-        ),
-        (
-            r#"{"type": "stdio", "url": "http://b"}"#,
-            "both command and url",
-        ),
-        (
-            r#"{"type": "http", "command": "a"}"#,
-            "remove command or type",
-        ),
-        (
-            r#"{"url": "http://b"}"#,
-            "url needs a type: add \"type\": \"http\"",
-        ),
-        (r#"{"type": "http"}"#, "url is missing"),
-        (
-            r#"{"type": "http", "url": "ftp://b"}"#,
-            "url is 'ftp://b': it must begin with http",
-        ),
-        (
-            r#"{"type": "http", "url": "http://"}"#,
-            "it must begin with http",
-        ),
-        (
-            r#"{"type": "http", "url": "http://a b"}"#,
-            "it must begin with http",
-        ),
-        (
-            r#"{"type": "http", "url": "http://b", "headers": {"a b": "c"}}"#,
-            "headers has the name 'a b'",
-        ),
-        (
-            r#"{"type": "http", "url": "http://b", "headers": {"a": "${BREAK}"}}"#,
-            "the header a contains a line break",
-        ),
-        (
-            r#"{"type": "sse", "url": "http://b"}"#,
-            "the transport sse is not supported: use \"type\": \"http\"",
-        ),
-        (
-            r#"{"type": "ws", "url": "ws://b"}"#,
-            "the transport ws is not supported: use \"type\": \"http\"",
-        ),
-        (
-            r#"{"type": "grpc", "url": "http://b"}"#,
-            "unknown type 'grpc'",
-        ),
-        (r#"{"type": 1}"#, "type must be a string"),
-    ] {
+    for (server, problem) in MISTAKES {
         let text = format!(
             "{{\"mcpServers\": {{\"a\": {{\"command\": \"x\"}}, \"s\": {server}, \"z\": {{\"command\": \"y\"}}}}}}"
         );

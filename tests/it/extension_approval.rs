@@ -322,7 +322,23 @@ fn servers_are_added_listed_and_removed() {
         listed.contains("docs  project  needs approval  http://127.0.0.1:1/mcp\n"),
         "{listed}"
     );
+    assert_eq!(project.run(&["mcp", "approve", "--all", "--yes"]).code(), 0);
+    assert_eq!(
+        states(&project)[2],
+        ("docs".to_string(), "approved".to_string())
+    );
+    assert_eq!(project.run(&["mcp", "remove", "docs"]).code(), 0);
+    assert_eq!(project.run(&["mcp", "remove", "git"]).code(), 0);
+    assert_eq!(states(&project), pairs(&[("z", "approved")]));
+}
 
+#[test]
+fn wrong_arguments_of_mcp_change_nothing() {
+    let project = Project::git();
+    let own = r#"{"mcpServers": {"git": {"command": "x"}}}"#;
+    project.write(".config/crewdeck/mcp.json", own);
+    let theirs = r#"{"mcpServers": {"docs": {"type": "http", "url": "http://127.0.0.1:1/mcp", "headers": {"A": "Bearer ${T:-x}"}}}}"#;
+    project.write(".mcp.json", theirs);
     for (args, why) in [
         (&["mcp", "add", "git", "--", "x"][..], "remove it first"),
         (&["mcp", "add", "a__b", "--", "x"], "a name has 1 to 32"),
@@ -360,15 +376,10 @@ fn servers_are_added_listed_and_removed() {
         "{}",
         shown.out()
     );
-    assert_eq!(project.run(&["mcp", "approve", "--all", "--yes"]).code(), 0);
-    assert_eq!(
-        states(&project)[2],
-        ("docs".to_string(), "approved".to_string())
-    );
-
-    assert_eq!(project.run(&["mcp", "remove", "docs"]).code(), 0);
-    assert_eq!(project.run(&["mcp", "remove", "git"]).code(), 0);
-    assert_eq!(states(&project), pairs(&[("z", "approved")]));
+    let read = |file: &str| std::fs::read_to_string(project.file(file)).unwrap();
+    assert_eq!(read(".config/crewdeck/mcp.json"), own);
+    assert_eq!(read(".mcp.json"), theirs);
+    assert!(!project.file(".local/state/crewdeck/approved.json").exists());
 }
 
 #[test]

@@ -18,13 +18,18 @@ use crate::doctor::{
     self, CrewPresence, DoctorContext, EnvironmentFacts, Finding, Level, SandboxFacts,
     SettingsFacts,
 };
-use crate::domain::text::{escape_control_chars, one_line};
+use crate::domain::text::{clip, escape_control_chars, one_line};
 use crate::process::environment;
 use crate::protocol::event::NoticeLevel;
 use crate::store;
 use crate::ui::{ColorDepth, DoctorResult, ThemeChoice};
 
 mod model;
+
+/// Maximum number of servers and hooks without approval that are listed one by one.
+const ITEMS_MAX: usize = 10;
+/// Maximum length of one of them, in characters.
+const ITEM_MAX: usize = 300;
 
 /// Which fixes to apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,6 +302,13 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         extensions: (found.servers.len(), found.hooks.len()),
         extension_problems: found.problems.iter().map(ToString::to_string).collect(),
         waiting_extensions: found.waiting_notice(),
+        waiting_items: found
+            .trust
+            .items()
+            .filter(|item| item.is_waiting())
+            .take(ITEMS_MAX)
+            .map(|item| clip(&format!("{}: {}", item.title(), item.runs), ITEM_MAX))
+            .collect(),
     }
 }
 

@@ -79,7 +79,10 @@ fn nothing_of_a_project_runs_before_approval() {
         if args[0] == "doctor" {
             assert!(
                 ran.out()
-                    .contains("this project brings the MCP servers evil, spy"),
+                    .contains("this project brings the MCP servers evil, spy")
+                    && ran
+                        .out()
+                        .contains("not approved: Server evil of .mcp.json: sh ./run.sh"),
                 "{}",
                 ran.out()
             );

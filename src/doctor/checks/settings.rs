@@ -25,6 +25,8 @@ pub struct SettingsFacts {
     pub extension_problems: Vec<String>,
     /// The notice about servers and hooks of the project that wait for the user's approval.
     pub waiting_extensions: Option<String>,
+    /// Each of them with its file and what would run.
+    pub waiting_items: Vec<String>,
 }
 
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
@@ -59,6 +61,10 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
         .waiting_extensions
         .iter()
         .map(|text| Finding::warn(CHECK, text.clone(), "review them: crewdeck trust"));
+    let waiting_items = facts.waiting_items.iter().map(|item| {
+        let text = format!("not approved: {item}");
+        Finding::warn(CHECK, text, "review it: crewdeck trust")
+    });
     std::iter::once(evaluate(facts))
         .chain(warnings)
         .chain(waiting)
@@ -66,6 +72,7 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
         .chain(extensions)
         .chain(problems)
         .chain(waiting_extensions)
+        .chain(waiting_items)
         .collect()
 }
 

@@ -183,11 +183,14 @@ fn collect(text: &str, depth: usize, out: &mut Vec<String>) {
     }
 }
 
-/// Splits a shell command at blanks and operators outside quotes, and removes the quotes.
+/// Splits a shell command at blanks and operators outside quotes, and removes the quotes. Leaves out files that it only
+/// writes, because a log would change with each run.
 fn shell_words(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut word = String::new();
     let mut quote = None;
+    let mut is_written = false;
+    let mut previous = ' ';
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         match (quote, c) {
@@ -195,13 +198,23 @@ fn shell_words(text: &str) -> Vec<String> {
             (None, '\'' | '"') => quote = Some(c),
             (None | Some('"'), '\\') => word.extend(chars.next()),
             (None, c) if c.is_whitespace() || ";&|<>(){}`$".contains(c) => {
-                out.push(std::mem::take(&mut word));
+                if !word.is_empty() {
+                    let word = std::mem::take(&mut word);
+                    out.extend((!is_written).then_some(word));
+                    is_written = false;
+                }
+                match c {
+                    // `<>` also reads.
+                    '>' => is_written = previous != '<',
+                    ';' | '<' | '(' | ')' | '`' => is_written = false,
+                    _ => {}
+                }
             }
             (_, c) => word.push(c),
         }
+        previous = c;
     }
-    out.push(word);
-    out.retain(|word| !word.is_empty());
+    out.extend((!word.is_empty() && !is_written).then_some(word));
     out
 }
 
@@ -272,6 +285,9 @@ mod tests {
             (vec!["x --config=conf/a.toml"], "conf/a.toml"),
             (vec!["bin:other/bin"], "other/bin"),
             (vec!["cat<in.txt"], "in.txt"),
+            (vec!["sh <> in.sh"], "in.sh"),
+            (vec!["cat > x.sh; sh x.sh"], "x.sh"),
+            (vec!["tee >(sh in.sh)"], "in.sh"),
             (vec!["a/../b.sh"], "b.sh"),
             (vec!["a\\ b.sh"], "a b.sh"),
         ] {
@@ -284,8 +300,17 @@ mod tests {
     }
 
     #[test]
-    fn paths_outside_the_project_are_not_followed() {
+    fn written_files_and_paths_outside_the_project_are_left_out() {
         assert_eq!(found(&["/usr/bin/true", "../x", "/p", "."]), [""; 0]);
+        for command in [
+            "jq -r .x >> log.txt",
+            "cat 2>\"log.txt\" >&1",
+            "A=1 cat &> $CLAUDE_PROJECT_DIR/log.txt",
+            "cat >log.txt",
+        ] {
+            let found = found(&[command]);
+            assert!(!found.iter().any(|path| path == "log.txt"), "{found:?}");
+        }
         let many: Vec<String> = (0..5000).map(|n| format!("f{n}")).collect();
         assert!(paths(Path::new("/p"), Path::new("/p"), &many).is_err());
     }

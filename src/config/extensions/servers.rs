@@ -55,7 +55,7 @@ pub struct ParsedServer {
     pub target: String,
     /// The same with environment variables and headers.
     pub details: String,
-    /// The texts that can name files: the program, its arguments and the values of its environment.
+    /// The texts that can name files: the program, its arguments, and variables from which programs load code.
     pub words: Vec<String>,
     /// Whether a secret was withheld, see [`variables::Variable::Withheld`].
     pub is_withheld: bool,
@@ -253,7 +253,8 @@ impl ServerEntry<'_> {
         details.push_str(&env_text.map_or(String::new(), |env| format!(", with {env}")));
         let mut words = vec![command.clone()];
         words.extend(args.iter().cloned());
-        words.extend(env.values().cloned());
+        let loading = env.iter().filter(|(name, _)| loads_code(name));
+        words.extend(loading.map(|(_, value)| value.clone()));
         let transport = ServerTransport::Program {
             command,
             args,
@@ -371,6 +372,33 @@ fn is_http(fields: &Map<String, Value>) -> Result<bool, String> {
             shown(other)
         )),
     }
+}
+
+/// Returns whether programs load code from the files or folders that an environment variable names. Files that a server
+/// writes itself are named by other variables; a change of them is no change of what runs.
+fn loads_code(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let ends = [
+        "PATH",
+        "_OPTIONS",
+        "OPTS",
+        "OPT",
+        "LIB",
+        "PRELOAD",
+        "_LIBRARIES",
+        "_COMMAND",
+        "_CONFIG",
+    ];
+    let is_data = name.ends_with("_FILE_PATH") || name.ends_with("_DB_PATH");
+    let is_known = [
+        "BASH_ENV",
+        "ENV",
+        "PYTHONSTARTUP",
+        "PYTHONHOME",
+        "SHELL",
+        "EDITOR",
+    ];
+    is_known.contains(&name.as_str()) || (!is_data && ends.iter().any(|end| name.ends_with(end)))
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates, and the value is not negative

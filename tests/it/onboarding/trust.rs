@@ -179,3 +179,23 @@ fn servers_and_hooks_wait_on_the_first_page() {
     assert!(!project.file("ran").exists());
     quit(screen);
 }
+
+#[test]
+fn viewer_shows_a_notice_instead_of_the_page() {
+    let (project, server) = (repository(), Server::with_models());
+    let home = home(&project);
+    let url = server.server.uri();
+    let environment = [("ANTHROPIC_BASE_URL", url.as_str())];
+    let crew = start_dashboard(&project, home.path(), &environment);
+    crew.wait_for("big-1");
+    project.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"git": {"command": "touch", "args": ["ran"]}}}"#,
+    );
+    let viewer = start_dashboard(&project, home.path(), &environment);
+    viewer.wait_for("This project brings the MCP server git");
+    viewer.wait_for("big-1");
+    assert!(!project.file("ran").exists());
+    quit(viewer);
+    quit(crew);
+}

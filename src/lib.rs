@@ -9,6 +9,7 @@
 //! - [`protocol`]: commands, events, the bus
 //! - [`process`]: child processes and the sandbox
 //! - [`store`]: the state files
+//! - [`hooks`]: runs hooks
 //! - [`model`]: language models and their wire formats
 //! - [`tools`]: the tools and the permission policy
 //! - [`agent`]: one agent
@@ -29,6 +30,7 @@ pub mod doctor;
 pub mod domain;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod hooks;
 pub mod model;
 pub mod process;
 pub mod protocol;

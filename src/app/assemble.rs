@@ -12,6 +12,7 @@ use super::{demo, jitter, new_id, now, resume, root, settings, supervisor, team_
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
+use crate::config::extensions::Extensions;
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
 use crate::crew::{Approvers, Crew, CrewParts, ModelParts, TeamLimits};
 use crate::domain::request::Approver;
@@ -37,6 +38,8 @@ pub struct Blueprint {
     pub settings: Settings,
     /// Whether the user has decided on the project's sensitive settings, and how.
     pub project: ProjectPolicy,
+    /// The MCP servers and hooks of the user and of the project, approved or not.
+    pub extensions: Arc<Extensions>,
     /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,
     /// The approver of each kind of request.
@@ -92,6 +95,12 @@ impl Blueprint {
         if demo.is_some() {
             settings.sandbox = supervisor::demo_sandbox(&settings);
         }
+        // The demo is the same for every user.
+        let extensions = if wants_demo {
+            Extensions::default()
+        } else {
+            Extensions::load(&root)
+        };
         let choice = if wants_demo {
             Some(ProviderChoice::Demo)
         } else {
@@ -102,6 +111,7 @@ impl Blueprint {
             root,
             settings,
             project,
+            extensions: Arc::new(extensions),
             choice,
             approvers: Approvers {
                 plan,

@@ -11,19 +11,25 @@ use super::lock::LockAttempt;
 use super::{block_on, lock, now, root, secrets, settings, supervisor, theme};
 use crate::cli::GlobalOptions;
 use crate::commands::OutputFormat;
+use crate::config::extensions::Extensions;
 use crate::config::{self, ProjectPolicy, SandboxMode, Settings};
 use crate::doctor::print::{self, ReportFormat};
 use crate::doctor::{
     self, CrewPresence, DoctorContext, EnvironmentFacts, Finding, Level, SandboxFacts,
     SettingsFacts,
 };
-use crate::domain::text::{escape_control_chars, one_line};
+use crate::domain::text::{clip, escape_control_chars, one_line};
 use crate::process::environment;
 use crate::protocol::event::NoticeLevel;
 use crate::store;
 use crate::ui::{ColorDepth, DoctorResult, ThemeChoice};
 
 mod model;
+
+/// Maximum number of servers and hooks without approval that are listed one by one.
+const ITEMS_MAX: usize = 10;
+/// Maximum length of one of them, in characters.
+const ITEM_MAX: usize = 300;
 
 /// Which fixes to apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -278,6 +284,7 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         Ok(loaded) => (None, theme_warnings(&loaded.settings), loaded.project),
         Err(e) => (Some(format!("{e:#}")), Vec::new(), ProjectPolicy::Harmless),
     };
+    let found = Extensions::load(root);
     let (waiting, ignored) = match project {
         ProjectPolicy::Harmless | ProjectPolicy::Approved(_) => (None, None),
         ProjectPolicy::Waiting(found) => (Some(found.names()), None),
@@ -292,6 +299,16 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         warnings,
         waiting,
         ignored,
+        extensions: (found.servers.len(), found.hooks.len()),
+        extension_problems: found.problems.iter().map(ToString::to_string).collect(),
+        waiting_extensions: found.waiting_notice(),
+        waiting_items: found
+            .trust
+            .items()
+            .filter(|item| item.is_waiting())
+            .take(ITEMS_MAX)
+            .map(|item| clip(&format!("{}: {}", item.title(), item.runs), ITEM_MAX))
+            .collect(),
     }
 }
 

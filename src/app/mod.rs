@@ -19,6 +19,7 @@ mod journal_tail;
 mod keys;
 mod local_server;
 mod lock;
+mod mcp;
 pub mod model_setup;
 mod mouse;
 mod onboarding;
@@ -88,6 +89,7 @@ pub fn main(cli: Cli) -> Result<u8> {
             let mode = doctor::FixMode::from_options(fix, yes);
             doctor::main(&cli.global, mode, form)
         }
+        Some(Verb::Mcp(verb)) => mcp::main(&cli.global, verb, form),
         Some(Verb::Trust(options)) => trust::main(&cli.global, options),
         Some(Verb::Replay { session }) => replay::main(&cli.global, session.as_deref()),
         Some(Verb::Completions { shell }) => print(&manual::completions(shell)),
@@ -122,6 +124,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
     let (global, prompt) = split_resume_prompt(global.clone(), prompt);
     let mut blueprint = Blueprint::read(&global)?;
     trust::check(&blueprint.project)?;
+    trust::report(&blueprint.extensions);
     let mut notice = None;
     if !has_user() || form == OutputFormat::Json {
         notice = blueprint.decide_without_user();

@@ -1,7 +1,8 @@
 //! Builds the setup page from the results of the startup checks. Pure.
 
 use super::model_setup::{ModelProblem, ModelUnavailable};
-use crate::config::{PROJECT_FILE, SensitiveSettings};
+use crate::config::PROJECT_FILE;
+use crate::config::extensions::ApprovalRequest;
 use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
 use crate::ui::keymap::Action;
 use crate::ui::{OfferedAction, OnboardingPage, PageSeverity};
@@ -86,20 +87,23 @@ fn model(missing: &ModelUnavailable, mut offers: Vec<OfferedAction>) -> Onboardi
     }
 }
 
-/// Returns the page for project settings that need approval. Settings that do not fit on the page have to be approved
-/// in a shell, where the user can read all of them.
-pub fn approval(found: &SensitiveSettings) -> OnboardingPage {
-    let number = found.settings.len();
-    let settings = if number == 1 { "setting" } else { "settings" };
-    let steps: Vec<String> = found
-        .settings
+/// Returns the page for what a project brings and needs approval. What does not fit on the page has to be approved in a
+/// shell, where the user can read all of it.
+pub fn approval(request: &ApprovalRequest) -> OnboardingPage {
+    let lines = request.lines();
+    let steps: Vec<String> = lines
         .iter()
-        .map(|line| format!("{}  ({})", line.text, line.effect))
+        .map(|(text, effect)| format!("{text}  ({effect})"))
         .collect();
-    let is_short = number <= APPROVE_MAX && steps.iter().all(|s| s.len() <= APPROVE_LINE_MAX);
+    let is_short = lines.len() <= APPROVE_MAX && steps.iter().all(|s| s.len() <= APPROVE_LINE_MAX);
+    let has_only_settings = request.items.is_empty();
     let mut offers = Vec::new();
     if is_short {
-        let label = "approve exactly these settings for this directory";
+        let label = if has_only_settings {
+            "approve exactly these settings for this directory"
+        } else {
+            "approve exactly this for this directory"
+        };
         offers.push(OfferedAction::new(Action::ApproveSettings, label));
     }
     let without = OfferedAction::new(Action::SkipSettings, "continue without them this time");
@@ -112,15 +116,20 @@ pub fn approval(found: &SensitiveSettings) -> OnboardingPage {
         steps
     } else {
         vec![
-            format!("They are too long for this page: {}.", found.names()),
+            format!("They are too long for this page: {}.", request.names()),
             "Read and approve them in a shell: crewdeck trust".into(),
         ]
     };
+    let summary = request.summary();
+    let cause = if has_only_settings {
+        format!("{PROJECT_FILE} of this project has {summary} that need your approval.")
+    } else {
+        let need = if lines.len() == 1 { "needs" } else { "need" };
+        format!("This project brings {summary} that {need} your approval.")
+    };
     OnboardingPage {
         severity: PageSeverity::Missing,
-        cause: format!(
-            "{PROJECT_FILE} of this project has {number} {settings} that need your approval."
-        ),
+        cause,
         consequence:
             "They came with this directory. No crew starts and nothing is sent until you decide."
                 .into(),
@@ -130,7 +139,7 @@ pub fn approval(found: &SensitiveSettings) -> OnboardingPage {
 }
 
 /// Returns `text` as a sentence: first character in upper case, one full stop at the end.
-fn sentence(text: &str) -> String {
+pub fn sentence(text: &str) -> String {
     let mut chars = text.trim_end_matches('.').chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string());
     format!("{}{}.", first.unwrap_or_default(), chars.as_str())

@@ -1,4 +1,4 @@
-//! `crewdeck trust`: shows the project settings that need approval and saves the user's decision.
+//! `crewdeck trust`: shows what the project brings and needs approval, and saves the user's decision.
 
 use std::io::{BufRead, IsTerminal, Read, Write};
 
@@ -8,7 +8,13 @@ use super::headless::eprint_line;
 use super::{NOTHING, root};
 use crate::cli::GlobalOptions;
 use crate::cli::trust::Trust;
+use crate::config::extensions::{ApprovalRequest, Extensions};
 use crate::config::{self, PROJECT_FILE, ProjectPolicy, SensitiveSettings, SettingsDecision};
+use crate::domain::text::{escape_control_chars, one_line};
+use crate::process::supervisor;
+
+/// Maximum number of problems in the files of servers and hooks that `run` prints.
+const PROBLEMS_MAX: usize = 5;
 
 /// Runs the command and returns the exit code.
 ///
@@ -16,63 +22,129 @@ use crate::config::{self, PROJECT_FILE, ProjectPolicy, SensitiveSettings, Settin
 /// Fails if the settings are invalid, if standard input is not a terminal and `--yes` is missing, or if the decision
 /// cannot be saved.
 pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
-    let (found, now) = match config::load(&root(global)?)?.project {
-        ProjectPolicy::Harmless => {
-            eprint_line(&format!(
-                "crewdeck: no setting of {PROJECT_FILE} needs your approval"
-            ));
-            return Ok(NOTHING);
-        }
-        ProjectPolicy::Approved(found) => (found, "approved"),
-        ProjectPolicy::Ignored(found) => (found, "ignored"),
-        ProjectPolicy::Waiting(found) => (found, "not decided"),
+    refuse_agents("approve")?;
+    let root = root(global)?;
+    let extensions = Extensions::load(&root);
+    let policy = config::load(&root)?.project;
+    for problem in &extensions.problems {
+        eprint_line(&format!("crewdeck: {problem}"));
+    }
+    let Some(request) = ApprovalRequest::all(&root, &policy, &extensions) else {
+        eprint_line(
+            "crewdeck: this project brings no setting, MCP server or hook that needs your approval",
+        );
+        return Ok(NOTHING);
     };
     let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
-        "{} ({now}) sets:",
-        found.root.join(PROJECT_FILE).display()
-    )?;
-    for line in &found.settings {
-        writeln!(out, "  {}\n      {}", line.text, line.effect)?;
+    if let Some((found, decision)) = &request.settings {
+        writeln!(
+            out,
+            "{} ({}) sets:",
+            found.root.join(PROJECT_FILE).display(),
+            state(*decision)
+        )?;
+        for line in &found.settings {
+            writeln!(out, "  {}\n      {}", line.text, line.effect)?;
+        }
     }
+    for item in &request.items {
+        let title = one_line(&escape_control_chars(&item.title()));
+        writeln!(out, "{title} ({}):", state(item.decision))?;
+        writeln!(out, "  {}\n      {}", item.runs, item.effect)?;
+    }
+    let has_only_settings = request.items.is_empty();
+    let what = if has_only_settings {
+        "these settings"
+    } else {
+        "this"
+    };
+    let changed = if has_only_settings {
+        "If these settings change, crewdeck asks again."
+    } else {
+        "If one of these files changes, crewdeck asks again."
+    };
     let (question, done, decision) = match (options.ignore, options.forget) {
         (false, false) => (
-            "Approve exactly these settings for this directory? [y/N] ",
-            "Approved. If these settings change, crewdeck asks again.",
+            format!("Approve exactly {what} for this directory? [y/N] "),
+            format!("Approved. {changed}"),
             Some(SettingsDecision::Approved),
         ),
         (true, false) => (
-            "Run without them in this directory? [y/N] ",
-            "Ignored. If these settings change, crewdeck asks again.",
+            "Run without them in this directory? [y/N] ".to_string(),
+            format!("Ignored. {changed}"),
             Some(SettingsDecision::Ignored),
         ),
         (_, true) => (
-            "Forget the decision about them? [y/N] ",
-            "Forgotten. crewdeck asks again at the next start.",
+            "Forget the decision about them? [y/N] ".to_string(),
+            "Forgotten. crewdeck asks again at the next start.".to_string(),
             None,
         ),
     };
-    if !options.yes {
-        if !std::io::stdin().is_terminal() {
-            bail!(
-                "standard input is not a terminal, so crewdeck cannot ask: review the settings above, then run crewdeck trust --yes"
-            );
-        }
-        write!(out, "{question}")?;
-        out.flush()?;
-        let mut answer = String::new();
-        std::io::stdin().lock().take(64).read_line(&mut answer)?;
-        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
-            writeln!(out, "Nothing changed.")?;
-            return Ok(0);
-        }
+    if !options.yes && !confirm(&mut out, &question, "crewdeck trust --yes")? {
+        return Ok(0);
     }
-    if let Some(notice) = found.decide(decision)? {
+    if let Some(notice) = request.decide(decision)? {
         eprint_line(&format!("crewdeck: {notice}"));
     }
     writeln!(out, "{done}")?;
     Ok(0)
+}
+
+fn state(decision: Option<SettingsDecision>) -> &'static str {
+    match decision {
+        Some(SettingsDecision::Approved) => "approved",
+        Some(SettingsDecision::Ignored) => "ignored",
+        None => "not decided",
+    }
+}
+
+/// Asks a question on the terminal and returns whether the user agrees.
+///
+/// # Errors
+/// Fails if standard input is not a terminal; `instead` is the command that does not ask.
+pub(super) fn confirm(out: &mut impl Write, question: &str, instead: &str) -> Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        bail!(
+            "standard input is not a terminal, so crewdeck cannot ask: review what is shown above, then run {instead}"
+        );
+    }
+    write!(out, "{question}")?;
+    out.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().take(64).read_line(&mut answer)?;
+    let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    if !is_yes {
+        writeln!(out, "Nothing changed.")?;
+    }
+    Ok(is_yes)
+}
+
+/// Fails if a command of an agent runs this: only the user approves and configures servers. The sandbox of commands is
+/// what prevents it; this explains it.
+///
+/// # Errors
+/// Fails inside a command of an agent.
+pub(super) fn refuse_agents(what: &str) -> Result<()> {
+    if supervisor::is_in_agent_command() {
+        bail!("an agent cannot {what} this: the user does it in a shell of their own");
+    }
+    Ok(())
+}
+
+/// Prints what is wrong with the project's and the user's servers and hooks, and what waits for approval.
+pub fn report(extensions: &Extensions) {
+    for problem in extensions.problems.iter().take(PROBLEMS_MAX) {
+        eprint_line(&format!("crewdeck: {problem}"));
+    }
+    if extensions.problems.len() > PROBLEMS_MAX {
+        let more = extensions.problems.len() - PROBLEMS_MAX;
+        eprint_line(&format!(
+            "crewdeck: {more} more problems: run crewdeck doctor"
+        ));
+    }
+    if let Some(notice) = extensions.waiting_notice() {
+        eprint_line(&format!("crewdeck: {notice}"));
+    }
 }
 
 /// Checks that the user has decided on the project's sensitive settings. Prints a note if they are ignored.

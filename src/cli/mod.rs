@@ -2,6 +2,7 @@
 
 mod mail;
 pub mod manual;
+mod mcp;
 mod task;
 mod team;
 pub mod trust;
@@ -16,6 +17,7 @@ use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcomman
 use crate::domain::request::Approver;
 use crate::model::providers::{self, COMPATIBLE};
 pub use mail::MailVerb;
+pub use mcp::McpVerb;
 pub use task::TaskVerb;
 pub use team::TeamVerb;
 pub use worktree::WorktreeVerb;
@@ -238,7 +240,10 @@ pub enum Verb {
         #[arg(long, requires = "mend")]
         yes: bool,
     },
-    /// Show the settings of this project that need your approval, and approve them
+    /// List, add, remove and approve MCP servers, which give agents more tools
+    #[command(subcommand, after_help = mcp::EXAMPLES)]
+    Mcp(McpVerb),
+    /// Show what this project brings and needs your approval, and approve it: settings, MCP servers, hooks
     #[command(after_help = trust::EXAMPLES)]
     Trust(trust::Trust),
     /// Replay a recorded session: pause, step, seek; --speed sets the speed

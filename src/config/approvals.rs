@@ -62,41 +62,74 @@ pub fn digest(root: &Path, bytes: &[u8]) -> String {
     hash.update(&(root.len() as u64).to_be_bytes());
     hash.update(root);
     hash.update(bytes);
-    let hex = hash.finish();
-    hex.as_ref().iter().fold(String::new(), |mut text, byte| {
+    hex(hash)
+}
+
+/// Returns the result of a hash in hex.
+pub fn hex(hash: ring::digest::Context) -> String {
+    let sum = hash.finish();
+    sum.as_ref().iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-/// Returns the user's decision about the content with this digest; `None` if there is none. Ignores a decisions file
-/// that other users can write.
-pub fn decision(digest: &str) -> Option<SettingsDecision> {
-    let file = read(&file()?);
-    let mut entries = file.decisions.iter().rev();
-    let entry = entries.find(|entry| entry.sha256 == digest)?;
-    Some(entry.decision)
+/// The user's decisions as they were when the file was read.
+#[derive(Debug, Default)]
+pub struct Decisions(DecisionFile);
+
+impl Decisions {
+    /// Reads the decisions. Ignores a file that other users can write.
+    pub fn load() -> Decisions {
+        Decisions(file().map(|file| read(&file)).unwrap_or_default())
+    }
+
+    /// Returns the decision about the content with this digest; `None` if there is none.
+    pub fn about(&self, digest: &str) -> Option<SettingsDecision> {
+        let mut entries = self.0.decisions.iter().rev();
+        let entry = entries.find(|entry| entry.sha256 == digest)?;
+        Some(entry.decision)
+    }
+
+    /// Returns decisions that approve these digests.
+    #[cfg(test)]
+    pub fn approved(digests: &[String]) -> Decisions {
+        let decisions = digests.iter().map(|digest| StoredDecision {
+            sha256: digest.clone(),
+            directory: String::new(),
+            decision: SettingsDecision::Approved,
+        });
+        Decisions(DecisionFile {
+            decisions: decisions.collect(),
+        })
+    }
 }
 
-/// Stores the decision about this content and replaces the earlier one; `None` deletes it. If the old decisions file
-/// was unusable, it is renamed and its new path is returned.
+/// Stores the decision about these contents and replaces the earlier ones; `None` deletes them. If the old decisions file
+/// was unusable, it is renamed and a notice about it is returned.
 ///
 /// # Errors
 /// Fails if the file cannot be written.
 pub fn record(
     root: &Path,
-    digest: &str,
+    digests: &[&str],
     decision: Option<SettingsDecision>,
-) -> Result<Option<PathBuf>> {
+) -> Result<Option<String>> {
     let path = file().context("no home directory found to store approvals in: set HOME")?;
-    write(&path, root, digest, decision)
-        .with_context(|| format!("{} cannot be written", path.display()))
+    let damaged = write(&path, root, digests, decision)
+        .with_context(|| format!("{} cannot be written", path.display()))?;
+    Ok(damaged.map(|path| {
+        format!(
+            "The file of earlier decisions was damaged, too large or writable by others and is now {}. Approved projects ask again.",
+            path.display()
+        )
+    }))
 }
 
 fn write(
     path: &Path,
     root: &Path,
-    digest: &str,
+    digests: &[&str],
     decision: Option<SettingsDecision>,
 ) -> Result<Option<PathBuf>> {
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -111,13 +144,16 @@ fn write(
         Some(file) => (file, None),
         None => (DecisionFile::default(), Some(atomic::set_aside(path)?)),
     };
-    file.decisions.retain(|entry| entry.sha256 != digest);
     file.decisions
-        .extend(decision.map(|decision| StoredDecision {
-            sha256: digest.to_string(),
-            directory: root.display().to_string(),
-            decision,
-        }));
+        .retain(|entry| !digests.contains(&entry.sha256.as_str()));
+    for digest in digests {
+        file.decisions
+            .extend(decision.map(|decision| StoredDecision {
+                sha256: (*digest).to_string(),
+                directory: root.display().to_string(),
+                decision,
+            }));
+    }
     let excess = file.decisions.len().saturating_sub(DECISIONS_MAX);
     file.decisions.drain(..excess);
     // The temporary file has mode 600, and the rename is atomic.
@@ -181,14 +217,14 @@ mod tests {
                 .map(|e| e.decision)
         };
         let root = Path::new("/p");
-        write(&path, root, "a", Some(SettingsDecision::Approved)).unwrap();
-        write(&path, root, "b", Some(SettingsDecision::Ignored)).unwrap();
+        write(&path, root, &["a"], Some(SettingsDecision::Approved)).unwrap();
+        write(&path, root, &["b"], Some(SettingsDecision::Ignored)).unwrap();
         assert_eq!(found("a"), Some(SettingsDecision::Approved));
         assert_eq!(found("b"), Some(SettingsDecision::Ignored));
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().unwrap()), 0o700);
-        write(&path, root, "a", None).unwrap();
+        write(&path, root, &["a"], None).unwrap();
         assert_eq!(
             (found("a"), found("b")),
             (None, Some(SettingsDecision::Ignored))
@@ -211,7 +247,7 @@ mod tests {
                         write(
                             path,
                             Path::new("/p"),
-                            &digest,
+                            &[&digest],
                             Some(SettingsDecision::Approved),
                         )
                         .unwrap();
@@ -236,7 +272,7 @@ mod tests {
             let damaged = write(
                 &path,
                 Path::new("/p"),
-                "a",
+                &["a"],
                 Some(SettingsDecision::Approved),
             )
             .unwrap();
@@ -248,7 +284,7 @@ mod tests {
         let again = write(
             &path,
             Path::new("/p"),
-            "b",
+            &["b"],
             Some(SettingsDecision::Approved),
         )
         .unwrap();

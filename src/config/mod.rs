@@ -1,6 +1,7 @@
 //! The settings. Sources in rising precedence: defaults, the user's file, the project's file, environment, options.
 
 mod approvals;
+pub mod extensions;
 mod file;
 mod layer;
 mod project_policy;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::approvals::{self, SettingsDecision};
+use super::approvals::{self, Decisions, SettingsDecision};
 use super::settings::{self, InProject, Setting};
 use crate::domain::text::{escape_control_chars, one_line};
 
@@ -49,21 +49,6 @@ impl SensitiveSettings {
         }
         names.join(", ")
     }
-
-    /// Stores the user's decision about exactly this content; `None` deletes it. Returns a notice if the file of earlier
-    /// decisions was unusable.
-    ///
-    /// # Errors
-    /// Fails if the decisions file cannot be written.
-    pub fn decide(&self, decision: Option<SettingsDecision>) -> anyhow::Result<Option<String>> {
-        let damaged = approvals::record(&self.root, &self.digest, decision)?;
-        Ok(damaged.map(|path| {
-            format!(
-                "The file of earlier decisions was damaged, too large or writable by others and is now {}. Approved projects ask again.",
-                path.display()
-            )
-        }))
-    }
 }
 
 /// Whether the sensitive settings of a project apply.
@@ -92,7 +77,7 @@ pub fn apply_decision(root: &Path, bytes: &[u8], table: &mut Table) -> ProjectPo
         settings: lines,
         digest: approvals::digest(root, bytes),
     };
-    let decision = approvals::decision(&found.digest);
+    let decision = Decisions::load().about(&found.digest);
     if decision != Some(SettingsDecision::Approved) {
         keep_harmless(table);
     }

@@ -62,7 +62,7 @@ fn with_theme(text: &str, name: &str) -> Result<String, String> {
 }
 
 /// Replaces the file atomically and keeps its permissions.
-fn write_atomic(path: &Path, text: &str) -> std::io::Result<()> {
+pub(super) fn write_atomic(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut new = tempfile::NamedTempFile::new_in(folder)?;

@@ -6,6 +6,7 @@
 //! the terminal.
 
 mod editing;
+mod extensions;
 mod files;
 mod hostile_events;
 mod model_io;
@@ -36,6 +37,9 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("skill", files::skill),
     ("settings", files::settings),
     ("image", files::image),
+    ("servers", extensions::servers),
+    ("hooks", extensions::hooks),
+    ("answer", extensions::answer),
     ("record", files::record),
     ("journal", screen::journal),
     ("keys", screen::keys),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{PoisonError, RwLock};
 
@@ -24,6 +25,19 @@ pub fn scrub(command: &mut Command) {
             command.env_remove(name);
         }
     }
+}
+
+/// Returns the folders of the user's own configuration and decisions. Agents must not write them, also where the project
+/// contains them because it is the home directory.
+pub fn user_folders() -> Vec<PathBuf> {
+    use etcetera::BaseStrategy;
+    let Ok(dirs) = etcetera::choose_base_strategy() else {
+        return Vec::new();
+    };
+    let state = dirs.state_dir().unwrap_or_else(|| dirs.data_dir());
+    [dirs.config_dir(), state]
+        .map(|folder| folder.join("crewdeck"))
+        .to_vec()
 }
 
 /// Returns the variables of this process that look like secrets, sorted by name, each with the reason.

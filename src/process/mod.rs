@@ -9,6 +9,7 @@ mod head_tail_buffer;
 pub mod history;
 mod pipe;
 pub mod sandbox;
+pub mod separate_output;
 pub mod supervisor;
 pub mod users;
 

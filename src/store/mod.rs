@@ -49,6 +49,7 @@ pub(crate) use board::rewrite_change_log;
 pub use board::{Board, BoardSnapshot, BoardUpdate, TaskSet};
 pub use cursor::Cursor;
 pub use environment::environment;
+pub use file_fingerprint::FileFingerprint;
 pub use git::{
     COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts,
     create_first_commit as begin_repository, facts as git_facts,

@@ -10,6 +10,7 @@ use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{Mode, OFlags};
 
 use crate::domain::folders;
+use crate::process::environment;
 use crate::store::os_errors;
 
 /// Maximum number of symbolic links to follow in a row.
@@ -166,10 +167,14 @@ impl Workspace {
         let mut inside = self.inside(path)?;
         for _ in 0..LINKS_MAX {
             let mut parts = inside.components().map(Component::as_os_str);
-            if parts
+            let is_reserved = parts
                 .next()
-                .is_some_and(|f| folders::reserved().any(|k| f == k))
-            {
+                .is_some_and(|f| folders::reserved().any(|k| f == k));
+            let whole = self.root.join(&inside);
+            let is_users = environment::user_folders()
+                .iter()
+                .any(|folder| whole.starts_with(folder));
+            if is_reserved || is_users {
                 return Err(protected(path));
             }
             let name = inside
@@ -224,6 +229,11 @@ impl Workspace {
         let kept: Vec<_> = folders::reserved()
             .filter_map(|name| self.dir.open_dir(name).ok())
             .filter_map(|dir| rustix::fs::fstat(&dir).ok().map(id))
+            .chain(
+                environment::user_folders()
+                    .iter()
+                    .filter_map(|folder| rustix::fs::stat(folder).ok().map(id)),
+            )
             .collect();
         let mut open: OwnedFd = folder.try_clone()?.into();
         for _ in 0..DEPTH_MAX {

@@ -15,6 +15,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("process", &["domain", "process"]),
     ("store", &["domain", "store", "process"]),
     ("model", &["domain", "model"]),
+    ("hooks", &["domain", "process", "store", "hooks"]),
     ("tools", &["domain", "store", "process", "tools"]),
     (
         "agent",
@@ -23,7 +24,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     (
         "crew",
         &[
-            "domain", "protocol", "store", "process", "model", "tools", "agent", "crew",
+            "domain", "protocol", "store", "process", "model", "hooks", "tools", "agent", "crew",
         ],
     ),
     ("ui", &["domain", "protocol", "ui"]),
@@ -34,8 +35,8 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     (
         "app",
         &[
-            "domain", "protocol", "store", "process", "model", "tools", "agent", "crew", "ui",
-            "config", "cli", "commands", "doctor", "app",
+            "domain", "protocol", "store", "process", "model", "hooks", "tools", "agent", "crew",
+            "ui", "config", "cli", "commands", "doctor", "app",
         ],
     ),
     (

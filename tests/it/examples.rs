@@ -24,6 +24,7 @@ fn can_run(example: &str) -> bool {
         "run",
         "replay",
         "trust",
+        "mcp approve",
         "--",
         "worktree diff",
         "worktree merge",

@@ -16,12 +16,14 @@ mod doctor;
 mod doctor_terminal;
 mod evals;
 mod examples;
+mod extension_approval;
 mod first_request;
 mod gallery;
 mod golden;
 mod headless;
 #[cfg(target_os = "linux")]
 mod history;
+mod hooks;
 mod hostile;
 mod hostile_cli;
 mod hostile_tools;

@@ -30,7 +30,7 @@ use super::{
     inputs, keys, model_setup, mouse, now, resume, saved_layout, secrets, theme, time_zone, until,
 };
 use crate::cli::GlobalOptions;
-use crate::config::SensitiveSettings;
+use crate::config::extensions::ApprovalRequest;
 use crate::domain::ids::Name;
 use crate::domain::notification::NotifyMethod;
 use crate::protocol::event::{EventKind, NoticeLevel};
@@ -55,8 +55,8 @@ struct Dashboard {
     events: EventReceiver,
     crew: CrewState,
     checks: StartupChecks,
-    /// The project settings for which the setup page asks approval.
-    asked: Option<SensitiveSettings>,
+    /// What the setup page asks approval for.
+    asked: Option<ApprovalRequest>,
     /// The first commit, while git creates it.
     first_commit: Option<FirstCommitTask>,
     kept: RestartState,

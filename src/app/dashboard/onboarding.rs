@@ -20,8 +20,10 @@ use crate::app::frame_limiter::FrameCause;
 use crate::app::model_setup::{self, ModelProblem, ModelUnavailable, Probe};
 use crate::app::now;
 use crate::app::onboarding;
+use crate::app::onboarding::sentence;
 use crate::app::signals::Signals;
-use crate::app::{git_setup, local_server, trust};
+use crate::app::{git_setup, local_server, lock, trust};
+use crate::config::extensions::ApprovalRequest;
 use crate::config::{ProjectPolicy, SettingsDecision};
 use crate::model::is_local;
 use crate::model::providers::ProviderChoice;
@@ -30,6 +32,9 @@ use crate::store::GitError;
 use crate::ui::Effect;
 use crate::ui::terminal::Screen;
 use crate::ui::{OnboardingPage, PageSeverity};
+
+/// Maximum number of problems in the files of servers and hooks that are shown at start.
+const PROBLEMS_MAX: usize = 5;
 
 /// The interval between checks whether the cause of a page is gone.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -56,8 +61,8 @@ pub(super) struct RestartState {
     pub(super) mouse: Option<bool>,
     /// The question for the terminal's background colour.
     pub(super) background: BackgroundQuery,
-    /// The digest of the project settings that the user chose to ignore for this session.
-    pub(super) ignored_settings: Option<String>,
+    /// The digests of what the user chose to continue without in this session.
+    pub(super) skipped: Option<String>,
     /// The signal listeners, kept so that no signal between two starts is lost.
     pub(super) signals: Option<Signals>,
 }
@@ -173,29 +178,45 @@ impl Dashboard {
         }
     }
 
-    /// If project settings need approval, shows them before anything is started or sent.
+    /// If the project brings something that needs approval, shows it before anything is started or sent.
     pub(super) fn ask_for_approval(&mut self, blueprint: &Blueprint) {
-        let ProjectPolicy::Waiting(found) = &blueprint.project else {
-            if let ProjectPolicy::Ignored(found) = &blueprint.project {
-                self.publish(NoticeLevel::Info, &trust::without(found));
-            }
+        if let ProjectPolicy::Ignored(found) = &blueprint.project {
+            self.publish(NoticeLevel::Info, &trust::without(found));
+        }
+        let extensions = &blueprint.extensions;
+        for problem in extensions.problems.iter().take(PROBLEMS_MAX) {
+            self.publish(NoticeLevel::Warn, &problem.to_string());
+        }
+        if let Some(more) = extensions.problems.len().checked_sub(PROBLEMS_MAX + 1) {
+            let text = format!("{} more problems: run crewdeck doctor", more + 1);
+            self.publish(NoticeLevel::Warn, &text);
+        }
+        let request = ApprovalRequest::all(&blueprint.root, &blueprint.project, extensions);
+        let Some(request) = request.and_then(ApprovalRequest::waiting) else {
             return;
         };
-        if self.kept.ignored_settings.as_ref() == Some(&found.digest) {
+        let is_skipped = self.kept.skipped.as_deref() == Some(&*request.digests().concat());
+        // A viewer starts no server and no hook, so it has nothing to wait for.
+        let is_viewer = || request.settings.is_none() && lock::running(&blueprint.root).is_some();
+        if is_skipped || is_viewer() {
+            if let Some(notice) = extensions.waiting_notice() {
+                self.publish(NoticeLevel::Warn, &sentence(&notice));
+            }
             return;
         }
         self.crew = CrewState::Absent;
-        self.asked = Some(found.clone());
-        self.state.show_approval(onboarding::approval(found), now());
+        self.state
+            .show_approval(onboarding::approval(&request), now());
+        self.asked = Some(request);
         self.show_pending_message();
         self.frames.request(FrameCause::Key);
     }
 
-    /// Applies the user's decision on the project settings. Returns a restart if the decision needs one.
+    /// Applies the user's decision on what the project brings. Returns a restart if the decision needs one.
     pub(super) fn apply_decision(&mut self, effect: &Effect) -> Option<ExitReason> {
         let asked = self.asked.clone()?;
         if *effect == Effect::StartWithoutSettings {
-            self.kept.ignored_settings = Some(asked.digest);
+            self.kept.skipped = Some(asked.digests().concat());
             return Some(self.restart_with(None));
         }
         match asked.decide(Some(SettingsDecision::Approved)) {
@@ -288,7 +309,7 @@ impl Dashboard {
             draft: self.state.draft(),
             mouse: self.kept.mouse,
             background: self.kept.background.clone(),
-            ignored_settings: self.kept.ignored_settings.clone(),
+            skipped: self.kept.skipped.clone(),
             ..RestartState::default()
         }
     }

@@ -19,6 +19,14 @@ pub struct SettingsFacts {
     pub waiting: Option<String>,
     /// Names of the project settings that the user decided to ignore.
     pub ignored: Option<String>,
+    /// The number of usable MCP servers and hooks.
+    pub extensions: (usize, usize),
+    /// What is wrong in the files of MCP servers and hooks.
+    pub extension_problems: Vec<String>,
+    /// The notice about servers and hooks of the project that wait for the user's approval.
+    pub waiting_extensions: Option<String>,
+    /// Each of them with its file and what would run.
+    pub waiting_items: Vec<String>,
 }
 
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
@@ -38,10 +46,33 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
         let text = format!("{PROJECT_FILE} sets {names}, which you decided to ignore");
         Finding::ok(CHECK, text)
     });
+    let extensions = match facts.extensions {
+        (0, 0) => None,
+        (servers, hooks) => Some(Finding::ok(
+            CHECK,
+            format!("MCP servers: {servers}, hooks: {hooks}"),
+        )),
+    };
+    let problems = facts
+        .extension_problems
+        .iter()
+        .map(|text| Finding::warn(CHECK, text.clone(), "fix that file; the rest of it is used"));
+    let waiting_extensions = facts
+        .waiting_extensions
+        .iter()
+        .map(|text| Finding::warn(CHECK, text.clone(), "review them: crewdeck trust"));
+    let waiting_items = facts.waiting_items.iter().map(|item| {
+        let text = format!("not approved: {item}");
+        Finding::warn(CHECK, text, "review it: crewdeck trust")
+    });
     std::iter::once(evaluate(facts))
         .chain(warnings)
         .chain(waiting)
         .chain(ignored)
+        .chain(extensions)
+        .chain(problems)
+        .chain(waiting_extensions)
+        .chain(waiting_items)
         .collect()
 }
 

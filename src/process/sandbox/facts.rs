@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
 use crate::domain::sandbox::SocketGroup;
+use crate::process::environment;
 use crate::process::history::{
     CommandTransfer, PrivateHistory, TransferPhase, WritableBranch, hooks_path,
 };
@@ -206,6 +208,7 @@ impl Sandbox {
             .filter(|_| reach == HistoryReach::Repository && !self.is_history_unprotected)
             .and_then(|own| hooks_path(own));
         let home = std::env::var_os("HOME").map(PathBuf::from);
+        let protected = self.protected_folders(&workdir);
         let is_open = |group| self.sockets.contains(&group);
         let plan = plan(&PlanInputs {
             hidden: sockets::hidden(&self.sockets, home.as_deref(), &self.root),
@@ -222,6 +225,7 @@ impl Sandbox {
             root: self.root.clone(),
             own_git,
             common_git: self.git.as_ref().map(|git| git.common.clone()),
+            protected,
             temp: self.temp.clone(),
             write: self.write.clone(),
             workdir,
@@ -231,6 +235,25 @@ impl Sandbox {
 }
 
 impl Sandbox {
+    /// Returns the user's own folders of crewdeck that a command could write. Creates missing ones, because only existing
+    /// folders can be mounted over.
+    fn protected_folders(&self, workdir: &Path) -> Vec<PathBuf> {
+        let writable = || {
+            let others = self.temp.iter().chain(&self.write).map(PathBuf::as_path);
+            others.chain([workdir])
+        };
+        let mut folders = environment::user_folders();
+        folders.retain(|folder| writable().any(|path| folder.starts_with(path)));
+        for folder in &folders {
+            // A failure is seen where the folder is used.
+            let _ = fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder);
+        }
+        folders.iter().map(|folder| real(folder)).collect()
+    }
+
     fn history_of(&self, workdir: &Path, own: &Path) -> Option<PrivateHistory> {
         let common = &self.git.as_ref()?.common;
         let name = own.file_name()?.to_str()?;

@@ -117,6 +117,7 @@ mod tests {
             }),
             is_history_exposed: false,
             hooks: None,
+            protected: Vec::new(),
             temp: if temp_above {
                 vec![above.clone()]
             } else {

@@ -65,6 +65,8 @@ pub struct PlanInputs {
     pub hooks: Option<PathBuf>,
     /// The worktrees of tasks in `.worktrees` that the command can write. Only for commands in the root.
     pub trees: Vec<PathBuf>,
+    /// The user's own folders of crewdeck, which stay read-only below a writable path.
+    pub protected: Vec<PathBuf>,
     /// Folders for temporary files.
     pub temp: Vec<PathBuf>,
     /// Other writable folders: caches, and the folders in the setting `write`.
@@ -165,6 +167,20 @@ pub fn plan(facts: &PlanInputs) -> SandboxPlan {
         plan.view.push(Mount::ReadOnly(root.clone()));
         plan.view.push(Mount::Writable(workdir.clone()));
     }
+    let protected = facts.protected.iter().filter(|p| is_writable(p, &plan));
+    let protected: Vec<Mount> = protected
+        .flat_map(|path| {
+            // A folder that contains a mount can be renamed, unless it is one itself.
+            let is_inside = root.starts_with(workdir) && path.starts_with(workdir);
+            let above = path.ancestors().skip(1);
+            let above = above.take_while(|above| is_inside && *above != workdir);
+            let mut steps = vec![Mount::ReadOnly(path.clone())];
+            steps.extend(above.map(|above| Mount::Writable(above.to_path_buf())));
+            steps.reverse();
+            steps
+        })
+        .collect();
+    plan.view.extend(protected);
     if let (Some(own), Some(common)) = (&facts.own_git, &facts.common_git) {
         git(&mut plan, facts, own, common);
         plan.history.clone_from(&facts.history);
@@ -269,6 +285,7 @@ mod tests {
             is_history_exposed: false,
             hooks: None,
             trees: Vec::new(),
+            protected: Vec::new(),
             temp: vec![temp.into()],
             write: vec!["/home/a/.cache".into()],
         }
@@ -346,6 +363,19 @@ mod tests {
             plan.writable_in_view,
             ["/r/.git", "/dev/ptmx", "/dev/pts"].map(PathBuf::from)
         );
+    }
+
+    #[test]
+    fn user_folders_stay_read_only_below_writable_paths() {
+        let protected = ["/r/.config/crewdeck", "/home/a/.config/crewdeck"];
+        let plan = plan(&PlanInputs {
+            protected: protected.map(PathBuf::from).to_vec(),
+            ..facts("/r", None, "/tmp")
+        });
+        let (_, view) = describe(&plan);
+        let pinned = ["+ /r/.config".to_string(), "- /r/.config/crewdeck".into()];
+        assert!(view.windows(2).any(|steps| steps == pinned), "{view:?}");
+        assert!(!view.iter().any(|step| step.contains("/home")), "{view:?}");
     }
 
     #[test]

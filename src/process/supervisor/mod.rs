@@ -21,6 +21,11 @@ use std::path::{Path, PathBuf};
 pub(super) use client::{JobOutcome, SupervisorClient};
 pub use entry::main;
 
+/// Returns whether this process was started by a command of an agent.
+pub fn is_in_agent_command() -> bool {
+    std::env::var_os(protocol::MARK).is_some()
+}
+
 use super::sandbox::Sandbox;
 use crate::domain::sandbox::{CommandLimits, NetworkRules};
 

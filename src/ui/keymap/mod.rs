@@ -141,8 +141,8 @@ const fn bind(
 pub const TABLE: &[Binding] = &[
     bind(Context::FirstRun, &["r"], Action::CheckAgain, "check again for a model: settings, local servers", "check again"),
     bind(Context::FirstRun, &["g"], Action::CreateRepository, "create a git repository with a first commit here", "create repository"),
-    bind(Context::FirstRun, &["a"], Action::ApproveSettings, "approve this project's settings exactly as shown", "approve settings"),
-    bind(Context::FirstRun, &["w"], Action::SkipSettings, "continue without the project settings that need approval", "continue without"),
+    bind(Context::FirstRun, &["a"], Action::ApproveSettings, "approve what this project brings, exactly as shown", "approve"),
+    bind(Context::FirstRun, &["w"], Action::SkipSettings, "continue without what needs approval", "continue without"),
     bind(Context::FirstRun, &["m"], Action::Models, "choose another model", "choose a model"),
     bind(Context::FirstRun, &["d"], Action::StartDemo, "start the demo", "start the demo"),
     bind(Context::FirstRun, &["q"], Action::Close, "quit", "quit"),

@@ -135,3 +135,67 @@ fn settings_that_do_not_fit_cannot_be_approved() {
     assert_eq!(received_keys(&project_server), Vec::<String>::new());
     quit(screen);
 }
+
+#[test]
+fn servers_and_hooks_wait_on_the_first_page() {
+    let (project, server) = (repository(), Server::with_models());
+    let home = home(&project);
+    let url = server.server.uri();
+    let environment = [("ANTHROPIC_BASE_URL", url.as_str())];
+    project.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"git": {"command": "sh", "args": ["./serve.sh"]}, "old": {"type": "sse", "url": "http://x"}}}"#,
+    );
+    project.write("serve.sh", "touch ran\n");
+    project.write(
+        ".claude/settings.json",
+        r#"{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "touch ran"}]}]}}"#,
+    );
+    let mut screen = start_dashboard(&project, home.path(), &environment);
+    screen.wait("everything that would run", |text| {
+        text.contains("This project brings 1 MCP server and 1 hook")
+            && text.contains("Server git of .mcp.json: sh ./serve.sh")
+            && text.contains("Hook PreToolUse (Bash) of .claude/settings.json: touch ran")
+            && text.contains("approve exactly this for this directory")
+    });
+    press_when_ready(&mut screen, "w");
+    screen.wait_for("big-1");
+    quit(screen);
+
+    // Without a decision the page is shown again; after it, only a change shows it.
+    let mut screen = start_dashboard(&project, home.path(), &environment);
+    screen.wait_for("This project brings 1 MCP server and 1 hook");
+    press_when_ready(&mut screen, "a");
+    screen.wait_for("y approve");
+    screen.send("y");
+    screen.wait_for("big-1");
+    quit(screen);
+    let screen = start_dashboard(&project, home.path(), &environment);
+    screen.wait_for("big-1");
+    quit(screen);
+    project.write("serve.sh", "touch ran # changed\n");
+    let screen = start_dashboard(&project, home.path(), &environment);
+    screen.wait_for("This project brings 1 MCP server that");
+    assert!(!project.file("ran").exists());
+    quit(screen);
+}
+
+#[test]
+fn viewer_shows_a_notice_instead_of_the_page() {
+    let (project, server) = (repository(), Server::with_models());
+    let home = home(&project);
+    let url = server.server.uri();
+    let environment = [("ANTHROPIC_BASE_URL", url.as_str())];
+    let crew = start_dashboard(&project, home.path(), &environment);
+    crew.wait_for("big-1");
+    project.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"git": {"command": "touch", "args": ["ran"]}}}"#,
+    );
+    let viewer = start_dashboard(&project, home.path(), &environment);
+    viewer.wait_for("This project brings the MCP server git");
+    viewer.wait_for("big-1");
+    assert!(!project.file("ran").exists());
+    quit(viewer);
+    quit(crew);
+}

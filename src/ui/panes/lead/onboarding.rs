@@ -21,7 +21,7 @@ use crate::ui::widgets::area::centered;
 /// Maximum length of a line, in columns. Longer lines are hard to read.
 const COLUMNS_MAX: u16 = 76;
 
-/// Shown when the user approves settings that are not completely visible.
+/// Shown when the user approves a page that is not completely visible.
 const TOO_LONG: &str =
     "Not all settings are visible. Make the window larger, or run crewdeck trust in a shell.";
 
@@ -38,7 +38,7 @@ pub fn act(app: &mut App, area: Option<Rect>, action: Action, out: &mut Vec<Effe
         Action::StartDemo => ("Starting the demo…", Effect::StartDemo),
         Action::CreateRepository => ("Running git…", Effect::CreateRepository),
         Action::SkipSettings => (
-            "Starting without the project settings…",
+            "Starting without what is not approved…",
             Effect::StartWithoutSettings,
         ),
         _ => ("Checking again…", Effect::Reload),

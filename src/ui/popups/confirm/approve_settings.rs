@@ -1,4 +1,4 @@
-//! The dialog that confirms approving the project settings shown on the setup page, because a single key pressed by
+//! The dialog that confirms approving what the setup page shows, because a single key pressed by
 //! accident must not approve them.
 
 use crate::ui::app::App;
@@ -14,17 +14,17 @@ impl Question for ApproveSettings {
     const CONFIRM: &'static str = "approve";
 
     fn title(&self) -> &'static str {
-        "Approve settings"
+        "Approve"
     }
 
     fn text(&self, _app: &App) -> String {
-        "Approve these settings for this directory? They then take effect at every start, until the file changes."
+        "Approve exactly what this page shows, for this directory? It then takes effect at every start, until one of its files changes."
             .into()
     }
 
     fn confirmed(&self, app: &mut App, out: &mut Vec<Effect>) {
         if offers(app, Action::ApproveSettings) {
-            app.say("Approved: starting with these settings…");
+            app.say("Approved: starting…");
             out.push(Effect::ApproveSettings);
         }
     }

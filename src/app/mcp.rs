@@ -1,0 +1,218 @@
+//! `crewdeck mcp`: lists, adds, removes and approves MCP servers.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+
+use super::headless::eprint_line;
+use super::trust::{confirm, refuse_agents};
+use super::{NOTHING, print, root};
+use crate::cli::{GlobalOptions, McpVerb};
+use crate::commands::OutputFormat;
+use crate::config::extensions::{
+    ApprovalRequest, Extensions, ItemKind, ListedServer, ListedState, NewServer, ServerScope,
+    add_server, remove_server,
+};
+use crate::config::{ProjectPolicy, SettingsDecision};
+use crate::domain::mcp::ServerSource;
+use crate::domain::text::{closest_match, escape_control_chars, escape_json, one_line};
+
+/// Runs the command and returns the exit code.
+///
+/// # Errors
+/// Returns a one-line error that says what failed and what to do.
+pub fn main(global: &GlobalOptions, verb: McpVerb, form: OutputFormat) -> Result<u8> {
+    let root = root(global)?;
+    match verb {
+        McpVerb::List => list(&root, form),
+        McpVerb::Add {
+            name,
+            command,
+            url,
+            headers,
+            env,
+            project,
+        } => {
+            refuse_agents("configure")?;
+            let new = NewServer {
+                name,
+                command,
+                url,
+                headers,
+                env,
+            };
+            add(&root, scope(project), &new)
+        }
+        McpVerb::Remove { name, project } => {
+            refuse_agents("configure")?;
+            let scope = project.then_some(ServerScope::Project);
+            let path = remove_server(&root, scope, &name)?;
+            eprint_line(&format!("crewdeck: removed {name} from {}", path.display()));
+            Ok(0)
+        }
+        McpVerb::Approve { names, all: _, yes } => approve(&root, &names, yes),
+    }
+}
+
+fn scope(is_project: bool) -> ServerScope {
+    if is_project {
+        ServerScope::Project
+    } else {
+        ServerScope::User
+    }
+}
+
+fn list(root: &Path, form: OutputFormat) -> Result<u8> {
+    let found = Extensions::load(root);
+    if form == OutputFormat::Json {
+        let all: Vec<Value> = found.listing.iter().map(to_json).collect();
+        return print(&format!(
+            "{}\n",
+            escape_json(&serde_json::to_string_pretty(&all)?)
+        ));
+    }
+    for problem in &found.problems {
+        eprint_line(&format!("crewdeck: {problem}"));
+    }
+    if found.listing.is_empty() {
+        eprint_line("crewdeck: no MCP servers: add one with crewdeck mcp add");
+        return Ok(0);
+    }
+    let rows: Vec<[String; 4]> = found
+        .listing
+        .iter()
+        .map(|server| {
+            let (state, why) = state(&server.state);
+            let target = if server.target.is_empty() {
+                why
+            } else {
+                &server.target
+            };
+            [&server.name, source(server.source), state, target]
+                .map(|cell| one_line(&escape_control_chars(cell)))
+        })
+        .collect();
+    let wide = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths = [0, 1, 2].map(wide);
+    let mut text = String::new();
+    for [name, source, state, target] in &rows {
+        let [a, b, c] = widths;
+        text.push_str(&format!("{name:a$}  {source:b$}  {state:c$}  {target}\n"));
+    }
+    print(&text)
+}
+
+fn source(source: ServerSource) -> &'static str {
+    match source {
+        ServerSource::Project => "project",
+        ServerSource::User => "user",
+    }
+}
+
+/// Returns the name of a state, and its reason if it is a problem.
+fn state(state: &ListedState) -> (&'static str, &str) {
+    match state {
+        ListedState::Approved => ("approved", ""),
+        ListedState::NeedsApproval => ("needs approval", ""),
+        ListedState::Ignored => ("ignored", ""),
+        ListedState::Problem(why) => ("problem", why),
+    }
+}
+
+fn to_json(server: &ListedServer) -> Value {
+    let (name, why) = state(&server.state);
+    let mut out = json!({
+        "name": server.name,
+        "source": source(server.source),
+        "target": server.target,
+        "state": name.replace(' ', "_"),
+    });
+    if !why.is_empty() {
+        out["problem"] = why.into();
+    }
+    out
+}
+
+fn add(root: &Path, scope: ServerScope, new: &NewServer) -> Result<u8> {
+    let path = add_server(root, scope, new)?;
+    eprint_line(&format!(
+        "crewdeck: added {} to {}",
+        new.name,
+        path.display()
+    ));
+    if scope == ServerScope::Project {
+        eprint_line(&format!(
+            "crewdeck: the servers of this file start once they are approved: crewdeck mcp approve {}",
+            new.name
+        ));
+    }
+    Ok(0)
+}
+
+fn approve(root: &Path, names: &[String], is_confirmed: bool) -> Result<u8> {
+    refuse_agents("approve")?;
+    let found = Extensions::load(root);
+    let request = ApprovalRequest::all(root, &ProjectPolicy::Harmless, &found);
+    let mut servers = request.map(|request| request.items).unwrap_or_default();
+    servers.retain(|item| item.kind == ItemKind::Server);
+    for name in names {
+        if servers.iter().any(|item| item.name == *name) {
+            continue;
+        }
+        let listed = found.listing.iter().find(|server| server.name == *name);
+        match listed.map(|server| (server.source, &server.state)) {
+            Some((_, ListedState::Problem(why))) => {
+                bail!("server {name} cannot be approved: {why}")
+            }
+            Some(_) => bail!("server {name} is your own and needs no approval"),
+            None => {
+                let known: Vec<&str> = servers.iter().map(|item| item.name.as_str()).collect();
+                let name = one_line(&escape_control_chars(name));
+                match closest_match(&name, &known) {
+                    Some(nearest) => bail!("no server is named {name}: did you mean {nearest}?"),
+                    None => bail!("no server is named {name}: crewdeck mcp list shows all"),
+                }
+            }
+        }
+    }
+    servers.retain(|item| {
+        let is_named = names.is_empty() || names.contains(&item.name);
+        // An ignored server is approved only by its name.
+        let is_open = item.is_waiting()
+            || (!names.is_empty() && item.decision == Some(SettingsDecision::Ignored));
+        is_named && is_open
+    });
+    if servers.is_empty() {
+        eprint_line("crewdeck: no MCP server of this project needs your approval");
+        return Ok(NOTHING);
+    }
+    let mut out = std::io::stdout().lock();
+    for item in &servers {
+        writeln!(
+            out,
+            "{}\n  {}\n      {}",
+            item.title(),
+            item.runs,
+            item.effect
+        )?;
+    }
+    let request = ApprovalRequest {
+        root: root.to_owned(),
+        settings: None,
+        items: servers,
+    };
+    let question = format!("Approve exactly {}? [y/N] ", request.summary());
+    if !is_confirmed && !confirm(&mut out, &question, "crewdeck mcp approve --yes")? {
+        return Ok(0);
+    }
+    if let Some(notice) = request.decide(Some(SettingsDecision::Approved))? {
+        eprint_line(&format!("crewdeck: {notice}"));
+    }
+    writeln!(
+        out,
+        "Approved. If one of these files changes, crewdeck asks again."
+    )?;
+    Ok(0)
+}

@@ -1,0 +1,65 @@
+//! The command line of `crewdeck mcp`.
+
+use clap::Subcommand;
+
+/// The examples below the help page.
+pub const EXAMPLES: &str = "Examples:
+  crewdeck mcp add git -- uvx mcp-server-git --repository .
+  crewdeck mcp add docs --url https://docs.example/mcp --header \"X-Token=\\${DOCS_TOKEN}\"
+  crewdeck mcp list
+  crewdeck mcp approve                         review the servers of this project and approve them
+  crewdeck mcp remove git";
+
+/// The subcommands of `crewdeck mcp`.
+#[derive(Debug, Subcommand)]
+pub enum McpVerb {
+    /// List the MCP servers of this project and your own, and whether they may start
+    List,
+    /// Add a server to your own, or with --project to .mcp.json of this project
+    Add {
+        /// Name of the server: letters, digits, - and _
+        name: String,
+        /// The program that is the server, and its arguments
+        #[arg(last = true, value_name = "COMMAND", required_unless_present = "url")]
+        command: Vec<String>,
+        /// Address of a server that is reached by HTTP, instead of a program
+        #[arg(long, value_name = "URL", conflicts_with = "command")]
+        url: Option<String>,
+        /// Header of each request; ${NAME} in VALUE is an environment variable
+        #[arg(long = "header", value_name = "NAME=VALUE", conflicts_with = "command", value_parser = parse_pair)]
+        headers: Vec<(String, String)>,
+        /// Environment variable of the program; ${NAME} in VALUE is one of yours
+        #[arg(long = "env", value_name = "NAME=VALUE", conflicts_with = "url", value_parser = parse_pair)]
+        env: Vec<(String, String)>,
+        /// Add it to .mcp.json of this project
+        #[arg(long)]
+        project: bool,
+    },
+    /// Remove a server
+    Remove {
+        /// Name of the server
+        name: String,
+        /// Remove it from .mcp.json of this project, although you have one of that name
+        #[arg(long)]
+        project: bool,
+    },
+    /// Approve servers of this project: exactly what is shown may then start
+    Approve {
+        /// Names of servers; default: all that need approval
+        #[arg(conflicts_with = "all")]
+        names: Vec<String>,
+        /// Approve all servers that need approval
+        #[arg(long)]
+        all: bool,
+        /// Do not ask for confirmation; read the list first
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+fn parse_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        Some(_) | None => Err("expected NAME=VALUE".into()),
+    }
+}

@@ -1,0 +1,136 @@
+//! What a project brings, for the user to review: one decision about sensitive settings, servers and hooks together.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::Extensions;
+use super::trust::{ItemKind, TrustItem};
+use crate::config::PROJECT_FILE;
+use crate::config::approvals::{self, SettingsDecision};
+use crate::config::project_policy::{ProjectPolicy, SensitiveSettings};
+
+/// What a project brings and needs the user's approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalRequest {
+    pub root: PathBuf,
+    /// The sensitive settings, and the decision about them.
+    pub settings: Option<(SensitiveSettings, Option<SettingsDecision>)>,
+    /// The servers and hooks; none without a digest.
+    pub items: Vec<TrustItem>,
+}
+
+impl ApprovalRequest {
+    /// Returns everything that needs approval, decided or not; `None` if the project brings nothing of that kind.
+    pub fn all(
+        root: &Path,
+        policy: &ProjectPolicy,
+        extensions: &Extensions,
+    ) -> Option<ApprovalRequest> {
+        let settings = match policy {
+            ProjectPolicy::Harmless => None,
+            ProjectPolicy::Approved(found) => {
+                Some((found.clone(), Some(SettingsDecision::Approved)))
+            }
+            ProjectPolicy::Ignored(found) => Some((found.clone(), Some(SettingsDecision::Ignored))),
+            ProjectPolicy::Waiting(found) => Some((found.clone(), None)),
+        };
+        let items = extensions.trust.items().filter(|item| item.digest.is_ok());
+        ApprovalRequest {
+            root: root.to_owned(),
+            settings,
+            items: items.cloned().collect(),
+        }
+        .unless_empty()
+    }
+
+    /// Returns the part that the user has not decided about; `None` if there is none.
+    pub fn waiting(self) -> Option<ApprovalRequest> {
+        ApprovalRequest {
+            root: self.root,
+            settings: self.settings.filter(|(_, decision)| decision.is_none()),
+            items: self
+                .items
+                .into_iter()
+                .filter(TrustItem::is_waiting)
+                .collect(),
+        }
+        .unless_empty()
+    }
+
+    fn unless_empty(self) -> Option<ApprovalRequest> {
+        (self.settings.is_some() || !self.items.is_empty()).then_some(self)
+    }
+
+    /// Returns one line for each setting, server and hook, with what it can do.
+    pub fn lines(&self) -> Vec<(String, &'static str)> {
+        let settings = self.settings.iter().flat_map(|(found, _)| &found.settings);
+        let settings = settings.map(|line| (line.text.clone(), line.effect));
+        let items = self
+            .items
+            .iter()
+            .map(|item| (format!("{}: {}", item.title(), item.runs), item.effect));
+        settings.chain(items).collect()
+    }
+
+    /// Returns what there is and how many, such as `2 settings, 1 MCP server and 3 hooks`.
+    pub fn summary(&self) -> String {
+        let count = |kind| self.items.iter().filter(|item| item.kind == kind).count();
+        let settings = self
+            .settings
+            .iter()
+            .map(|(found, _)| found.settings.len())
+            .sum();
+        let parts: Vec<String> = [
+            (settings, "setting"),
+            (count(ItemKind::Server), "MCP server"),
+            (count(ItemKind::Hook), "hook"),
+        ]
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} {what}{}", if *n == 1 { "" } else { "s" }))
+        .collect();
+        match &parts[..] {
+            [] => String::new(),
+            [one] => one.clone(),
+            [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        }
+    }
+
+    /// Returns the names of the settings, servers and files of hooks.
+    pub fn names(&self) -> String {
+        let mut names: Vec<String> = Vec::new();
+        if let Some((found, _)) = &self.settings {
+            names.push(format!("{} of {PROJECT_FILE}", found.names()));
+        }
+        for item in &self.items {
+            let name = match item.kind {
+                ItemKind::Server => format!("server {} of {}", item.name, item.file),
+                ItemKind::Hook => format!("hooks of {}", item.file),
+            };
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.join(", ")
+    }
+
+    /// Returns the digests of exactly this content.
+    pub fn digests(&self) -> Vec<&str> {
+        let settings = self.settings.iter().map(|(found, _)| found.digest.as_str());
+        let items = self
+            .items
+            .iter()
+            .filter_map(|item| item.digest.as_deref().ok());
+        settings.chain(items).collect()
+    }
+
+    /// Stores the user's decision about exactly this content; `None` deletes it. Returns a notice if the file of earlier
+    /// decisions was unusable.
+    ///
+    /// # Errors
+    /// Fails if the decisions file cannot be written.
+    pub fn decide(&self, decision: Option<SettingsDecision>) -> Result<Option<String>> {
+        approvals::record(&self.root, &self.digests(), decision)
+    }
+}

@@ -1,0 +1,134 @@
+//! JSON files of other programs: bounded, with repeated names kept, and with errors that name file, line and column.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::domain::text::{clip, escape_control_chars, one_line};
+use crate::store::{os_errors, regular_file};
+
+/// Maximum size of a file, in bytes.
+pub const FILE_MAX: u64 = 1024 * 1024;
+/// Maximum length of a name or value from a file in a message, in characters.
+const SHOWN_MAX: usize = 200;
+/// Maximum length of a message, in characters.
+const MESSAGE_MAX: usize = 800;
+
+/// Something in a file that is wrong or has no effect. The rest of the file is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileProblem {
+    /// The file as it is shown: relative to the project, or the user's path.
+    pub file: String,
+    /// What is wrong and what to do, on one line and without control characters.
+    pub text: String,
+}
+
+impl fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The text of a syntax error begins with line and column.
+        let gap = if self.text.starts_with(':') { "" } else { ": " };
+        write!(f, "{}{gap}{}", self.file, self.text)
+    }
+}
+
+/// Returns `text` from a file for a message: on one line, without control characters, and cut.
+pub fn shown(text: &str) -> String {
+    clip(&one_line(&escape_control_chars(text)), SHOWN_MAX)
+}
+
+/// Returns a message that may contain longer texts from a file: on one line, without control characters, and cut.
+pub fn shown_message(text: &str) -> String {
+    clip(&one_line(&escape_control_chars(text)), MESSAGE_MAX)
+}
+
+/// Reads a file; `None` if it does not exist.
+///
+/// # Errors
+/// Returns what is wrong with the file: it cannot be read, is no regular file or is too large.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
+    match regular_file::read(path, FILE_MAX) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(format!("cannot be read: {}", os_errors::explain(&e))),
+    }
+}
+
+/// Parses JSON. A byte order mark at the start is skipped.
+///
+/// # Errors
+/// Returns `:LINE:COLUMN: what is wrong`.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    // Serde would also read an array into a struct.
+    let first = bytes.iter().find(|b| !b.is_ascii_whitespace());
+    if first.is_some_and(|b| *b != b'{') {
+        return Err(":1:1: the file must contain a JSON object".into());
+    }
+    serde_json::from_slice(bytes).map_err(|e| {
+        let whole = e.to_string();
+        let what = whole.split(" at line ").next().unwrap_or_default();
+        format!(":{}:{}: {}", e.line(), e.column(), shown(what))
+    })
+}
+
+/// The entries of a JSON object in their order, repeated names included.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Entries(pub Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entries, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+/// Returns the text in a field; `None` if it is missing or null.
+pub fn text<'a>(fields: &'a Map<String, Value>, field: &str) -> Result<Option<&'a str>, String> {
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(format!("{field} must be a string")),
+    }
+}
+
+/// Returns whether a field is true; false if it is missing or null.
+pub fn flag(fields: &Map<String, Value>, field: &str) -> Result<bool, String> {
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(value)) => Ok(*value),
+        Some(_) => Err(format!("{field} must be true or false")),
+    }
+}
+
+/// Returns the texts in a field; `None` if it is missing or null.
+pub fn strings(fields: &Map<String, Value>, field: &str) -> Result<Option<Vec<String>>, String> {
+    let wrong = || format!("{field} must be an array of strings");
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(all)) => {
+            let texts = all.iter().map(|value| value.as_str().map(String::from));
+            texts
+                .collect::<Option<Vec<_>>>()
+                .ok_or_else(wrong)
+                .map(Some)
+        }
+        Some(_) => Err(wrong()),
+    }
+}

@@ -1,0 +1,412 @@
+//! MCP servers and hooks: what the files of the user and of the project declare, and what of it the user has approved.
+//!
+//! Without such a file nothing but a failed `open` happens.
+
+mod approval;
+mod edit;
+mod hook_files;
+mod json;
+mod named_files;
+mod servers;
+mod trust;
+mod variables;
+
+use std::cell::LazyCell;
+use std::path::{Path, PathBuf};
+
+use super::approvals::{Decisions, SettingsDecision};
+use super::user_folder;
+use crate::domain::hook::{HookHandler, HookSpec};
+use crate::domain::mcp::{ServerConfig, ServerSource, ServerTransport};
+use crate::domain::secret_env;
+use crate::domain::text::{escape_control_chars, one_line};
+use crate::domain::trust::{ApprovalCheck, NotApproved};
+pub use approval::ApprovalRequest;
+pub use edit::{NewServer, ServerScope, add_server, remove_server};
+pub use hook_files::{ParsedHooks, parse as parse_hooks};
+pub use json::FileProblem;
+use json::shown;
+pub use servers::{ParsedServer, ParsedServers, parse as parse_servers};
+use trust::NewItem;
+pub use trust::{ExtensionTrust, ItemKind, TrustItem};
+pub use variables::Variable;
+
+/// The project's file of MCP servers, relative to the project root.
+pub const SERVER_FILE: &str = ".mcp.json";
+/// The project's files of hooks, relative to the project root.
+pub const HOOK_FILES: &[&str] = &[
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".crewdeck/hooks.json",
+];
+
+/// Maximum number of words of a command that are looked for in folders of the project that `PATH` contains.
+const PROGRAMS_MAX: usize = 64;
+
+/// What an approved server or hook can do, for the user.
+const RUNS_PROGRAM: &str = "runs a program with your rights, outside of the sandbox";
+const SENDS: &str = "receives what agents send to it and the variables that it names";
+const RUNS_HOOK: &str = "runs with your rights, outside of the sandbox, and sees what agents do";
+const SENDS_HOOK: &str = "receives what agents do and the variables that it names";
+
+/// The MCP servers and hooks of the user and of the project.
+#[derive(Debug, Default)]
+pub struct Extensions {
+    /// The usable servers, approved or not: the user's first. Names are unique.
+    pub servers: Vec<ServerConfig>,
+    /// The usable hooks, approved or not: the user's first.
+    pub hooks: Vec<HookSpec>,
+    /// All servers for a listing, unusable ones included.
+    pub listing: Vec<ListedServer>,
+    /// What is wrong in the files or has no effect.
+    pub problems: Vec<FileProblem>,
+    /// Checks before a start that the user has approved a server or a hook of the project.
+    pub trust: ExtensionTrust,
+}
+
+/// A server as `crewdeck mcp list` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedServer {
+    pub name: String,
+    pub source: ServerSource,
+    /// What is started or reached, as it is written in the file; empty if that cannot be read.
+    pub target: String,
+    pub state: ListedState,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListedState {
+    /// It starts when it is needed.
+    Approved,
+    NeedsApproval,
+    /// The user has decided to ignore it.
+    Ignored,
+    /// It cannot be used, for this reason.
+    Problem(String),
+}
+
+impl Extensions {
+    /// Reads all files. Call it again to see changed files and new decisions.
+    pub fn load(root: &Path) -> Extensions {
+        let user = user_folder();
+        Extensions::load_from(root, user.as_deref(), Decisions::load, |name| {
+            let value = std::env::var_os(name)?;
+            Some(value.to_string_lossy().into_owned())
+        })
+    }
+
+    /// Returns a notice about servers and hooks that wait for approval; `None` if none does.
+    pub fn waiting_notice(&self) -> Option<String> {
+        let waiting: Vec<&TrustItem> = self.trust.items().filter(|i| i.is_waiting()).collect();
+        let servers: Vec<&str> = waiting
+            .iter()
+            .filter(|item| item.kind == ItemKind::Server)
+            .map(|item| item.name.as_str())
+            .collect();
+        let mut parts = Vec::new();
+        match servers[..] {
+            [] => {}
+            [name] => parts.push(format!("the MCP server {name}")),
+            _ => parts.push(format!("the MCP servers {}", servers.join(", "))),
+        }
+        match waiting.len() - servers.len() {
+            0 => {}
+            1 => parts.push("1 hook".into()),
+            n => parts.push(format!("{n} hooks")),
+        }
+        let how = match (parts.len(), waiting.len()) {
+            (0, _) => return None,
+            (_, 1) => "waits for your approval and does not run",
+            _ => "wait for your approval and do not run",
+        };
+        let approve = if servers.is_empty() {
+            "crewdeck trust"
+        } else {
+            "crewdeck trust, or crewdeck mcp approve for the servers"
+        };
+        Some(shown(&format!(
+            "this project brings {}, which {how}. To review and approve: {approve}",
+            parts.join(" and ")
+        )))
+    }
+
+    fn load_from(
+        root: &Path,
+        user: Option<&Path>,
+        decisions: impl Fn() -> Decisions,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Extensions {
+        let mut loader = Loader {
+            root,
+            environment: &environment,
+            decisions: LazyCell::new(decisions),
+            out: Extensions {
+                trust: ExtensionTrust::new(root),
+                ..Extensions::default()
+            },
+        };
+        if let Some(user) = user {
+            loader.user_servers(&user.join("mcp.json"));
+        }
+        loader.project_servers();
+        let mut are_hooks_off = false;
+        if let Some(user) = user {
+            are_hooks_off = loader.user_hooks(&user.join("hooks.json"));
+        }
+        for file in HOOK_FILES.iter().filter(|_| !are_hooks_off) {
+            loader.project_hooks(file);
+        }
+        loader.out
+    }
+}
+
+impl ApprovalCheck for Extensions {
+    fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved> {
+        self.trust.check_server(server)
+    }
+
+    fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
+        self.trust.check_hook(hook, dir)
+    }
+}
+
+struct Loader<'a, F: Fn() -> Decisions> {
+    root: &'a Path,
+    environment: &'a dyn Fn(&str) -> Option<String>,
+    decisions: LazyCell<Decisions, F>,
+    out: Extensions,
+}
+
+impl<F: Fn() -> Decisions> Loader<'_, F> {
+    /// Reads a file; `None` if it is missing or unreadable.
+    fn read(&mut self, path: &Path, file: &str) -> Option<Vec<u8>> {
+        json::read(path).unwrap_or_else(|why| {
+            self.problem(file, why);
+            None
+        })
+    }
+
+    fn problem(&mut self, file: &str, text: String) {
+        let file = shown(file);
+        self.out.problems.push(FileProblem { file, text });
+    }
+
+    /// Looks up a variable. `withholds`: secrets are not given.
+    fn variable(&self, name: &str, withholds: bool) -> Variable {
+        match (self.environment)(name) {
+            Some(value) if withholds && secret_env::reason(name, &value).is_some() => {
+                Variable::Withheld
+            }
+            Some(value) => Variable::Value(value),
+            None if matches!(name, "CLAUDE_PROJECT_DIR" | "CREWDECK_PROJECT_DIR") => {
+                Variable::Value(self.root.to_string_lossy().into_owned())
+            }
+            None => Variable::Unset,
+        }
+    }
+
+    fn parse(&self, bytes: &[u8], source: ServerSource, withholds: bool) -> ParsedServers {
+        servers::parse(bytes, source, &|name| self.variable(name, withholds))
+    }
+
+    fn user_servers(&mut self, path: &Path) {
+        let file = path.display().to_string();
+        let Some(bytes) = self.read(path, &file) else {
+            return;
+        };
+        let parsed = self.parse(&bytes, ServerSource::User, false);
+        for server in &parsed.servers {
+            self.list(server, ListedState::Approved);
+        }
+        for text in parsed.problems {
+            self.problem(&file, text);
+        }
+        self.list_unusable(parsed.unusable, ServerSource::User);
+        self.out
+            .servers
+            .extend(parsed.servers.into_iter().map(|s| s.config));
+    }
+
+    fn project_servers(&mut self) {
+        let Some(bytes) = self.read(&self.root.join(SERVER_FILE), SERVER_FILE) else {
+            return;
+        };
+        let parsed = self.parse(&bytes, ServerSource::Project, true);
+        for text in parsed.problems {
+            self.problem(SERVER_FILE, text);
+        }
+        // Approved servers that get a secret. Only they are parsed with it.
+        let mut with_secrets = Vec::new();
+        for (index, server) in parsed.servers.into_iter().enumerate() {
+            let name = server.config.name.clone();
+            if self.out.servers.iter().any(|user| user.name == name) {
+                let what = format!("server {name}: your own server of this name is used instead");
+                self.problem(SERVER_FILE, what);
+                continue;
+            }
+            let (state, decision) = match self.approve_server(index, &server, &bytes) {
+                Ok(Some(SettingsDecision::Approved)) => (ListedState::Approved, true),
+                Ok(Some(SettingsDecision::Ignored)) => (ListedState::Ignored, false),
+                Ok(None) => (ListedState::NeedsApproval, false),
+                Err(why) => {
+                    self.problem(SERVER_FILE, why.clone());
+                    (ListedState::Problem(why), false)
+                }
+            };
+            self.list(&server, state);
+            if decision && server.is_withheld {
+                with_secrets.push(name);
+            }
+            self.out.servers.push(server.config);
+        }
+        self.list_unusable(parsed.unusable, ServerSource::Project);
+        if with_secrets.is_empty() {
+            return;
+        }
+        for server in self.parse(&bytes, ServerSource::Project, false).servers {
+            let same = |known: &&mut ServerConfig| known.name == server.config.name;
+            if with_secrets.contains(&server.config.name)
+                && let Some(known) = self.out.servers.iter_mut().find(same)
+            {
+                *known = server.config;
+            }
+        }
+    }
+
+    fn approve_server(
+        &mut self,
+        index: usize,
+        server: &ParsedServer,
+        bytes: &[u8],
+    ) -> Result<Option<SettingsDecision>, String> {
+        let (dir, effect) = match &server.config.transport {
+            ServerTransport::Program { dir, .. } => (dir.clone(), RUNS_PROGRAM),
+            ServerTransport::Http { .. } => (None, SENDS),
+        };
+        let dir = dir.map_or_else(|| self.root.to_owned(), |dir| self.root.join(dir));
+        let new = NewItem {
+            kind: ItemKind::Server,
+            name: server.config.name.clone(),
+            file: SERVER_FILE,
+            index,
+            runs: server.details.clone(),
+            effect,
+            named: self.named(&dir, &server.words),
+            words: server.words.clone(),
+        };
+        self.out.trust.add(new, bytes, &self.decisions)
+    }
+
+    /// Returns the files of the project that a command names.
+    fn named(&self, dir: &Path, texts: &[String]) -> Result<Vec<PathBuf>, String> {
+        let real = self.root.canonicalize();
+        let root = real.as_deref().unwrap_or(self.root);
+        let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        let mut texts = texts.to_vec();
+        // A program without a folder is looked for in `PATH`, which can contain folders of the project.
+        let search = (self.environment)("PATH").unwrap_or_default();
+        for folder in search.split(':').map(|folder| dir.join(folder)) {
+            if folder.starts_with(root) {
+                let words = texts.clone();
+                let first = words.iter().flat_map(|text| text.split_whitespace());
+                let first = first.filter(|word| !word.contains('/')).take(PROGRAMS_MAX);
+                texts.extend(first.map(|word| folder.join(word).to_string_lossy().into_owned()));
+            }
+        }
+        named_files::paths(root, &dir, &texts)
+    }
+
+    fn list(&mut self, server: &ParsedServer, state: ListedState) {
+        self.out.listing.push(ListedServer {
+            name: server.config.name.clone(),
+            source: server.config.source,
+            target: server.target.clone(),
+            state,
+        });
+    }
+
+    fn list_unusable(&mut self, servers: Vec<(String, String)>, source: ServerSource) {
+        let listed = servers.into_iter().map(|(name, why)| ListedServer {
+            name,
+            source,
+            target: String::new(),
+            state: ListedState::Problem(why),
+        });
+        self.out.listing.extend(listed);
+    }
+
+    /// Reads the user's hooks. Returns whether the file turns all hooks off.
+    fn user_hooks(&mut self, path: &Path) -> bool {
+        let file = path.display().to_string();
+        let Some(bytes) = self.read(path, &file) else {
+            return false;
+        };
+        let parsed = hook_files::parse(&bytes, &shown(&file), false);
+        for text in parsed.problems {
+            self.problem(&file, text);
+        }
+        self.out.hooks.extend(parsed.hooks);
+        parsed.is_disabled
+    }
+
+    fn project_hooks(&mut self, file: &'static str) {
+        let Some(bytes) = self.read(&self.root.join(file), file) else {
+            return;
+        };
+        let parsed = hook_files::parse(&bytes, file, true);
+        for text in parsed.problems {
+            self.problem(file, text);
+        }
+        for hook in parsed.hooks {
+            let (words, effect) = match &hook.handler {
+                HookHandler::Command { command, args } => {
+                    let mut words = vec![command.clone()];
+                    words.extend(args.iter().flatten().cloned());
+                    (words, RUNS_HOOK)
+                }
+                HookHandler::Http { .. } => (Vec::new(), SENDS_HOOK),
+            };
+            let new = NewItem {
+                kind: ItemKind::Hook,
+                name: one_line(&escape_control_chars(&hook.label())),
+                file,
+                index: hook.source.index,
+                runs: one_line(&escape_control_chars(&details(&hook))),
+                effect,
+                named: self.named(self.root, &words),
+                words,
+            };
+            if let Err(why) = self.out.trust.add(new, &bytes, &self.decisions) {
+                self.problem(file, why);
+            }
+            self.out.hooks.push(hook);
+        }
+    }
+}
+
+/// Returns what a hook runs or sends, with its headers.
+fn details(hook: &HookSpec) -> String {
+    match &hook.handler {
+        HookHandler::Command {
+            command,
+            args: Some(args),
+        } => {
+            let words = std::iter::once(command).chain(args);
+            let words: Vec<String> = words.map(|word| servers::quoted(word)).collect();
+            words.join(" ")
+        }
+        HookHandler::Command {
+            command,
+            args: None,
+        } => command.clone(),
+        HookHandler::Http { headers, .. } => {
+            let headers = headers
+                .iter()
+                .map(|(name, value)| format!(", with {name}={value}"));
+            format!("{}{}", hook.runs(), headers.collect::<String>())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

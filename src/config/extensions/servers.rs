@@ -1,0 +1,426 @@
+//! Parses the files of MCP servers, `.mcp.json` and the user's `mcp.json`. A mistake in one server leaves the others usable.
+//! Pure.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::json::{self, Entries, flag, shown, shown_message, strings, text};
+use super::variables::{self, Lookup};
+use crate::domain::mcp::{
+    SERVER_NAME_MAX, ServerConfig, ServerSource, ServerTransport, is_server_name,
+};
+use crate::domain::text::{closest_match, escape_control_chars, one_line};
+
+/// Maximum number of servers of one file.
+const SERVERS_MAX: usize = 100;
+/// Time-outs below this are ignored, as in Claude Code.
+const TIMEOUT_MIN_MS: u64 = 1000;
+/// Longer time-outs are cut to this.
+const TIMEOUT_MAX: Duration = Duration::from_hours(24);
+
+/// The fields of a server.
+const FIELDS: &[&str] = &[
+    "type",
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "headers",
+    "timeout",
+    "alwaysLoad",
+];
+/// Fields that other programs know and crewdeck does not use, and what to use instead.
+const UNUSED_FIELDS: &[(&str, &str)] = &[
+    (
+        "headersHelper",
+        "is not supported: set the header in headers, with ${VAR} for a secret",
+    ),
+    (
+        "oauth",
+        "is not needed: crewdeck asks the server how to log in",
+    ),
+    ("description", ""),
+];
+
+/// A server of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParsedServer {
+    pub config: ServerConfig,
+    /// What would be started or reached, as it is written in the file: on one line and without control characters.
+    pub target: String,
+    /// The same with environment variables and headers.
+    pub details: String,
+    /// The texts that can name files: the program, its arguments, and variables from which programs load code.
+    pub words: Vec<String>,
+    /// Whether a secret was withheld, see [`variables::Variable::Withheld`].
+    pub is_withheld: bool,
+}
+
+/// The content of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ParsedServers {
+    pub servers: Vec<ParsedServer>,
+    /// What is wrong, in the order of the file.
+    pub problems: Vec<String>,
+    /// The names of servers that cannot be used, each with the reason.
+    pub unusable: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ServerFile {
+    #[serde(default)]
+    mcp_servers: Option<Entries>,
+}
+
+/// Parses the content of a file.
+pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedServers {
+    let mut out = ParsedServers::default();
+    let entries = match json::parse::<ServerFile>(bytes) {
+        Ok(file) => file.mcp_servers.unwrap_or_default().0,
+        Err(why) => {
+            out.problems.push(why);
+            return out;
+        }
+    };
+    if entries.len() > SERVERS_MAX {
+        out.problems.push(format!(
+            "only the first {SERVERS_MAX} of {} servers are used",
+            entries.len()
+        ));
+    }
+    for (at, (name, value)) in entries.iter().enumerate().take(SERVERS_MAX) {
+        let say = |what: String| format!("server {}: {what}", shown(name));
+        if entries[..at].iter().any(|(earlier, _)| earlier == name) {
+            let what = "the name is used twice: the first one is used".to_string();
+            out.problems.push(say(what));
+            continue;
+        }
+        let mut entry = ServerEntry {
+            lookup,
+            warnings: Vec::new(),
+            is_withheld: false,
+        };
+        let parsed = entry.parse(name, value, source);
+        out.problems.extend(
+            entry
+                .warnings
+                .into_iter()
+                .map(|what| say(shown_message(&what))),
+        );
+        match parsed {
+            Ok(server) => out.servers.push(server),
+            Err(why) => {
+                let why = shown_message(&why);
+                out.unusable.push((shown(name), why.clone()));
+                out.problems.push(say(why));
+            }
+        }
+    }
+    out
+}
+
+/// Checks one entry as [`parse`] does, for a server that is about to be added.
+///
+/// # Errors
+/// Returns what is wrong with it.
+pub fn check(name: &str, value: &Value) -> Result<(), String> {
+    let mut entry = ServerEntry {
+        lookup: &|_| variables::Variable::Withheld,
+        warnings: Vec::new(),
+        is_withheld: false,
+    };
+    entry.parse(name, value, ServerSource::User)?;
+    entry.warnings.into_iter().next().map_or(Ok(()), Err)
+}
+
+/// The parser of one server.
+struct ServerEntry<'a> {
+    lookup: &'a Lookup<'a>,
+    warnings: Vec<String>,
+    is_withheld: bool,
+}
+
+impl ServerEntry<'_> {
+    fn parse(
+        &mut self,
+        name: &str,
+        value: &Value,
+        source: ServerSource,
+    ) -> Result<ParsedServer, String> {
+        if !is_server_name(name) {
+            return Err(format!(
+                "a name has 1 to {SERVER_NAME_MAX} letters, digits, - and _, and no __: rename it"
+            ));
+        }
+        let fields = value.as_object().ok_or("the value must be an object")?;
+        self.name_unknown(fields);
+        let is_http = is_http(fields)?;
+        let call_timeout = self.timeout(fields)?;
+        let is_always_loaded = flag(fields, "alwaysLoad")?;
+        let (transport, target, details, words) = if is_http {
+            self.http(fields)?
+        } else {
+            self.program(fields)?
+        };
+        Ok(ParsedServer {
+            config: ServerConfig {
+                name: name.to_string(),
+                source,
+                transport,
+                call_timeout,
+                is_always_loaded,
+            },
+            target: one_line(&escape_control_chars(&target)),
+            details: one_line(&escape_control_chars(&details)),
+            words,
+            is_withheld: self.is_withheld,
+        })
+    }
+
+    fn name_unknown(&mut self, fields: &Map<String, Value>) {
+        for name in fields
+            .keys()
+            .filter(|name| !FIELDS.contains(&name.as_str()))
+        {
+            let unused = UNUSED_FIELDS.iter().find(|(known, _)| known == name);
+            match (unused, closest_match(name, FIELDS)) {
+                (Some((_, "")), _) => {}
+                (Some((known, why)), _) => self.warnings.push(format!("{known} {why}")),
+                (None, Some(nearest)) => self.warnings.push(format!(
+                    "unknown field '{}': did you mean '{nearest}'?",
+                    shown(name)
+                )),
+                (None, None) => self.warnings.push(format!(
+                    "unknown field '{}' is ignored: use {}",
+                    shown(name),
+                    FIELDS.join(", ")
+                )),
+            }
+        }
+    }
+
+    fn timeout(&mut self, fields: &Map<String, Value>) -> Result<Option<Duration>, String> {
+        let Some(value) = fields.get("timeout") else {
+            return Ok(None);
+        };
+        let ms = value
+            .as_u64()
+            .or_else(|| value.as_f64().filter(|ms| *ms >= 0.0).map(saturating_ms))
+            .ok_or("timeout must be a number of milliseconds")?;
+        if ms < TIMEOUT_MIN_MS {
+            self.warnings.push(format!(
+                "timeout is {ms} ms and ignored: give at least {TIMEOUT_MIN_MS}"
+            ));
+            return Ok(None);
+        }
+        Ok(Some(Duration::from_millis(ms).min(TIMEOUT_MAX)))
+    }
+
+    fn program(&mut self, fields: &Map<String, Value>) -> Result<Transport, String> {
+        let written = text(fields, "command")?.ok_or("command is missing")?;
+        if written.trim().is_empty() {
+            return Err("command is empty: name a program".into());
+        }
+        let mut args = Vec::new();
+        let mut line = vec![quoted(written)];
+        for arg in strings(fields, "args")?.unwrap_or_default() {
+            line.push(quoted(&arg));
+            args.push(self.expand("args", &arg)?);
+        }
+        let target = line.join(" ");
+        let command = self.expand("command", written)?;
+        let (env, env_text) = self.table(fields, "env")?;
+        for name in env.keys() {
+            if name.is_empty() || name.contains('=') {
+                return Err(format!(
+                    "env has the name '{}', which no variable can have",
+                    shown(name)
+                ));
+            }
+        }
+        let dir = text(fields, "cwd")?;
+        let dir = dir.map(|dir| self.expand("cwd", dir)).transpose()?;
+        let mut details = target.clone();
+        if let Some(dir) = text(fields, "cwd")? {
+            details.push_str(&format!(", in {dir}"));
+        }
+        details.push_str(&env_text.map_or(String::new(), |env| format!(", with {env}")));
+        let mut words = vec![command.clone()];
+        words.extend(args.iter().cloned());
+        let loading = env.iter().filter(|(name, _)| loads_code(name));
+        words.extend(loading.map(|(_, value)| value.clone()));
+        let transport = ServerTransport::Program {
+            command,
+            args,
+            env,
+            dir: dir.map(PathBuf::from),
+        };
+        Ok((transport, target, details, words))
+    }
+
+    fn http(&mut self, fields: &Map<String, Value>) -> Result<Transport, String> {
+        let written = text(fields, "url")?.ok_or("url is missing")?;
+        let url = self.expand("url", written)?;
+        let is_web = ["http://", "https://", "${"].iter().any(|start| {
+            let head = url.get(..start.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(start)) && url.len() > start.len()
+        });
+        if !is_web || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return Err(format!(
+                "url is '{}': it must begin with http:// or https://",
+                shown(written)
+            ));
+        }
+        let (headers, headers_text) = self.table(fields, "headers")?;
+        for (name, value) in &headers {
+            if !is_header_name(name) {
+                return Err(format!(
+                    "headers has the name '{}', which no header can have",
+                    shown(name)
+                ));
+            }
+            if value.contains(|c: char| c.is_control() && c != '\t') {
+                return Err(format!(
+                    "the header {name} contains a line break or a control character"
+                ));
+            }
+        }
+        let mut details = written.to_string();
+        details.push_str(&headers_text.map_or(String::new(), |all| format!(", with {all}")));
+        let transport = ServerTransport::Http { url, headers };
+        Ok((transport, written.to_string(), details, Vec::new()))
+    }
+
+    /// Returns the texts of an object, and how they are written.
+    fn table(
+        &mut self,
+        fields: &Map<String, Value>,
+        field: &str,
+    ) -> Result<(BTreeMap<String, String>, Option<String>), String> {
+        let mut out = BTreeMap::new();
+        let Some(value) = fields.get(field).filter(|value| !value.is_null()) else {
+            return Ok((out, None));
+        };
+        let table = value
+            .as_object()
+            .ok_or(format!("{field} must be an object of strings"))?;
+        let mut written = Vec::new();
+        for (name, value) in table {
+            let full = format!("{field}.{}", shown(name));
+            let text = value
+                .as_str()
+                .ok_or(format!("{full} must be a string: put it in quotes"))?;
+            if name.contains('\0') {
+                return Err(format!("{full} contains a NUL character"));
+            }
+            written.push(format!("{name}={}", quoted(text)));
+            out.insert(name.clone(), self.expand(&full, text)?);
+        }
+        Ok((out, (!written.is_empty()).then(|| written.join(" "))))
+    }
+
+    fn expand(&mut self, field: &str, text: &str) -> Result<String, String> {
+        let found = variables::expand(text, self.lookup).map_err(|why| format!("{field} {why}"))?;
+        if found.text.contains('\0') {
+            return Err(format!("{field} contains a NUL character"));
+        }
+        self.is_withheld |= found.is_withheld;
+        for name in found.unset {
+            let warning = format!(
+                "{field} names the variable {name}, which is not set: set it, or write ${{{name}:-default}}"
+            );
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
+        Ok(found.text)
+    }
+}
+
+/// The transport, the target, the details and the words of a server.
+type Transport = (ServerTransport, String, String, Vec<String>);
+
+/// Returns whether the server is reached by HTTP, according to `type`, `command` and `url`.
+fn is_http(fields: &Map<String, Value>) -> Result<bool, String> {
+    let has = |field: &str| fields.get(field).is_some_and(|value| !value.is_null());
+    match (text(fields, "type")?, has("command"), has("url")) {
+        (None, true, true) | (Some("stdio"), _, true) => {
+            Err("it has both command and url: keep one of them".into())
+        }
+        (Some("http" | "streamable-http"), true, _) => {
+            Err("it has a command although its type is http: remove command or type".into())
+        }
+        (None, true, false) | (Some("stdio"), _, false) => Ok(false),
+        (Some("http" | "streamable-http"), false, _) => Ok(true),
+        (None, false, true) => Err("url needs a type: add \"type\": \"http\"".into()),
+        (None, false, false) => Err("command or url is missing".into()),
+        (Some("sse"), _, _) => Err(
+            "the transport sse is not supported: use \"type\": \"http\" with the server's streamable HTTP address, which often ends with /mcp"
+                .into(),
+        ),
+        (Some("ws" | "websocket"), _, _) => Err(
+            "the transport ws is not supported: use \"type\": \"http\" with the server's streamable HTTP address".into(),
+        ),
+        (Some(other), _, _) => Err(format!(
+            "unknown type '{}': use \"http\", or command without a type",
+            shown(other)
+        )),
+    }
+}
+
+/// Returns whether programs load code from the files or folders that an environment variable names. Files that a server
+/// writes itself are named by other variables; a change of them is no change of what runs.
+fn loads_code(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let ends = [
+        "PATH",
+        "_OPTIONS",
+        "OPTS",
+        "OPT",
+        "LIB",
+        "PRELOAD",
+        "_LIBRARIES",
+        "_COMMAND",
+        "_CONFIG",
+    ];
+    let is_data = name.ends_with("_FILE_PATH") || name.ends_with("_DB_PATH");
+    let is_known = [
+        "BASH_ENV",
+        "ENV",
+        "PYTHONSTARTUP",
+        "PYTHONHOME",
+        "SHELL",
+        "EDITOR",
+    ];
+    is_known.contains(&name.as_str()) || (!is_data && ends.iter().any(|end| name.ends_with(end)))
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates, and the value is not negative
+fn saturating_ms(ms: f64) -> u64 {
+    ms as u64
+}
+
+fn is_header_name(name: &str) -> bool {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    !name.is_empty() && name.bytes().all(is_token)
+}
+
+/// Returns `word` as it would be written in a shell, so that the user sees where an argument begins and ends.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,${}".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+#[path = "servers_tests.rs"]
+mod tests;

@@ -1,0 +1,300 @@
+//! Tests of the parser of MCP server files: every field and every mistake.
+
+use pretty_assertions::assert_eq;
+
+use super::super::variables::Variable;
+use super::*;
+
+fn lookup(name: &str) -> Variable {
+    match name {
+        "HOME" => Variable::Value("/home/ada".into()),
+        "BREAK" => Variable::Value("a\nb".into()),
+        "API_KEY" => Variable::Withheld,
+        _ => Variable::Unset,
+    }
+}
+
+fn read(text: &str) -> ParsedServers {
+    parse(text.as_bytes(), ServerSource::Project, &lookup)
+}
+
+/// Parses one server with the name `s`.
+fn one(server: &str) -> ParsedServers {
+    read(&format!("{{\"mcpServers\": {{\"s\": {server}}}}}"))
+}
+
+fn table(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let owned = |(a, b): &(&str, &str)| (a.to_string(), b.to_string());
+    entries.iter().map(owned).collect()
+}
+
+#[test]
+fn every_field_of_a_program_is_read() {
+    let found = one(
+        r#"{"command": "${HOME}/bin/srv", "args": ["--db", "${DB:-a b}", "${API_KEY}"], "env": {"A": "${HOME}", "B": ""},
+            "cwd": "sub", "timeout": 90000, "alwaysLoad": true, "type": "stdio", "description": "x"}"#,
+    );
+    assert_eq!(found.problems, [""; 0]);
+    let server = &found.servers[0];
+    assert_eq!(
+        server.config,
+        ServerConfig {
+            name: "s".into(),
+            source: ServerSource::Project,
+            transport: ServerTransport::Program {
+                command: "/home/ada/bin/srv".into(),
+                args: vec!["--db".into(), "a b".into(), "${API_KEY}".into()],
+                env: table(&[("A", "/home/ada"), ("B", "")]),
+                dir: Some("sub".into()),
+            },
+            call_timeout: Some(Duration::from_secs(90)),
+            is_always_loaded: true,
+        }
+    );
+    assert!(server.is_withheld);
+    assert_eq!(
+        server.target,
+        "${HOME}/bin/srv --db '${DB:-a b}' ${API_KEY}"
+    );
+    assert_eq!(
+        server.details,
+        "${HOME}/bin/srv --db '${DB:-a b}' ${API_KEY}, in sub, with A=${HOME} B=''"
+    );
+}
+
+#[test]
+fn every_field_of_an_http_server_is_read() {
+    for kind in ["http", "streamable-http"] {
+        let found = one(&format!(
+            r#"{{"type": "{kind}", "url": "https://x.example/mcp?a=${{A:-1}}", "headers": {{"Authorization": "Bearer ${{API_KEY}}"}}, "timeout": 1500.9}}"#
+        ));
+        assert_eq!(found.problems, [""; 0]);
+        let server = &found.servers[0];
+        assert_eq!(
+            server.config.transport,
+            ServerTransport::Http {
+                url: "https://x.example/mcp?a=1".into(),
+                headers: table(&[("Authorization", "Bearer ${API_KEY}")]),
+            }
+        );
+        assert_eq!(
+            server.config.call_timeout,
+            Some(Duration::from_millis(1500))
+        );
+        assert!(server.words.is_empty() && server.is_withheld);
+        assert_eq!(
+            server.details,
+            "https://x.example/mcp?a=${A:-1}, with Authorization='Bearer ${API_KEY}'"
+        );
+    }
+}
+
+/// Servers that cannot be used, and what is said about them.
+const MISTAKES: &[(&str, &str)] = &[
+    ("[]", "the value must be an object"),
+    ("null", "the value must be an object"),
+    ("{}", "command or url is missing"),
+    (r#"{"command": null}"#, "command or url is missing"),
+    (r#"{"type": "stdio"}"#, "command is missing"),
+    (r#"{"command": 5}"#, "command must be a string"),
+    (r#"{"command": "  "}"#, "command is empty"),
+    (
+        r#"{"command": "a\u0000b"}"#,
+        "command contains a NUL character",
+    ),
+    (
+        r#"{"command": "a", "args": "b"}"#,
+        "args must be an array of strings",
+    ),
+    (
+        r#"{"command": "a", "args": [1]}"#,
+        "args must be an array of strings",
+    ),
+    (
+        r#"{"command": "a", "env": []}"#,
+        "env must be an object of strings",
+    ),
+    (
+        r#"{"command": "a", "env": {"PORT": 80}}"#,
+        "env.PORT must be a string",
+    ),
+    (
+        r#"{"command": "a", "env": {"": "x"}}"#,
+        "env has the name ''",
+    ),
+    (
+        r#"{"command": "a", "env": {"A=B": "x"}}"#,
+        "env has the name 'A=B'",
+    ),
+    (r#"{"command": "a", "cwd": 1}"#, "cwd must be a string"),
+    (
+        r#"{"command": "a", "timeout": "5"}"#,
+        "timeout must be a number",
+    ),
+    (
+        r#"{"command": "a", "timeout": -5}"#,
+        "timeout must be a number",
+    ),
+    (
+        r#"{"command": "a", "alwaysLoad": 1}"#,
+        "alwaysLoad must be true or false",
+    ),
+    (
+        r#"{"command": "a", "url": "http://b"}"#,
+        "both command and url",
+    ),
+    (
+        r#"{"type": "stdio", "url": "http://b"}"#,
+        "both command and url",
+    ),
+    (
+        r#"{"type": "http", "command": "a"}"#,
+        "remove command or type",
+    ),
+    (
+        r#"{"url": "http://b"}"#,
+        "url needs a type: add \"type\": \"http\"",
+    ),
+    (r#"{"type": "http"}"#, "url is missing"),
+    (
+        r#"{"type": "http", "url": "ftp://b"}"#,
+        "url is 'ftp://b': it must begin with http",
+    ),
+    (
+        r#"{"type": "http", "url": "http://"}"#,
+        "it must begin with http",
+    ),
+    (
+        r#"{"type": "http", "url": "http://a b"}"#,
+        "it must begin with http",
+    ),
+    (
+        r#"{"type": "http", "url": "http://b", "headers": {"a b": "c"}}"#,
+        "headers has the name 'a b'",
+    ),
+    (
+        r#"{"type": "http", "url": "http://b", "headers": {"a": "${BREAK}"}}"#,
+        "the header a contains a line break",
+    ),
+    (
+        r#"{"type": "sse", "url": "http://b"}"#,
+        "the transport sse is not supported: use \"type\": \"http\"",
+    ),
+    (
+        r#"{"type": "ws", "url": "ws://b"}"#,
+        "the transport ws is not supported: use \"type\": \"http\"",
+    ),
+    (
+        r#"{"type": "grpc", "url": "http://b"}"#,
+        "unknown type 'grpc'",
+    ),
+    (r#"{"type": 1}"#, "type must be a string"),
+];
+
+#[test]
+fn mistakes_are_named_with_their_server() {
+    for (server, problem) in MISTAKES {
+        let text = format!(
+            "{{\"mcpServers\": {{\"a\": {{\"command\": \"x\"}}, \"s\": {server}, \"z\": {{\"command\": \"y\"}}}}}}"
+        );
+        let found = read(&text);
+        let names: Vec<&str> = found
+            .servers
+            .iter()
+            .map(|s| s.config.name.as_str())
+            .collect();
+        assert_eq!(names, ["a", "z"], "{server}");
+        assert!(
+            found.unusable.len() == 1 && found.unusable[0].0 == "s",
+            "{server}"
+        );
+        assert!(
+            found.problems.len() == 1
+                && found.problems[0].starts_with("server s: ")
+                && found.problems[0].contains(problem),
+            "{server}: {:?}",
+            found.problems
+        );
+    }
+}
+
+#[test]
+fn warnings_leave_the_server_usable() {
+    for (server, problem) in [
+        (
+            r#"{"command": "a", "comand": "b"}"#,
+            "unknown field 'comand': did you mean 'command'?",
+        ),
+        (
+            r#"{"command": "a", "zzz": 1}"#,
+            "unknown field 'zzz' is ignored",
+        ),
+        (
+            r#"{"command": "a", "headersHelper": "x"}"#,
+            "headersHelper is not supported",
+        ),
+        (
+            r#"{"command": "a", "timeout": 999}"#,
+            "timeout is 999 ms and ignored",
+        ),
+        (
+            r#"{"command": "a", "args": ["${NONE}", "${NONE}"]}"#,
+            "args names the variable NONE, which is not set",
+        ),
+    ] {
+        let found = one(server);
+        assert_eq!(found.servers.len(), 1, "{server}");
+        assert!(
+            found.problems.len() == 1 && found.problems[0].contains(problem),
+            "{server}: {:?}",
+            found.problems
+        );
+    }
+}
+
+#[test]
+fn syntax_errors_have_line_and_column() {
+    for (text, problem) in [
+        ("", ":1:0: EOF"),
+        (
+            "{\n  \"mcpServers\": {\n    \"a\": {,\n",
+            ":3:11: key must be a string",
+        ),
+        (
+            "{\"mcpServers\": []}",
+            ":1:15: invalid type: sequence, expected an object",
+        ),
+        ("[]", ":1:"),
+    ] {
+        let found = read(text);
+        assert!(
+            found.problems.len() == 1 && found.problems[0].starts_with(problem),
+            "{text}: {:?}",
+            found.problems
+        );
+    }
+    assert_eq!(read("\u{feff}{\"other\": 1}"), ParsedServers::default());
+    assert_eq!(read("{\"mcpServers\": null}"), ParsedServers::default());
+}
+
+#[test]
+fn names_are_checked_and_unique() {
+    let found = read(
+        r#"{"mcpServers": {"a b": {"command": "x"}, "a__b": {"command": "x"}, "": {"command": "x"}, "é\u001b": {"command": "x"},
+            "twice": {"command": "first"}, "twice": {"command": "second"}}}"#,
+    );
+    assert_eq!(found.servers.len(), 1);
+    assert_eq!(found.servers[0].target, "first");
+    assert_eq!(found.problems.len(), 5, "{:?}", found.problems);
+    assert!(found.problems.iter().all(|p| !p.contains('\u{1b}')));
+    assert!(found.problems[4].contains("used twice"));
+}
+
+#[test]
+fn control_characters_are_not_shown() {
+    let found = one(r#"{"command": "a\u001b[2J", "args": ["b\u202ec\n"]}"#);
+    let server = &found.servers[0];
+    for text in [&server.target, &server.details] {
+        assert!(!text.chars().any(crate::domain::text::is_hidden), "{text}");
+    }
+}

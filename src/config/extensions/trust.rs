@@ -1,0 +1,373 @@
+//! The approval of servers and hooks that a project brings. What the user has not approved, or what has changed since, is
+//! not started.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs::{self, Metadata};
+use std::hash::{Hash, Hasher};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use ring::digest::{Context, SHA256};
+
+use crate::config::approvals::{self, Decisions, SettingsDecision};
+use crate::domain::hook::HookSpec;
+use crate::domain::mcp::{ServerConfig, ServerSource};
+use crate::domain::trust::{ApprovalCheck, NotApproved};
+use crate::store::{FileFingerprint, regular_file};
+
+use super::{json, named_files};
+
+/// Maximum size of a file that a command names, in bytes. A command that names a larger one cannot be approved.
+const NAMED_MAX: u64 = 256 * 1024 * 1024;
+/// The first field of each hash. A change of what is hashed must change it.
+const VERSION: &str = "crewdeck extension 1";
+
+/// What kind of thing a project brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ItemKind {
+    Server,
+    Hook,
+}
+
+/// Something that a project brings and that runs only after approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustItem {
+    pub kind: ItemKind,
+    /// The name of the server, or the event and the matcher of the hook.
+    pub name: String,
+    /// The file that declares it, relative to the project directory.
+    pub file: &'static str,
+    /// The position in the file.
+    pub index: usize,
+    /// What would be started or reached, on one line and without control characters.
+    pub runs: String,
+    /// What it can do, for the user.
+    pub effect: &'static str,
+    /// The hash of the project directory, the declaring file, the item's position and the files that its command names.
+    /// `Err`: why it cannot be approved.
+    pub digest: Result<String, String>,
+    /// The user's decision about exactly this content.
+    pub decision: Option<SettingsDecision>,
+}
+
+/// An item, and what is needed to check it again.
+#[derive(Debug)]
+struct GuardedItem {
+    item: TrustItem,
+    /// The files that its command names.
+    named: Vec<PathBuf>,
+    words: Vec<String>,
+    /// The metadata with which the content had this digest; `None` if it must be read again.
+    unchanged: Mutex<Option<u64>>,
+}
+
+/// The facts of an item from which its digest is computed.
+pub struct NewItem {
+    pub kind: ItemKind,
+    pub name: String,
+    pub file: &'static str,
+    pub index: usize,
+    pub runs: String,
+    pub effect: &'static str,
+    /// The files that its command names, or why they are not known.
+    pub named: Result<Vec<PathBuf>, String>,
+    /// The texts of its command.
+    pub words: Vec<String>,
+}
+
+/// The servers and hooks of a project, and what the user has decided about them.
+#[derive(Debug, Default)]
+pub struct ExtensionTrust {
+    root: PathBuf,
+    items: Vec<GuardedItem>,
+}
+
+impl ExtensionTrust {
+    pub fn new(root: &Path) -> ExtensionTrust {
+        ExtensionTrust {
+            root: root.to_owned(),
+            items: Vec::new(),
+        }
+    }
+
+    pub fn items(&self) -> impl Iterator<Item = &TrustItem> {
+        self.items.iter().map(|guarded| &guarded.item)
+    }
+
+    /// Adds an item with the user's decision about it. `bytes` is the content of the declaring file, from which the item
+    /// was parsed.
+    ///
+    /// # Errors
+    /// Returns why the item cannot be approved, as a sentence about it.
+    pub fn add(
+        &mut self,
+        new: NewItem,
+        bytes: &[u8],
+        decisions: &Decisions,
+    ) -> Result<Option<SettingsDecision>, String> {
+        let (named, refused) = match new.named {
+            Ok(named) => (named, None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        let stamp = stamp(&self.root, new.file, &named);
+        let digest = match refused {
+            Some(why) => Err(why),
+            None => digest(&self.root, new.kind, new.file, new.index, bytes, &named),
+        };
+        let decision = digest.as_ref().ok().and_then(|d| decisions.about(d));
+        let item = TrustItem {
+            kind: new.kind,
+            name: new.name,
+            file: new.file,
+            index: new.index,
+            runs: new.runs,
+            effect: new.effect,
+            digest,
+            decision,
+        };
+        let unchanged = Mutex::new(stamp);
+        let found = item.digest.as_ref().map(|_| decision);
+        let found =
+            found.map_err(|why| format!("{} {why}, so it cannot be approved", item.title()));
+        self.items.push(GuardedItem {
+            item,
+            named,
+            words: new.words,
+            unchanged,
+        });
+        found
+    }
+
+    /// Returns whether the user has approved the present content of the item.
+    ///
+    /// # Errors
+    /// Returns why it must not be started, and how to approve it.
+    fn check(
+        &self,
+        kind: ItemKind,
+        file: Option<&str>,
+        name: &str,
+        index: Option<usize>,
+    ) -> Result<(), NotApproved> {
+        let found = self.items.iter().find(|GuardedItem { item, .. }| {
+            item.kind == kind
+                && file.is_none_or(|file| item.file == file)
+                && index.map_or(item.name == name, |index| item.index == index)
+        });
+        let Some(GuardedItem {
+            item,
+            named,
+            unchanged,
+            ..
+        }) = found
+        else {
+            return Err(NotApproved {
+                why: format!(
+                    "{name} is not in a file of this project that was read: restart crewdeck"
+                ),
+            });
+        };
+        if item.decision != Some(SettingsDecision::Approved) {
+            return Err(NotApproved {
+                why: format!(
+                    "{} is not approved and does not run. {}",
+                    item.title(),
+                    item.remedy()
+                ),
+            });
+        }
+        let stamp = stamp(&self.root, item.file, named);
+        let mut unchanged = unchanged.lock().unwrap_or_else(PoisonError::into_inner);
+        if stamp.is_some() && stamp == *unchanged {
+            return Ok(());
+        }
+        let bytes =
+            regular_file::read(&self.root.join(item.file), json::FILE_MAX).unwrap_or_default();
+        let now = digest(&self.root, item.kind, item.file, item.index, &bytes, named);
+        if now == item.digest {
+            *unchanged = stamp;
+            return Ok(());
+        }
+        *unchanged = None;
+        Err(NotApproved {
+            why: format!(
+                "{} or a file that it runs has changed since you approved it, so it does not run. {}, then restart crewdeck",
+                item.title(),
+                item.remedy()
+            ),
+        })
+    }
+}
+
+impl ExtensionTrust {
+    /// Checks that the files that a hook names in `dir`, the worktree of an agent, are those of the project directory.
+    fn check_copy(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (root, dir) = (real(&self.root), real(dir));
+        if root == dir {
+            return Ok(());
+        }
+        let found = self.items.iter().find(|GuardedItem { item, .. }| {
+            item.kind == ItemKind::Hook
+                && item.file == hook.source.file
+                && item.index == hook.source.index
+        });
+        let words = found.map_or(&[][..], |found| &found.words);
+        let refused = |why: String| NotApproved {
+            why: format!("Hook {} of {} {why}", hook.label(), hook.source.file),
+        };
+        let hash = |path: &Path| {
+            let meta = fs::metadata(path).ok().filter(Metadata::is_file)?;
+            Some(content_hash(path, &meta))
+        };
+        for path in named_files::paths(&dir, &dir, words).map_err(refused)? {
+            let Ok(below) = path.strip_prefix(&dir) else {
+                continue;
+            };
+            // Both are unreadable in the same way, or both have the same content.
+            let copy = hash(&path);
+            if copy.is_some() && copy != hash(&root.join(below)) {
+                let name = json::shown(&below.to_string_lossy());
+                return Err(refused(format!(
+                    "does not run in {}, where {name} differs from the one that you approved",
+                    json::shown(&dir.to_string_lossy())
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TrustItem {
+    /// Returns what it is and where it comes from, such as `Server git of .mcp.json`.
+    pub fn title(&self) -> String {
+        match self.kind {
+            ItemKind::Server => format!("Server {} of {}", self.name, self.file),
+            ItemKind::Hook => format!("Hook {} of {}", self.name, self.file),
+        }
+    }
+
+    /// Returns whether the user has not decided about it and can.
+    pub fn is_waiting(&self) -> bool {
+        self.decision.is_none() && self.digest.is_ok()
+    }
+
+    /// Returns how to approve it.
+    fn remedy(&self) -> String {
+        match self.kind {
+            ItemKind::Server => format!(
+                "To review and approve it: crewdeck mcp approve {}",
+                self.name
+            ),
+            ItemKind::Hook => "To review and approve it: crewdeck trust".into(),
+        }
+    }
+}
+
+impl ApprovalCheck for ExtensionTrust {
+    fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved> {
+        match server.source {
+            ServerSource::User => Ok(()),
+            ServerSource::Project => self.check(ItemKind::Server, None, &server.name, None),
+        }
+    }
+
+    fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
+        if !hook.source.is_project {
+            return Ok(());
+        }
+        self.check_copy(hook, dir)?;
+        self.check(
+            ItemKind::Hook,
+            Some(&hook.source.file),
+            &hook.label(),
+            Some(hook.source.index),
+        )
+    }
+}
+
+/// Returns a hash of the metadata of all files on which the digest depends; `None` if one has changed so recently that a
+/// further change could leave the same metadata.
+fn stamp(root: &Path, file: &str, named: &[PathBuf]) -> Option<u64> {
+    let now = SystemTime::now();
+    let mut hash = DefaultHasher::new();
+    for path in std::iter::once(&root.join(file)).chain(named) {
+        match fs::metadata(path) {
+            Ok(meta) => {
+                meta.is_dir().hash(&mut hash);
+                if !meta.is_dir() {
+                    FileFingerprint::of(&meta, now)?.hash(&mut hash);
+                    fs::canonicalize(path).ok().hash(&mut hash);
+                }
+            }
+            Err(e) => e.raw_os_error().hash(&mut hash),
+        }
+    }
+    Some(hash.finish())
+}
+
+/// Returns the digest of an item, in hex. `bytes` is the content of the declaring file.
+fn digest(
+    root: &Path,
+    kind: ItemKind,
+    file: &str,
+    index: usize,
+    bytes: &[u8],
+    named: &[PathBuf],
+) -> Result<String, String> {
+    let mut hash = Context::new(&SHA256);
+    let mut field = |bytes: &[u8]| {
+        hash.update(&(bytes.len() as u64).to_be_bytes());
+        hash.update(bytes);
+    };
+    field(VERSION.as_bytes());
+    field(root.as_os_str().as_bytes());
+    field(match kind {
+        ItemKind::Server => b"server",
+        ItemKind::Hook => b"hook",
+    });
+    field(file.as_bytes());
+    field(&(index as u64).to_be_bytes());
+    field(bytes);
+    for path in named {
+        // Only what is there counts: a path that is no file, which most words are, leaves the digest as it is.
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_file() => {
+                field(path.as_os_str().as_bytes());
+                let real = fs::canonicalize(path).unwrap_or_default();
+                field(real.as_os_str().as_bytes());
+                let content = content_hash(path, &meta).map_err(|why| {
+                    let below = path.strip_prefix(root).unwrap_or(path);
+                    format!(
+                        "names {}, which {why}",
+                        json::shown(&below.to_string_lossy())
+                    )
+                })?;
+                field(content.as_bytes());
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(approvals::hex(hash))
+}
+
+fn content_hash(path: &Path, meta: &Metadata) -> Result<String, String> {
+    if meta.len() > NAMED_MAX {
+        return Err(format!("is larger than {} MiB", NAMED_MAX / 1024 / 1024));
+    }
+    let unreadable = |e: std::io::Error| format!("cannot be read: {e}");
+    let mut file = regular_file::open(path)
+        .map_err(unreadable)?
+        .take(NAMED_MAX + 1);
+    let mut hash = Context::new(&SHA256);
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut chunk).map_err(unreadable)? {
+            0 => return Ok(approvals::hex(hash)),
+            n => hash.update(&chunk[..n]),
+        }
+    }
+}

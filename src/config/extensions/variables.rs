@@ -1,0 +1,130 @@
+//! Replaces `${NAME}` and `${NAME:-default}` in the configuration of servers and hooks. Pure.
+
+/// Maximum size of a text after its variables were replaced, in bytes.
+const EXPANDED_MAX: usize = 256 * 1024;
+
+/// What is known about a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Variable {
+    Value(String),
+    /// It is a secret, and the file that names it is not approved.
+    Withheld,
+    Unset,
+}
+
+/// Looks up a variable by its name.
+pub type Lookup<'a> = dyn Fn(&str) -> Variable + 'a;
+
+/// A text whose variables were replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Expanded {
+    pub text: String,
+    /// The names of variables without value and default. They stay in the text as they were written.
+    pub unset: Vec<String>,
+    /// Whether a secret was withheld. It stays in the text as it was written.
+    pub is_withheld: bool,
+}
+
+/// Replaces the variables of `text`. A `$` that does not begin a variable stays as it is.
+///
+/// # Errors
+/// Fails if the result is too long.
+pub fn expand(text: &str, lookup: &Lookup<'_>) -> Result<Expanded, String> {
+    let mut out = Expanded::default();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        out.text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let Some((whole, name, default)) = variable_at(rest) else {
+            out.text.push_str("${");
+            rest = &rest[2..];
+            continue;
+        };
+        match (lookup(name), default) {
+            (Variable::Value(value), _) if !value.is_empty() || default.is_none() => {
+                out.text.push_str(&value);
+            }
+            (Variable::Withheld, _) => {
+                out.is_withheld = true;
+                out.text.push_str(whole);
+            }
+            (Variable::Value(_) | Variable::Unset, Some(default)) => out.text.push_str(default),
+            (Variable::Value(_) | Variable::Unset, None) => {
+                out.unset.push(name.to_string());
+                out.text.push_str(whole);
+            }
+        }
+        if out.text.len() > EXPANDED_MAX {
+            return Err(format!(
+                "is longer than {} KiB after its variables were replaced",
+                EXPANDED_MAX / 1024
+            ));
+        }
+        rest = &rest[whole.len()..];
+    }
+    out.text.push_str(rest);
+    Ok(out)
+}
+
+/// Splits the variable at the start of `text` into the whole, the name and the default.
+fn variable_at(text: &str) -> Option<(&str, &str, Option<&str>)> {
+    let end = text.find('}')?;
+    let inner = text.get(2..end)?;
+    let (name, default) = match inner.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inner, None),
+    };
+    let mut chars = name.chars();
+    let is_name = chars
+        .next()
+        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_name.then_some((&text[..=end], name, default))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lookup(name: &str) -> Variable {
+        match name {
+            "HOME" => Variable::Value("/home/ada".into()),
+            "EMPTY" => Variable::Value(String::new()),
+            "KEY" => Variable::Withheld,
+            "LONG" => Variable::Value("x".repeat(100_000)),
+            _ => Variable::Unset,
+        }
+    }
+
+    #[test]
+    fn variables_and_defaults_are_replaced() {
+        for (text, expected, unset) in [
+            ("", "", vec![]),
+            ("plain $HOME", "plain $HOME", vec![]),
+            ("${HOME}/x:${HOME}", "/home/ada/x:/home/ada", vec![]),
+            ("${HOME:-/tmp}", "/home/ada", vec![]),
+            ("${NONE:-/tmp}", "/tmp", vec![]),
+            ("${NONE:-}", "", vec![]),
+            ("${EMPTY:-x}", "x", vec![]),
+            ("a${EMPTY}b", "ab", vec![]),
+            ("${NONE}", "${NONE}", vec!["NONE"]),
+            ("${KEY:-x}", "${KEY:-x}", vec![]),
+            ("${", "${", vec![]),
+            ("${HOME", "${HOME", vec![]),
+            ("${1A} ${} ${A-B} ${ü}", "${1A} ${} ${A-B} ${ü}", vec![]),
+            ("${${HOME}}", "${/home/ada}", vec![]),
+        ] {
+            let found = expand(text, &lookup).unwrap();
+            assert_eq!(
+                (found.text.as_str(), found.unset),
+                (
+                    expected,
+                    unset.iter().map(ToString::to_string).collect::<Vec<_>>()
+                ),
+                "{text}"
+            );
+            assert_eq!(found.is_withheld, text.contains("KEY"), "{text}");
+        }
+        assert!(expand("${LONG}${LONG}${LONG}", &lookup).is_err());
+    }
+}

@@ -1,0 +1,301 @@
+//! What a hook answers: its exit code and output, or the response of a server, as a decision.
+
+use serde_json::{Map, Value};
+
+use super::event::HookEvent;
+use super::spec::HookSpec;
+use crate::domain::text::{clip, escape_control_chars, one_line};
+
+/// Maximum length of an unknown text in a message, in characters.
+const SHOWN_MAX: usize = 200;
+/// The exit code with which a hook blocks.
+const BLOCKS: i32 = 2;
+
+/// What a hook decides about a tool call. The later one wins over the earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PermissionVerdict {
+    /// The call runs without further approval.
+    Allow,
+    /// The user is asked.
+    Ask,
+    /// crewdeck's own rules decide.
+    Defer,
+    Deny,
+}
+
+/// How a hook ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HookResult {
+    Exited {
+        code: i32,
+        stdout: String,
+        stderr: String,
+    },
+    /// The body of a response with a status of success.
+    Responded { body: String },
+    /// The hook did not run to its end: why, in a few words.
+    Failed { why: String },
+}
+
+/// The answer of one hook.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HookDecision {
+    pub permission: Option<(PermissionVerdict, String)>,
+    /// The whole new input of the tool call, in the fields of Claude Code.
+    pub updated_input: Option<Value>,
+    /// The reason of a block, see [`HookEvent::block_effect`].
+    pub block: Option<String>,
+    /// Why the agent must stop working.
+    pub stop: Option<String>,
+    /// A text for the model.
+    pub context: Option<String>,
+    /// A text for the user.
+    pub message: Option<String>,
+    /// The directory that a hook of `WorktreeCreate` has made.
+    pub worktree: Option<String>,
+    /// What went wrong, on one line, for the user.
+    pub problem: Option<String>,
+}
+
+/// Returns the decision of a hook that has ended.
+pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
+    let event = hook.event;
+    let mut out = match result {
+        HookResult::Exited {
+            code: 0, stdout, ..
+        } => output(event, &stdout),
+        HookResult::Exited {
+            code: BLOCKS,
+            stderr,
+            ..
+        } => {
+            let reason = match stderr.trim() {
+                "" => "no reason given on stderr",
+                text => text,
+            };
+            let mut out = HookDecision::default();
+            out.block(event, format!("[{}]: {reason}", hook.runs()));
+            out
+        }
+        HookResult::Exited { code, stderr, .. } => {
+            let line = stderr.lines().map(str::trim).find(|line| !line.is_empty());
+            HookDecision::failed(match line {
+                Some(line) => format!("exited with code {code}: {}", shown(line)),
+                None => format!("exited with code {code} and no text on stderr"),
+            })
+        }
+        HookResult::Responded { body } if body.trim().is_empty() => HookDecision::default(),
+        HookResult::Responded { body } if body.trim_start().starts_with('{') => {
+            output(event, &body)
+        }
+        HookResult::Responded { .. } => {
+            HookDecision::failed("responded with a body that is no JSON object".into())
+        }
+        HookResult::Failed { why } => HookDecision::failed(why),
+    };
+    // Without a directory there is nothing in which the agent could work.
+    let is_required = hook.blocks_on_failure || event == HookEvent::WorktreeCreate;
+    if is_required && let Some(problem) = out.problem.clone() {
+        out.block(event, format!("[{}]: {problem}", hook.runs()));
+    }
+    out.problem = out.problem.map(|what| {
+        let name = format!("Hook {} of {}", hook.label(), hook.source.file);
+        one_line(&escape_control_chars(&format!(
+            "{name} ({}) {what}",
+            shown(&hook.runs())
+        )))
+    });
+    out
+}
+
+impl HookDecision {
+    fn failed(why: String) -> HookDecision {
+        HookDecision {
+            problem: Some(why),
+            ..HookDecision::default()
+        }
+    }
+
+    fn block(&mut self, event: HookEvent, reason: String) {
+        match event {
+            HookEvent::PreToolUse | HookEvent::PermissionRequest => {
+                self.permission = Some((PermissionVerdict::Deny, reason));
+                self.updated_input = None;
+            }
+            _ => self.block = Some(reason),
+        }
+    }
+}
+
+/// Reads standard output, or the body of a response.
+fn output(event: HookEvent, text: &str) -> HookDecision {
+    let text = text.trim();
+    if text.starts_with('{') {
+        return match serde_json::from_str::<Map<String, Value>>(text) {
+            Ok(fields) => AnswerReader {
+                event,
+                out: HookDecision::default(),
+            }
+            .read(&fields),
+            Err(e) => HookDecision::failed(format!(
+                "printed invalid JSON, which is ignored: line {}, column {}",
+                e.line(),
+                e.column()
+            )),
+        };
+    }
+    let mut out = HookDecision::default();
+    if event == HookEvent::WorktreeCreate {
+        let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+        match last {
+            Some(path) => out.worktree = Some(path.to_string()),
+            None => out.problem = Some("printed no path of a worktree".into()),
+        }
+    } else if event.is_output_context() && !text.is_empty() {
+        out.context = Some(text.to_string());
+    }
+    out
+}
+
+/// The reader of a JSON answer.
+struct AnswerReader {
+    event: HookEvent,
+    out: HookDecision,
+}
+
+impl AnswerReader {
+    fn read(mut self, fields: &Map<String, Value>) -> HookDecision {
+        self.out.message = self.text(fields, "systemMessage");
+        let reason = self.text(fields, "reason");
+        match fields.get("decision") {
+            None | Some(Value::Null) => {}
+            Some(Value::String(word)) => match (word.as_str(), self.event) {
+                ("block" | "deny", event) => {
+                    self.out
+                        .block(event, reason.unwrap_or_else(|| "no reason given".into()));
+                }
+                ("approve" | "allow", HookEvent::PreToolUse | HookEvent::PermissionRequest) => {
+                    let allow = (PermissionVerdict::Allow, reason.unwrap_or_default());
+                    self.out.permission = Some(allow);
+                }
+                ("approve" | "allow", _) => {}
+                (other, _) => {
+                    self.wrong(format!("answered the unknown decision '{}'", shown(other)));
+                }
+            },
+            Some(_) => self.wrong("answered a decision that is no text".into()),
+        }
+        match fields.get("continue") {
+            None | Some(Value::Null | Value::Bool(true)) => {}
+            Some(Value::Bool(false)) => {
+                let reason = self.text(fields, "stopReason");
+                self.out.stop = Some(reason.unwrap_or_else(|| "a hook stopped the agent".into()));
+            }
+            Some(_) => {
+                self.wrong("answered continue with something else than true or false".into());
+            }
+        }
+        match fields.get("hookSpecificOutput") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(specific)) => self.read_specific(specific),
+            Some(_) => self.wrong("answered a hookSpecificOutput that is no object".into()),
+        }
+        if self.event == HookEvent::WorktreeCreate && self.out.worktree.is_none() {
+            self.wrong("answered no worktreePath".into());
+        }
+        self.out
+    }
+
+    fn read_specific(&mut self, fields: &Map<String, Value>) {
+        let name = self.text(fields, "hookEventName");
+        if name
+            .as_deref()
+            .is_some_and(|name| name != self.event.name())
+        {
+            return self.wrong(format!(
+                "answered for the event '{}' instead of {}",
+                shown(&name.unwrap_or_default()),
+                self.event.name()
+            ));
+        }
+        self.out.context = self.text(fields, "additionalContext");
+        match self.event {
+            HookEvent::PreToolUse => {
+                let reason = self
+                    .text(fields, "permissionDecisionReason")
+                    .unwrap_or_default();
+                let word = self.text(fields, "permissionDecision");
+                self.verdict(word.as_deref(), reason);
+                self.updated_input(fields);
+            }
+            HookEvent::PermissionRequest => match fields.get("decision") {
+                Some(Value::Object(decision)) => {
+                    let reason = self.text(decision, "message").unwrap_or_default();
+                    let word = self.text(decision, "behavior");
+                    self.verdict(word.as_deref(), reason.clone());
+                    self.updated_input(decision);
+                    if decision.get("interrupt") == Some(&Value::Bool(true)) {
+                        self.out.stop = Some(reason);
+                    }
+                }
+                None | Some(Value::Null) => {}
+                Some(_) => self.wrong("answered a decision that is no object".into()),
+            },
+            HookEvent::WorktreeCreate => self.out.worktree = self.text(fields, "worktreePath"),
+            _ => {}
+        }
+    }
+
+    fn verdict(&mut self, word: Option<&str>, reason: String) {
+        let verdict = match word {
+            None => return,
+            Some("allow") => PermissionVerdict::Allow,
+            Some("ask") => PermissionVerdict::Ask,
+            Some("defer") => PermissionVerdict::Defer,
+            Some("deny") => PermissionVerdict::Deny,
+            Some(other) => {
+                return self.wrong(format!(
+                    "answered the unknown permission '{}'",
+                    shown(other)
+                ));
+            }
+        };
+        // A block at the top level is not weakened by what stands below it.
+        let earlier = self.out.permission.as_ref().map(|(verdict, _)| *verdict);
+        if earlier < Some(verdict) {
+            self.out.permission = Some((verdict, reason));
+        }
+    }
+
+    fn updated_input(&mut self, fields: &Map<String, Value>) {
+        match fields.get("updatedInput") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(input)) => self.out.updated_input = Some(input.clone().into()),
+            Some(_) => self.wrong("answered an updatedInput that is no object".into()),
+        }
+    }
+
+    fn text(&mut self, fields: &Map<String, Value>, name: &str) -> Option<String> {
+        match fields.get(name) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) if text.is_empty() => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(_) => {
+                self.wrong(format!("answered {name} with something else than text"));
+                None
+            }
+        }
+    }
+
+    fn wrong(&mut self, what: String) {
+        self.out.problem.get_or_insert(what);
+    }
+}
+
+fn shown(text: &str) -> String {
+    clip(&one_line(&escape_control_chars(text)), SHOWN_MAX)
+}
+
+#[cfg(test)]
+#[path = "decision_tests.rs"]
+mod tests;

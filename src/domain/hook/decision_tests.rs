@@ -1,0 +1,303 @@
+//! Tests of the answers of hooks: exit codes, plain text, JSON, and how several are merged.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::super::matcher::Matcher;
+use super::super::outcome::{CONTEXT_MAX, bounded, merge};
+use super::super::spec::{HookHandler, HookSource};
+use super::*;
+
+fn hook(event: HookEvent) -> HookSpec {
+    HookSpec {
+        source: HookSource {
+            file: "hooks.json".into(),
+            is_project: false,
+            index: 0,
+        },
+        event,
+        matcher: Matcher::All,
+        condition: None,
+        handler: HookHandler::Command {
+            command: "check.sh".into(),
+            args: None,
+        },
+        timeout: None,
+        is_async: false,
+        blocks_on_failure: false,
+    }
+}
+
+fn exited(event: HookEvent, code: i32, stdout: &str, stderr: &str) -> HookDecision {
+    decide(
+        &hook(event),
+        HookResult::Exited {
+            code,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        },
+    )
+}
+
+fn answered(event: HookEvent, answer: &Value) -> HookDecision {
+    exited(event, 0, &answer.to_string(), "")
+}
+
+#[test]
+fn exit_codes_have_the_meaning_of_the_contract() {
+    use HookEvent::{
+        PostToolUse, PreToolUse, SessionStart, Stop, UserPromptSubmit, WorktreeCreate,
+    };
+    let none = HookDecision::default();
+    assert_eq!(exited(PreToolUse, 0, "", ""), none);
+    assert_eq!(exited(PreToolUse, 0, "some text", "noise"), none);
+    for event in [SessionStart, UserPromptSubmit] {
+        let context = exited(event, 0, " some text\n", "").context;
+        assert_eq!(context.as_deref(), Some("some text"));
+    }
+    let denied = exited(PreToolUse, 2, "{\"continue\": false}", "not this one\n");
+    let reason = "[check.sh]: not this one".to_string();
+    assert_eq!(
+        denied.permission,
+        Some((PermissionVerdict::Deny, reason.clone()))
+    );
+    assert_eq!((denied.stop, denied.block), (None, None));
+    for event in [Stop, PostToolUse, UserPromptSubmit] {
+        assert_eq!(
+            exited(event, 2, "", "not this one").block,
+            Some(reason.clone())
+        );
+    }
+    let silent = exited(Stop, 2, "", " \n").block.unwrap();
+    assert_eq!(silent, "[check.sh]: no reason given on stderr");
+    for event in [PreToolUse, Stop] {
+        let failed = exited(event, 1, "", "\nTraceback\u{1b}[2J\nmore");
+        let problem = failed.problem.clone().unwrap();
+        assert!(
+            problem.contains("of hooks.json (check.sh) exited with code 1: Traceback"),
+            "{problem}"
+        );
+        assert!(!problem.contains('\u{1b}'));
+        assert_eq!(
+            HookDecision {
+                problem: None,
+                ..failed
+            },
+            none
+        );
+    }
+    // Any failure prevents a worktree.
+    assert!(exited(WorktreeCreate, 1, "", "x").block.is_some());
+    assert!(exited(WorktreeCreate, 0, " \n", "").block.is_some());
+    let made = exited(WorktreeCreate, 0, "making\n/tmp/w\n\n", "");
+    assert_eq!(made.worktree.as_deref(), Some("/tmp/w"));
+}
+
+#[test]
+fn json_answers_are_read() {
+    use HookEvent::{
+        PermissionRequest, PostToolUse, PreToolUse, SessionStart, Stop, UserPromptSubmit,
+        WorktreeCreate,
+    };
+    let specific = |event: HookEvent, mut fields: Value| {
+        fields["hookEventName"] = event.name().into();
+        answered(event, &json!({"hookSpecificOutput": fields}))
+    };
+    for (word, verdict) in [
+        ("allow", PermissionVerdict::Allow),
+        ("ask", PermissionVerdict::Ask),
+        ("defer", PermissionVerdict::Defer),
+        ("deny", PermissionVerdict::Deny),
+    ] {
+        let found = specific(
+            PreToolUse,
+            json!({"permissionDecision": word, "permissionDecisionReason": "r"}),
+        );
+        assert_eq!(found.permission, Some((verdict, "r".into())));
+    }
+    let changed = specific(
+        PreToolUse,
+        json!({"updatedInput": {"command": "ls"}, "additionalContext": "c"}),
+    );
+    assert_eq!(changed.updated_input, Some(json!({"command": "ls"})));
+    assert_eq!(changed.context.as_deref(), Some("c"));
+    let allowed = specific(
+        PermissionRequest,
+        json!({"decision": {"behavior": "allow", "updatedInput": {"a": 1}}}),
+    );
+    assert_eq!(
+        allowed.permission,
+        Some((PermissionVerdict::Allow, String::new()))
+    );
+    assert_eq!(allowed.updated_input, Some(json!({"a": 1})));
+    let denied = specific(
+        PermissionRequest,
+        json!({"decision": {"behavior": "deny", "message": "no", "interrupt": true}}),
+    );
+    assert_eq!(
+        (denied.permission, denied.stop),
+        (
+            Some((PermissionVerdict::Deny, "no".into())),
+            Some("no".into())
+        )
+    );
+    for event in [SessionStart, UserPromptSubmit, PostToolUse] {
+        let found = specific(event, json!({"additionalContext": "c"}));
+        assert_eq!(found.context.as_deref(), Some("c"));
+    }
+    let made = specific(WorktreeCreate, json!({"worktreePath": "/w"}));
+    assert_eq!(made.worktree.as_deref(), Some("/w"));
+
+    let blocked = answered(Stop, &json!({"decision": "block", "reason": "tests fail"}));
+    assert_eq!(blocked.block.as_deref(), Some("tests fail"));
+    let old = answered(PreToolUse, &json!({"decision": "approve"}));
+    assert_eq!(
+        old.permission,
+        Some((PermissionVerdict::Allow, String::new()))
+    );
+    let both = answered(
+        PreToolUse,
+        &json!({"decision": "block", "reason": "no", "hookSpecificOutput": {"permissionDecision": "allow"}}),
+    );
+    assert_eq!(
+        both.permission,
+        Some((PermissionVerdict::Deny, "no".into()))
+    );
+    let stopped = answered(
+        PostToolUse,
+        &json!({"continue": false, "stopReason": "enough", "systemMessage": "m", "suppressOutput": true}),
+    );
+    assert_eq!(stopped.stop.as_deref(), Some("enough"));
+    assert_eq!(stopped.message.as_deref(), Some("m"));
+    assert_eq!(stopped.problem, None);
+}
+
+#[test]
+fn invalid_answers_change_nothing_and_are_reported() {
+    for (answer, problem) in [
+        (
+            "{not json",
+            "printed invalid JSON, which is ignored: line 1, column 2",
+        ),
+        ("{\"decision\": \"perhaps\"}", "unknown decision 'perhaps'"),
+        ("{\"decision\": 1}", "a decision that is no text"),
+        ("{\"continue\": \"no\"}", "continue with something else"),
+        (
+            "{\"systemMessage\": []}",
+            "systemMessage with something else than text",
+        ),
+        (
+            "{\"hookSpecificOutput\": 1}",
+            "a hookSpecificOutput that is no object",
+        ),
+        (
+            "{\"hookSpecificOutput\": {\"hookEventName\": \"Stop\", \"permissionDecision\": \"allow\"}}",
+            "for the event 'Stop' instead of PreToolUse",
+        ),
+        (
+            "{\"hookSpecificOutput\": {\"permissionDecision\": \"maybe\"}}",
+            "unknown permission 'maybe'",
+        ),
+        (
+            "{\"hookSpecificOutput\": {\"updatedInput\": \"ls\"}}",
+            "an updatedInput that is no object",
+        ),
+    ] {
+        let found = exited(HookEvent::PreToolUse, 0, answer, "");
+        assert!(
+            found.problem.as_ref().is_some_and(|p| p.contains(problem)),
+            "{answer}: {found:?}"
+        );
+        assert_eq!(
+            HookDecision {
+                problem: None,
+                ..found
+            },
+            HookDecision::default(),
+            "{answer}"
+        );
+    }
+    let strict = HookSpec {
+        blocks_on_failure: true,
+        ..hook(HookEvent::PreToolUse)
+    };
+    let failed = decide(
+        &strict,
+        HookResult::Failed {
+            why: "timed out after 5 s".into(),
+        },
+    );
+    let reason = "[check.sh]: timed out after 5 s".to_string();
+    assert_eq!(failed.permission, Some((PermissionVerdict::Deny, reason)));
+}
+
+#[test]
+fn responses_are_read_like_output() {
+    let responded = |body: &str| {
+        decide(
+            &hook(HookEvent::UserPromptSubmit),
+            HookResult::Responded { body: body.into() },
+        )
+    };
+    assert_eq!(responded(" \n"), HookDecision::default());
+    assert_eq!(
+        responded("{\"decision\": \"block\", \"reason\": \"r\"}")
+            .block
+            .as_deref(),
+        Some("r")
+    );
+    assert!(
+        responded("<html>")
+            .problem
+            .unwrap()
+            .contains("no JSON object")
+    );
+}
+
+#[test]
+fn strictest_decision_wins() {
+    use PermissionVerdict::{Allow, Ask, Defer, Deny};
+    let with = |verdict, reason: &str| HookDecision {
+        permission: Some((verdict, reason.into())),
+        ..HookDecision::default()
+    };
+    for (verdicts, expected) in [
+        (vec![], None),
+        (vec![Allow], Some(Allow)),
+        (vec![Allow, Ask], Some(Ask)),
+        (vec![Ask, Defer, Allow], Some(Defer)),
+        (vec![Deny, Defer, Allow], Some(Deny)),
+    ] {
+        let merged = merge(verdicts.iter().map(|v| with(*v, "r")).collect());
+        assert_eq!(merged.permission.map(|(v, _)| v), expected, "{verdicts:?}");
+    }
+    let merged = merge(vec![
+        with(Deny, "a"),
+        with(Allow, "b"),
+        with(Deny, "c"),
+        with(Deny, "a"),
+    ]);
+    assert_eq!(merged.permission, Some((Deny, "a\nc".into())));
+    assert!(merged.is_blocked());
+    assert_eq!(merged.reason(), "a\nc");
+
+    let input = |n: i32| HookDecision {
+        updated_input: Some(json!({"n": n})),
+        ..HookDecision::default()
+    };
+    let merged = merge(vec![input(1), input(2), input(1)]);
+    assert_eq!(merged.updated_input, Some(json!({"n": 1})));
+    assert_eq!(merged.problems.len(), 1);
+    assert_eq!(merge(vec![input(1), with(Deny, "a")]).updated_input, None);
+}
+
+#[test]
+fn long_texts_are_cut_with_a_mark() {
+    let long = "ä".repeat(CONTEXT_MAX + 1);
+    let cut = bounded(&long);
+    assert!(cut.chars().count() < CONTEXT_MAX && crate::domain::text::bytes_cut(&cut) > 0);
+    let exact = "ä".repeat(CONTEXT_MAX);
+    assert_eq!(bounded(&exact), exact);
+    let found = exited(HookEvent::UserPromptSubmit, 0, &long, "");
+    assert_eq!(merge(vec![found]).context, [cut]);
+}

@@ -1,0 +1,181 @@
+//! The events at which hooks run.
+
+use std::time::Duration;
+
+/// Default maximum run time of a hook.
+const TIMEOUT: Duration = Duration::from_secs(600);
+/// Default maximum run time of a hook that the user waits for after each prompt.
+const PROMPT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// An event at which hooks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum HookEvent {
+    SessionStart,
+    SessionEnd,
+    UserPromptSubmit,
+    PreToolUse,
+    PermissionRequest,
+    PostToolUse,
+    Stop,
+    SubagentStop,
+    Notification,
+    PreCompact,
+    TaskCreated,
+    TaskCompleted,
+    TeammateIdle,
+    WorktreeCreate,
+    WorktreeRemove,
+}
+
+/// What happens when a hook blocks, that is, exits with code 2 or answers `"decision": "block"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockEffect {
+    /// What was about to happen does not happen. The reason goes to the model, or to the user for a prompt.
+    Refuses,
+    /// The agent continues to work, with the reason as its next input.
+    Continues,
+    /// Nothing is prevented. The reason goes to the model.
+    TellsModel,
+    /// Nothing is prevented. The reason is shown to the user.
+    TellsUser,
+}
+
+/// Events of Claude Code that crewdeck does not have.
+const OTHERS: &[&str] = &[
+    "ConfigChange",
+    "CwdChanged",
+    "Elicitation",
+    "ElicitationResult",
+    "FileChanged",
+    "InstructionsLoaded",
+    "PermissionDenied",
+    "PostCompact",
+    "PostToolBatch",
+    "PostToolUseFailure",
+    "Setup",
+    "StopFailure",
+    "SubagentStart",
+    "UserPromptExpansion",
+];
+
+impl HookEvent {
+    pub const ALL: &[HookEvent] = &[
+        HookEvent::SessionStart,
+        HookEvent::SessionEnd,
+        HookEvent::UserPromptSubmit,
+        HookEvent::PreToolUse,
+        HookEvent::PermissionRequest,
+        HookEvent::PostToolUse,
+        HookEvent::Stop,
+        HookEvent::SubagentStop,
+        HookEvent::Notification,
+        HookEvent::PreCompact,
+        HookEvent::TaskCreated,
+        HookEvent::TaskCompleted,
+        HookEvent::TeammateIdle,
+        HookEvent::WorktreeCreate,
+        HookEvent::WorktreeRemove,
+    ];
+
+    /// Returns the name in files and in the input of hooks.
+    pub fn name(self) -> &'static str {
+        match self {
+            HookEvent::SessionStart => "SessionStart",
+            HookEvent::SessionEnd => "SessionEnd",
+            HookEvent::UserPromptSubmit => "UserPromptSubmit",
+            HookEvent::PreToolUse => "PreToolUse",
+            HookEvent::PermissionRequest => "PermissionRequest",
+            HookEvent::PostToolUse => "PostToolUse",
+            HookEvent::Stop => "Stop",
+            HookEvent::SubagentStop => "SubagentStop",
+            HookEvent::Notification => "Notification",
+            HookEvent::PreCompact => "PreCompact",
+            HookEvent::TaskCreated => "TaskCreated",
+            HookEvent::TaskCompleted => "TaskCompleted",
+            HookEvent::TeammateIdle => "TeammateIdle",
+            HookEvent::WorktreeCreate => "WorktreeCreate",
+            HookEvent::WorktreeRemove => "WorktreeRemove",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<HookEvent> {
+        HookEvent::ALL
+            .iter()
+            .copied()
+            .find(|event| event.name() == name)
+    }
+
+    /// Returns whether Claude Code has an event of this name that crewdeck does not have.
+    pub fn is_elsewhere(name: &str) -> bool {
+        OTHERS.contains(&name)
+    }
+
+    /// Returns whether the event is about one tool call.
+    pub fn is_about_tool(self) -> bool {
+        matches!(
+            self,
+            HookEvent::PreToolUse | HookEvent::PermissionRequest | HookEvent::PostToolUse
+        )
+    }
+
+    /// Returns whether hooks of this event can have a matcher. Others run always.
+    pub fn has_matcher(self) -> bool {
+        self.is_about_tool()
+            || matches!(
+                self,
+                HookEvent::SessionStart
+                    | HookEvent::SessionEnd
+                    | HookEvent::SubagentStop
+                    | HookEvent::Notification
+                    | HookEvent::PreCompact
+            )
+    }
+
+    /// Returns whether standard output that is no JSON goes to the model.
+    pub fn is_output_context(self) -> bool {
+        matches!(self, HookEvent::SessionStart | HookEvent::UserPromptSubmit)
+    }
+
+    pub fn block_effect(self) -> BlockEffect {
+        match self {
+            HookEvent::UserPromptSubmit
+            | HookEvent::PreToolUse
+            | HookEvent::PermissionRequest
+            | HookEvent::PreCompact
+            | HookEvent::TaskCreated
+            | HookEvent::TaskCompleted
+            | HookEvent::WorktreeCreate => BlockEffect::Refuses,
+            HookEvent::Stop | HookEvent::SubagentStop | HookEvent::TeammateIdle => {
+                BlockEffect::Continues
+            }
+            HookEvent::PostToolUse => BlockEffect::TellsModel,
+            HookEvent::SessionStart
+            | HookEvent::SessionEnd
+            | HookEvent::Notification
+            | HookEvent::WorktreeRemove => BlockEffect::TellsUser,
+        }
+    }
+
+    /// Returns the maximum run time of a hook that names none.
+    pub fn default_timeout(self) -> Duration {
+        match self {
+            HookEvent::UserPromptSubmit => PROMPT_TIMEOUT,
+            _ => TIMEOUT,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found_again() {
+        for event in HookEvent::ALL {
+            assert_eq!(HookEvent::parse(event.name()), Some(*event));
+            assert!(!HookEvent::is_elsewhere(event.name()));
+        }
+        assert_eq!(HookEvent::parse("pretooluse"), None);
+        assert!(HookEvent::is_elsewhere("PostCompact"));
+    }
+}

@@ -1,0 +1,437 @@
+//! What a hook receives: one JSON object per event, with the field names of Claude Code.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use super::event::HookEvent;
+use super::tools::{ExternalCall, external_call};
+
+/// The agent in whose work an event happens, if it is not the lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookAgent {
+    pub id: String,
+    /// Its role, such as `general-purpose`.
+    pub kind: String,
+}
+
+/// The facts that all events have.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HookContext {
+    pub session_id: String,
+    pub transcript_path: String,
+    /// The work directory of the agent. Hooks run in it, and paths of tool calls start in it.
+    pub dir: PathBuf,
+    /// `default`, `plan` or another mode of Claude Code.
+    pub permission_mode: Option<String>,
+    pub agent: Option<HookAgent>,
+    /// The name of the teammate.
+    pub teammate: Option<String>,
+    pub team: Option<String>,
+}
+
+/// A call of one of crewdeck's tools.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookCall {
+    /// crewdeck's own name of the tool.
+    pub name: String,
+    pub input: Value,
+    pub id: String,
+}
+
+/// An event with its own facts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HookInput {
+    SessionStart {
+        /// `startup`, `resume`, `clear` or `compact`.
+        source: &'static str,
+        model: Option<String>,
+    },
+    SessionEnd {
+        /// `clear`, `logout`, `prompt_input_exit` or `other`.
+        reason: &'static str,
+    },
+    UserPromptSubmit {
+        prompt: String,
+    },
+    PreToolUse(HookCall),
+    PermissionRequest(HookCall),
+    PostToolUse {
+        call: HookCall,
+        response: Value,
+        duration_ms: u64,
+    },
+    Stop {
+        /// Whether the agent works only because a hook has already blocked its stop.
+        is_active: bool,
+        last_message: String,
+    },
+    SubagentStop {
+        is_active: bool,
+        last_message: String,
+        transcript_path: String,
+    },
+    Notification {
+        /// `permission_prompt`, `idle_prompt` or another type of Claude Code.
+        kind: &'static str,
+        title: String,
+        message: String,
+    },
+    PreCompact {
+        is_manual: bool,
+        instructions: String,
+    },
+    TaskCreated {
+        id: String,
+        subject: String,
+        description: String,
+    },
+    TaskCompleted {
+        id: String,
+        subject: String,
+        description: String,
+    },
+    TeammateIdle,
+    WorktreeCreate {
+        name: String,
+    },
+    WorktreeRemove {
+        path: String,
+    },
+}
+
+impl HookInput {
+    pub fn event(&self) -> HookEvent {
+        match self {
+            HookInput::SessionStart { .. } => HookEvent::SessionStart,
+            HookInput::SessionEnd { .. } => HookEvent::SessionEnd,
+            HookInput::UserPromptSubmit { .. } => HookEvent::UserPromptSubmit,
+            HookInput::PreToolUse(_) => HookEvent::PreToolUse,
+            HookInput::PermissionRequest(_) => HookEvent::PermissionRequest,
+            HookInput::PostToolUse { .. } => HookEvent::PostToolUse,
+            HookInput::Stop { .. } => HookEvent::Stop,
+            HookInput::SubagentStop { .. } => HookEvent::SubagentStop,
+            HookInput::Notification { .. } => HookEvent::Notification,
+            HookInput::PreCompact { .. } => HookEvent::PreCompact,
+            HookInput::TaskCreated { .. } => HookEvent::TaskCreated,
+            HookInput::TaskCompleted { .. } => HookEvent::TaskCompleted,
+            HookInput::TeammateIdle => HookEvent::TeammateIdle,
+            HookInput::WorktreeCreate { .. } => HookEvent::WorktreeCreate,
+            HookInput::WorktreeRemove { .. } => HookEvent::WorktreeRemove,
+        }
+    }
+
+    pub fn call(&self) -> Option<&HookCall> {
+        match self {
+            HookInput::PreToolUse(call)
+            | HookInput::PermissionRequest(call)
+            | HookInput::PostToolUse { call, .. } => Some(call),
+            _ => None,
+        }
+    }
+
+    /// Returns the tool call as a hook sees it; `None` for other events.
+    pub fn external_call(&self, context: &HookContext) -> Option<ExternalCall> {
+        let call = self.call()?;
+        Some(external_call(&call.name, &call.input, &context.dir))
+    }
+
+    /// Returns the texts to which a matcher applies; empty if the event has none.
+    pub fn subjects(&self, context: &HookContext) -> Vec<String> {
+        match self {
+            HookInput::SessionStart { source, .. } => vec![(*source).into()],
+            HookInput::SessionEnd { reason } => vec![(*reason).into()],
+            HookInput::Notification { kind, .. } => vec![(*kind).into()],
+            HookInput::PreCompact { is_manual, .. } => vec![trigger(*is_manual).into()],
+            HookInput::SubagentStop { .. } => context
+                .agent
+                .iter()
+                .map(|agent| agent.kind.clone())
+                .collect(),
+            _ => self
+                .external_call(context)
+                .map(|call| call.names)
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Returns the object that the hook reads from its standard input.
+    pub fn json(&self, context: &HookContext) -> Value {
+        let event = self.event();
+        let mut out = Map::new();
+        let mut put = |name: &str, value: Value| {
+            out.insert(name.to_string(), value);
+        };
+        put("session_id", json!(context.session_id));
+        put("transcript_path", json!(context.transcript_path));
+        put("cwd", json!(context.dir.to_string_lossy()));
+        // Claude Code does not send it for the events of tasks.
+        let is_task = matches!(event, HookEvent::TaskCreated | HookEvent::TaskCompleted);
+        if let Some(mode) = context.permission_mode.as_ref().filter(|_| !is_task) {
+            put("permission_mode", json!(mode));
+        }
+        put("hook_event_name", json!(event.name()));
+        if let Some(agent) = &context.agent {
+            put("agent_id", json!(agent.id));
+            put("agent_type", json!(agent.kind));
+        }
+        if let Some(name) = &context.teammate {
+            put("teammate_name", json!(name));
+        }
+        if let Some(team) = &context.team {
+            put("team_name", json!(team));
+        }
+        if let (Some(call), Some(external)) = (self.call(), self.external_call(context)) {
+            put("tool_name", json!(external.names.first()));
+            put("tool_input", external.input);
+            put("tool_use_id", json!(call.id));
+        }
+        match self {
+            HookInput::SessionStart { source, model } => {
+                put("source", json!(source));
+                if let Some(model) = model {
+                    put("model", json!(model));
+                }
+            }
+            HookInput::SessionEnd { reason } => put("reason", json!(reason)),
+            HookInput::UserPromptSubmit { prompt } => put("prompt", json!(prompt)),
+            HookInput::PreToolUse(_) | HookInput::TeammateIdle => {}
+            HookInput::PermissionRequest(_) => put("permission_suggestions", json!([])),
+            HookInput::PostToolUse {
+                response,
+                duration_ms,
+                ..
+            } => {
+                put("tool_response", response.clone());
+                put("duration_ms", json!(duration_ms));
+            }
+            HookInput::Stop {
+                is_active,
+                last_message,
+            } => {
+                put("stop_hook_active", json!(is_active));
+                put("last_assistant_message", json!(last_message));
+            }
+            HookInput::SubagentStop {
+                is_active,
+                last_message,
+                transcript_path,
+            } => {
+                put("stop_hook_active", json!(is_active));
+                put("last_assistant_message", json!(last_message));
+                put("agent_transcript_path", json!(transcript_path));
+            }
+            HookInput::Notification {
+                kind,
+                title,
+                message,
+            } => {
+                put("message", json!(message));
+                put("title", json!(title));
+                put("notification_type", json!(kind));
+            }
+            HookInput::PreCompact {
+                is_manual,
+                instructions,
+            } => {
+                put("trigger", json!(trigger(*is_manual)));
+                put("custom_instructions", json!(instructions));
+            }
+            HookInput::TaskCreated {
+                id,
+                subject,
+                description,
+            }
+            | HookInput::TaskCompleted {
+                id,
+                subject,
+                description,
+            } => {
+                put("task_id", json!(id));
+                put("task_subject", json!(subject));
+                put("task_description", json!(description));
+            }
+            HookInput::WorktreeCreate { name } => put("name", json!(name)),
+            HookInput::WorktreeRemove { path } => put("worktree_path", json!(path)),
+        }
+        out.into()
+    }
+
+    /// Returns a hash of what a hook can block: the call without its id, the prompt, the task, or else the agent. A hook
+    /// that blocks the same again is counted by it.
+    pub fn block_key(&self, context: &HookContext) -> u64 {
+        let mut hash = DefaultHasher::new();
+        self.event().hash(&mut hash);
+        context.teammate.hash(&mut hash);
+        context
+            .agent
+            .as_ref()
+            .map(|agent| &agent.id)
+            .hash(&mut hash);
+        match self {
+            HookInput::UserPromptSubmit { prompt } => prompt.hash(&mut hash),
+            HookInput::TaskCreated { id, subject, .. }
+            | HookInput::TaskCompleted { id, subject, .. } => {
+                (id, subject).hash(&mut hash);
+            }
+            HookInput::WorktreeCreate { name } => name.hash(&mut hash),
+            _ => {
+                let call = self.call();
+                call.map(|call| (&call.name, call.input.to_string()))
+                    .hash(&mut hash);
+            }
+        }
+        hash.finish()
+    }
+}
+
+fn trigger(is_manual: bool) -> &'static str {
+    if is_manual { "manual" } else { "auto" }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn context() -> HookContext {
+        HookContext {
+            session_id: "s1".into(),
+            transcript_path: "/t.jsonl".into(),
+            dir: "/w".into(),
+            permission_mode: Some("default".into()),
+            agent: None,
+            teammate: None,
+            team: None,
+        }
+    }
+
+    fn call() -> HookCall {
+        HookCall {
+            name: "bash".into(),
+            input: json!({"command": "ls"}),
+            id: "toolu_1".into(),
+        }
+    }
+
+    #[test]
+    fn every_event_has_the_fields_of_its_contract() {
+        let task = |completed| {
+            let (id, subject, description) = ("7".to_string(), "a".to_string(), "b".to_string());
+            if completed {
+                HookInput::TaskCompleted {
+                    id,
+                    subject,
+                    description,
+                }
+            } else {
+                HookInput::TaskCreated {
+                    id,
+                    subject,
+                    description,
+                }
+            }
+        };
+        let tool = r#""tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"toolu_1""#;
+        let task_fields = r#""task_id":"7","task_subject":"a","task_description":"b""#;
+        for (input, fields, subjects) in [
+            (HookInput::SessionStart { source: "startup", model: None }, r#""source":"startup""#.to_string(), vec!["startup"]),
+            (HookInput::SessionStart { source: "compact", model: Some("m".into()) }, r#""source":"compact","model":"m""#.into(), vec!["compact"]),
+            (HookInput::SessionEnd { reason: "other" }, r#""reason":"other""#.into(), vec!["other"]),
+            (HookInput::UserPromptSubmit { prompt: "hi".into() }, r#""prompt":"hi""#.into(), vec![]),
+            (HookInput::PreToolUse(call()), tool.into(), vec!["Bash", "bash"]),
+            (HookInput::PermissionRequest(call()), format!(r#"{tool},"permission_suggestions":[]"#), vec!["Bash", "bash"]),
+            (
+                HookInput::PostToolUse { call: call(), response: json!({"stdout": "x"}), duration_ms: 5 },
+                format!(r#"{tool},"tool_response":{{"stdout":"x"}},"duration_ms":5"#),
+                vec!["Bash", "bash"],
+            ),
+            (
+                HookInput::Stop { is_active: true, last_message: "done".into() },
+                r#""stop_hook_active":true,"last_assistant_message":"done""#.into(),
+                vec![],
+            ),
+            (
+                HookInput::SubagentStop { is_active: false, last_message: "done".into(), transcript_path: "/a".into() },
+                r#""stop_hook_active":false,"last_assistant_message":"done","agent_transcript_path":"/a""#.into(),
+                vec![],
+            ),
+            (
+                HookInput::Notification { kind: "idle_prompt", title: "t".into(), message: "m".into() },
+                r#""message":"m","title":"t","notification_type":"idle_prompt""#.into(),
+                vec!["idle_prompt"],
+            ),
+            (
+                HookInput::PreCompact { is_manual: true, instructions: String::new() },
+                r#""trigger":"manual","custom_instructions":"""#.into(),
+                vec!["manual"],
+            ),
+            (task(false), task_fields.into(), vec![]),
+            (task(true), task_fields.into(), vec![]),
+            (HookInput::TeammateIdle, String::new(), vec![]),
+            (HookInput::WorktreeCreate { name: "task-1".into() }, r#""name":"task-1""#.into(), vec![]),
+            (HookInput::WorktreeRemove { path: "/x".into() }, r#""worktree_path":"/x""#.into(), vec![]),
+        ] {
+            let event = input.event().name();
+            let mode = if event.starts_with("Task") { "" } else { r#""permission_mode":"default","# };
+            let gap = if fields.is_empty() { "" } else { "," };
+            let expected = format!(
+                r#"{{"session_id":"s1","transcript_path":"/t.jsonl","cwd":"/w",{mode}"hook_event_name":"{event}"{gap}{fields}}}"#
+            );
+            assert_eq!(input.json(&context()).to_string(), expected);
+            assert_eq!(input.subjects(&context()), subjects, "{event}");
+        }
+    }
+
+    #[test]
+    fn agents_and_teammates_are_named() {
+        let context = HookContext {
+            agent: Some(HookAgent {
+                id: "a1".into(),
+                kind: "explore".into(),
+            }),
+            teammate: Some("bob".into()),
+            team: Some("crew".into()),
+            ..context()
+        };
+        let json = HookInput::TeammateIdle.json(&context);
+        let fields = ["agent_id", "agent_type", "teammate_name", "team_name"]
+            .map(|name| json[name].as_str().unwrap().to_string());
+        assert_eq!(fields, ["a1", "explore", "bob", "crew"]);
+        let stop = HookInput::SubagentStop {
+            is_active: false,
+            last_message: String::new(),
+            transcript_path: String::new(),
+        };
+        assert_eq!(stop.subjects(&context), ["explore"]);
+    }
+
+    #[test]
+    fn block_key_ignores_ids_and_knows_the_agent() {
+        let key = |input: &HookInput, teammate: Option<&str>| {
+            input.block_key(&HookContext {
+                teammate: teammate.map(String::from),
+                ..context()
+            })
+        };
+        let again = HookInput::PreToolUse(HookCall {
+            id: "toolu_2".into(),
+            ..call()
+        });
+        let other = HookInput::PreToolUse(HookCall {
+            input: json!({"command": "pwd"}),
+            ..call()
+        });
+        let first = HookInput::PreToolUse(call());
+        assert_eq!(key(&first, None), key(&again, None));
+        assert_ne!(key(&first, None), key(&other, None));
+        assert_ne!(key(&first, None), key(&first, Some("bob")));
+        assert_ne!(
+            key(&first, None),
+            key(&HookInput::PermissionRequest(call()), None)
+        );
+    }
+}

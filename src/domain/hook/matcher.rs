@@ -1,0 +1,115 @@
+//! Which subjects of an event a hook applies to: tool names, sources, kinds of notifications.
+
+use regex::Regex;
+
+/// Maximum length of a pattern, in bytes.
+const PATTERN_MAX: usize = 4096;
+/// Maximum size of a compiled pattern, in bytes.
+const COMPILED_MAX: usize = 1024 * 1024;
+
+/// A rule over the subject of an event.
+#[derive(Debug, Clone)]
+pub enum Matcher {
+    All,
+    /// One of these names exactly.
+    Names(Vec<String>),
+    /// A regular expression that matches anywhere in the subject.
+    Pattern(Regex),
+}
+
+impl Matcher {
+    /// Parses the `matcher` of a file: empty and `*` match all; characters of names, `,` and `|` make a list of names;
+    /// everything else is a regular expression.
+    ///
+    /// # Errors
+    /// Returns why the regular expression is invalid.
+    pub fn parse(text: &str) -> Result<Matcher, String> {
+        if text.is_empty() || text == "*" {
+            return Ok(Matcher::All);
+        }
+        let is_list = |c: char| c.is_ascii_alphanumeric() || "_- ,|".contains(c);
+        if text.chars().all(is_list) {
+            let names = text.split(['|', ',']).map(str::trim);
+            let names: Vec<String> = names.filter(|n| !n.is_empty()).map(String::from).collect();
+            return Ok(Matcher::Names(names));
+        }
+        if text.len() > PATTERN_MAX {
+            return Err(format!("the matcher is longer than {PATTERN_MAX} bytes"));
+        }
+        let pattern = regex::RegexBuilder::new(text)
+            .size_limit(COMPILED_MAX)
+            .build()
+            .map_err(|e| {
+                let last = e.to_string();
+                let last = last.lines().last().unwrap_or_default().to_string();
+                format!("the matcher is no valid regular expression: {last}")
+            })?;
+        Ok(Matcher::Pattern(pattern))
+    }
+
+    /// Returns whether one of the names of a subject matches.
+    pub fn matches<'a>(&self, subjects: impl IntoIterator<Item = &'a str>) -> bool {
+        subjects.into_iter().any(|subject| match self {
+            Matcher::All => true,
+            Matcher::Names(names) => names.iter().any(|name| name == subject),
+            Matcher::Pattern(pattern) => pattern.is_match(subject),
+        })
+    }
+
+    /// Returns the matcher as it is written in a file.
+    pub fn text(&self) -> String {
+        match self {
+            Matcher::All => "*".into(),
+            Matcher::Names(names) => names.join("|"),
+            Matcher::Pattern(pattern) => pattern.as_str().into(),
+        }
+    }
+}
+
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Matcher) -> bool {
+        match (self, other) {
+            (Matcher::All, Matcher::All) => true,
+            (Matcher::Names(a), Matcher::Names(b)) => a == b,
+            (Matcher::Pattern(a), Matcher::Pattern(b)) => a.as_str() == b.as_str(),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Matcher {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_exact_and_other_texts_are_regular_expressions() {
+        for (matcher, subject, expected) in [
+            ("", "Bash", true),
+            ("*", "Bash", true),
+            ("Bash", "Bash", true),
+            ("Bash", "BashOutput", false),
+            ("bash", "Bash", false),
+            ("Edit|Write", "Write", true),
+            ("Edit, Write", "Write", true),
+            ("Edit|Write", "MultiEdit", false),
+            ("Edit.*", "MultiEdit", true),
+            ("^Edit", "MultiEdit", false),
+            ("mcp__x", "mcp__x__tool", false),
+            ("mcp__x__.*", "mcp__x__tool", true),
+            ("mcp__.*__write.*", "mcp__memory__write_all", true),
+            ("|", "Bash", false),
+        ] {
+            let parsed = Matcher::parse(matcher).unwrap();
+            assert_eq!(parsed.matches([subject]), expected, "{matcher} {subject}");
+        }
+        assert!(
+            Matcher::parse("(")
+                .unwrap_err()
+                .contains("no valid regular expression")
+        );
+        assert!(Matcher::parse("a{1000}{1000}{1000}").is_err());
+        assert!(Matcher::parse(&".".repeat(5000)).is_err());
+    }
+}

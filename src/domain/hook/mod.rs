@@ -1,0 +1,21 @@
+//! Hooks: the user's own programs that crewdeck calls at certain events and that can block or change what happens.
+//!
+//! Files, matchers, input and answers follow the contract of Claude Code, so that its hooks run unchanged.
+
+mod decision;
+mod event;
+mod input;
+mod matcher;
+mod outcome;
+mod rule;
+mod spec;
+mod tools;
+
+pub use decision::{HookDecision, HookResult, PermissionVerdict, decide};
+pub use event::{BlockEffect, HookEvent};
+pub use input::{HookAgent, HookCall, HookContext, HookInput};
+pub use matcher::Matcher;
+pub use outcome::{CONTEXT_MAX, HookOutcome, bounded, merge};
+pub use rule::ToolRule;
+pub use spec::{HookHandler, HookSource, HookSpec, distinct};
+pub use tools::{ExternalCall, external_call, own_input};

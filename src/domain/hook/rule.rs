@@ -1,0 +1,274 @@
+//! The `if` of a hook: one permission rule, such as `Bash(git push *)` or `Edit(src/**)`.
+
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobMatcher};
+use regex::Regex;
+
+use super::tools::ExternalCall;
+
+/// Maximum length of a rule, in bytes.
+const RULE_MAX: usize = 4096;
+
+/// A permission rule that limits a hook to some tool calls.
+#[derive(Debug, Clone)]
+pub struct ToolRule {
+    /// The rule as it is written.
+    text: String,
+    tool: Regex,
+    argument: Argument,
+}
+
+#[derive(Debug, Clone)]
+enum Argument {
+    Any,
+    /// A pattern over a shell command.
+    Command(Regex),
+    /// A pattern over a path.
+    Path {
+        glob: GlobMatcher,
+        base: PathBase,
+    },
+    /// A pattern over any text of the input.
+    Text(Regex),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PathBase {
+    FileName,
+    WorkDirectory,
+    Root,
+}
+
+impl ToolRule {
+    /// Parses `TOOL` or `TOOL(PATTERN)`.
+    ///
+    /// # Errors
+    /// Returns what is wrong with it.
+    pub fn parse(text: &str) -> Result<ToolRule, String> {
+        let text = text.trim();
+        let wrong =
+            || "if must be a tool with an optional pattern, such as Bash(git push *)".to_string();
+        if text.len() > RULE_MAX {
+            return Err(format!("if is longer than {RULE_MAX} bytes"));
+        }
+        let (tool, pattern) = match text.split_once('(') {
+            Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').ok_or_else(wrong)?)),
+            None => (text, None),
+        };
+        let is_tool = |c: char| c.is_ascii_alphanumeric() || "_-*".contains(c);
+        if tool.is_empty() || !tool.chars().all(is_tool) {
+            return Err(wrong());
+        }
+        let argument = match pattern {
+            None | Some("" | "*") => Argument::Any,
+            Some(pattern) => match tool {
+                "Bash" | "bash" => Argument::Command(command_pattern(pattern)?),
+                "Read" | "Edit" | "Write" | "MultiEdit" | "Glob" | "Grep" => path_pattern(pattern)?,
+                _ => Argument::Text(wildcards(pattern, "")?),
+            },
+        };
+        Ok(ToolRule {
+            text: text.to_string(),
+            tool: wildcards(tool, "")?,
+            argument,
+        })
+    }
+
+    /// Returns whether the hook applies to a call. A command that cannot be split safely always matches, so that quoting
+    /// cannot hide it from a hook.
+    pub fn matches(&self, call: &ExternalCall, dir: &Path) -> bool {
+        // A rule about editing covers every tool that changes a file.
+        let is_edit = self.tool.is_match("Edit") && call.names.iter().any(|name| name == "Write");
+        if !is_edit && !call.names.iter().any(|name| self.tool.is_match(name)) {
+            return false;
+        }
+        let text = |field: &str| call.input.get(field).and_then(|value| value.as_str());
+        match &self.argument {
+            Argument::Any => true,
+            Argument::Command(pattern) => text("command").is_none_or(|command| {
+                parts(command).is_none_or(|parts| parts.iter().any(|part| pattern.is_match(part)))
+            }),
+            Argument::Path { glob, base } => {
+                let Some(path) = text("file_path").or_else(|| text("path")) else {
+                    return false;
+                };
+                let path = dir.join(path);
+                match base {
+                    PathBase::FileName => path.file_name().is_some_and(|name| glob.is_match(name)),
+                    PathBase::WorkDirectory => path
+                        .strip_prefix(dir)
+                        .is_ok_and(|below| glob.is_match(below)),
+                    PathBase::Root => glob.is_match(&path),
+                }
+            }
+            Argument::Text(pattern) => {
+                let values = call.input.as_object().into_iter().flatten();
+                values
+                    .filter_map(|(_, value)| value.as_str())
+                    .any(|value| pattern.is_match(value))
+            }
+        }
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl PartialEq for ToolRule {
+    fn eq(&self, other: &ToolRule) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for ToolRule {}
+
+/// `npm run test:*` and `npm run test *` match the command with and without further words.
+fn command_pattern(pattern: &str) -> Result<Regex, String> {
+    let prefix = pattern
+        .strip_suffix(":*")
+        .or_else(|| pattern.strip_suffix(" *"));
+    match prefix {
+        Some(prefix) => wildcards(prefix, r"(\s.*)?"),
+        None => wildcards(pattern, ""),
+    }
+}
+
+fn path_pattern(pattern: &str) -> Result<Argument, String> {
+    let (pattern, base) = match pattern.strip_prefix("//") {
+        Some(rest) => (format!("/{rest}"), PathBase::Root),
+        None if pattern.starts_with('/') || pattern.starts_with("./") => (
+            pattern
+                .trim_start_matches("./")
+                .trim_start_matches('/')
+                .to_string(),
+            PathBase::WorkDirectory,
+        ),
+        None if pattern.contains('/') => (pattern.to_string(), PathBase::WorkDirectory),
+        None => (pattern.to_string(), PathBase::FileName),
+    };
+    let glob = GlobBuilder::new(&pattern)
+        .literal_separator(true)
+        .build()
+        .map_err(|e| format!("if has an invalid pattern: {e}"))?;
+    Ok(Argument::Path {
+        glob: glob.compile_matcher(),
+        base,
+    })
+}
+
+/// Returns a regular expression for a whole text in which `*` stands for anything.
+fn wildcards(pattern: &str, end: &str) -> Result<Regex, String> {
+    let parts: Vec<String> = pattern.split('*').map(regex::escape).collect();
+    Regex::new(&format!("(?s)^{}{end}$", parts.join(".*"))).map_err(|_| "if is too long".into())
+}
+
+/// Splits a shell command into its simple commands, without assignments before them; `None` if a substitution or an open
+/// quote makes that unsafe.
+fn parts(command: &str) -> Option<Vec<String>> {
+    let mut out = vec![String::new()];
+    let mut quote = None;
+    let mut chars = command.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => {
+                quote = None;
+                out.last_mut()?.push(c);
+            }
+            (None | Some('"'), '`') => return None,
+            (None | Some('"'), '$') | (None, '<' | '>') if chars.peek() == Some(&'(') => {
+                return None;
+            }
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                out.last_mut()?.push(c);
+            }
+            (None | Some('"'), '\\') => {
+                out.last_mut()?.push(c);
+                out.last_mut()?.extend(chars.next());
+            }
+            (None, ';' | '&' | '|' | '\n' | '(' | ')' | '{' | '}') => out.push(String::new()),
+            (_, c) => out.last_mut()?.push(c),
+        }
+    }
+    if quote.is_some() {
+        return None;
+    }
+    let without_assignments = |part: &str| {
+        let mut rest = part.trim();
+        while let Some((word, after)) = rest.split_once(char::is_whitespace) {
+            let is_assignment = word.split_once('=').is_some_and(|(name, _)| {
+                !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            });
+            if !is_assignment {
+                break;
+            }
+            rest = after.trim_start();
+        }
+        rest.to_string()
+    };
+    let all = out.iter().map(|part| without_assignments(part));
+    Some(all.filter(|part| !part.is_empty()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tools::external_call;
+    use super::*;
+
+    #[test]
+    fn rules_select_calls() {
+        let bash = |command: &str| ("bash", json!({"command": command}));
+        let file = |tool, path: &str| (tool, json!({"path": path}));
+        for (rule, (tool, input), expected) in [
+            ("Bash", bash("ls"), true),
+            ("Bash(*)", bash("ls"), true),
+            ("Bash(rm *)", bash("rm -rf x"), true),
+            ("Bash(rm *)", bash("rm"), true),
+            ("Bash(rm *)", bash("rmdir x"), false),
+            ("Bash(rm:*)", bash("cd /tmp && A=1 rm x"), true),
+            ("Bash(rm *)", bash("echo 'rm x; rm y'"), false),
+            ("Bash(rm *)", bash("echo $(rm x)"), true),
+            ("Bash(rm *)", bash("echo \"open"), true),
+            ("Bash(git * main)", bash("git push origin main"), true),
+            ("Bash(git push)", bash("git push --force"), false),
+            (
+                "Bash(rm *)",
+                ("background_run", json!({"command": "rm x"})),
+                true,
+            ),
+            ("Read", bash("ls"), false),
+            ("Edit(src/**)", file("edit_file", "src/a/b.rs"), true),
+            ("Edit(src/**)", file("write_file", "src/b.rs"), true),
+            ("Write(src/**)", file("edit_file", "src/b.rs"), false),
+            ("Edit(*.md)", file("edit_file", "docs/a.md"), true),
+            ("Edit(/docs/*.md)", file("edit_file", "docs/a.md"), true),
+            ("Edit(/docs/*.md)", file("edit_file", "docs/x/a.md"), false),
+            ("Read(//w/.env)", file("read_file", ".env"), true),
+            ("Read(.env)", file("read_file", "sub/.env"), true),
+            ("mcp__git__*", ("mcp__git__log", json!({})), true),
+            ("mcp__git", ("mcp__git__log", json!({})), false),
+        ] {
+            let call = external_call(tool, &input, Path::new("/w"));
+            let parsed = ToolRule::parse(rule).unwrap();
+            assert_eq!(
+                parsed.matches(&call, Path::new("/w")),
+                expected,
+                "{rule} {input}"
+            );
+        }
+        for rule in [
+            "",
+            "(x)",
+            "Bash(x",
+            "Ba sh(x)",
+            "Edit([)",
+            &"a".repeat(5000),
+        ] {
+            assert!(ToolRule::parse(rule).is_err(), "{rule}");
+        }
+    }
+}

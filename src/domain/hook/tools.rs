@@ -1,0 +1,271 @@
+//! Tool calls in the names and fields of Claude Code, for which hook scripts are written, and back.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+/// A tool call as a hook sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExternalCall {
+    /// All names by which matchers and rules can select it; the first one is in the input of hooks, the last one is
+    /// crewdeck's own.
+    pub names: Vec<String>,
+    pub input: Value,
+}
+
+/// How a tool is named elsewhere.
+struct Alias {
+    own: &'static str,
+    names: &'static [&'static str],
+    /// Its own name of each field that has another name elsewhere, and that name.
+    fields: &'static [(&'static str, &'static str)],
+}
+
+const NO_FIELDS: &[(&str, &str)] = &[];
+const PATH: (&str, &str) = ("path", "file_path");
+
+const ALIASES: &[Alias] = &[
+    Alias {
+        own: "bash",
+        names: &["Bash"],
+        fields: NO_FIELDS,
+    },
+    Alias {
+        own: "background_run",
+        names: &["Bash"],
+        fields: NO_FIELDS,
+    },
+    Alias {
+        own: "read_file",
+        names: &["Read"],
+        fields: &[PATH],
+    },
+    Alias {
+        own: "write_file",
+        names: &["Write"],
+        fields: &[PATH],
+    },
+    Alias {
+        own: "edit_file",
+        names: &["Edit", "MultiEdit"],
+        fields: &[PATH, ("old_text", "old_string"), ("new_text", "new_string")],
+    },
+    Alias {
+        own: "glob",
+        names: &["Glob"],
+        fields: NO_FIELDS,
+    },
+    Alias {
+        own: "grep",
+        names: &["Grep"],
+        fields: &[("ignore_case", "-i")],
+    },
+    Alias {
+        own: "task",
+        names: &["Agent", "Task"],
+        fields: &[("kind", "subagent_type")],
+    },
+    Alias {
+        own: "todo",
+        names: &["TodoWrite"],
+        fields: &[("items", "todos")],
+    },
+    Alias {
+        own: "load_skill",
+        names: &["Skill"],
+        fields: &[("name", "skill")],
+    },
+    Alias {
+        own: "ask_user",
+        names: &["AskUserQuestion"],
+        fields: NO_FIELDS,
+    },
+    Alias {
+        own: "task_create",
+        names: &["TaskCreate"],
+        fields: NO_FIELDS,
+    },
+    Alias {
+        own: "task_update",
+        names: &["TaskUpdate"],
+        fields: NO_FIELDS,
+    },
+    Alias {
+        own: "task_get",
+        names: &["TaskGet"],
+        fields: NO_FIELDS,
+    },
+    Alias {
+        own: "task_list",
+        names: &["TaskList"],
+        fields: NO_FIELDS,
+    },
+    Alias {
+        own: "send_message",
+        names: &["SendMessage"],
+        fields: NO_FIELDS,
+    },
+];
+
+fn alias(tool: &str) -> Option<&'static Alias> {
+    ALIASES.iter().find(|alias| alias.own == tool)
+}
+
+/// Returns the call of crewdeck's `tool` as a hook sees it. Paths become absolute, time limits milliseconds.
+pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
+    let Some(alias) = alias(tool) else {
+        return ExternalCall {
+            names: vec![tool.to_string()],
+            input: input.clone(),
+        };
+    };
+    let mut names: Vec<String> = alias.names.iter().map(ToString::to_string).collect();
+    names.push(tool.to_string());
+    let mut input = renamed(input, |field| {
+        let found = alias.fields.iter().find(|(own, _)| *own == field);
+        found.map_or(field, |(_, elsewhere)| elsewhere)
+    });
+    if let Some(fields) = input.as_object_mut() {
+        // Optional fields that a model left out are null in some of its calls.
+        fields.retain(|_, value| !value.is_null());
+        if let Some(path) = fields.get("file_path").and_then(Value::as_str) {
+            let path = dir.join(path).to_string_lossy().into_owned();
+            fields.insert("file_path".into(), path.into());
+        }
+        if let Some(seconds) = fields.remove("timeout_s").and_then(|s| s.as_u64()) {
+            fields.insert("timeout".into(), json!(seconds.saturating_mul(1000)));
+        }
+        if tool == "background_run" {
+            fields.insert("run_in_background".into(), json!(true));
+        }
+    }
+    ExternalCall { names, input }
+}
+
+/// Returns the input for crewdeck's `tool` from an `updatedInput` of a hook: the reverse of [`external_call`].
+pub fn own_input(tool: &str, input: &Value, dir: &Path) -> Value {
+    let Some(alias) = alias(tool) else {
+        return input.clone();
+    };
+    let mut input = renamed(input, |field| {
+        let found = alias
+            .fields
+            .iter()
+            .find(|(_, elsewhere)| *elsewhere == field);
+        found.map_or(field, |(own, _)| own)
+    });
+    let is_file_tool = alias.fields.contains(&PATH);
+    if let Some(fields) = input.as_object_mut() {
+        let path = fields.get("path").and_then(Value::as_str).map(Path::new);
+        let below = path
+            .and_then(|path| path.strip_prefix(dir).ok())
+            .map(Path::to_path_buf);
+        if let Some(below) = below.filter(|_| is_file_tool) {
+            fields.insert("path".into(), below.to_string_lossy().into_owned().into());
+        }
+        if matches!(tool, "bash" | "background_run") {
+            if let Some(ms) = fields.remove("timeout").and_then(|ms| ms.as_u64()) {
+                fields.insert("timeout_s".into(), json!(ms.div_ceil(1000)));
+            }
+            fields.remove("run_in_background");
+            fields.remove("description");
+        }
+    }
+    input
+}
+
+/// Renames the fields of an object and of the objects in its lists.
+fn renamed<'a>(input: &'a Value, name: impl Fn(&'a str) -> &'a str + Copy) -> Value {
+    let Some(fields) = input.as_object() else {
+        return input.clone();
+    };
+    let mut out = Map::new();
+    for (field, value) in fields {
+        let value = match value.as_array() {
+            Some(list) => list
+                .iter()
+                .map(|entry| match entry.as_object() {
+                    Some(inner) => inner
+                        .iter()
+                        .map(|(field, value)| (name(field).to_string(), value.clone()))
+                        .collect::<Map<_, _>>()
+                        .into(),
+                    None => entry.clone(),
+                })
+                .collect::<Vec<Value>>()
+                .into(),
+            None => value.clone(),
+        };
+        out.insert(name(field).to_string(), value);
+    }
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn calls_are_translated_and_back() {
+        let dir = Path::new("/w");
+        for (tool, own, name, elsewhere) in [
+            (
+                "bash",
+                json!({"command": "ls", "timeout_s": 5}),
+                "Bash",
+                json!({"command": "ls", "timeout": 5000}),
+            ),
+            (
+                "background_run",
+                json!({"command": "ls"}),
+                "Bash",
+                json!({"command": "ls", "run_in_background": true}),
+            ),
+            (
+                "read_file",
+                json!({"path": "a/b", "offset": 2}),
+                "Read",
+                json!({"file_path": "/w/a/b", "offset": 2}),
+            ),
+            (
+                "write_file",
+                json!({"path": "a", "content": "x"}),
+                "Write",
+                json!({"file_path": "/w/a", "content": "x"}),
+            ),
+            (
+                "edit_file",
+                json!({"path": "a", "old_text": "x", "new_text": "y", "edits": [{"old_text": "1", "new_text": "2"}]}),
+                "Edit",
+                json!({"file_path": "/w/a", "old_string": "x", "new_string": "y", "edits": [{"old_string": "1", "new_string": "2"}]}),
+            ),
+            (
+                "mcp__a__b",
+                json!({"path": "x"}),
+                "mcp__a__b",
+                json!({"path": "x"}),
+            ),
+        ] {
+            let call = external_call(tool, &own, dir);
+            assert_eq!(
+                (call.names[0].as_str(), &call.input),
+                (name, &elsewhere),
+                "{tool}"
+            );
+            assert_eq!(call.names.last().map(String::as_str), Some(tool));
+            assert_eq!(own_input(tool, &elsewhere, dir), own, "{tool}");
+        }
+        // Paths outside of the work directory stay as they are; the tool refuses them.
+        let outside = json!({"file_path": "/etc/passwd"});
+        assert_eq!(
+            own_input("read_file", &outside, dir),
+            json!({"path": "/etc/passwd"})
+        );
+        assert_eq!(
+            external_call("bash", &json!("text"), dir).input,
+            json!("text")
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! The fuzz targets of the files of MCP servers and hooks, which a hostile repository may bring, and of the answers of
+//! hooks.
+
+use super::{CheckResult, check_size, check_visible, ensure};
+use crate::config::extensions::{Variable, parse_hooks, parse_servers};
+use crate::domain::hook::{
+    CONTEXT_MAX, HookCall, HookContext, HookEvent, HookHandler, HookInput, HookResult, HookSource,
+    HookSpec, Matcher, decide, distinct, merge,
+};
+use crate::domain::mcp::{ServerSource, is_server_name};
+
+/// Checks the parser of `.mcp.json`: all texts for the screen are visible, names are valid and unique, and each unusable
+/// server has a problem.
+pub fn servers(bytes: &[u8]) -> CheckResult {
+    let lookup = |name: &str| match name.len() % 3 {
+        0 => Variable::Unset,
+        1 => Variable::Withheld,
+        _ => Variable::Value("value".into()),
+    };
+    let found = parse_servers(bytes, ServerSource::Project, &lookup);
+    ensure(found.problems.len() >= found.unusable.len(), || {
+        "an unusable server has no problem".into()
+    })?;
+    for problem in &found.problems {
+        check_visible("a problem", problem)?;
+        check_size("a problem", problem.len(), 0, 1)?;
+    }
+    for (at, server) in found.servers.iter().enumerate() {
+        let name = &server.config.name;
+        ensure(is_server_name(name), || {
+            format!("the name {name:?} is invalid")
+        })?;
+        let mut earlier = found.servers[..at].iter();
+        ensure(earlier.all(|s| s.config.name != *name), || {
+            format!("two servers are named {name}")
+        })?;
+        check_visible("the target", &server.target)?;
+        check_visible("the details", &server.details)?;
+        check_size("the details", server.details.len(), bytes.len(), 8)?;
+    }
+    Ok(())
+}
+
+/// Checks the parser of files of hooks, and that each hook can be shown and selected.
+pub fn hooks(bytes: &[u8]) -> CheckResult {
+    let found = parse_hooks(bytes, "hooks.json", true);
+    for problem in &found.problems {
+        check_visible("a problem", problem)?;
+        check_size("a problem", problem.len(), 0, 2)?;
+    }
+    let call = HookInput::PreToolUse(HookCall {
+        name: "bash".into(),
+        input: serde_json::json!({"command": String::from_utf8_lossy(bytes)}),
+        id: String::new(),
+    });
+    let context = HookContext::default();
+    let selected = distinct(&found.hooks, &call, &context);
+    ensure(selected.len() <= found.hooks.len(), || {
+        "more hooks run than exist".into()
+    })?;
+    for hook in &found.hooks {
+        ensure(!hook.timeout().is_zero(), || "a hook has no time".into())?;
+        check_size("the command", hook.runs().len(), bytes.len(), 6)?;
+    }
+    Ok(())
+}
+
+/// Checks the reader of a hook's answer. The first byte of the input selects the event, the second one the exit code.
+pub fn answer(bytes: &[u8]) -> CheckResult {
+    let [event, code, rest @ ..] = bytes else {
+        return Ok(());
+    };
+    let event = HookEvent::ALL[usize::from(*event) % HookEvent::ALL.len()];
+    let hook = HookSpec {
+        source: HookSource {
+            file: "hooks.json".into(),
+            is_project: true,
+            index: 0,
+        },
+        event,
+        matcher: Matcher::All,
+        condition: None,
+        handler: HookHandler::Command {
+            command: "x".into(),
+            args: None,
+        },
+        timeout: None,
+        is_async: false,
+        blocks_on_failure: false,
+    };
+    let text = String::from_utf8_lossy(rest).into_owned();
+    let decision = decide(
+        &hook,
+        HookResult::Exited {
+            code: i32::from(code % 4),
+            stdout: text.clone(),
+            stderr: text,
+        },
+    );
+    if let Some(problem) = &decision.problem {
+        check_visible("the problem", problem)?;
+        check_size("the problem", problem.len(), 0, 1)?;
+    }
+    let outcome = merge(vec![decision.clone(), decision]);
+    let permission = outcome.permission.iter().map(|(_, reason)| reason);
+    let texts = outcome
+        .context
+        .iter()
+        .chain(&outcome.blocks)
+        .chain(&outcome.messages)
+        .chain(permission);
+    for text in texts {
+        ensure(text.chars().count() <= CONTEXT_MAX + 64, || {
+            format!("a text has {} characters", text.chars().count())
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Runs the command of a hook under the supervisor, with the event on its standard input.
+
+use std::fs::DirBuilder;
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use tempfile::{NamedTempFile, TempPath};
+use tokio_util::sync::CancellationToken;
+
+use super::{Ended, Inner, shown};
+use crate::domain::hook::{HookContext, HookResult, HookSpec};
+use crate::process::separate_output::{SeparateReport, run_separate};
+use crate::process::{CommandSpec, JobExit, Reach};
+
+/// Maximum number of bytes of each output that are read.
+const OUTPUT_MAX: usize = 1024 * 1024;
+/// A hook that prints more than this is killed.
+const FLOOD: u64 = 16 * 1024 * 1024;
+
+/// Connects standard input, sets the variables before `--`, and replaces itself by the program.
+const START: &str = r#"exec <"$0" || exit 126; while [ "$1" != -- ]; do export "$1"; shift; done; shift; exec "$@""#;
+
+/// The names by which a command without a shell can name the project directory.
+const PROJECT: &[&str] = &["CLAUDE_PROJECT_DIR", "CREWDECK_PROJECT_DIR"];
+
+/// Runs a command and returns how it ended. `program` is a shell command, or a program with its arguments.
+pub async fn run(
+    inner: &Inner,
+    hook: &HookSpec,
+    program: (&str, Option<&[String]>),
+    json: &str,
+    context: &HookContext,
+    cancel: &CancellationToken,
+) -> Ended {
+    let scratch = inner.host.scratch.clone();
+    let text = json.to_string();
+    // The file is deleted when it is dropped, after the command has ended.
+    let written = tokio::task::spawn_blocking(move || write_input(&scratch, &text)).await;
+    let file = match written.map_err(io::Error::other).and_then(|file| file) {
+        Ok(file) => file,
+        Err(e) => {
+            return Ended::failed(format!("was not started: its input cannot be written: {e}"));
+        }
+    };
+    let project = inner.host.project.to_string_lossy();
+    let mut argv: Vec<String> = ["/bin/sh", "-c", START].map(String::from).to_vec();
+    argv.push(file.to_string_lossy().into_owned());
+    argv.extend(PROJECT.iter().map(|name| format!("{name}={project}")));
+    argv.push(format!("CREWDECK_HOOK_EVENT={}", hook.event.name()));
+    argv.push(format!("CLAUDE_CODE_SESSION_ID={}", context.session_id));
+    argv.push("--".into());
+    match program {
+        (command, None) => argv.extend(["/bin/sh", "-c", command].map(String::from)),
+        (command, Some(args)) => {
+            let words = std::iter::once(command).chain(args.iter().map(String::as_str));
+            argv.extend(words.map(|word| fill_in(word, &project)));
+        }
+    }
+    let job = CommandSpec {
+        argv,
+        dir: inner.work_dir(context).to_owned(),
+        timeout: hook.timeout(),
+        keep: OUTPUT_MAX,
+        supervisor: inner.host.supervisor.clone(),
+        reach: Reach::default(),
+    };
+    match run_separate(&job, cancel, FLOOD).await {
+        Ok(report) => ended(hook, report),
+        Err(e) => Ended::failed(format!("cannot be started: {e}")),
+    }
+}
+
+fn ended(hook: &HookSpec, report: SeparateReport) -> Ended {
+    if let Some(limit) = report.limit {
+        return Ended::failed(format!("was killed: {limit}"));
+    }
+    let code = match report.ended {
+        _ if report.is_flood => {
+            return Ended::failed(format!(
+                "printed more than {} MiB and was killed",
+                FLOOD / 1024 / 1024
+            ));
+        }
+        JobExit::Cancelled => return Ended::cancelled(),
+        JobExit::TimedOut => {
+            return Ended::failed(format!(
+                "ran longer than {} and was killed",
+                shown(hook.timeout())
+            ));
+        }
+        JobExit::Signal(signal) => return Ended::failed(format!("was ended by signal {signal}")),
+        JobExit::Code(code) => code,
+    };
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let note = if report.lost > 0 {
+        Some(format!(
+            "printed more than {} MiB, of which only the start was read",
+            OUTPUT_MAX / 1024 / 1024
+        ))
+    } else {
+        let why = "exited but left a program running, which was killed";
+        report.had_leftovers.then(|| why.to_string())
+    };
+    let result = HookResult::Exited {
+        code,
+        stdout: text(report.stdout),
+        stderr: text(report.stderr),
+    };
+    Ended {
+        result: Some(result),
+        note,
+    }
+}
+
+/// Writes the input into a new file that only the user can read.
+fn write_input(scratch: &Path, json: &str) -> io::Result<TempPath> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(scratch)?;
+    let mut file = NamedTempFile::new_in(scratch)?;
+    file.write_all(json.as_bytes())?;
+    file.write_all(b"\n")?;
+    Ok(file.into_temp_path())
+}
+
+/// Replaces the project directory in a word, as a shell would.
+fn fill_in(word: &str, project: &str) -> String {
+    PROJECT.iter().fold(word.to_string(), |word, name| {
+        word.replace(&format!("${{{name}}}"), project)
+    })
+}

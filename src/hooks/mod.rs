@@ -1,0 +1,290 @@
+//! Runs hooks: all hooks of an event in parallel, bounded in time and output, and merges their answers.
+//!
+//! The data and the rules are in [`crate::domain::hook`]; which hooks exist and which are approved is decided by
+//! `config::extensions`. Without a hook for an event nothing is started and nothing is allocated.
+
+mod command;
+mod repeats;
+mod request;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::hook::{
+    HookContext, HookDecision, HookEvent, HookHandler, HookInput, HookOutcome, HookResult,
+    HookSpec, decide, distinct, merge, own_input,
+};
+use crate::domain::trust::ApprovalCheck;
+use crate::process::supervisor::Supervisor;
+use repeats::RepeatedBlocks;
+
+/// Maximum number of hooks that run without being waited for.
+const ASYNC_MAX: usize = 16;
+
+/// What hooks need from their surroundings.
+pub struct HookHost {
+    /// The project directory.
+    pub project: PathBuf,
+    /// The supervisor of commands, without a sandbox: a hook runs with the user's rights.
+    pub supervisor: Option<Arc<Supervisor>>,
+    /// A folder that commands of agents cannot write, for the input of hooks. It is created when it is needed.
+    pub scratch: PathBuf,
+}
+
+/// The hooks of a crew.
+pub struct HookRunner {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    hooks: Vec<HookSpec>,
+    approval: Arc<dyn ApprovalCheck>,
+    host: HookHost,
+    clients: request::HookClients,
+    repeats: Mutex<RepeatedBlocks>,
+    /// The hooks of which the user knows that they are not approved.
+    refused: Mutex<HashSet<usize>>,
+    asynchronous: Semaphore,
+}
+
+impl fmt::Debug for HookRunner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HookRunner")
+            .field("hooks", &self.inner.hooks.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl HookRunner {
+    pub fn new(
+        hooks: Vec<HookSpec>,
+        approval: Arc<dyn ApprovalCheck>,
+        host: HookHost,
+    ) -> HookRunner {
+        HookRunner {
+            inner: Arc::new(Inner {
+                hooks,
+                approval,
+                host,
+                clients: request::HookClients::default(),
+                repeats: Mutex::default(),
+                refused: Mutex::default(),
+                asynchronous: Semaphore::new(ASYNC_MAX),
+            }),
+        }
+    }
+
+    /// Returns whether the event has hooks, so that a caller can omit the work of describing it.
+    pub fn has_hooks(&self, event: HookEvent) -> bool {
+        self.inner.hooks.iter().any(|hook| hook.event == event)
+    }
+
+    /// Runs the hooks of an event and returns what they decide together. When `cancel` is triggered, all hooks are killed
+    /// and decide nothing.
+    ///
+    /// The caller must not fire `Stop`, `SubagentStop` or `TeammateIdle` for an agent that waits for an answer: a hook that
+    /// blocks it would make it work on without the answer.
+    pub async fn run(
+        &self,
+        input: &HookInput,
+        context: &HookContext,
+        cancel: &CancellationToken,
+    ) -> HookOutcome {
+        if !self.has_hooks(input.event()) {
+            return HookOutcome::default();
+        }
+        let inner = &self.inner;
+        let selected = distinct(&inner.hooks, input, context);
+        if selected.is_empty() {
+            return HookOutcome::default();
+        }
+        let json: Arc<str> = input.json(context).to_string().into();
+        let mut waited = Vec::new();
+        let mut early = Vec::new();
+        for hook in selected {
+            if hook.is_async {
+                early.extend(self.start_async(hook, &json, context));
+            } else {
+                waited.push(inner.run_one(hook, &json, context, cancel));
+            }
+        }
+        let decisions = futures::future::join_all(waited).await;
+        let mut asks = None;
+        {
+            let mut repeats = inner.repeats.lock().unwrap_or_else(PoisonError::into_inner);
+            for (hook, decision) in &decisions {
+                let index = inner.index(hook);
+                asks = asks.or(repeats.count(index, hook, input.block_key(context), decision));
+            }
+        }
+        let decisions = decisions.into_iter().map(|(_, decision)| decision);
+        let mut outcome = merge(decisions.chain(early).collect());
+        outcome.ask_user = asks;
+        if let (Some(changed), Some(call)) = (&outcome.updated_input, input.call()) {
+            outcome.updated_input = Some(own_input(&call.name, changed, &context.dir));
+        }
+        outcome
+    }
+
+    /// Starts a hook that nothing waits for. Returns a decision only if it cannot be started.
+    fn start_async(
+        &self,
+        hook: &HookSpec,
+        json: &Arc<str>,
+        context: &HookContext,
+    ) -> Option<HookDecision> {
+        if self.inner.asynchronous.available_permits() == 0 {
+            let why = format!(
+                "was not started: {ASYNC_MAX} hooks that nothing waits for are still running"
+            );
+            return Some(decide(hook, HookResult::Failed { why }));
+        }
+        let inner = Arc::clone(&self.inner);
+        let (hook, json, context) = (hook.clone(), Arc::clone(json), context.clone());
+        tokio::spawn(async move {
+            let Ok(_permit) = inner.asynchronous.acquire().await else {
+                return;
+            };
+            let never = CancellationToken::new();
+            let (_, decision) = inner.run_one(&hook, &json, &context, &never).await;
+            if let Some(problem) = decision.problem {
+                tracing::warn!("{problem}");
+            }
+        });
+        None
+    }
+}
+
+impl Inner {
+    /// Returns the directory in which hooks of an event run: that of the agent, or the project's if it is gone.
+    fn work_dir<'a>(&'a self, context: &'a HookContext) -> &'a Path {
+        if context.dir.is_dir() {
+            &context.dir
+        } else {
+            &self.host.project
+        }
+    }
+
+    /// Returns the position of a hook, which identifies it.
+    fn index(&self, hook: &HookSpec) -> usize {
+        self.hooks
+            .iter()
+            .position(|known| known.source == hook.source)
+            .unwrap_or(usize::MAX)
+    }
+
+    async fn run_one<'a>(
+        &self,
+        hook: &'a HookSpec,
+        json: &str,
+        context: &HookContext,
+        cancel: &CancellationToken,
+    ) -> (&'a HookSpec, HookDecision) {
+        if let Some(refused) = self.refusal(hook, context).await {
+            return (hook, refused);
+        }
+        let result = match &hook.handler {
+            HookHandler::Command { command, args } => {
+                command::run(
+                    self,
+                    hook,
+                    (command, args.as_deref()),
+                    json,
+                    context,
+                    cancel,
+                )
+                .await
+            }
+            HookHandler::Http { url, headers, env } => {
+                let request = request::HookRequest {
+                    url,
+                    headers,
+                    env,
+                    body: json,
+                };
+                let done = request.send(&self.clients);
+                tokio::select! {
+                    () = cancel.cancelled() => Ended::cancelled(),
+                    done = tokio::time::timeout(hook.timeout(), done) => match done {
+                        Ok(result) => result.into(),
+                        Err(_) => Ended::failed(format!("did not respond within {}", shown(hook.timeout()))),
+                    },
+                }
+            }
+        };
+        let mut decision = match result.result {
+            Some(result) => decide(hook, result),
+            None => HookDecision::default(),
+        };
+        if let (None, Some(why)) = (&decision.problem, result.note) {
+            let note = decide(hook, HookResult::Failed { why });
+            decision.problem = note.problem;
+        }
+        (hook, decision)
+    }
+
+    /// Returns the decision of a hook that must not run because it is not approved. The user sees that once.
+    async fn refusal(&self, hook: &HookSpec, context: &HookContext) -> Option<HookDecision> {
+        if !hook.source.is_project {
+            return None;
+        }
+        let (approval, copy) = (Arc::clone(&self.approval), hook.clone());
+        let dir = self.work_dir(context).to_owned();
+        let checked = tokio::task::spawn_blocking(move || approval.check_hook(&copy, &dir)).await;
+        let why = match checked {
+            Ok(Ok(())) => {
+                let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+                refused.remove(&self.index(hook));
+                return None;
+            }
+            Ok(Err(refused)) => refused.why,
+            Err(_) => "the approval of a hook could not be checked, so it does not run".into(),
+        };
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = refused.insert(self.index(hook));
+        Some(HookDecision {
+            problem: is_news.then_some(why),
+            ..HookDecision::default()
+        })
+    }
+}
+
+/// How a hook ended, with something else that the user should know.
+struct Ended {
+    /// `None` if it was cancelled.
+    result: Option<HookResult>,
+    note: Option<String>,
+}
+
+impl Ended {
+    fn cancelled() -> Ended {
+        Ended {
+            result: None,
+            note: None,
+        }
+    }
+
+    fn failed(why: String) -> Ended {
+        HookResult::Failed { why }.into()
+    }
+}
+
+impl From<HookResult> for Ended {
+    fn from(result: HookResult) -> Ended {
+        Ended {
+            result: Some(result),
+            note: None,
+        }
+    }
+}
+
+/// Returns a duration in seconds for a message.
+fn shown(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64())
+}

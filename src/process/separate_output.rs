@@ -1,0 +1,138 @@
+//! Runs a job like [`super::run`] and keeps standard output and standard error apart, for programs that answer on one and
+//! explain themselves on the other.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio_util::sync::CancellationToken;
+
+use super::supervisor::JobOutcome;
+use super::{CommandSpec, DRAIN, DRAIN_READS, JobExit, JobHandle};
+
+/// Maximum number of bytes of one read.
+const CHUNK: usize = 16 * 1024;
+
+/// The result of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeparateReport {
+    pub ended: JobExit,
+    /// The start of standard output, at most [`CommandSpec::keep`] bytes.
+    pub stdout: Vec<u8>,
+    /// The start of standard error, at most [`CommandSpec::keep`] bytes.
+    pub stderr: Vec<u8>,
+    /// The number of bytes of both that were dropped.
+    pub lost: u64,
+    /// Whether the job was killed because it printed too much.
+    pub is_flood: bool,
+    /// Whether processes that the job had started were still running when it exited. They were killed.
+    pub had_leftovers: bool,
+    /// The limit for which the job was killed, if it exceeded one.
+    pub limit: Option<String>,
+}
+
+/// Runs a job, and kills it when it has printed more than `flood` bytes. Dropping the future kills everything that the job
+/// has started.
+///
+/// # Errors
+/// Fails if the program cannot be started.
+pub async fn run_separate(
+    job: &CommandSpec,
+    cancel: &CancellationToken,
+    flood: u64,
+) -> io::Result<SeparateReport> {
+    let (mut child, mut handle) = JobHandle::start(job).await?;
+    let mut out = BoundedPipe::new(child.stdout.take(), job.keep);
+    let mut err = BoundedPipe::new(child.stderr.take(), job.keep);
+    let deadline = tokio::time::sleep(job.timeout);
+    tokio::pin!(deadline);
+    let mut is_flood = false;
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => break Err(JobExit::Cancelled),
+            () = &mut deadline => break Err(JobExit::TimedOut),
+            () = out.read() => {}
+            () = err.read() => {}
+            outcome = handle.wait(&mut child) => break Ok(outcome?),
+        }
+        if out.total + err.total > flood {
+            is_flood = true;
+            break Err(JobExit::Cancelled);
+        }
+    };
+    let outcome = match outcome {
+        Err(ended) => {
+            handle.end(&mut child).await;
+            JobOutcome {
+                limit: None,
+                ended,
+                had_leftovers: false,
+            }
+        }
+        Ok(outcome) => {
+            // A process that keeps the pipes open is not waited for.
+            let until = tokio::time::Instant::now() + DRAIN;
+            for _ in 0..DRAIN_READS {
+                if out.open.is_none() && err.open.is_none() {
+                    break;
+                }
+                tokio::select! {
+                    biased;
+                    () = out.read() => {}
+                    () = err.read() => {}
+                    () = tokio::time::sleep_until(until) => break,
+                }
+            }
+            handle.with_leftovers(outcome)
+        }
+    };
+    Ok(SeparateReport {
+        ended: outcome.ended,
+        lost: out.lost() + err.lost(),
+        stdout: out.kept,
+        stderr: err.kept,
+        is_flood,
+        had_leftovers: outcome.had_leftovers,
+        limit: outcome.limit,
+    })
+}
+
+/// A pipe of which the first bytes are kept.
+struct BoundedPipe<P> {
+    open: Option<P>,
+    chunk: Vec<u8>,
+    kept: Vec<u8>,
+    keep: usize,
+    total: u64,
+}
+
+impl<P: AsyncRead + Unpin> BoundedPipe<P> {
+    fn new(pipe: Option<P>, keep: usize) -> BoundedPipe<P> {
+        BoundedPipe {
+            open: pipe,
+            chunk: vec![0; CHUNK],
+            kept: Vec::new(),
+            keep,
+            total: 0,
+        }
+    }
+
+    /// Reads more bytes. Never completes for a closed pipe. Cancel-safe.
+    async fn read(&mut self) {
+        let Some(pipe) = &mut self.open else {
+            return std::future::pending().await;
+        };
+        let n = pipe.read(&mut self.chunk).await.unwrap_or(0);
+        if n == 0 {
+            self.open = None;
+            return;
+        }
+        self.total += n as u64;
+        let room = (self.keep - self.kept.len()).min(n);
+        self.kept.extend_from_slice(&self.chunk[..room]);
+    }
+
+    fn lost(&self) -> u64 {
+        self.total - self.kept.len() as u64
+    }
+}

@@ -10,13 +10,14 @@
 //! - [`process`]: child processes and the sandbox
 //! - [`store`]: the state files
 //! - [`model`]: language models and their wire formats
+//! - [`mcp`]: MCP servers and their connections
 //! - [`tools`]: the tools and the permission policy
 //! - [`agent`]: one agent
 //! - [`crew`]: lead, teammates, subagents, jobs, requests
 //! - [`ui`]: the dashboard
 //! - [`app`]: start, assembly, the main loops of the front ends
 //!
-//! Beside the layers: [`config`] (settings), [`cli`] (command line), [`commands`] (subcommands on the state files),
+//! Beside the layers: [`http`] (HTTP clients), [`config`] (settings), [`cli`] (command line), [`commands`] (subcommands on the state files),
 //! [`doctor`] (checks and repairs), [`fuzzing`] (fuzz targets for the parsers of untrusted input).
 
 pub mod agent;
@@ -29,6 +30,8 @@ pub mod doctor;
 pub mod domain;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod http;
+pub mod mcp;
 pub mod model;
 pub mod process;
 pub mod protocol;

@@ -9,6 +9,7 @@ mod head_tail_buffer;
 pub mod history;
 mod pipe;
 pub mod sandbox;
+mod service;
 pub mod supervisor;
 pub mod users;
 
@@ -27,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 pub use head_tail_buffer::HeadTailBuffer;
 use pipe::OutputPipe;
 use sandbox::HistoryReach;
+pub use service::{ServiceProcess, ServiceSpec, ServiceStreams};
 use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 
 /// Time between SIGTERM and SIGKILL.

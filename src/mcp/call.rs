@@ -1,0 +1,189 @@
+//! Sends one request to a server, with time-outs, progress and cancellation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{ClientRequest, ServerResult};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::handler::HandlerShared;
+use super::types::CallProgress;
+use crate::domain::text::{clip, one_line};
+
+/// Maximum time without progress, unless the server is configured otherwise.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum time of a call with progress, as a multiple of the time without.
+const TOTAL_FACTOR: u32 = 30;
+/// Maximum time to tell a server that a call is cancelled.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Number of progress messages that wait for the caller.
+const PROGRESS_QUEUE: usize = 16;
+/// Maximum length of an error message of a server, in characters.
+const MESSAGE_MAX: usize = 2000;
+
+/// A connection to a server. Cheap to clone.
+#[derive(Clone)]
+pub struct Link {
+    pub peer: Peer<RoleClient>,
+    pub shared: Arc<HandlerShared>,
+}
+
+/// Why a request has no result.
+#[derive(Debug)]
+pub enum RequestError {
+    Cancelled,
+    TimedOut(Duration),
+    /// The connection has ended.
+    Closed,
+    /// The server could not be reached, or refused the transport's request.
+    NotSent {
+        why: String,
+        is_unreachable: bool,
+    },
+    Rejected {
+        message: String,
+        code: i32,
+    },
+    /// The server answered with something that does not belong to the request.
+    Unexpected,
+}
+
+/// Sends `request` and waits for its result. `idle` is the maximum time without progress.
+///
+/// # Errors
+/// Fails if the server rejects the request or does not answer in time, if `cancel` is cancelled, or if the connection
+/// ends. The server is told when nobody waits for the result any more, also when the future is dropped.
+pub async fn send(
+    link: &Link,
+    request: ClientRequest,
+    idle: Duration,
+    cancel: &CancellationToken,
+    mut on_progress: impl FnMut(CallProgress) + Send,
+) -> Result<ServerResult, RequestError> {
+    let options = PeerRequestOptions::no_options();
+    let sent = link.peer.send_cancellable_request(request, options);
+    let handle = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(RequestError::Cancelled),
+        () = tokio::time::sleep(idle) => return Err(RequestError::TimedOut(idle)),
+        sent = sent => sent.map_err(request_error)?,
+    };
+    let (progress, mut received) = mpsc::channel(PROGRESS_QUEUE);
+    let mut pending = PendingRequest::new(handle, link, progress);
+    let total = idle.saturating_mul(TOTAL_FACTOR);
+    let deadline = tokio::time::sleep(total);
+    let quiet = tokio::time::sleep(idle);
+    tokio::pin!(deadline, quiet);
+    let error = loop {
+        let Some(handle) = &mut pending.handle else {
+            return Err(RequestError::Closed);
+        };
+        tokio::select! {
+            biased;
+            response = &mut handle.rx => {
+                pending.handle = None;
+                return response
+                    .map_err(|_| RequestError::Closed)?
+                    .map_err(request_error);
+            }
+            () = cancel.cancelled() => break RequestError::Cancelled,
+            () = &mut deadline => break RequestError::TimedOut(total),
+            Some(update) = received.recv() => {
+                quiet.as_mut().reset(tokio::time::Instant::now() + idle);
+                on_progress(update);
+            }
+            () = &mut quiet => break RequestError::TimedOut(idle),
+        }
+    };
+    if let Some(handle) = pending.handle.take() {
+        cancel_request(handle).await;
+    }
+    Err(error)
+}
+
+/// Tells the server that a request is cancelled.
+async fn cancel_request(handle: RequestHandle<RoleClient>) {
+    let reason = Some("the client no longer waits for the result".into());
+    // A server that does not read its input is not waited for.
+    let _ = tokio::time::timeout(CANCEL_TIMEOUT, handle.cancel(reason)).await;
+}
+
+/// A request without a response so far. Dropping it cancels the request.
+struct PendingRequest {
+    handle: Option<RequestHandle<RoleClient>>,
+    token: rmcp::model::ProgressToken,
+    shared: Arc<HandlerShared>,
+}
+
+impl PendingRequest {
+    fn new(
+        handle: RequestHandle<RoleClient>,
+        link: &Link,
+        progress: mpsc::Sender<CallProgress>,
+    ) -> PendingRequest {
+        let token = handle.progress_token.clone();
+        link.shared.progress.insert(token.clone(), progress);
+        PendingRequest {
+            handle: Some(handle),
+            token,
+            shared: Arc::clone(&link.shared),
+        }
+    }
+}
+
+impl Drop for PendingRequest {
+    fn drop(&mut self) {
+        self.shared.progress.remove(&self.token);
+        if let (Some(handle), Ok(runtime)) =
+            (self.handle.take(), tokio::runtime::Handle::try_current())
+        {
+            runtime.spawn(cancel_request(handle));
+        }
+    }
+}
+
+fn request_error(error: ServiceError) -> RequestError {
+    match error {
+        ServiceError::McpError(error) => RequestError::Rejected {
+            message: clip(&one_line(&error.message), MESSAGE_MAX),
+            code: error.code.0,
+        },
+        ServiceError::TransportClosed => RequestError::Closed,
+        ServiceError::TransportSend(error) => RequestError::NotSent {
+            why: describe(error.error.as_ref()),
+            is_unreachable: is_unreachable(error.error.as_ref()),
+        },
+        _ => RequestError::Unexpected,
+    }
+}
+
+/// Returns an error and its causes as one line, without repetitions and control characters.
+pub fn describe(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        if !texts.iter().any(|known| known.contains(&text)) {
+            texts.push(text);
+        }
+        next = error.source();
+    }
+    clip(&one_line(&texts.join(": ")), MESSAGE_MAX / 4)
+}
+
+/// Returns whether an error says that no connection to the server could be established.
+fn is_unreachable(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error
+            .downcast_ref::<reqwest::Error>()
+            .is_some_and(reqwest::Error::is_connect)
+        {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}

@@ -1,0 +1,139 @@
+//! Lists tools, resources and prompts of a server page by page, with bounds.
+
+use std::time::Duration;
+
+use rmcp::model::{
+    ClientRequest, ListPromptsRequest, ListResourcesRequest, ListToolsRequest,
+    PaginatedRequestParams, Prompt, Resource, ServerResult, Tool,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::call::{self, Link, RequestError};
+use super::tools::{DESCRIPTION_MAX, TOOLS_MAX, cut_end};
+use super::types::{McpPrompt, McpPromptArgument, McpResource};
+use crate::domain::text::{clip, one_line};
+
+/// Maximum number of pages of one list.
+const PAGES_MAX: usize = 100;
+/// Maximum number of resources or prompts of one server.
+const ENTRIES_MAX: usize = 1000;
+/// Maximum length of a URI or of a name, in bytes. Longer ones are left out, because a cut one has another meaning.
+const NAME_MAX: usize = 2048;
+/// Maximum number of arguments of a prompt.
+const ARGUMENTS_MAX: usize = 32;
+/// Maximum time for one page.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Requests one page after the other until there are `max` entries. `request` creates the request, `entries` takes the
+/// entries and the cursor of the next page from the result.
+async fn pages<T>(
+    link: &Link,
+    max: usize,
+    request: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,
+    entries: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
+) -> Result<Vec<T>, RequestError> {
+    let mut all = Vec::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..PAGES_MAX {
+        let params = cursor
+            .take()
+            .map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let never = CancellationToken::new();
+        let result = call::send(link, request(params), PAGE_TIMEOUT, &never, |_| {}).await?;
+        let (page, next) = entries(result).ok_or(RequestError::Unexpected)?;
+        all.extend(page);
+        cursor = next;
+        if cursor.is_none() || all.len() > max {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// Lists the tools. There may be more than [`TOOLS_MAX`], so that the caller can say so.
+pub async fn tools(link: &Link) -> Result<Vec<Tool>, RequestError> {
+    let request = |params| {
+        let mut request = ListToolsRequest::default();
+        request.params = params;
+        ClientRequest::ListToolsRequest(request)
+    };
+    pages(link, TOOLS_MAX, request, |result| match result {
+        ServerResult::ListToolsResult(list) => Some((list.tools, list.next_cursor)),
+        ServerResult::EmptyResult(_) => Some((Vec::new(), None)),
+        _ => None,
+    })
+    .await
+}
+
+/// Lists the resources, at most 1000.
+pub async fn resources(link: &Link) -> Result<Vec<McpResource>, RequestError> {
+    let request = |params| {
+        let mut request = ListResourcesRequest::default();
+        request.params = params;
+        ClientRequest::ListResourcesRequest(request)
+    };
+    let listed = pages(link, ENTRIES_MAX, request, |result| match result {
+        ServerResult::ListResourcesResult(list) => Some((list.resources, list.next_cursor)),
+        ServerResult::EmptyResult(_) => Some((Vec::new(), None)),
+        _ => None,
+    });
+    let listed = listed.await?.into_iter();
+    let fits = |resource: &Resource| resource.uri.len() <= NAME_MAX;
+    Ok(listed
+        .filter(fits)
+        .take(ENTRIES_MAX)
+        .map(resource)
+        .collect())
+}
+
+/// Lists the prompts, at most 1000.
+pub async fn prompts(link: &Link) -> Result<Vec<McpPrompt>, RequestError> {
+    let request = |params| {
+        let mut request = ListPromptsRequest::default();
+        request.params = params;
+        ClientRequest::ListPromptsRequest(request)
+    };
+    let listed = pages(link, ENTRIES_MAX, request, |result| match result {
+        ServerResult::ListPromptsResult(list) => Some((list.prompts, list.next_cursor)),
+        ServerResult::EmptyResult(_) => Some((Vec::new(), None)),
+        _ => None,
+    });
+    let listed = listed.await?.into_iter();
+    let fits = |prompt: &Prompt| prompt.name.len() <= NAME_MAX;
+    Ok(listed.filter(fits).take(ENTRIES_MAX).map(prompt).collect())
+}
+
+fn resource(listed: Resource) -> McpResource {
+    McpResource {
+        name: short(&listed.title.unwrap_or(listed.name)),
+        description: long(listed.description),
+        media_type: short(&listed.mime_type.unwrap_or_default()),
+        size: listed.size,
+        uri: listed.uri,
+    }
+}
+
+fn prompt(listed: Prompt) -> McpPrompt {
+    let arguments = listed.arguments.unwrap_or_default().into_iter();
+    McpPrompt {
+        description: long(listed.description),
+        arguments: arguments
+            .filter(|argument| argument.name.len() <= NAME_MAX)
+            .take(ARGUMENTS_MAX)
+            .map(|argument| McpPromptArgument {
+                description: long(argument.description),
+                is_required: argument.required.unwrap_or(false),
+                name: argument.name,
+            })
+            .collect(),
+        name: listed.name,
+    }
+}
+
+fn short(text: &str) -> String {
+    clip(&one_line(text), 200)
+}
+
+fn long(text: Option<String>) -> String {
+    cut_end(&text.unwrap_or_default(), DESCRIPTION_MAX)
+}

@@ -17,8 +17,8 @@
 //! - [`ui`]: the dashboard
 //! - [`app`]: start, assembly, the main loops of the front ends
 //!
-//! Beside the layers: [`http`] (HTTP clients), [`config`] (settings), [`cli`] (command line), [`commands`] (subcommands on the state files),
-//! [`doctor`] (checks and repairs), [`fuzzing`] (fuzz targets for the parsers of untrusted input).
+//! Beside the layers: [`http`] (HTTP clients), [`config`] (settings), [`cli`] (command line), [`commands`] (subcommands
+//! on the state files), [`doctor`] (checks and repairs), [`fuzzing`] (fuzz targets for the parsers of untrusted input).
 
 pub mod agent;
 pub mod app;

@@ -6,6 +6,7 @@ use rmcp::model::{
     ClientRequest, ListPromptsRequest, ListResourcesRequest, ListToolsRequest,
     PaginatedRequestParams, Prompt, Resource, ServerResult, Tool,
 };
+use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use super::call::{self, Link, RequestError};
@@ -50,6 +51,24 @@ async fn pages<T>(
     Ok(all)
 }
 
+/// Returns the entries of `result` if it is no valid list because of some of its entries. Those are left out.
+fn valid_entries<T: DeserializeOwned>(
+    result: ServerResult,
+    key: &str,
+) -> Option<(Vec<T>, Option<String>)> {
+    match result {
+        ServerResult::EmptyResult(_) => Some((Vec::new(), None)),
+        ServerResult::CustomResult(mut result) => {
+            let entries = result.0.get_mut(key)?.as_array_mut()?;
+            let entries = std::mem::take(entries).into_iter();
+            let valid = entries.filter_map(|entry| serde_json::from_value(entry).ok());
+            let cursor = result.0.get("nextCursor").and_then(|c| c.as_str());
+            Some((valid.collect(), cursor.map(Into::into)))
+        }
+        _ => None,
+    }
+}
+
 /// Lists the tools. There may be more than [`TOOLS_MAX`], so that the caller can say so.
 pub async fn tools(link: &Link) -> Result<Vec<Tool>, RequestError> {
     let request = |params| {
@@ -59,8 +78,7 @@ pub async fn tools(link: &Link) -> Result<Vec<Tool>, RequestError> {
     };
     pages(link, TOOLS_MAX, request, |result| match result {
         ServerResult::ListToolsResult(list) => Some((list.tools, list.next_cursor)),
-        ServerResult::EmptyResult(_) => Some((Vec::new(), None)),
-        _ => None,
+        other => valid_entries(other, "tools"),
     })
     .await
 }
@@ -74,8 +92,7 @@ pub async fn resources(link: &Link) -> Result<Vec<McpResource>, RequestError> {
     };
     let listed = pages(link, ENTRIES_MAX, request, |result| match result {
         ServerResult::ListResourcesResult(list) => Some((list.resources, list.next_cursor)),
-        ServerResult::EmptyResult(_) => Some((Vec::new(), None)),
-        _ => None,
+        other => valid_entries(other, "resources"),
     });
     let listed = listed.await?.into_iter();
     let fits = |resource: &Resource| resource.uri.len() <= NAME_MAX;
@@ -95,8 +112,7 @@ pub async fn prompts(link: &Link) -> Result<Vec<McpPrompt>, RequestError> {
     };
     let listed = pages(link, ENTRIES_MAX, request, |result| match result {
         ServerResult::ListPromptsResult(list) => Some((list.prompts, list.next_cursor)),
-        ServerResult::EmptyResult(_) => Some((Vec::new(), None)),
-        _ => None,
+        other => valid_entries(other, "prompts"),
     });
     let listed = listed.await?.into_iter();
     let fits = |prompt: &Prompt| prompt.name.len() <= NAME_MAX;

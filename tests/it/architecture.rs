@@ -14,7 +14,9 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("protocol", &["domain", "protocol"]),
     ("process", &["domain", "process"]),
     ("store", &["domain", "store", "process"]),
-    ("model", &["domain", "model"]),
+    ("http", &["http"]),
+    ("model", &["domain", "http", "model"]),
+    ("mcp", &["domain", "store", "process", "http", "mcp"]),
     ("tools", &["domain", "store", "process", "tools"]),
     (
         "agent",
@@ -23,7 +25,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     (
         "crew",
         &[
-            "domain", "protocol", "store", "process", "model", "tools", "agent", "crew",
+            "domain", "protocol", "store", "process", "model", "mcp", "tools", "agent", "crew",
         ],
     ),
     ("ui", &["domain", "protocol", "ui"]),
@@ -34,14 +36,14 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     (
         "app",
         &[
-            "domain", "protocol", "store", "process", "model", "tools", "agent", "crew", "ui",
-            "config", "cli", "commands", "doctor", "app",
+            "domain", "protocol", "store", "process", "model", "mcp", "tools", "agent", "crew",
+            "ui", "config", "cli", "commands", "doctor", "app",
         ],
     ),
     (
         "fuzzing",
         &[
-            "domain", "protocol", "store", "model", "tools", "ui", "config", "fuzzing",
+            "domain", "protocol", "store", "model", "mcp", "tools", "ui", "config", "fuzzing",
         ],
     ),
     ("main", &["app", "cli", "domain"]),
@@ -59,6 +61,10 @@ const PURE: &[&str] = &[
     "model/providers.rs",
     "model/retry.rs",
     "model/governor/call_queue.rs",
+    "mcp/content.rs",
+    "mcp/schema.rs",
+    "mcp/tools.rs",
+    "mcp/types.rs",
     "tools/policy",
     "tools/replace/",
     "process/sandbox/plan.rs",

@@ -1,0 +1,148 @@
+//! Servers over HTTP.
+
+use std::collections::BTreeMap;
+
+use crewdeck::domain::mcp::{ServerConfig, ServerSource, ServerState, ServerTransport};
+use serde_json::{Value, json};
+use wiremock::matchers::{method, path};
+use wiremock::{Mock, MockServer, Request, ResponseTemplate};
+
+use super::{TestPool, wait_until};
+
+fn http_config(url: &str) -> ServerConfig {
+    let headers = [("Authorization", "Bearer secret-token"), ("X-Key", "k")];
+    ServerConfig {
+        name: "s".into(),
+        source: ServerSource::User,
+        transport: ServerTransport::Http {
+            url: url.into(),
+            headers: headers.map(|(k, v)| (k.to_string(), v.to_string())).into(),
+        },
+        call_timeout: None,
+        is_always_loaded: false,
+    }
+}
+
+/// Answers as a server of the era with `initialize`, without streams.
+fn answer(request: &Request) -> ResponseTemplate {
+    let message: Value = serde_json::from_slice(&request.body).unwrap();
+    let result = match message["method"].as_str().unwrap_or_default() {
+        "initialize" => json!({
+            "protocolVersion": message["params"]["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "t", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
+        "tools/call" => json!({"content": [{"type": "text", "text": "called"}]}),
+        name if name.starts_with("notifications/") => return ResponseTemplate::new(202),
+        _ => {
+            let error = json!({"code": -32601, "message": "Method not found"});
+            return ResponseTemplate::new(200)
+                .set_body_json(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
+        }
+    };
+    ResponseTemplate::new(200)
+        .set_body_json(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+}
+
+async fn mcp_server(at: &str) -> MockServer {
+    let server = MockServer::start().await;
+    let post = Mock::given(method("POST")).and(path(at));
+    post.respond_with(answer).mount(&server).await;
+    let other = Mock::given(method("GET")).and(path(at));
+    other
+        .respond_with(ResponseTemplate::new(405))
+        .mount(&server)
+        .await;
+    server
+}
+
+#[tokio::test]
+async fn tools_are_called_over_http_with_the_configured_headers() {
+    let server = mcp_server("/mcp").await;
+    let test = TestPool::new(vec![http_config(&format!(
+        "{}/mcp?key=secret",
+        server.uri()
+    ))]);
+    test.start().await;
+    let result = test.call("mcp__s__echo", json!({})).await.unwrap();
+    assert_eq!(result.text, "called");
+    let target = test.pool.status()[0].target.clone();
+    assert_eq!(target, format!("{}/mcp", server.uri()));
+    let requests = server.received_requests().await.unwrap();
+    for request in requests {
+        assert_eq!(request.headers["authorization"], "Bearer secret-token");
+        assert_eq!(request.headers["x-key"], "k");
+    }
+    test.pool.shutdown().await;
+}
+
+#[tokio::test]
+async fn refused_credentials_need_a_login() {
+    for challenge in [None, Some("Bearer realm=\"x\"")] {
+        let server = MockServer::start().await;
+        let mut refusal = ResponseTemplate::new(401);
+        if let Some(challenge) = challenge {
+            refusal = refusal.insert_header("www-authenticate", challenge);
+        }
+        Mock::given(method("POST"))
+            .respond_with(refusal)
+            .mount(&server)
+            .await;
+        let test = TestPool::new(vec![http_config(&server.uri())]);
+        test.pool.ensure_started(&["s"]).await;
+        assert_eq!(test.state(), ServerState::NeedsLogin, "{challenge:?}");
+    }
+}
+
+#[tokio::test]
+async fn redirect_to_another_origin_is_not_followed() {
+    let (first, second) = (MockServer::start().await, mcp_server("/mcp").await);
+    let there = format!("{}/mcp", second.uri());
+    let redirect = ResponseTemplate::new(307).insert_header("location", there);
+    Mock::given(method("POST"))
+        .respond_with(redirect)
+        .mount(&first)
+        .await;
+    let test = TestPool::new(vec![http_config(&first.uri())]);
+    test.pool.ensure_started(&["s"]).await;
+    assert!(matches!(
+        test.state(),
+        ServerState::Restarting { .. } | ServerState::Starting | ServerState::Failed { .. }
+    ));
+    test.pool.shutdown().await;
+    assert!(second.received_requests().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn server_that_is_gone_is_tried_again() {
+    let server = mcp_server("/mcp").await;
+    let test = TestPool::new(vec![http_config(&format!("{}/mcp", server.uri()))]);
+    test.start().await;
+    drop(server);
+    let error = test.call("mcp__s__echo", json!({})).await.unwrap_err();
+    assert!(error.to_string().contains("is not available"), "{error}");
+    wait_until("it has failed", || {
+        matches!(test.state(), ServerState::Failed { .. })
+    })
+    .await;
+    let ServerState::Failed { why } = test.state() else {
+        panic!()
+    };
+    assert!(why.contains("cannot connect to http://127.0.0.1"), "{why}");
+    assert!(!why.contains("secret"), "{why}");
+}
+
+#[tokio::test]
+async fn invalid_header_is_a_permanent_failure() {
+    let mut config = http_config("http://127.0.0.1:9");
+    if let ServerTransport::Http { headers, .. } = &mut config.transport {
+        *headers = BTreeMap::from([("bad name".to_string(), "x".to_string())]);
+    }
+    let test = TestPool::new(vec![config]);
+    test.pool.ensure_started(&["s"]).await;
+    let ServerState::Failed { why } = test.state() else {
+        panic!("{:?}", test.state())
+    };
+    assert_eq!(why, "the header 'bad name' is invalid");
+}

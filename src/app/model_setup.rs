@@ -10,7 +10,7 @@ use super::assemble::Blueprint;
 use super::{demo, local_server};
 use crate::config::Settings;
 use crate::domain::redact::Redactor;
-use crate::model::provider::{ProviderSpec, ServerConfig};
+use crate::model::provider::{ModelServerConfig, ProviderSpec};
 use crate::model::providers::{self, COMPATIBLE, PROVIDERS, ProviderChoice};
 use crate::model::script::Script;
 use crate::model::{ErrorKind, Model, ModelError, origin};
@@ -184,7 +184,7 @@ fn selected(choice: Option<&ProviderChoice>) -> Option<&'static ProviderSpec> {
     }
 }
 
-fn connected(config: &ServerConfig) -> Result<ModelConnection> {
+fn connected(config: &ModelServerConfig) -> Result<ModelConnection> {
     let model = config
         .connect()
         .map_err(|e| ModelUnavailable::refused(&e))?;
@@ -250,8 +250,8 @@ pub fn server(
     spec: &'static ProviderSpec,
     settings: &Settings,
     local: Option<&str>,
-) -> Result<ServerConfig> {
-    let mut config = ServerConfig::new(spec);
+) -> Result<ModelServerConfig> {
+    let mut config = ModelServerConfig::new(spec);
     if let Some(url) = settings.base_url.as_deref().or(local) {
         config.base_url = url.into();
     }

@@ -32,7 +32,7 @@ pub struct Link {
 
 /// Why a request has no result.
 #[derive(Debug)]
-pub enum RequestError {
+pub enum LinkError {
     Cancelled,
     TimedOut(Duration),
     /// The connection has ended.
@@ -54,47 +54,47 @@ pub enum RequestError {
 ///
 /// # Errors
 /// Fails if the server rejects the request or does not answer in time, if `cancel` is cancelled, or if the connection
-/// ends. The server is told when nobody waits for the result any more, also when the future is dropped.
+/// ends. The request is cancelled at the server when the result is no longer awaited, also when the future is dropped.
 pub async fn send(
     link: &Link,
     request: ClientRequest,
     idle: Duration,
     cancel: &CancellationToken,
     mut on_progress: impl FnMut(CallProgress) + Send,
-) -> Result<ServerResult, RequestError> {
+) -> Result<ServerResult, LinkError> {
     let options = PeerRequestOptions::no_options();
     let sent = link.peer.send_cancellable_request(request, options);
     let handle = tokio::select! {
         biased;
-        () = cancel.cancelled() => return Err(RequestError::Cancelled),
-        () = tokio::time::sleep(idle) => return Err(RequestError::TimedOut(idle)),
+        () = cancel.cancelled() => return Err(LinkError::Cancelled),
+        () = tokio::time::sleep(idle) => return Err(LinkError::TimedOut(idle)),
         sent = sent => sent.map_err(request_error)?,
     };
     let (progress, mut received) = mpsc::channel(PROGRESS_QUEUE);
-    let mut pending = PendingRequest::new(handle, link, progress);
+    let mut pending = UnansweredRequest::new(handle, link, progress);
     let total = idle.saturating_mul(TOTAL_FACTOR);
     let deadline = tokio::time::sleep(total);
     let quiet = tokio::time::sleep(idle);
     tokio::pin!(deadline, quiet);
     let error = loop {
         let Some(handle) = &mut pending.handle else {
-            return Err(RequestError::Closed);
+            return Err(LinkError::Closed);
         };
         tokio::select! {
             biased;
             response = &mut handle.rx => {
                 pending.handle = None;
                 return response
-                    .map_err(|_| RequestError::Closed)?
+                    .map_err(|_| LinkError::Closed)?
                     .map_err(request_error);
             }
-            () = cancel.cancelled() => break RequestError::Cancelled,
-            () = &mut deadline => break RequestError::TimedOut(total),
+            () = cancel.cancelled() => break LinkError::Cancelled,
+            () = &mut deadline => break LinkError::TimedOut(total),
             Some(update) = received.recv() => {
                 quiet.as_mut().reset(tokio::time::Instant::now() + idle);
                 on_progress(update);
             }
-            () = &mut quiet => break RequestError::TimedOut(idle),
+            () = &mut quiet => break LinkError::TimedOut(idle),
         }
     };
     if let Some(handle) = pending.handle.take() {
@@ -111,21 +111,21 @@ async fn cancel_request(handle: RequestHandle<RoleClient>) {
 }
 
 /// A request without a response so far. Dropping it cancels the request.
-struct PendingRequest {
+struct UnansweredRequest {
     handle: Option<RequestHandle<RoleClient>>,
     token: rmcp::model::ProgressToken,
     shared: Arc<HandlerShared>,
 }
 
-impl PendingRequest {
+impl UnansweredRequest {
     fn new(
         handle: RequestHandle<RoleClient>,
         link: &Link,
         progress: mpsc::Sender<CallProgress>,
-    ) -> PendingRequest {
+    ) -> UnansweredRequest {
         let token = handle.progress_token.clone();
         link.shared.progress.insert(token.clone(), progress);
-        PendingRequest {
+        UnansweredRequest {
             handle: Some(handle),
             token,
             shared: Arc::clone(&link.shared),
@@ -133,7 +133,7 @@ impl PendingRequest {
     }
 }
 
-impl Drop for PendingRequest {
+impl Drop for UnansweredRequest {
     fn drop(&mut self) {
         self.shared.progress.remove(&self.token);
         if let (Some(handle), Ok(runtime)) =
@@ -144,18 +144,18 @@ impl Drop for PendingRequest {
     }
 }
 
-fn request_error(error: ServiceError) -> RequestError {
+fn request_error(error: ServiceError) -> LinkError {
     match error {
-        ServiceError::McpError(error) => RequestError::Rejected {
+        ServiceError::McpError(error) => LinkError::Rejected {
             message: clip(&one_line(&error.message), MESSAGE_MAX),
             code: error.code.0,
         },
-        ServiceError::TransportClosed => RequestError::Closed,
-        ServiceError::TransportSend(error) => RequestError::NotSent {
+        ServiceError::TransportClosed => LinkError::Closed,
+        ServiceError::TransportSend(error) => LinkError::NotSent {
             why: describe(error.error.as_ref()),
             is_unreachable: is_unreachable(error.error.as_ref()),
         },
-        _ => RequestError::Unexpected,
+        _ => LinkError::Unexpected,
     }
 }
 

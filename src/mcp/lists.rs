@@ -9,7 +9,7 @@ use rmcp::model::{
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-use super::call::{self, Link, RequestError};
+use super::call::{self, Link, LinkError};
 use super::tools::{DESCRIPTION_MAX, TOOLS_MAX, cut_end};
 use super::types::{McpPrompt, McpPromptArgument, McpResource};
 use crate::domain::text::{clip, one_line};
@@ -32,7 +32,7 @@ async fn pages<T>(
     max: usize,
     request: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,
     entries: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
-) -> Result<Vec<T>, RequestError> {
+) -> Result<Vec<T>, LinkError> {
     let mut all = Vec::new();
     let mut cursor: Option<String> = None;
     for _ in 0..PAGES_MAX {
@@ -41,7 +41,7 @@ async fn pages<T>(
             .map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
         let never = CancellationToken::new();
         let result = call::send(link, request(params), PAGE_TIMEOUT, &never, |_| {}).await?;
-        let (page, next) = entries(result).ok_or(RequestError::Unexpected)?;
+        let (page, next) = entries(result).ok_or(LinkError::Unexpected)?;
         all.extend(page);
         cursor = next;
         if cursor.is_none() || all.len() > max {
@@ -70,7 +70,7 @@ fn valid_entries<T: DeserializeOwned>(
 }
 
 /// Lists the tools. There may be more than [`TOOLS_MAX`], so that the caller can say so.
-pub async fn tools(link: &Link) -> Result<Vec<Tool>, RequestError> {
+pub async fn tools(link: &Link) -> Result<Vec<Tool>, LinkError> {
     let request = |params| {
         let mut request = ListToolsRequest::default();
         request.params = params;
@@ -84,7 +84,7 @@ pub async fn tools(link: &Link) -> Result<Vec<Tool>, RequestError> {
 }
 
 /// Lists the resources, at most 1000.
-pub async fn resources(link: &Link) -> Result<Vec<McpResource>, RequestError> {
+pub async fn resources(link: &Link) -> Result<Vec<McpResource>, LinkError> {
     let request = |params| {
         let mut request = ListResourcesRequest::default();
         request.params = params;
@@ -104,7 +104,7 @@ pub async fn resources(link: &Link) -> Result<Vec<McpResource>, RequestError> {
 }
 
 /// Lists the prompts, at most 1000.
-pub async fn prompts(link: &Link) -> Result<Vec<McpPrompt>, RequestError> {
+pub async fn prompts(link: &Link) -> Result<Vec<McpPrompt>, LinkError> {
     let request = |params| {
         let mut request = ListPromptsRequest::default();
         request.params = params;

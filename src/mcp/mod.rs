@@ -24,5 +24,5 @@ mod types;
 pub use pool::ServerPool;
 pub use types::{
     CallError, CallProgress, ElicitationAnswer, McpContent, McpImage, McpPrompt, McpPromptArgument,
-    McpPromptMessage, McpResource, McpTool, PoolEvent, PoolOptions, ToolCatalog,
+    McpPromptMessage, McpResource, McpServerInfo, McpTool, PoolEvent, PoolOptions, ToolCatalog,
 };

@@ -17,9 +17,10 @@ use super::catalog::Catalog;
 use super::content;
 use super::lists;
 use super::server::{PoolContext, Server, StartCause, Wanted};
+use super::tools::{DESCRIPTION_MAX, cut_end};
 use super::types::{
-    CallError, CallProgress, McpContent, McpPrompt, McpPromptMessage, McpResource, PoolEvent,
-    PoolOptions, ToolCatalog,
+    CallError, CallProgress, McpContent, McpPrompt, McpPromptMessage, McpResource, McpServerInfo,
+    PoolEvent, PoolOptions, ToolCatalog,
 };
 use crate::domain::chat::Role;
 use crate::domain::mcp::{ServerConfig, ServerState, ServerStatus, ServerTransport};
@@ -34,6 +35,8 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 const TARGET_MAX: usize = 200;
 /// Maximum number of messages of a prompt.
 const PROMPT_MESSAGES_MAX: usize = 64;
+/// Maximum length of what a server says about its program, in characters.
+const PROGRAM_MAX: usize = 100;
 
 /// The MCP servers of a crew. Cheap to clone; all clones are the same pool.
 ///
@@ -108,7 +111,8 @@ impl ServerPool {
 
     /// Calls the tool `name` (`mcp__SERVER__TOOL`). Waits if the server is being started or restarted. `on_progress` is
     /// called between the start and the end of the call; progress extends the time-out of the server's configuration
-    /// (60 s by default), up to 30 times of it. When `cancel` is cancelled or the future is dropped, the server is told.
+    /// (60 s by default), up to 30 times of it. When `cancel` is cancelled or the future is dropped, the call
+    /// is cancelled at the server.
     ///
     /// # Errors
     /// Fails if the server does not answer. A tool that fails returns content with `is_error`.
@@ -150,6 +154,20 @@ impl ServerPool {
             last_error: redactor.text(&server.last_error()).into_owned(),
         })
         .collect()
+    }
+
+    /// Returns what a server says about itself; `None` unless it is ready.
+    pub fn server_info(&self, name: &str) -> Option<McpServerInfo> {
+        let peer = self.servers.get(name)?.peer()?;
+        let info = peer.peer_info()?;
+        let program = info.server_info.as_ref();
+        let program = program.map(|p| format!("{} {}", p.name, p.version));
+        let instructions = info.instructions.clone().unwrap_or_default();
+        Some(McpServerInfo {
+            program: clip(&one_line(&program.unwrap_or_default()), PROGRAM_MAX),
+            protocol: clip(&one_line(info.protocol_version.as_str()), PROGRAM_MAX),
+            instructions: cut_end(&instructions, DESCRIPTION_MAX),
+        })
     }
 
     /// Returns the last 64 KiB that a server wrote to its standard error or sent as log messages, over all its starts;

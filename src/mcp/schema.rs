@@ -147,7 +147,7 @@ impl Expander<'_> {
         self.path.push(reference.clone());
         let target = self.node(target, depth + 1);
         self.path.pop();
-        // Keywords beside the reference, such as a description, are more specific.
+        // Keywords beside `$ref`, such as a description, are more specific.
         match target? {
             Value::Object(target) => {
                 for (key, value) in target {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rmcp::service::{Peer, RoleClient};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
@@ -50,7 +51,7 @@ pub enum StartCause {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Control {
+struct ServerControl {
     wanted: Wanted,
     /// Increases with each restart by the user.
     restarts: u64,
@@ -62,7 +63,7 @@ pub struct Server {
     pub log: LogTail,
     pub calls: AtomicU64,
     context: Arc<PoolContext>,
-    control: watch::Sender<Control>,
+    control: watch::Sender<ServerControl>,
     state: watch::Sender<ServerState>,
     /// Notified when a call could not reach the server.
     unreachable: Notify,
@@ -100,7 +101,7 @@ impl Server {
             log: LogTail::default(),
             calls: AtomicU64::new(0),
             context,
-            control: watch::Sender::new(Control {
+            control: watch::Sender::new(ServerControl {
                 wanted: Wanted::Available,
                 restarts: 0,
             }),
@@ -297,7 +298,7 @@ impl Server {
         &self,
         why: String,
         crashes: u32,
-        control: &mut watch::Receiver<Control>,
+        control: &mut watch::Receiver<ServerControl>,
     ) {
         self.lock().last_error.clone_from(&why);
         let delay = self.context.options.restart_delay;
@@ -325,6 +326,11 @@ impl Server {
         if let Some(generation) = self.context.catalog.replace(&self.config.name, tools) {
             self.emit(PoolEvent::ToolsChanged { generation });
         }
+    }
+
+    /// Returns the connection's other side; `None` unless the server is ready.
+    pub fn peer(&self) -> Option<Peer<RoleClient>> {
+        Some(self.lock().link.as_ref()?.peer.clone())
     }
 
     pub fn count_call(&self) {

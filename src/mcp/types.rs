@@ -12,7 +12,7 @@ use crate::domain::mcp::ServerConfig;
 /// Settings of a pool.
 #[derive(Clone)]
 pub struct PoolOptions {
-    /// The project directory: the work directory of servers, and the root that servers are told.
+    /// The project directory: the work directory of servers, and the root that servers get.
     pub project: PathBuf,
     /// The program that runs as the supervisor of servers. `None`: only the process group of a server is killed.
     pub supervisor: Option<PathBuf>,
@@ -46,7 +46,7 @@ impl PoolOptions {
 /// How requests of servers for input of the user (elicitation) are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElicitationAnswer {
-    /// Servers are told that such requests are not supported. A request is declined with a notice.
+    /// The client does not announce that it supports such requests. A request is declined with a notice.
     Decline,
     /// A form is accepted with its default values.
     AcceptDefaults,
@@ -120,6 +120,17 @@ impl std::fmt::Debug for McpImage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "McpImage({}, {})", self.media_type, self.bytes.len())
     }
+}
+
+/// What a server says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServerInfo {
+    /// Name and version on one line, at most 100 characters.
+    pub program: String,
+    /// The version of the protocol.
+    pub protocol: String,
+    /// How models should use the server; at most 2 KiB and a mark if it is cut, empty if there are none.
+    pub instructions: String,
 }
 
 /// How far a call is.

@@ -383,7 +383,7 @@ async fn progress_extends_the_time_and_cancellation_reaches_the_server() {
             assert_eq!(call.await.unwrap_err(), CallError::Cancelled);
         }
         let mark = file.with_extension("cancelled");
-        wait_until("the server is told", || mark.exists()).await;
+        wait_until("the server gets the cancellation", || mark.exists()).await;
     }
     test.pool.shutdown().await;
 }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Server, StartCause};
 use crate::domain::mcp::{ServerState, ServerTransport};
-use crate::mcp::call::{self, Link, RequestError};
+use crate::mcp::call::{self, Link, LinkError};
 use crate::mcp::types::{CallError, CallProgress};
 
 /// How long a failed call waits for the reason of a crash.
@@ -54,21 +54,21 @@ impl Server {
     }
 
     /// Returns the error of a failed request for the caller.
-    pub async fn call_error(&self, error: RequestError) -> CallError {
+    pub async fn call_error(&self, error: LinkError) -> CallError {
         let server = self.config.name.clone();
         match error {
-            RequestError::Cancelled => CallError::Cancelled,
-            RequestError::TimedOut(after) => CallError::TimedOut { server, after },
-            RequestError::Rejected { message, code } => CallError::Rejected {
+            LinkError::Cancelled => CallError::Cancelled,
+            LinkError::TimedOut(after) => CallError::TimedOut { server, after },
+            LinkError::Rejected { message, code } => CallError::Rejected {
                 server,
                 message,
                 code,
             },
-            RequestError::Unexpected => CallError::Unexpected {
+            LinkError::Unexpected => CallError::Unexpected {
                 server,
                 what: "sent an answer that does not belong to the request".into(),
             },
-            RequestError::NotSent {
+            LinkError::NotSent {
                 why,
                 is_unreachable,
             } => {
@@ -77,7 +77,7 @@ impl Server {
                 }
                 CallError::Unavailable { server, why }
             }
-            RequestError::Closed => CallError::Crashed {
+            LinkError::Closed => CallError::Crashed {
                 server,
                 why: self.crash_reason().await,
             },

@@ -8,9 +8,9 @@ use rmcp::service::Subscription;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::{Control, RunEnd, Server};
+use super::{RunEnd, Server, ServerControl};
 use crate::domain::mcp::ServerState;
-use crate::mcp::call::{Link, RequestError};
+use crate::mcp::call::{Link, LinkError};
 use crate::mcp::connection::{
     self, ConnectError, Connection, close_process, connect, exit_of, exit_text, last_line,
 };
@@ -26,7 +26,7 @@ impl Server {
     /// Starts the server and serves until it ends.
     pub(super) async fn run_once(
         self: &Arc<Self>,
-        control: &mut watch::Receiver<Control>,
+        control: &mut watch::Receiver<ServerControl>,
     ) -> RunEnd {
         let (approve, config) = (
             Arc::clone(&self.context.options.is_approved),
@@ -114,7 +114,7 @@ impl Server {
         }
     }
 
-    async fn list_tools(&self, link: &Link) -> Result<(), RequestError> {
+    async fn list_tools(&self, link: &Link) -> Result<(), LinkError> {
         let info = link.peer.peer_info();
         if info.is_some_and(|info| info.capabilities.tools.is_none()) {
             self.remove_tools();
@@ -133,7 +133,7 @@ impl Server {
         &self,
         connection: Connection,
         shared: &Arc<HandlerShared>,
-        control: &mut watch::Receiver<Control>,
+        control: &mut watch::Receiver<ServerControl>,
     ) -> Option<String> {
         let Connection {
             service,
@@ -271,13 +271,13 @@ async fn wait_for_exit(process: &mut Option<ServiceProcess>) -> Option<JobExit> 
     }
 }
 
-fn error_text(error: &RequestError) -> String {
+fn error_text(error: &LinkError) -> String {
     match error {
-        RequestError::Cancelled => "cancelled".into(),
-        RequestError::TimedOut(after) => format!("no answer within {} s", after.as_secs_f32()),
-        RequestError::Closed => "the connection was closed".into(),
-        RequestError::NotSent { why, .. } => why.clone(),
-        RequestError::Rejected { message, code } => format!("{message} (code {code})"),
-        RequestError::Unexpected => "the answer is no list of tools".into(),
+        LinkError::Cancelled => "cancelled".into(),
+        LinkError::TimedOut(after) => format!("no answer within {} s", after.as_secs_f32()),
+        LinkError::Closed => "the connection was closed".into(),
+        LinkError::NotSent { why, .. } => why.clone(),
+        LinkError::Rejected { message, code } => format!("{message} (code {code})"),
+        LinkError::Unexpected => "the answer is no list of tools".into(),
     }
 }

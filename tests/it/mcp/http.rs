@@ -46,7 +46,8 @@ fn answer(request: &Request) -> ResponseTemplate {
 }
 
 async fn mcp_server(at: &str) -> MockServer {
-    let server = MockServer::start().await;
+    // Not from the pool of servers, so that it ends when it is dropped.
+    let server = MockServer::builder().start().await;
     let post = Mock::given(method("POST")).and(path(at));
     post.respond_with(answer).mount(&server).await;
     let other = Mock::given(method("GET")).and(path(at));

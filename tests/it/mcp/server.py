@@ -41,7 +41,7 @@ tools = [
 ]
 
 
-def send(message, before="", after=""):
+def send(message):
     text = json.dumps({"jsonrpc": "2.0", **message})
     with lock:
         sys.stdout.write(text + "\n")
@@ -177,9 +177,10 @@ for line in sys.stdin:
         continue
     message = json.loads(line)
     if "method" not in message:
-        waiting = answers[message["id"]]
-        waiting.message = message
-        waiting.set()
+        waiting = answers.get(message.get("id"))
+        if waiting:
+            waiting.message = message
+            waiting.set()
     elif "id" in message:
         threading.Thread(target=answer, args=(message,), daemon=True).start()
     elif message["method"] == "notifications/cancelled":

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rmcp::model::{ClientRequest, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -159,31 +160,44 @@ fn request_error(error: ServiceError) -> LinkError {
     }
 }
 
-/// Returns an error and its causes as one line, without repetitions and control characters.
+/// Returns an error and its causes as one line, without repetitions, control characters and URLs, which may contain
+/// secrets.
 pub fn describe(error: &(dyn std::error::Error + 'static)) -> String {
     let mut texts: Vec<String> = Vec::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let text = error.to_string();
+    for error in chain(error) {
+        let text = without_url(&error.to_string());
         if !texts.iter().any(|known| known.contains(&text)) {
             texts.push(text);
         }
-        next = error.source();
     }
     clip(&one_line(&texts.join(": ")), MESSAGE_MAX / 4)
 }
 
+/// Returns an error and its causes. The SDK's error of the HTTP client does not name its cause itself.
+fn chain<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| {
+        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::Client(inner)) => Some(inner),
+            _ => error.source(),
+        }
+    })
+}
+
+/// Removes the URL that the HTTP client adds to its errors.
+fn without_url(text: &str) -> String {
+    let Some((before, rest)) = text.split_once(" for url (") else {
+        return text.into();
+    };
+    let after = rest.split_once(')').map_or("", |(_, after)| after);
+    format!("{before}{after}")
+}
+
 /// Returns whether an error says that no connection to the server could be established.
 fn is_unreachable(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if error
-            .downcast_ref::<reqwest::Error>()
-            .is_some_and(reqwest::Error::is_connect)
-        {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+    chain(error).any(|error| {
+        let error = error.downcast_ref::<reqwest::Error>();
+        error.is_some_and(reqwest::Error::is_connect)
+    })
 }

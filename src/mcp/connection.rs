@@ -12,12 +12,15 @@ use rmcp::service::{
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::call::describe;
+use super::credentials::CredentialFile;
 use super::handler::{Handler, HandlerShared};
 use super::line_limit::{EndReason, LineLimit, MESSAGE_MAX};
 use super::log_tail::LogTail;
+use super::login;
 use super::types::PoolOptions;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::text::{clip, one_line};
@@ -143,11 +146,25 @@ async fn connect_once(
             let settings = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(map)
                 .max_sse_event_size(MESSAGE_MAX);
-            let transport = StreamableHttpClientTransport::with_client(client, settings);
-            let service = handler
-                .serve_with_lifecycle(transport, handshake.mode())
-                .await
-                .map_err(|error| http_error(&error, url))?;
+            let manager = match &options.logins {
+                Some(folder) => login::stored(url, CredentialFile::new(folder, url))
+                    .await
+                    .map_err(|why| ConnectError::Failed(format!("cannot use the login: {why}")))?,
+                None => None,
+            };
+            let mode = handshake.mode();
+            let served = match manager {
+                Some(manager) => {
+                    let client = AuthClient::new(client, manager);
+                    let transport = StreamableHttpClientTransport::with_client(client, settings);
+                    handler.serve_with_lifecycle(transport, mode).await
+                }
+                None => {
+                    let transport = StreamableHttpClientTransport::with_client(client, settings);
+                    handler.serve_with_lifecycle(transport, mode).await
+                }
+            };
+            let service = served.map_err(|error| http_error(&error, url))?;
             Ok(Connection {
                 service,
                 process: None,

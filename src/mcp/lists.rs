@@ -72,9 +72,10 @@ fn valid_entries<T: DeserializeOwned>(
 /// Lists the tools. There may be more than [`TOOLS_MAX`], so that the caller can say so.
 pub async fn tools(link: &Link) -> Result<Vec<Tool>, LinkError> {
     let request = |params| {
-        let mut request = ListToolsRequest::default();
-        request.params = params;
-        ClientRequest::ListToolsRequest(request)
+        ClientRequest::ListToolsRequest(ListToolsRequest {
+            params,
+            ..ListToolsRequest::default()
+        })
     };
     pages(link, TOOLS_MAX, request, |result| match result {
         ServerResult::ListToolsResult(list) => Some((list.tools, list.next_cursor)),
@@ -86,9 +87,10 @@ pub async fn tools(link: &Link) -> Result<Vec<Tool>, LinkError> {
 /// Lists the resources, at most 1000.
 pub async fn resources(link: &Link) -> Result<Vec<McpResource>, LinkError> {
     let request = |params| {
-        let mut request = ListResourcesRequest::default();
-        request.params = params;
-        ClientRequest::ListResourcesRequest(request)
+        ClientRequest::ListResourcesRequest(ListResourcesRequest {
+            params,
+            ..ListResourcesRequest::default()
+        })
     };
     let listed = pages(link, ENTRIES_MAX, request, |result| match result {
         ServerResult::ListResourcesResult(list) => Some((list.resources, list.next_cursor)),
@@ -106,9 +108,10 @@ pub async fn resources(link: &Link) -> Result<Vec<McpResource>, LinkError> {
 /// Lists the prompts, at most 1000.
 pub async fn prompts(link: &Link) -> Result<Vec<McpPrompt>, LinkError> {
     let request = |params| {
-        let mut request = ListPromptsRequest::default();
-        request.params = params;
-        ClientRequest::ListPromptsRequest(request)
+        ClientRequest::ListPromptsRequest(ListPromptsRequest {
+            params,
+            ..ListPromptsRequest::default()
+        })
     };
     let listed = pages(link, ENTRIES_MAX, request, |result| match result {
         ServerResult::ListPromptsResult(list) => Some((list.prompts, list.next_cursor)),

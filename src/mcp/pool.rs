@@ -15,13 +15,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::catalog::Catalog;
 use super::content;
-use super::lists;
+use super::credentials::CredentialFile;
 use super::server::{PoolContext, Server, StartCause, Wanted};
 use super::tools::{DESCRIPTION_MAX, cut_end};
 use super::types::{
     CallError, CallProgress, McpContent, McpPrompt, McpPromptMessage, McpResource, McpServerInfo,
     PoolEvent, PoolOptions, ToolCatalog,
 };
+use super::{lists, login};
 use crate::domain::chat::Role;
 use crate::domain::mcp::{ServerConfig, ServerState, ServerStatus, ServerTransport};
 use crate::domain::redact::Redactor;
@@ -195,6 +196,53 @@ impl ServerPool {
         }
     }
 
+    /// Logs in to a server over HTTP with OAuth, stores its tokens and starts it again. Calls `open` with the address of
+    /// the login page, which the caller shows in a browser. Waits at most 5 minutes for the user; dropping the future
+    /// cancels the login.
+    ///
+    /// # Errors
+    /// Fails if the server offers no login, the user or the server refuses it, or the tokens cannot be stored.
+    pub async fn login(&self, name: &str, open: impl FnOnce(&str) + Send) -> Result<(), CallError> {
+        let server = self.server(name)?;
+        let failed = |why: String| CallError::Login {
+            server: server.config.name.clone(),
+            why,
+        };
+        let (url, file) = self.login_file(server).map_err(failed)?;
+        login::login(url, file, open).await.map_err(failed)?;
+        server.restart();
+        Ok(())
+    }
+
+    /// Deletes the tokens of a server and starts it again.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be deleted.
+    pub fn logout(&self, name: &str) -> Result<(), CallError> {
+        let server = self.server(name)?;
+        let failed = |why: String| CallError::Login {
+            server: server.config.name.clone(),
+            why,
+        };
+        let (_, file) = self.login_file(server).map_err(failed)?;
+        file.delete().map_err(|e| failed(e.to_string()))?;
+        server.restart();
+        Ok(())
+    }
+
+    /// Returns the URL of a server and the file with its tokens.
+    fn login_file<'a>(&self, server: &'a Server) -> Result<(&'a str, CredentialFile), String> {
+        match (&server.config.transport, &self.context.options.logins) {
+            (ServerTransport::Http { url, .. }, Some(folder)) => {
+                Ok((url, CredentialFile::new(folder, url)))
+            }
+            (ServerTransport::Http { .. }, None) => Err("there is no folder for tokens".into()),
+            (ServerTransport::Program { .. }, _) => {
+                Err("it is a program, and only servers over HTTP have a login".into())
+            }
+        }
+    }
+
     /// Lists at most 1000 resources of a server. Starts the server if necessary.
     ///
     /// # Errors
@@ -274,7 +322,7 @@ impl ServerPool {
             .map(|message| McpPromptMessage {
                 role: match message.role {
                     rmcp::model::Role::Assistant => Role::Assistant,
-                    _ => Role::User,
+                    rmcp::model::Role::User => Role::User,
                 },
                 content: content::of_block(message.content),
             })

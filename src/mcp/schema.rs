@@ -118,10 +118,7 @@ impl Expander<'_> {
     fn object(&mut self, fields: &Map<String, Value>, depth: usize) -> Result<Value, String> {
         let mut out = Map::new();
         for (key, value) in fields {
-            // A property can have the name of a keyword.
-            let is_keyword =
-                value.is_string() || !matches!(key.as_str(), "$ref" | "$schema" | "$id");
-            if key == "$ref" && is_keyword || META.contains(&key.as_str()) && is_keyword {
+            if key == "$ref" || META.contains(&key.as_str()) {
                 continue;
             }
             let value = if key == "properties" {

@@ -26,6 +26,8 @@ pub struct PoolOptions {
     pub is_approved: Arc<dyn Fn(&ServerConfig) -> bool + Send + Sync>,
     /// How requests of servers for input are answered.
     pub elicitation: ElicitationAnswer,
+    /// The folder for the tokens of servers that the user logs in to. `None`: there are no logins.
+    pub logins: Option<PathBuf>,
 }
 
 impl PoolOptions {
@@ -39,6 +41,7 @@ impl PoolOptions {
             stable_after: Duration::from_secs(60),
             is_approved: Arc::new(|_| true),
             elicitation: ElicitationAnswer::Decline,
+            logins: None,
         }
     }
 }
@@ -184,6 +187,9 @@ pub enum CallError {
     UnknownServer(String),
     #[error("no MCP server offers the tool '{0}' any more")]
     UnknownTool(String),
+    /// The user could not log in.
+    #[error("cannot log in to the MCP server '{server}': {why}")]
+    Login { server: String, why: String },
     /// The server was not called.
     #[error("the MCP server '{server}' is not available: {why}")]
     Unavailable { server: String, why: String },

@@ -96,6 +96,159 @@ async fn refused_credentials_need_a_login() {
     }
 }
 
+/// Opens a login page as a browser does: follows its redirects to the callback.
+pub fn browse(url: &str) {
+    let url = url.to_string();
+    tokio::spawn(async move { reqwest::get(url).await.unwrap() });
+}
+
+/// Starts a server that wants a token, which its own login page gives out. Tokens expire at once.
+async fn server_with_login() -> MockServer {
+    let server = MockServer::start().await;
+    let base = server.uri();
+    let challenge =
+        format!("Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\"");
+    let post = Mock::given(method("POST")).and(path("/mcp"));
+    let guarded = move |request: &Request| {
+        let token = request
+            .headers
+            .get("authorization")
+            .map(|v| v.to_str().unwrap().to_string());
+        if token.is_some_and(|token| token.starts_with("Bearer token-")) {
+            return answer(request);
+        }
+        ResponseTemplate::new(401).insert_header("www-authenticate", challenge.as_str())
+    };
+    post.respond_with(guarded).mount(&server).await;
+    let get = Mock::given(method("GET")).and(path("/mcp"));
+    get.respond_with(ResponseTemplate::new(405))
+        .mount(&server)
+        .await;
+    let resource = json!({"resource": format!("{base}/mcp"), "authorization_servers": [base]});
+    let metadata = json!({
+        "issuer": base,
+        "authorization_endpoint": format!("{base}/authorize"),
+        "token_endpoint": format!("{base}/token"),
+        "registration_endpoint": format!("{base}/register"),
+        "response_types_supported": ["code"],
+        "code_challenge_methods_supported": ["S256"],
+    });
+    for (at, body) in [
+        ("/.well-known/oauth-protected-resource/mcp", resource),
+        ("/.well-known/oauth-authorization-server", metadata),
+    ] {
+        let answer = ResponseTemplate::new(200).set_body_json(body);
+        Mock::given(method("GET"))
+            .and(path(at))
+            .respond_with(answer)
+            .mount(&server)
+            .await;
+    }
+    let register = |request: &Request| {
+        let mut body: Value = serde_json::from_slice(&request.body).unwrap();
+        body["client_id"] = json!("client-1");
+        ResponseTemplate::new(201).set_body_json(body)
+    };
+    Mock::given(method("POST"))
+        .and(path("/register"))
+        .respond_with(register)
+        .mount(&server)
+        .await;
+    let authorize = |request: &Request| {
+        let value = |name: &str| {
+            let mut pairs = request.url.query_pairs();
+            pairs.find(|(key, _)| key == name).unwrap().1.into_owned()
+        };
+        assert_eq!(value("code_challenge_method"), "S256");
+        let to = format!(
+            "{}?code=code-1&state={}",
+            value("redirect_uri"),
+            value("state")
+        );
+        ResponseTemplate::new(302).insert_header("location", to)
+    };
+    Mock::given(method("GET"))
+        .and(path("/authorize"))
+        .respond_with(authorize)
+        .mount(&server)
+        .await;
+    let token = |request: &Request| {
+        let form = String::from_utf8_lossy(&request.body).into_owned();
+        let token = if form.contains("grant_type=refresh_token") {
+            assert!(form.contains("refresh_token=refresh-1"), "{form}");
+            "token-refreshed"
+        } else {
+            assert!(
+                form.contains("code=code-1") && form.contains("code_verifier="),
+                "{form}"
+            );
+            "token-first"
+        };
+        ResponseTemplate::new(200).set_body_json(json!({
+            "access_token": token, "token_type": "Bearer", "expires_in": 1, "refresh_token": "refresh-1",
+        }))
+    };
+    Mock::given(method("POST"))
+        .and(path("/token"))
+        .respond_with(token)
+        .mount(&server)
+        .await;
+    server
+}
+
+#[tokio::test]
+async fn login_is_stored_refreshed_and_deleted() {
+    let server = server_with_login().await;
+    let logins = tempfile::tempdir().unwrap();
+    let mut config = http_config(&format!("{}/mcp", server.uri()));
+    if let ServerTransport::Http { headers, .. } = &mut config.transport {
+        headers.clear();
+    }
+    let pool = || {
+        TestPool::with(vec![config.clone()], |options| {
+            options.logins = Some(logins.path().join("tokens"));
+        })
+    };
+    let test = pool();
+    test.pool.ensure_started(&["s"]).await;
+    assert_eq!(test.state(), ServerState::NeedsLogin);
+    test.pool.login("s", browse).await.unwrap();
+    test.start().await;
+    assert_eq!(
+        test.call("mcp__s__echo", json!({})).await.unwrap().text,
+        "called"
+    );
+    test.pool.shutdown().await;
+    // Another session uses the stored tokens, and refreshes those that expired.
+    let test = pool();
+    test.start().await;
+    let requests = server.received_requests().await.unwrap();
+    let last = requests
+        .iter()
+        .rev()
+        .find(|r| r.url.path() == "/mcp" && r.method == "POST");
+    assert_eq!(
+        last.unwrap().headers["authorization"],
+        "Bearer token-refreshed"
+    );
+    test.pool.logout("s").unwrap();
+    wait_until("a login is needed", || {
+        test.state() == ServerState::NeedsLogin
+    })
+    .await;
+    test.pool.shutdown().await;
+}
+
+#[tokio::test]
+async fn programs_have_no_login() {
+    let test = TestPool::new(vec![super::test_config("s", &[])]);
+    let error = test.pool.login("s", |_| {}).await.unwrap_err();
+    assert!(
+        error.to_string().contains("only servers over HTTP"),
+        "{error}"
+    );
+}
+
 #[tokio::test]
 async fn redirect_to_another_origin_is_not_followed() {
     let (first, second) = (MockServer::start().await, mcp_server("/mcp").await);

@@ -19,6 +19,7 @@ const SERVERS: &str = "CREWDECK_MCP_SERVERS";
 const CONFORMANCE_URL: &str = "CREWDECK_MCP_CONFORMANCE_URL";
 
 const FASTMCP: &str = r#"
+import asyncio
 import sys
 from fastmcp import FastMCP, Context
 
@@ -33,6 +34,7 @@ def add(a: int, b: int) -> int:
 async def steps(n: int, context: Context) -> str:
     for at in range(n):
         await context.report_progress(at, n, "step")
+        await asyncio.sleep(0.05)
     return "done"
 
 @server.tool
@@ -308,9 +310,16 @@ async fn conformance_client() {
         call_timeout: None,
         is_always_loaded: false,
     };
+    let logins = tempfile::tempdir().unwrap();
     let test = TestPool::with(vec![config], |options| {
         options.elicitation = ElicitationAnswer::AcceptDefaults;
+        options.logins = Some(logins.path().into());
     });
+    test.pool.ensure_started(&["suite"]).await;
+    if test.state() == ServerState::NeedsLogin {
+        // The login page of the suite redirects to the callback at once.
+        test.pool.login("suite", super::http::browse).await.unwrap();
+    }
     test.start().await;
     let input = match scenario.as_str() {
         "tools_call" => json!({"a": 5, "b": 3}),

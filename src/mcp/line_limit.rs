@@ -166,7 +166,7 @@ mod tests {
 
     #[tokio::test]
     async fn long_response_becomes_an_error_with_its_id() {
-        let body = "é".repeat(2000);
+        let body = "e".repeat(4000);
         for (line, id) in [
             (
                 format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"a":"{body}"}}}}"#),

@@ -257,7 +257,7 @@ async fn next_change(subscription: &mut Option<Subscription>, shared: &HandlerSh
             Ok(None) | Err(_) => *subscription = None,
         }
     }
-    std::future::pending().await;
+    std::future::pending::<()>().await;
 }
 
 async fn wait_for_exit(process: &mut Option<ServiceProcess>) -> Option<JobExit> {

@@ -46,8 +46,7 @@ fn answer(request: &Request) -> ResponseTemplate {
 }
 
 async fn mcp_server(at: &str) -> MockServer {
-    // Not from the pool of servers, so that it ends when it is dropped.
-    let server = MockServer::builder().start().await;
+    let server = MockServer::start().await;
     let post = Mock::given(method("POST")).and(path(at));
     post.respond_with(answer).mount(&server).await;
     let other = Mock::given(method("GET")).and(path(at));
@@ -268,14 +267,37 @@ async fn redirect_to_another_origin_is_not_followed() {
     assert!(second.received_requests().await.unwrap().is_empty());
 }
 
+/// Forwards connections to `server` until the task is aborted. Returns its address.
+async fn forward_to(server: &MockServer) -> (String, tokio::task::JoinHandle<()>) {
+    let to = *server.address();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let task = tokio::spawn(async move {
+        while let Ok((mut from, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut to = tokio::net::TcpStream::connect(to).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut from, &mut to).await;
+            });
+        }
+    });
+    (url, task)
+}
+
 #[tokio::test]
 async fn server_that_is_gone_is_tried_again() {
     let server = mcp_server("/mcp").await;
-    let test = TestPool::new(vec![http_config(&format!("{}/mcp", server.uri()))]);
+    let (url, forwarding) = forward_to(&server).await;
+    let test = TestPool::new(vec![http_config(&format!("{url}?key=secret"))]);
     test.start().await;
-    drop(server);
+    forwarding.abort();
+    forwarding.await.unwrap_err();
     let error = test.call("mcp__s__echo", json!({})).await.unwrap_err();
-    assert!(error.to_string().contains("is not available"), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains("is not available") && text.contains("Connection refused"),
+        "{text}"
+    );
+    assert!(!text.contains("secret"), "{text}");
     wait_until("it has failed", || {
         matches!(test.state(), ServerState::Failed { .. })
     })

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rmcp::model::{ClientRequest, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
+use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,8 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 const PROGRESS_QUEUE: usize = 16;
 /// Maximum length of an error message of a server, in characters.
 const MESSAGE_MAX: usize = 2000;
+/// Maximum length of what a server demands for a login, in bytes.
+const CHALLENGE_MAX: usize = 8 * 1024;
 
 /// A connection to a server. Cheap to clone.
 #[derive(Clone)]
@@ -43,6 +46,8 @@ pub enum LinkError {
         why: String,
         is_unreachable: bool,
     },
+    /// The user must log in, or log in with more rights.
+    NeedsLogin(LoginChallenge),
     Rejected {
         message: String,
         code: i32,
@@ -152,12 +157,34 @@ fn request_error(error: ServiceError) -> LinkError {
             code: error.code.0,
         },
         ServiceError::TransportClosed => LinkError::Closed,
-        ServiceError::TransportSend(error) => LinkError::NotSent {
-            why: describe(error.error.as_ref()),
-            is_unreachable: is_unreachable(error.error.as_ref()),
+        ServiceError::TransportSend(error) => match login_challenge(error.error.as_ref()) {
+            Some(challenge) => LinkError::NeedsLogin(challenge),
+            None => LinkError::NotSent {
+                why: describe(error.error.as_ref()),
+                is_unreachable: is_unreachable(error.error.as_ref()),
+            },
         },
         _ => LinkError::Unexpected,
     }
+}
+
+/// What a server demands for a login: its `WWW-Authenticate` header; empty if it sends none.
+pub type LoginChallenge = String;
+
+/// Returns what a server demands if `error` says that the user must log in.
+pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<LoginChallenge> {
+    chain(error).find_map(|error| {
+        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
+            StreamableHttpError::AuthRequired(error) => Some(&error.www_authenticate_header),
+            StreamableHttpError::InsufficientScope(error) => Some(&error.www_authenticate_header),
+            StreamableHttpError::Auth(AuthError::AuthorizationRequired) => {
+                return Some(LoginChallenge::new());
+            }
+            _ => None,
+        }
+        .filter(|header| header.len() <= CHALLENGE_MAX)
+        .cloned()
+    })
 }
 
 /// Returns an error and its causes as one line, without repetitions, control characters and URLs, which may contain

@@ -15,7 +15,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
-use super::call::describe;
+use super::call::{LoginChallenge, describe, login_challenge};
 use super::credentials::CredentialFile;
 use super::handler::{Handler, HandlerShared};
 use super::line_limit::{EndReason, LineLimit, MESSAGE_MAX};
@@ -47,7 +47,7 @@ pub struct Connection {
 #[derive(Debug)]
 pub enum ConnectError {
     /// The server wants the user to log in.
-    NeedsLogin,
+    NeedsLogin(LoginChallenge),
     /// Another attempt would fail too.
     Permanent(String),
     Failed(String),
@@ -235,7 +235,7 @@ async fn program_error(
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .take();
-    let why = reason.unwrap_or_else(|| format!("the handshake failed: {}", describe(error)));
+    let why = reason.unwrap_or_else(|| format!("the handshake failed: {}", handshake_error(error)));
     ConnectError::Failed(format!("{why}{}", last_line(log)))
 }
 
@@ -268,13 +268,34 @@ pub fn last_line(log: &LogTail) -> String {
 }
 
 fn http_error(error: &ClientInitializeError, url: &str) -> ConnectError {
-    let text = describe(error);
+    if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
+        return http_error(fallback, url);
+    }
+    if let ClientInitializeError::TransportError { error, .. } = error
+        && let Some(challenge) = login_challenge(error.error.as_ref())
+    {
+        return ConnectError::NeedsLogin(challenge);
+    }
+    let text = handshake_error(error);
     // Servers without OAuth answer 401 without a challenge.
-    if error.is_authorization_required() || text.contains("401 Unauthorized") {
-        return ConnectError::NeedsLogin;
+    if text.contains("401 Unauthorized") {
+        return ConnectError::NeedsLogin(LoginChallenge::new());
     }
     let origin = crate::http::origin(url).unwrap_or_default();
     ConnectError::Failed(format!("cannot connect to {origin}: {text}"))
+}
+
+/// Returns why a handshake failed, without names of types of the SDK.
+fn handshake_error(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => describe(error.error.as_ref()),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => handshake_error(fallback),
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_) => {
+            "the answer does not belong to the handshake".into()
+        }
+        other => describe(other),
+    }
 }
 
 /// Ends a connection: closes the program's input, waits, and kills what is left.

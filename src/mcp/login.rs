@@ -7,7 +7,7 @@ use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationReques
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::call::describe;
+use super::call::{LoginChallenge, describe};
 use super::credentials::CredentialFile;
 use crate::domain::text::{clip, one_line};
 use crate::http::client_builder;
@@ -21,13 +21,14 @@ const REQUEST_MAX: usize = 16 * 1024;
 /// The path to which the browser returns.
 const CALLBACK_PATH: &str = "/callback";
 
-/// Logs in to the server at `url` and stores the tokens in `file`. Calls `open` with the URL that the browser must show.
+/// Logs in to the server at `url`, which demands `challenge`, and stores the tokens in `file`. Calls `open` with the URL that the browser must show.
 ///
 /// # Errors
 /// Says why there is no login, on one line without control characters.
 pub async fn login(
     url: &str,
     file: CredentialFile,
+    challenge: LoginChallenge,
     open: impl FnOnce(&str) + Send,
 ) -> Result<(), String> {
     // The SDK's own client needs the TLS provider that this installs.
@@ -43,7 +44,10 @@ pub async fn login(
     let mut manager = AuthorizationManager::new(url).await.map_err(|e| text(&e))?;
     manager.set_credential_store(file);
     let mut state = OAuthState::Unauthorized(manager);
-    let request = AuthorizationRequest::new(&callback).with_client_name("crewdeck");
+    let mut request = AuthorizationRequest::new(&callback).with_client_name("crewdeck");
+    if !challenge.is_empty() {
+        request = request.with_challenge(challenge);
+    }
     state
         .start_authorization(request)
         .await

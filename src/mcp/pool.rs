@@ -209,7 +209,10 @@ impl ServerPool {
             why,
         };
         let (url, file) = self.login_file(server).map_err(failed)?;
-        login::login(url, file, open).await.map_err(failed)?;
+        let challenge = server.login_challenge();
+        login::login(url, file, challenge, open)
+            .await
+            .map_err(failed)?;
         server.restart();
         Ok(())
     }

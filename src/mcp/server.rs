@@ -11,7 +11,7 @@ use rmcp::service::{Peer, RoleClient};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-use super::call::Link;
+use super::call::{Link, LoginChallenge};
 use super::catalog::Catalog;
 use super::connection::Handshake;
 use super::log_tail::LogTail;
@@ -65,8 +65,8 @@ pub struct Server {
     context: Arc<PoolContext>,
     control: watch::Sender<ServerControl>,
     state: watch::Sender<ServerState>,
-    /// Notified when a call could not reach the server.
-    unreachable: Notify,
+    /// Notified when a call could not reach the server, or when a login is needed.
+    disconnect: Notify,
     running: Mutex<Running>,
 }
 
@@ -77,6 +77,8 @@ struct Running {
     link: Option<Link>,
     last_error: String,
     last_notice: Option<String>,
+    /// What the server demands for a login, since its last start.
+    challenge: Option<LoginChallenge>,
     /// The handshake that succeeded last.
     handshake: Handshake,
 }
@@ -106,12 +108,13 @@ impl Server {
                 restarts: 0,
             }),
             state: watch::Sender::new(ServerState::Idle),
-            unreachable: Notify::new(),
+            disconnect: Notify::new(),
             running: Mutex::new(Running {
                 task: None,
                 link: None,
                 last_error: String::new(),
                 last_notice: None,
+                challenge: None,
                 handshake: Handshake::Discover,
             }),
         }
@@ -331,6 +334,11 @@ impl Server {
     /// Returns the connection's other side; `None` unless the server is ready.
     pub fn peer(&self) -> Option<Peer<RoleClient>> {
         Some(self.lock().link.as_ref()?.peer.clone())
+    }
+
+    /// Returns what the server demands for a login; empty if it demands nothing special.
+    pub fn login_challenge(&self) -> LoginChallenge {
+        self.lock().challenge.clone().unwrap_or_default()
     }
 
     pub fn count_call(&self) {

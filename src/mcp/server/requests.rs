@@ -68,12 +68,20 @@ impl Server {
                 server,
                 what: "sent an answer that does not belong to the request".into(),
             },
+            LinkError::NeedsLogin(challenge) => {
+                self.lock().challenge = Some(challenge);
+                self.disconnect.notify_one();
+                CallError::Unavailable {
+                    server,
+                    why: state_text(&ServerState::NeedsLogin),
+                }
+            }
             LinkError::NotSent {
                 why,
                 is_unreachable,
             } => {
                 if is_unreachable && matches!(self.config.transport, ServerTransport::Http { .. }) {
-                    self.unreachable.notify_one();
+                    self.disconnect.notify_one();
                 }
                 CallError::Unavailable { server, why }
             }

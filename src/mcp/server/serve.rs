@@ -36,6 +36,7 @@ impl Server {
         if !approved.unwrap_or(false) {
             return RunEnd::NotApproved;
         }
+        self.lock().challenge = None;
         let shared = Arc::new(self.handler_shared());
         let timeout = self.context.options.start_timeout;
         let connected = tokio::select! {
@@ -44,7 +45,10 @@ impl Server {
         };
         let connection = match connected {
             Ok(Ok(connection)) => connection,
-            Ok(Err(ConnectError::NeedsLogin)) => return RunEnd::NeedsLogin,
+            Ok(Err(ConnectError::NeedsLogin(challenge))) => {
+                self.lock().challenge = Some(challenge);
+                return RunEnd::NeedsLogin;
+            }
             Ok(Err(ConnectError::Permanent(why))) => return RunEnd::Failed(why),
             Ok(Err(ConnectError::Failed(why))) => return crash(why),
             Err(_) => {
@@ -61,6 +65,7 @@ impl Server {
         self.set_state(ServerState::Ready);
         match self.serve(connection, &shared, control).await {
             None => RunEnd::ControlChanged,
+            Some(_) if self.lock().challenge.is_some() => RunEnd::NeedsLogin,
             Some(why) => RunEnd::Crashed {
                 why,
                 was_stable: since.elapsed() >= self.context.options.stable_after,
@@ -105,6 +110,9 @@ impl Server {
             Ok(()) => Ok(connection),
             Err(error) => {
                 connection::close(connection).await;
+                if let LinkError::NeedsLogin(challenge) = error {
+                    return Err(ConnectError::NeedsLogin(challenge));
+                }
                 Err(ConnectError::Failed(format!(
                     "its tools could not be listed: {}{}",
                     error_text(&error),
@@ -157,7 +165,7 @@ impl Server {
                     let _ = tokio::time::timeout(CLOSE_TIMEOUT, &mut closed).await;
                     break exit;
                 }
-                () = self.unreachable.notified() => {
+                () = self.disconnect.notified() => {
                     token.cancel();
                     return Some("it cannot be reached".into());
                 }
@@ -278,6 +286,7 @@ fn error_text(error: &LinkError) -> String {
         LinkError::Closed => "the connection was closed".into(),
         LinkError::NotSent { why, .. } => why.clone(),
         LinkError::Rejected { message, code } => format!("{message} (code {code})"),
+        LinkError::NeedsLogin(_) => "the user must log in".into(),
         LinkError::Unexpected => "the answer is no list of tools".into(),
     }
 }

@@ -316,9 +316,12 @@ async fn conformance_client() {
         options.logins = Some(logins.path().into());
     });
     test.pool.ensure_started(&["suite"]).await;
-    if test.state() == ServerState::NeedsLogin {
-        // The login page of the suite redirects to the callback at once.
-        test.pool.login("suite", super::http::browse).await.unwrap();
+    for _ in 0..2 {
+        if test.state() == ServerState::NeedsLogin {
+            // The login page of the suite redirects to the callback at once.
+            test.pool.login("suite", super::http::browse).await.unwrap();
+            test.pool.ensure_started(&["suite"]).await;
+        }
     }
     test.start().await;
     let input = match scenario.as_str() {
@@ -326,7 +329,14 @@ async fn conformance_client() {
         _ => json!({}),
     };
     for tool in test.pool.tools().tools.iter() {
-        let result = test.call(&tool.name, input.clone()).await;
+        let mut result = test.call(&tool.name, input.clone()).await;
+        for _ in 0..2 {
+            let wants_more = matches!(&result, Err(error) if error.to_string().contains("log in"));
+            if wants_more {
+                test.pool.login("suite", super::http::browse).await.unwrap();
+                result = test.call(&tool.name, input.clone()).await;
+            }
+        }
         writeln!(std::io::stderr(), "{}: {result:?}", tool.name).unwrap();
     }
     test.pool.shutdown().await;

@@ -106,7 +106,10 @@ impl TestPool {
 }
 
 pub fn fields(input: Value) -> Map<String, Value> {
-    input.as_object().unwrap().clone()
+    match input {
+        Value::Object(fields) => fields,
+        other => panic!("{other} is no object"),
+    }
 }
 
 /// Waits until `is_true`.

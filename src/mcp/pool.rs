@@ -42,16 +42,28 @@ const PROGRAM_MAX: usize = 100;
 /// The MCP servers of a crew. Cheap to clone; all clones are the same pool.
 ///
 /// Creating it starts nothing: no task, thread or timer exists for a server that was not started. All methods that start
-/// servers must be called within a Tokio runtime. When the process ends or is killed, the supervisors end the servers.
+/// servers must be called within a Tokio runtime. When the last clone is dropped, the servers end by themselves; when the
+/// process ends or is killed, the supervisors end them.
 #[derive(Clone)]
 pub struct ServerPool {
     context: Arc<PoolContext>,
-    servers: Arc<BTreeMap<String, Arc<Server>>>,
+    servers: Arc<ServerTable>,
+}
+
+/// The servers by name. Dropping it ends them.
+struct ServerTable(BTreeMap<String, Arc<Server>>);
+
+impl Drop for ServerTable {
+    fn drop(&mut self) {
+        for server in self.0.values() {
+            server.set_wanted(Wanted::Ended);
+        }
+    }
 }
 
 impl ServerPool {
-    /// Creates a pool. `on_event` is called from any task, must return at once, and may call the pool. If two servers
-    /// have the same name, the last one counts.
+    /// Creates a pool. `on_event` is called from any task and must return at once. It may call the pool, but must not own
+    /// a clone of it: the pool would never be dropped. If two servers have the same name, the last one counts.
     pub fn new(
         configs: Vec<ServerConfig>,
         options: PoolOptions,
@@ -71,13 +83,13 @@ impl ServerPool {
             (config.name, Arc::new(server))
         });
         ServerPool {
-            servers: Arc::new(servers.collect()),
+            servers: Arc::new(ServerTable(servers.collect())),
             context,
         }
     }
 
     fn server(&self, name: &str) -> Result<&Arc<Server>, CallError> {
-        let server = self.servers.get(name);
+        let server = self.servers.0.get(name);
         server.ok_or_else(|| CallError::UnknownServer(clip(&one_line(name), TARGET_MAX)))
     }
 
@@ -87,7 +99,7 @@ impl ServerPool {
     pub async fn ensure_started<S: AsRef<str>>(&self, names: &[S]) {
         let named: Vec<&Arc<Server>> = names
             .iter()
-            .filter_map(|name| self.servers.get(name.as_ref()))
+            .filter_map(|name| self.servers.0.get(name.as_ref()))
             .collect();
         for server in &named {
             server.start(StartCause::Demand);
@@ -99,7 +111,7 @@ impl ServerPool {
 
     /// Starts a server in the background, as [`ServerPool::ensure_started`] does.
     pub fn start(&self, name: &str) {
-        if let Some(server) = self.servers.get(name) {
+        if let Some(server) = self.servers.0.get(name) {
             server.start(StartCause::Demand);
         }
     }
@@ -144,7 +156,7 @@ impl ServerPool {
     /// Returns all servers by name.
     pub fn status(&self) -> Vec<ServerStatus> {
         let redactor = Redactor::default();
-        let all = self.servers.values();
+        let all = self.servers.0.values();
         all.map(|server| ServerStatus {
             name: server.config.name.clone(),
             source: server.config.source,
@@ -159,7 +171,7 @@ impl ServerPool {
 
     /// Returns what a server says about itself; `None` unless it is ready.
     pub fn server_info(&self, name: &str) -> Option<McpServerInfo> {
-        let peer = self.servers.get(name)?.peer()?;
+        let peer = self.servers.0.get(name)?.peer()?;
         let info = peer.peer_info()?;
         let program = info.server_info.as_ref();
         let program = program.map(|p| format!("{} {}", p.name, p.version));
@@ -174,12 +186,12 @@ impl ServerPool {
     /// Returns the last 64 KiB that a server wrote to its standard error or sent as log messages, over all its starts;
     /// `None` if there is no such server. Not redacted; may contain control characters.
     pub fn log_tail(&self, name: &str) -> Option<String> {
-        Some(self.servers.get(name)?.log.text())
+        Some(self.servers.0.get(name)?.log.text())
     }
 
     /// Ends a server if it runs, and starts it, whatever its state. Does not wait.
     pub fn restart(&self, name: &str) {
-        if let Some(server) = self.servers.get(name) {
+        if let Some(server) = self.servers.0.get(name) {
             server.restart();
         }
     }
@@ -187,7 +199,7 @@ impl ServerPool {
     /// Ends a server and removes its tools, or makes it available again; it then starts when it is needed. Does not
     /// wait.
     pub fn set_disabled(&self, name: &str, is_disabled: bool) {
-        if let Some(server) = self.servers.get(name) {
+        if let Some(server) = self.servers.0.get(name) {
             server.set_wanted(if is_disabled {
                 Wanted::Disabled
             } else {
@@ -335,7 +347,7 @@ impl ServerPool {
     /// Ends all servers in parallel: closes their input, waits at most 2 s, and kills the others with everything that
     /// they have started. No server can be started afterwards.
     pub async fn shutdown(&self) {
-        let tasks = self.servers.values().filter_map(|server| {
+        let tasks = self.servers.0.values().filter_map(|server| {
             server.set_wanted(Wanted::Ended);
             server.take_task()
         });
@@ -354,7 +366,7 @@ impl ServerPool {
 
     /// Returns whether a server is in a state in which agents can call its tools now or after a wait.
     pub fn is_available(&self, name: &str) -> bool {
-        let state = self.servers.get(name).map(|server| server.state());
+        let state = self.servers.0.get(name).map(|server| server.state());
         state.is_some_and(|state| match state {
             ServerState::Idle
             | ServerState::Starting

@@ -101,3 +101,29 @@ fn unsupervised(spec: &ServiceSpec, stdin: OwnedFd) -> io::Result<Child> {
     command.envs(&spec.env);
     command.spawn()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn program_without_a_supervisor_reads_its_input_until_it_is_closed() {
+        let spec = ServiceSpec {
+            argv: ["sh", "-c", "cat; echo $EXTRA >&2"]
+                .map(String::from)
+                .into(),
+            dir: "/".into(),
+            env: BTreeMap::from([("EXTRA".to_string(), "set".to_string())]),
+            supervisor: None,
+        };
+        let (mut process, mut streams) = ServiceProcess::start(&spec).await.unwrap();
+        streams.stdin.write_all(b"hello").await.unwrap();
+        drop(streams.stdin);
+        let (mut out, mut err) = (String::new(), String::new());
+        streams.stdout.read_to_string(&mut out).await.unwrap();
+        streams.stderr.read_to_string(&mut err).await.unwrap();
+        assert_eq!((out.as_str(), err.as_str()), ("hello", "set\n"));
+        assert_eq!(process.wait().await.unwrap(), JobExit::Code(0));
+    }
+}

@@ -70,7 +70,7 @@ impl Server {
             },
             LinkError::NeedsLogin(challenge) => {
                 self.lock().challenge = Some(challenge);
-                self.disconnect.notify_one();
+                self.disconnect.notify_waiters();
                 CallError::Unavailable {
                     server,
                     why: state_text(&ServerState::NeedsLogin),
@@ -81,7 +81,7 @@ impl Server {
                 is_unreachable,
             } => {
                 if is_unreachable && matches!(self.config.transport, ServerTransport::Http { .. }) {
-                    self.disconnect.notify_one();
+                    self.disconnect.notify_waiters();
                 }
                 CallError::Unavailable { server, why }
             }

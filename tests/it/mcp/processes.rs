@@ -115,6 +115,20 @@ async fn shutdown_ends_helpers_and_servers_that_do_not_listen() {
     other.wait_for_none();
 }
 
+#[tokio::test]
+async fn dropped_pool_ends_its_servers() {
+    let dir = tempfile::tempdir().unwrap();
+    let pids = dir.path().join("pids");
+    let test = TestPool::new(vec![test_config("s", &["--pids", pids.to_str().unwrap()])]);
+    test.start().await;
+    let clone = test.pool.clone();
+    drop(test);
+    assert_eq!(clone.status()[0].state, ServerState::Ready);
+    drop(clone);
+    let pid = std::fs::read_to_string(&pids).unwrap();
+    wait_until("the server has ended", || !is_running(pid.trim())).await;
+}
+
 #[test]
 fn dropped_runtime_leaves_no_process() {
     let helper = Sleep::new();

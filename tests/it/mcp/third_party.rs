@@ -228,7 +228,10 @@ async fn servers_of_other_projects_work() {
             let memory = work.path().join("memory.json");
             env.insert("MEMORY_FILE_PATH".into(), memory.display().to_string());
         }
-        let test = TestPool::new(vec![config]);
+        let test = TestPool::with(vec![config], |options| {
+            // The filesystem server replaces its folder by the root that the client announces.
+            options.project = work.path().into();
+        });
         let began = Instant::now();
         test.pool.ensure_started(&[&name]).await;
         let ready = began.elapsed().as_millis();

@@ -24,7 +24,7 @@ use super::types::{
 };
 use super::{lists, login};
 use crate::domain::chat::Role;
-use crate::domain::mcp::{ServerConfig, ServerState, ServerStatus, ServerTransport};
+use crate::domain::mcp::{ServerConfig, ServerStatus, ServerTransport};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
 
@@ -362,21 +362,6 @@ impl ServerPool {
             }
         });
         join_all(ended).await;
-    }
-
-    /// Returns whether a server is in a state in which agents can call its tools now or after a wait.
-    pub fn is_available(&self, name: &str) -> bool {
-        let state = self.servers.0.get(name).map(|server| server.state());
-        state.is_some_and(|state| match state {
-            ServerState::Idle
-            | ServerState::Starting
-            | ServerState::Ready
-            | ServerState::Restarting { .. } => true,
-            ServerState::WaitsForApproval
-            | ServerState::Disabled
-            | ServerState::NeedsLogin
-            | ServerState::Failed { .. } => false,
-        })
     }
 }
 

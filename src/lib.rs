@@ -11,14 +11,15 @@
 //! - [`store`]: the state files
 //! - [`hooks`]: runs hooks
 //! - [`model`]: language models and their wire formats
+//! - [`mcp`]: MCP servers and their connections
 //! - [`tools`]: the tools and the permission policy
 //! - [`agent`]: one agent
 //! - [`crew`]: lead, teammates, subagents, jobs, requests
 //! - [`ui`]: the dashboard
 //! - [`app`]: start, assembly, the main loops of the front ends
 //!
-//! Beside the layers: [`config`] (settings), [`cli`] (command line), [`commands`] (subcommands on the state files),
-//! [`doctor`] (checks and repairs), [`fuzzing`] (fuzz targets for the parsers of untrusted input).
+//! Beside the layers: [`http`] (HTTP clients), [`config`] (settings), [`cli`] (command line), [`commands`] (subcommands
+//! on the state files), [`doctor`] (checks and repairs), [`fuzzing`] (fuzz targets for the parsers of untrusted input).
 
 pub mod agent;
 pub mod app;
@@ -31,6 +32,8 @@ pub mod domain;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod hooks;
+pub mod http;
+pub mod mcp;
 pub mod model;
 pub mod process;
 pub mod protocol;

@@ -11,7 +11,7 @@ use super::{demo, local_server};
 use crate::config::Settings;
 use crate::domain::redact::Redactor;
 use crate::domain::text::first_names;
-use crate::model::provider::{ProviderSpec, ServerConfig};
+use crate::model::provider::{ModelServerConfig, ProviderSpec};
 use crate::model::providers::{self, COMPATIBLE, PROVIDERS, ProviderChoice};
 use crate::model::script::Script;
 use crate::model::{ErrorKind, Model, ModelError, origin};
@@ -177,7 +177,7 @@ fn selected(choice: Option<&ProviderChoice>) -> Option<&'static ProviderSpec> {
     }
 }
 
-fn connected(config: &ServerConfig) -> Result<ModelConnection> {
+fn connected(config: &ModelServerConfig) -> Result<ModelConnection> {
     let model = config
         .connect()
         .map_err(|e| ModelUnavailable::refused(&e))?;
@@ -243,8 +243,8 @@ pub fn server(
     spec: &'static ProviderSpec,
     settings: &Settings,
     local: Option<&str>,
-) -> Result<ServerConfig> {
-    let mut config = ServerConfig::new(spec);
+) -> Result<ModelServerConfig> {
+    let mut config = ModelServerConfig::new(spec);
     if let Some(url) = settings.base_url.as_deref().or(local) {
         config.base_url = url.into();
     }

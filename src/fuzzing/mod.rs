@@ -9,6 +9,7 @@ mod editing;
 mod extensions;
 mod files;
 mod hostile_events;
+mod mcp;
 mod model_io;
 mod screen;
 
@@ -28,6 +29,7 @@ pub type FuzzTarget = fn(&[u8]) -> CheckResult;
 pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("sse", model_io::sse),
     ("tool", model_io::tool),
+    ("mcp", mcp::mcp),
     ("script", model_io::script),
     ("edit", editing::edit),
     ("task", files::task),

@@ -16,9 +16,8 @@ use super::surrogates;
 use super::window::ListedWindows;
 use super::{Delta, ErrorKind, ModelError, Reply, is_local, redirect};
 use crate::domain::text::{clip, one_line};
+use crate::http::client_builder;
 
-/// Maximum time to establish a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size, in bytes, of an error response or of a response that is not streamed.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
@@ -100,17 +99,8 @@ impl Http {
             value.set_sensitive(true);
             map.insert(HeaderName::from_static(name), value);
         }
-        // Installs the TLS crypto provider; fails harmlessly if it is already installed.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
+        let client = client_builder(base)
             .read_timeout(read_timeout)
-            .redirect(redirect::same_origin())
-            .user_agent(concat!("crewdeck/", env!("CARGO_PKG_VERSION")));
-        if is_local(base) {
-            builder = builder.no_proxy();
-        }
-        let client = builder
             .build()
             .map_err(|e| bad(format!("cannot create an HTTP client: {}", error_chain(&e))))?;
         Ok(Http {

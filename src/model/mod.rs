@@ -19,8 +19,8 @@ mod surrogates;
 mod tool_schema;
 pub mod window;
 
+pub use crate::http::{is_local, origin};
 pub use images::ImageInput;
-pub use redirect::origin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -284,40 +284,5 @@ pub(crate) fn parse_tokens(value: Option<&Value>) -> Option<u64> {
     value?.as_u64().filter(|count| *count <= TOKENS_MAX)
 }
 
-/// Returns whether an address is on this machine; such a server needs no API key and no proxy.
-pub fn is_local(base_url: &str) -> bool {
-    let Ok(url) = reqwest::Url::parse(base_url) else {
-        return false;
-    };
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost"
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|ip| ip.is_loopback())
-}
-
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod local_tests {
-    use super::is_local;
-
-    #[test]
-    fn only_loopback_addresses_are_local() {
-        for yes in [
-            "http://127.0.0.1:8080/v1",
-            "http://localhost/v1",
-            "http://[::1]:80",
-        ] {
-            assert!(is_local(yes), "{yes}");
-        }
-        for no in [
-            "https://api.example.com",
-            "http://127.0.0.1.example.com",
-            "nonsense",
-        ] {
-            assert!(!is_local(no), "{no}");
-        }
-    }
-}

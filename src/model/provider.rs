@@ -36,7 +36,7 @@ pub struct ProviderSpec {
     /// Creates a decoder of a streamed response.
     pub decoder: fn() -> Box<dyn Decode>,
     /// Creates the client. Sends no request yet. Fails if the address or a header value is invalid.
-    pub connect: fn(&ServerConfig) -> Result<Arc<dyn Model>, ModelError>,
+    pub connect: fn(&ModelServerConfig) -> Result<Arc<dyn Model>, ModelError>,
 }
 
 /// Two providers are equal if their names are equal.
@@ -91,7 +91,7 @@ pub trait Decode: Send + 'static {
 
 /// The configuration of a provider's server.
 #[derive(Debug, Clone)]
-pub struct ServerConfig {
+pub struct ModelServerConfig {
     pub spec: &'static ProviderSpec,
     pub base_url: String,
     /// The API key; a local server may need none.
@@ -102,10 +102,10 @@ pub struct ServerConfig {
     pub read_timeout: Duration,
 }
 
-impl ServerConfig {
+impl ModelServerConfig {
     /// Creates the configuration of the vendor's own server, without a key.
-    pub fn new(spec: &'static ProviderSpec) -> ServerConfig {
-        ServerConfig {
+    pub fn new(spec: &'static ProviderSpec) -> ModelServerConfig {
+        ModelServerConfig {
             spec,
             base_url: spec.vendor_url.into(),
             key: None,

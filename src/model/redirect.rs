@@ -1,29 +1,10 @@
-//! Follows HTTP redirects only within one origin, so that neither key nor conversation goes to another server.
-//!
-//! The HTTP client drops only `authorization` on a redirect to another origin, not `x-api-key` or `api-key`.
+//! The error for a redirect to another origin, which is not followed.
 
-use reqwest::redirect::Policy;
 use reqwest::{Response, Url};
 
 use super::{ErrorKind, ModelError};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
-
-/// Maximum number of redirects that are followed for one request.
-const REDIRECTS_MAX: usize = 5;
-
-/// Returns a redirect policy that follows redirects within one origin. Any other redirect is returned as the response.
-pub fn same_origin() -> Policy {
-    Policy::custom(|attempt| {
-        let first = attempt.previous().first();
-        let is_same = first.is_some_and(|first| first.origin() == attempt.url().origin());
-        if is_same && attempt.previous().len() <= REDIRECTS_MAX {
-            attempt.follow()
-        } else {
-            attempt.stop()
-        }
-    })
-}
 
 /// Returns the error for a redirect that was not followed.
 pub fn redirect_error(base: &str, response: &Response) -> ModelError {
@@ -46,12 +27,6 @@ fn redacted_origin(url: &Url) -> String {
     Redactor::default()
         .text(&url.origin().ascii_serialization())
         .into_owned()
-}
-
-/// Returns scheme, host and port of an address; `None` if the address is invalid.
-pub fn origin(url: &str) -> Option<String> {
-    let url = Url::parse(url).ok()?;
-    Some(url.origin().ascii_serialization())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod history;
 mod pipe;
 pub mod sandbox;
 pub mod separate_output;
+mod service;
 pub mod supervisor;
 pub mod users;
 
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 pub use head_tail_buffer::HeadTailBuffer;
 use pipe::OutputPipe;
 use sandbox::HistoryReach;
+pub use service::{ServiceProcess, ServiceSpec, ServiceStreams};
 use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 
 /// Time between SIGTERM and SIGKILL.

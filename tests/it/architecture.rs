@@ -14,8 +14,10 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("protocol", &["domain", "protocol"]),
     ("process", &["domain", "process"]),
     ("store", &["domain", "store", "process"]),
-    ("model", &["domain", "model"]),
+    ("http", &["http"]),
+    ("model", &["domain", "http", "model"]),
     ("hooks", &["domain", "process", "store", "hooks"]),
+    ("mcp", &["domain", "store", "process", "http", "mcp"]),
     ("tools", &["domain", "store", "process", "tools"]),
     (
         "agent",
@@ -24,7 +26,8 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     (
         "crew",
         &[
-            "domain", "protocol", "store", "process", "model", "hooks", "tools", "agent", "crew",
+            "domain", "protocol", "store", "process", "model", "hooks", "mcp", "tools", "agent",
+            "crew",
         ],
     ),
     ("ui", &["domain", "protocol", "ui"]),
@@ -35,14 +38,14 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     (
         "app",
         &[
-            "domain", "protocol", "store", "process", "model", "hooks", "tools", "agent", "crew",
-            "ui", "config", "cli", "commands", "doctor", "app",
+            "domain", "protocol", "store", "process", "model", "hooks", "mcp", "tools", "agent",
+            "crew", "ui", "config", "cli", "commands", "doctor", "app",
         ],
     ),
     (
         "fuzzing",
         &[
-            "domain", "protocol", "store", "model", "tools", "ui", "config", "fuzzing",
+            "domain", "protocol", "store", "model", "mcp", "tools", "ui", "config", "fuzzing",
         ],
     ),
     ("main", &["app", "cli", "domain"]),
@@ -60,6 +63,10 @@ const PURE: &[&str] = &[
     "model/providers.rs",
     "model/retry.rs",
     "model/governor/call_queue.rs",
+    "mcp/content.rs",
+    "mcp/schema.rs",
+    "mcp/tools.rs",
+    "mcp/types.rs",
     "tools/policy",
     "tools/replace/",
     "process/sandbox/plan.rs",

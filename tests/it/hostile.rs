@@ -126,6 +126,14 @@ fn embed_payload(name: &str, payload: &str) -> Vec<Vec<u8>> {
                 payload.into(),
             ]
         }
+        "mcp" => vec![
+            format!(
+                "{{\"content\":[{{\"type\":\"text\",\"text\":{json}}},{{\"type\":\"image\",\"data\":\"AAEC\",\"mimeType\":{json}}},{{\"type\":\"resource_link\",\"uri\":{json},\"name\":{json},\"description\":{json}}}],\"structuredContent\":{{{json}:{json}}}}}"
+            ),
+            format!(
+                "[{{\"name\":{json},\"title\":{json},\"description\":{json},\"inputSchema\":{{\"properties\":{{\"a\":{{\"description\":{json}}}}}}}}},{{\"name\":\"x\",\"inputSchema\":{{\"properties\":{{{json}:{{}}}}}}}}]"
+            ),
+        ],
         "script" => vec![
             format!(
                 "rules:\n  - when: '(.*)'\n    say: {json}\n    calls: [{{tool: {json}, input: {{x: {json}}}}}]\n"

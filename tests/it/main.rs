@@ -30,6 +30,8 @@ mod hostile_tools;
 mod keys;
 mod language;
 mod long_sessions;
+#[cfg(target_os = "linux")]
+mod mcp;
 mod merging;
 mod needs;
 mod onboarding;

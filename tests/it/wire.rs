@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crewdeck::domain::chat::{Block, Message, Outcome, ToolCall};
 use crewdeck::domain::ids::{CallId, Name};
-use crewdeck::model::provider::ServerConfig;
+use crewdeck::model::provider::ModelServerConfig;
 use crewdeck::model::{
     Delta, ImageInput, ModelError, ModelRequest, PROVIDERS, Reply, StopReason, ToolSpec,
 };
@@ -21,21 +21,21 @@ const KEY: &str = "sk-very-secret";
 const ANTHROPIC: &str = include_str!("../fixtures/sse/anthropic-rich.txt");
 const OPENAI: &str = include_str!("../fixtures/sse/openai-odd.txt");
 
-fn vendor(name: &str) -> ServerConfig {
+fn vendor(name: &str) -> ModelServerConfig {
     let spec = PROVIDERS.iter().find(|spec| spec.name == name);
-    ServerConfig::new(spec.unwrap())
+    ModelServerConfig::new(spec.unwrap())
 }
 
-fn anthropic(server: &MockServer) -> ServerConfig {
-    ServerConfig {
+fn anthropic(server: &MockServer) -> ModelServerConfig {
+    ModelServerConfig {
         base_url: format!("{}/v1/", server.uri()),
         key: Some(KEY.to_string().into()),
         ..vendor("anthropic")
     }
 }
 
-fn openai(server: &MockServer) -> ServerConfig {
-    ServerConfig {
+fn openai(server: &MockServer) -> ModelServerConfig {
+    ModelServerConfig {
         base_url: format!("{}/v1", server.uri()),
         key: Some(KEY.to_string().into()),
         ..vendor("openai")
@@ -89,11 +89,11 @@ fn empty_schema() -> Value {
     json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false})
 }
 
-async fn call_model(config: &ServerConfig) -> Result<Reply, ModelError> {
+async fn call_model(config: &ModelServerConfig) -> Result<Reply, ModelError> {
     send(config, request()).await
 }
 
-async fn send(config: &ServerConfig, request: ModelRequest) -> Result<Reply, ModelError> {
+async fn send(config: &ModelServerConfig, request: ModelRequest) -> Result<Reply, ModelError> {
     let mut stream = config.connect().unwrap().call(request);
     let mut last = None;
     while let Some(item) = stream.next().await {

@@ -11,7 +11,7 @@ use crate::cli::GlobalOptions;
 use crate::config::Settings;
 use crate::doctor::{ModelFacts, ModelListing, ModelServer};
 use crate::model::ModelError;
-use crate::model::provider::ServerConfig;
+use crate::model::provider::ModelServerConfig;
 use crate::model::providers::ProviderChoice;
 use crate::model::script::Script;
 
@@ -90,7 +90,7 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
     }))
 }
 
-async fn ask(config: &ServerConfig) -> ModelListing {
+async fn ask(config: &ModelServerConfig) -> ModelListing {
     let model = match config.connect() {
         Ok(model) => model,
         Err(error) => return failed(&error),

@@ -14,7 +14,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::ExposeSecret;
 
 use super::http::{Http, response_deltas};
-use super::provider::{ProviderOption, ProviderSpec, RefusalHints, ServerConfig};
+use super::provider::{ModelServerConfig, ProviderOption, ProviderSpec, RefusalHints};
 use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
 
 /// The value of the `anthropic-version` header, unless the option `version` is set.
@@ -90,7 +90,7 @@ impl Anthropic {
     ///
     /// # Errors
     /// Fails if the address or a header value is invalid.
-    pub fn new(config: &ServerConfig) -> Result<Anthropic, ModelError> {
+    pub fn new(config: &ModelServerConfig) -> Result<Anthropic, ModelError> {
         let version = config.option("version").unwrap_or(VERSION);
         let mut headers = vec![("anthropic-version", version.to_string())];
         if let Some(key) = &config.key {

@@ -15,7 +15,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::ExposeSecret;
 
 use super::http::{Http, response_deltas};
-use super::provider::{LocalServer, ProviderOption, ProviderSpec, RefusalHints, ServerConfig};
+use super::provider::{LocalServer, ModelServerConfig, ProviderOption, ProviderSpec, RefusalHints};
 use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
 
 /// The request fields with the token limit of the response. Newer `OpenAI` models accept only the second, most other
@@ -91,7 +91,7 @@ impl OpenAi {
     ///
     /// # Errors
     /// Fails if the address or a header value is invalid.
-    pub fn new(config: &ServerConfig) -> Result<OpenAi, ModelError> {
+    pub fn new(config: &ModelServerConfig) -> Result<OpenAi, ModelError> {
         let mut headers = Vec::new();
         if let Some(key) = &config.key {
             headers.push(("authorization", format!("Bearer {}", key.expose_secret())));

@@ -1,8 +1,10 @@
 //! The client of a supervisor process: starts it, receives how the program ended, and kills the processes that remain.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -12,10 +14,12 @@ use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
 use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
-use super::{BY_CREWDECK, Supervisor, VERB, process_tree};
+use super::{BY_CREWDECK, Supervisor, VERB, WITH_STDIN, process_tree, stdin_passing};
 use crate::process::history::CommandTransfer;
 use crate::process::sandbox::{HistoryProtection, SandboxPlan};
-use crate::process::{CommandSpec, JobExit, ProcessGroup, ended_from, environment};
+use crate::process::{
+    CommandSpec, JobExit, NetworkReach, ProcessGroup, ServiceSpec, ended_from, environment,
+};
 
 /// Disables git hooks in `command`.
 fn disable_hooks(command: &mut Command) {
@@ -25,6 +29,23 @@ fn disable_hooks(command: &mut Command) {
         .env("GIT_CONFIG_COUNT", (count + 1).to_string())
         .env(format!("GIT_CONFIG_KEY_{count}"), "core.hooksPath")
         .env(format!("GIT_CONFIG_VALUE_{count}"), "/dev/null");
+}
+
+/// Returns the command that starts a supervisor in `dir`, without crewdeck's secrets in its environment.
+fn supervisor_command(program: &Path, dir: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .arg0("crewdeck")
+        .args([VERB, BY_CREWDECK])
+        .current_dir(dir)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    environment::scrub(command.as_std_mut());
+    command
+}
+
+fn new_mark() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
 }
 
 /// Maximum time that a supervisor may take to kill everything. Its own timeouts are shorter. Beyond it, crewdeck kills
@@ -59,8 +80,6 @@ impl SupervisorClient {
         supervisor: &Supervisor,
         job: &CommandSpec,
     ) -> io::Result<(Child, SupervisorClient)> {
-        let (ours, theirs) = StdStream::pair()?;
-        ours.set_nonblocking(true)?;
         let (plan, running) = match supervisor.sandbox.clone() {
             Some(confinement) => {
                 let (dir, reach) = (job.dir.clone(), job.reach.history);
@@ -74,25 +93,62 @@ impl SupervisorClient {
             argv: job.argv.clone(),
             dir: job.dir.clone(),
             plan: plan.clone(),
-            mark: uuid::Uuid::now_v7().simple().to_string(),
+            mark: new_mark(),
             network: job.reach.network,
             limits: Some(supervisor.limits),
+            env: BTreeMap::new(),
         };
-        let mut command = Command::new(&supervisor.program);
-        command
-            .arg0("crewdeck")
-            .args([VERB, BY_CREWDECK])
-            .current_dir(&job.dir)
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        environment::scrub(command.as_std_mut());
+        let mut command = supervisor_command(&supervisor.program, &job.dir);
         for name in plan.iter().flat_map(|plan| &plan.unset) {
             command.env_remove(name);
         }
         if plan.as_ref().is_some_and(|plan| plan.is_without_hooks) {
             disable_hooks(&mut command);
         }
+        let (child, mut client) = SupervisorClient::spawn(command, &request, None).await?;
+        client.plan = plan;
+        client.running = running;
+        Ok((child, client))
+    }
+
+    /// Starts a supervisor, the program `program`, that runs `service` outside of the sandbox, with `stdin` as its
+    /// standard input. Returns the supervisor's process and its client.
+    pub async fn start_service(
+        program: &Path,
+        service: &ServiceSpec,
+        stdin: OwnedFd,
+    ) -> io::Result<(Child, SupervisorClient)> {
+        let request = StartRequest {
+            argv: service.argv.clone(),
+            dir: service.dir.clone(),
+            plan: None,
+            mark: new_mark(),
+            network: NetworkReach::On,
+            limits: None,
+            env: service.env.clone(),
+        };
+        let mut command = supervisor_command(program, &service.dir);
+        command.arg(WITH_STDIN);
+        SupervisorClient::spawn(command, &request, Some(stdin)).await
+    }
+
+    /// Spawns a supervisor and sends it the request.
+    async fn spawn(
+        mut command: Command,
+        request: &StartRequest,
+        stdin: Option<OwnedFd>,
+    ) -> io::Result<(Child, SupervisorClient)> {
+        let mut text = serde_json::to_vec(request)?;
+        text.push(b'\n');
+        if text.len() as u64 > LINE_MAX {
+            return Err(io::Error::other("the command is too long"));
+        }
+        let (ours, theirs) = StdStream::pair()?;
+        ours.set_nonblocking(true)?;
+        if let Some(stdin) = stdin {
+            stdin_passing::send(&ours, &stdin)?;
+        }
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let child = command.spawn()?;
         // Closes this process's copy of the supervisor's socket.
         drop(command);
@@ -101,14 +157,9 @@ impl SupervisorClient {
             received: Vec::new(),
             mark: request.mark.clone(),
             group: None,
-            plan,
-            running,
+            plan: None,
+            running: None,
         };
-        let mut text = serde_json::to_vec(&request)?;
-        text.push(b'\n');
-        if text.len() as u64 > LINE_MAX {
-            return Err(io::Error::other("the command is too long"));
-        }
         client.socket.write_all(&text).await?;
         Ok((child, client))
     }

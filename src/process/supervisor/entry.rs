@@ -49,6 +49,7 @@ mod linux {
     use crate::process::supervisor::monitor::{self, Monitor};
     use crate::process::supervisor::process_tree;
     use crate::process::supervisor::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
+    use crate::process::supervisor::{BY_CREWDECK, WITH_STDIN, stdin_passing};
     use crate::process::{DRAIN, GRACE, NetworkReach};
 
     /// Interval at which exited children are reaped while the program runs, on kernels with pidfds.
@@ -73,7 +74,7 @@ mod linux {
             return probe();
         }
         let stdin = std::io::stdin();
-        if !std::env::args_os().any(|a| a == super::super::BY_CREWDECK) {
+        if !std::env::args_os().any(|a| a == BY_CREWDECK) {
             return Err(USAGE_MESSAGE.into());
         }
         let fd = stdin
@@ -81,8 +82,14 @@ mod linux {
             .try_clone_to_owned()
             .map_err(|e| e.to_string())?;
         let mut crewdeck = UnixStream::from(fd);
+        let program_stdin = if std::env::args_os().any(|a| a == WITH_STDIN) {
+            let passed = stdin_passing::receive(&crewdeck);
+            Stdio::from(passed.map_err(|e| format!("cannot receive the standard input: {e}"))?)
+        } else {
+            Stdio::null()
+        };
         let request = read_request(&crewdeck)?;
-        let event = match supervise(&request, &crewdeck) {
+        let event = match supervise(&request, &crewdeck, program_stdin) {
             Ok(Some(event)) => event,
             // crewdeck is gone, so there is no receiver.
             Ok(None) => return Ok(()),
@@ -112,6 +119,7 @@ mod linux {
     fn supervise(
         request: &StartRequest,
         crewdeck: &UnixStream,
+        stdin: Stdio,
     ) -> Result<Option<SupervisorEvent>, String> {
         set_child_subreaper(Some(getpid()))
             .map_err(|e| format!("cannot become a subreaper: {e}"))?;
@@ -142,7 +150,7 @@ mod linux {
         let absent_unwanted: Vec<_> = unwanted.filter(is_absent).collect();
         let set_aside = plan.iter().flat_map(|p| &p.set_aside);
         let absent_set_aside: Vec<_> = set_aside.filter(is_absent).collect();
-        let pid = start(request, plan.as_ref(), without_view.as_deref())?;
+        let pid = start(request, plan.as_ref(), without_view.as_deref(), stdin)?;
         let reported_paths = plan.as_ref().filter(|_| without_view.is_some());
         let reported_paths =
             reported_paths.map(|plan| plan.writable.iter().take(REPORTED_MAX).cloned().collect());
@@ -249,14 +257,16 @@ mod linux {
         request: &StartRequest,
         plan: Option<&SandboxPlan>,
         without_view: Option<&str>,
+        stdin: Stdio,
     ) -> Result<Pid, String> {
         let (program, args) = request.argv.split_first().ok_or("the command is empty")?;
         let mut command = Command::new(program);
         command
             .args(args)
             .current_dir(&request.dir)
+            .envs(&request.env)
             .env(MARK, &request.mark)
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .process_group(0);
         // Restricts only a thread and the children it starts, so the supervisor itself stays unrestricted. The thread
         // ends before the program could send it a signal.

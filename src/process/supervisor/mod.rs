@@ -2,7 +2,8 @@
 //!
 //! The supervisor is crewdeck itself, run with the hidden verb [`VERB`], one process per command. Its standard input is
 //! one end of a socket pair. crewdeck sends the request and receives events over the other end. When that end closes,
-//! because crewdeck cancels the command or was killed, the supervisor kills everything. Processes that leave their
+//! because crewdeck cancels the command or was killed, the supervisor kills everything. The program's own standard input
+//! is empty, or a pipe that crewdeck passes over the socket. Processes that leave their
 //! group or parent (`setsid`, double fork) stay descendants of the supervisor, because it is a subreaper. The
 //! supervisor itself runs outside the sandbox of the command, so the command cannot send it signals.
 
@@ -15,6 +16,7 @@ pub(super) mod network;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // used mostly by the supervisor process
 mod process_tree;
 mod protocol;
+mod stdin_passing;
 
 use std::path::{Path, PathBuf};
 
@@ -34,6 +36,8 @@ pub const VERB: &str = "guard";
 /// The argument with which crewdeck starts the supervisor. Without it, the supervisor assumes that a user ran the
 /// command.
 const BY_CREWDECK: &str = "--for-crewdeck";
+/// The argument that says that crewdeck passes the standard input of the program before the request.
+const WITH_STDIN: &str = "--with-stdin";
 
 /// How commands of agents are supervised.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The protocol between crewdeck and a supervisor: one JSON value per line.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,9 @@ pub struct StartRequest {
     /// Process and memory limits. `None`: no limits.
     #[serde(default)]
     pub limits: Option<CommandLimits>,
+    /// Variables that are added to the environment of the program.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
 }
 
 /// An event that the supervisor sends to crewdeck.

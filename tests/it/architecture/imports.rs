@@ -13,6 +13,7 @@ const WITHOUT_CYCLES: &[&str] = &[
     "agent",
     "crew",
     "domain",
+    "mcp",
     "model",
     "store",
     "tools",

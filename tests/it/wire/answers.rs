@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crewdeck::domain::chat::Block;
-use crewdeck::model::provider::ServerConfig;
+use crewdeck::model::provider::ModelServerConfig;
 use crewdeck::model::{ErrorKind, StopReason};
 use serde_json::json;
 use wiremock::matchers::{method, path};
@@ -221,7 +221,7 @@ async fn unreachable_server_error_names_the_address() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let config = ServerConfig {
+    let config = ModelServerConfig {
         base_url: address.clone(),
         ..vendor("openai")
     };
@@ -259,7 +259,7 @@ async fn connection_closed_early_is_not_an_unreachable_server() {
             drop(stream);
         }
     });
-    let config = ServerConfig {
+    let config = ModelServerConfig {
         base_url,
         ..vendor("openai")
     };

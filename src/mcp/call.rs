@@ -1,0 +1,230 @@
+//! Sends one request to a server, with time-outs, progress and cancellation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{ClientRequest, ServerResult};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
+use rmcp::transport::auth::AuthError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::handler::HandlerShared;
+use super::types::CallProgress;
+use crate::domain::text::{clip, one_line};
+
+/// Maximum time without progress, unless the server is configured otherwise.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum time of a call with progress, as a multiple of the time without.
+const TOTAL_FACTOR: u32 = 30;
+/// Maximum time to tell a server that a call is cancelled.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Number of progress messages that wait for the caller.
+const PROGRESS_QUEUE: usize = 16;
+/// Maximum length of an error message of a server, in characters.
+const MESSAGE_MAX: usize = 2000;
+/// Maximum length of what a server demands for a login, in bytes.
+const CHALLENGE_MAX: usize = 8 * 1024;
+
+/// A connection to a server. Cheap to clone.
+#[derive(Clone)]
+pub struct Link {
+    pub peer: Peer<RoleClient>,
+    pub shared: Arc<HandlerShared>,
+}
+
+/// Why a request has no result.
+#[derive(Debug)]
+pub enum LinkError {
+    Cancelled,
+    TimedOut(Duration),
+    /// The connection has ended.
+    Closed,
+    /// The server could not be reached, or refused the transport's request.
+    NotSent {
+        why: String,
+        is_unreachable: bool,
+    },
+    /// The user must log in, or log in with more rights.
+    NeedsLogin(LoginChallenge),
+    Rejected {
+        message: String,
+        code: i32,
+    },
+    /// The server answered with something that does not belong to the request.
+    Unexpected,
+}
+
+/// Sends `request` and waits for its result. `idle` is the maximum time without progress.
+///
+/// # Errors
+/// Fails if the server rejects the request or does not answer in time, if `cancel` is cancelled, or if the connection
+/// ends. The request is cancelled at the server when the result is no longer awaited, also when the future is dropped.
+pub async fn send(
+    link: &Link,
+    request: ClientRequest,
+    idle: Duration,
+    cancel: &CancellationToken,
+    mut on_progress: impl FnMut(CallProgress) + Send,
+) -> Result<ServerResult, LinkError> {
+    let options = PeerRequestOptions::no_options();
+    let sent = link.peer.send_cancellable_request(request, options);
+    let handle = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(LinkError::Cancelled),
+        () = tokio::time::sleep(idle) => return Err(LinkError::TimedOut(idle)),
+        sent = sent => sent.map_err(request_error)?,
+    };
+    let (progress, mut received) = mpsc::channel(PROGRESS_QUEUE);
+    let mut pending = UnansweredRequest::new(handle, link, progress);
+    let total = idle.saturating_mul(TOTAL_FACTOR);
+    let deadline = tokio::time::sleep(total);
+    let quiet = tokio::time::sleep(idle);
+    tokio::pin!(deadline, quiet);
+    let error = loop {
+        let Some(handle) = &mut pending.handle else {
+            return Err(LinkError::Closed);
+        };
+        tokio::select! {
+            biased;
+            response = &mut handle.rx => {
+                pending.handle = None;
+                return response
+                    .map_err(|_| LinkError::Closed)?
+                    .map_err(request_error);
+            }
+            () = cancel.cancelled() => break LinkError::Cancelled,
+            () = &mut deadline => break LinkError::TimedOut(total),
+            Some(update) = received.recv() => {
+                quiet.as_mut().reset(tokio::time::Instant::now() + idle);
+                on_progress(update);
+            }
+            () = &mut quiet => break LinkError::TimedOut(idle),
+        }
+    };
+    if let Some(handle) = pending.handle.take() {
+        cancel_request(handle).await;
+    }
+    Err(error)
+}
+
+/// Tells the server that a request is cancelled.
+async fn cancel_request(handle: RequestHandle<RoleClient>) {
+    let reason = Some("the client no longer waits for the result".into());
+    // A server that does not read its input is not waited for.
+    let _ = tokio::time::timeout(CANCEL_TIMEOUT, handle.cancel(reason)).await;
+}
+
+/// A request without a response so far. Dropping it cancels the request.
+struct UnansweredRequest {
+    handle: Option<RequestHandle<RoleClient>>,
+    token: rmcp::model::ProgressToken,
+    shared: Arc<HandlerShared>,
+}
+
+impl UnansweredRequest {
+    fn new(
+        handle: RequestHandle<RoleClient>,
+        link: &Link,
+        progress: mpsc::Sender<CallProgress>,
+    ) -> UnansweredRequest {
+        let token = handle.progress_token.clone();
+        link.shared.progress.insert(token.clone(), progress);
+        UnansweredRequest {
+            handle: Some(handle),
+            token,
+            shared: Arc::clone(&link.shared),
+        }
+    }
+}
+
+impl Drop for UnansweredRequest {
+    fn drop(&mut self) {
+        self.shared.progress.remove(&self.token);
+        if let (Some(handle), Ok(runtime)) =
+            (self.handle.take(), tokio::runtime::Handle::try_current())
+        {
+            runtime.spawn(cancel_request(handle));
+        }
+    }
+}
+
+fn request_error(error: ServiceError) -> LinkError {
+    match error {
+        ServiceError::McpError(error) => LinkError::Rejected {
+            message: clip(&one_line(&error.message), MESSAGE_MAX),
+            code: error.code.0,
+        },
+        ServiceError::TransportClosed => LinkError::Closed,
+        ServiceError::TransportSend(error) => match login_challenge(error.error.as_ref()) {
+            Some(challenge) => LinkError::NeedsLogin(challenge),
+            None => LinkError::NotSent {
+                why: describe(error.error.as_ref()),
+                is_unreachable: is_unreachable(error.error.as_ref()),
+            },
+        },
+        _ => LinkError::Unexpected,
+    }
+}
+
+/// What a server demands for a login: its `WWW-Authenticate` header; empty if it sends none.
+pub type LoginChallenge = String;
+
+/// Returns what a server demands if `error` says that the user must log in.
+pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<LoginChallenge> {
+    chain(error).find_map(|error| {
+        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
+            StreamableHttpError::AuthRequired(error) => Some(&error.www_authenticate_header),
+            StreamableHttpError::InsufficientScope(error) => Some(&error.www_authenticate_header),
+            StreamableHttpError::Auth(AuthError::AuthorizationRequired) => {
+                return Some(LoginChallenge::new());
+            }
+            _ => None,
+        }
+        .filter(|header| header.len() <= CHALLENGE_MAX)
+        .cloned()
+    })
+}
+
+/// Returns an error and its causes as one line, without repetitions, control characters and URLs, which may contain
+/// secrets.
+pub fn describe(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for error in chain(error) {
+        let text = without_url(&error.to_string());
+        if !texts.iter().any(|known| known.contains(&text)) {
+            texts.push(text);
+        }
+    }
+    clip(&one_line(&texts.join(": ")), MESSAGE_MAX / 4)
+}
+
+/// Returns an error and its causes. The SDK's error of the HTTP client does not name its cause itself.
+fn chain<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| {
+        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::Client(inner)) => Some(inner),
+            _ => error.source(),
+        }
+    })
+}
+
+/// Removes the URL that the HTTP client adds to its errors.
+fn without_url(text: &str) -> String {
+    let Some((before, rest)) = text.split_once(" for url (") else {
+        return text.into();
+    };
+    let after = rest.split_once(')').map_or("", |(_, after)| after);
+    format!("{before}{after}")
+}
+
+/// Returns whether an error says that no connection to the server could be established.
+fn is_unreachable(error: &(dyn std::error::Error + 'static)) -> bool {
+    chain(error).any(|error| {
+        let error = error.downcast_ref::<reqwest::Error>();
+        error.is_some_and(reqwest::Error::is_connect)
+    })
+}

@@ -1,0 +1,64 @@
+//! The tools of all servers, and their generation.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::types::{McpTool, ToolCatalog};
+
+/// The tools by server.
+#[derive(Default)]
+pub struct Catalog(Mutex<CatalogState>);
+
+#[derive(Default)]
+struct CatalogState {
+    by_server: BTreeMap<String, Vec<McpTool>>,
+    /// What readers get; rebuilt with each change.
+    current: Option<ToolCatalog>,
+    generation: u64,
+}
+
+impl Catalog {
+    fn lock(&self) -> std::sync::MutexGuard<'_, CatalogState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces the tools of a server. Returns the new generation; `None` if nothing changed.
+    pub fn replace(&self, server: &str, tools: Vec<McpTool>) -> Option<u64> {
+        let mut state = self.lock();
+        let known = state.by_server.get(server);
+        if known.map_or(&[][..], Vec::as_slice) == tools {
+            return None;
+        }
+        state.by_server.insert(server.into(), tools);
+        state.generation += 1;
+        let mut all: Vec<McpTool> = state.by_server.values().flatten().cloned().collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        state.current = Some(ToolCatalog {
+            generation: state.generation,
+            tools: all.into(),
+        });
+        Some(state.generation)
+    }
+
+    /// Returns all tools.
+    pub fn current(&self) -> ToolCatalog {
+        self.lock().current.clone().unwrap_or(ToolCatalog {
+            generation: 0,
+            tools: [].into(),
+        })
+    }
+
+    /// Returns the number of tools of a server.
+    pub fn count(&self, server: &str) -> usize {
+        self.lock().by_server.get(server).map_or(0, Vec::len)
+    }
+
+    /// Returns the server and the server's own name of a tool.
+    pub fn find(&self, name: &str) -> Option<(String, String)> {
+        let state = self.lock();
+        let tools = &state.current.as_ref()?.tools;
+        let at = tools.binary_search_by(|tool| tool.name.as_str().cmp(name));
+        let tool = tools.get(at.ok()?)?;
+        Some((tool.server.clone(), tool.tool.clone()))
+    }
+}

@@ -1,0 +1,329 @@
+//! Connects to a server: starts its program or opens its URL, and agrees on the protocol.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::auth::AuthClient;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+
+use super::call::{LoginChallenge, describe, login_challenge};
+use super::credentials::CredentialFile;
+use super::handler::{Handler, HandlerShared};
+use super::line_limit::{EndReason, LineLimit, MESSAGE_MAX};
+use super::log_tail::LogTail;
+use super::login;
+use super::types::PoolOptions;
+use crate::domain::mcp::{ServerConfig, ServerTransport};
+use crate::domain::text::{clip, one_line};
+use crate::http::client_builder;
+use crate::process::{JobExit, ServiceProcess, ServiceSpec};
+
+/// How long a program that closed its output may take to end.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a program may take to end after its input is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(1500);
+
+/// The variable with the project directory, as other clients set it.
+const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
+
+/// A connection to a server.
+pub struct Connection {
+    pub service: RunningService<RoleClient, Handler>,
+    pub process: Option<ServiceProcess>,
+    /// Why the client has ended the connection.
+    pub end_reason: EndReason,
+}
+
+/// Why a server cannot be used.
+#[derive(Debug)]
+pub enum ConnectError {
+    /// The server wants the user to log in.
+    NeedsLogin(LoginChallenge),
+    /// Another attempt would fail too.
+    Permanent(String),
+    Failed(String),
+}
+
+/// How the lifecycle begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handshake {
+    /// Asks with `server/discover`, and falls back to `initialize` if the server answers with an error.
+    Discover,
+    /// `initialize` at once, for servers that cannot cope with an unknown request.
+    Initialize,
+}
+
+impl Handshake {
+    fn mode(self) -> ClientLifecycleMode {
+        match self {
+            Handshake::Discover => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                legacy_version: Some(ProtocolVersion::V_2025_11_25),
+            },
+            Handshake::Initialize => ClientLifecycleMode::Initialize,
+        }
+    }
+}
+
+/// Connects to the server of `config`. If the first handshake fails, the second is tried on a new connection. Returns
+/// the connection and the handshake that succeeded.
+///
+/// # Errors
+/// The caller limits the time.
+pub async fn connect(
+    config: &ServerConfig,
+    options: &PoolOptions,
+    shared: &Arc<HandlerShared>,
+    first: Handshake,
+) -> Result<(Connection, Handshake), ConnectError> {
+    match connect_once(config, options, shared, first).await {
+        Ok(connection) => Ok((connection, first)),
+        Err(ConnectError::Failed(why)) if first == Handshake::Discover => {
+            tracing::debug!("MCP server {}: {why}; trying initialize", config.name);
+            let second = Handshake::Initialize;
+            let connection = connect_once(config, options, shared, second).await?;
+            Ok((connection, second))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn connect_once(
+    config: &ServerConfig,
+    options: &PoolOptions,
+    shared: &Arc<HandlerShared>,
+    handshake: Handshake,
+) -> Result<Connection, ConnectError> {
+    let handler = Handler(Arc::clone(shared));
+    match &config.transport {
+        ServerTransport::Program {
+            command,
+            args,
+            env,
+            dir,
+        } => {
+            let dir = dir.as_deref().unwrap_or(&options.project);
+            let mut env = env.clone();
+            env.entry(PROJECT_VARIABLE.into())
+                .or_insert_with(|| options.project.to_string_lossy().into_owned());
+            let spec = ServiceSpec {
+                argv: [command].into_iter().chain(args).cloned().collect(),
+                dir: dir.to_path_buf(),
+                env,
+                supervisor: options.supervisor.clone(),
+            };
+            start_program(&spec, handler, handshake).await
+        }
+        ServerTransport::Http { url, headers } => {
+            let client = client_builder(url)
+                // A reused connection stalls while an earlier response on it is not read completely.
+                .pool_max_idle_per_host(0)
+                .build()
+                .map_err(|e| ConnectError::Permanent(describe(&e)))?;
+            let mut map = HashMap::new();
+            for (name, value) in headers {
+                let header = HeaderName::try_from(name)
+                    .ok()
+                    .zip(HeaderValue::try_from(value).ok());
+                let Some((name, mut value)) = header else {
+                    let name = clip(&one_line(name), 80);
+                    return Err(ConnectError::Permanent(format!(
+                        "the header '{name}' is invalid"
+                    )));
+                };
+                value.set_sensitive(true);
+                map.insert(name, value);
+            }
+            let settings = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+                .custom_headers(map)
+                .max_sse_event_size(MESSAGE_MAX);
+            let manager = match &options.logins {
+                Some(folder) => login::stored(url, CredentialFile::new(folder, url))
+                    .await
+                    .map_err(|why| ConnectError::Failed(format!("cannot use the login: {why}")))?,
+                None => None,
+            };
+            let mode = handshake.mode();
+            let served = match manager {
+                Some(manager) => {
+                    let client = AuthClient::new(client, manager);
+                    let transport = StreamableHttpClientTransport::with_client(client, settings);
+                    handler.serve_with_lifecycle(transport, mode).await
+                }
+                None => {
+                    let transport = StreamableHttpClientTransport::with_client(client, settings);
+                    handler.serve_with_lifecycle(transport, mode).await
+                }
+            };
+            let service = served.map_err(|error| http_error(&error, url))?;
+            Ok(Connection {
+                service,
+                process: None,
+                end_reason: EndReason::default(),
+            })
+        }
+    }
+}
+
+async fn start_program(
+    spec: &ServiceSpec,
+    handler: Handler,
+    handshake: Handshake,
+) -> Result<Connection, ConnectError> {
+    if !spec.dir.is_dir() {
+        let why = format!(
+            "the work directory {} does not exist",
+            shown_path(&spec.dir)
+        );
+        return Err(ConnectError::Permanent(why));
+    }
+    let log = handler.0.log.clone();
+    let (process, streams) = ServiceProcess::start(spec)
+        .await
+        .map_err(|e| ConnectError::Permanent(cannot_start(spec, &e)))?;
+    log.follow(streams.stderr);
+    let end_reason = EndReason::default();
+    let stdout = LineLimit::new(streams.stdout, MESSAGE_MAX, Arc::clone(&end_reason));
+    let transport =
+        AsyncRwTransport::new_client(stdout, streams.stdin).with_max_line_length(usize::MAX);
+    match handler
+        .serve_with_lifecycle(transport, handshake.mode())
+        .await
+    {
+        Ok(service) => Ok(Connection {
+            service,
+            process: Some(process),
+            end_reason,
+        }),
+        Err(error) => Err(program_error(spec, process, &error, &end_reason, &log).await),
+    }
+}
+
+/// Ends a program whose handshake failed, and returns the reason.
+async fn program_error(
+    spec: &ServiceSpec,
+    mut process: ServiceProcess,
+    error: &ClientInitializeError,
+    end_reason: &EndReason,
+    log: &LogTail,
+) -> ConnectError {
+    if matches!(
+        error,
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
+    ) && let Ok(ended) = tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await
+    {
+        return match ended {
+            Ok(exit) => ConnectError::Failed(format!(
+                "it ended before it answered ({}){}",
+                exit_text(exit),
+                last_line(log)
+            )),
+            Err(error) => ConnectError::Permanent(cannot_start(spec, &error)),
+        };
+    }
+    process.end().await;
+    let reason = end_reason
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    let why = reason.unwrap_or_else(|| format!("the handshake failed: {}", handshake_error(error)));
+    ConnectError::Failed(format!("{why}{}", last_line(log)))
+}
+
+fn cannot_start(spec: &ServiceSpec, error: &std::io::Error) -> String {
+    let program = spec.argv.first().map_or("", String::as_str);
+    let text = error.to_string();
+    // The supervisor's message names the program already.
+    let text = text.strip_prefix(&format!("{program}: ")).unwrap_or(&text);
+    clip(&one_line(&format!("cannot start {program}: {text}")), 300)
+}
+
+fn shown_path(path: &Path) -> String {
+    clip(&one_line(&path.display().to_string()), 200)
+}
+
+/// Returns how a program ended, for error messages.
+pub fn exit_text(exit: JobExit) -> String {
+    match exit {
+        JobExit::Code(code) => format!("exit code {code}"),
+        JobExit::Signal(signal) => format!("signal {signal}"),
+        JobExit::TimedOut | JobExit::Cancelled => "killed".into(),
+    }
+}
+
+/// Returns the last line of the log as the end of a message; empty if there is none.
+pub fn last_line(log: &LogTail) -> String {
+    log.last_line()
+        .map(|line| format!("; its last output: {line}"))
+        .unwrap_or_default()
+}
+
+fn http_error(error: &ClientInitializeError, url: &str) -> ConnectError {
+    if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
+        return http_error(fallback, url);
+    }
+    if let ClientInitializeError::TransportError { error, .. } = error
+        && let Some(challenge) = login_challenge(error.error.as_ref())
+    {
+        return ConnectError::NeedsLogin(challenge);
+    }
+    let text = handshake_error(error);
+    // Servers without OAuth answer 401 without a challenge.
+    if text.contains("401 Unauthorized") {
+        return ConnectError::NeedsLogin(LoginChallenge::new());
+    }
+    let origin = crate::http::origin(url).unwrap_or_default();
+    ConnectError::Failed(format!("cannot connect to {origin}: {text}"))
+}
+
+/// Returns why a handshake failed, without names of types of the SDK.
+fn handshake_error(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => describe(error.error.as_ref()),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => handshake_error(fallback),
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_) => {
+            "the answer does not belong to the handshake".into()
+        }
+        other => describe(other),
+    }
+}
+
+/// Ends a connection: closes the program's input, waits, and kills what is left.
+pub async fn close(mut connection: Connection) {
+    // The program ends while the SDK waits for its own tasks.
+    let _ = connection.service.close_with_timeout(CLOSE_TIMEOUT).await;
+    close_process(connection.process).await;
+}
+
+/// Ends a program whose input is closed.
+pub async fn close_process(process: Option<ServiceProcess>) {
+    if let Some(mut process) = process
+        && tokio::time::timeout(CLOSE_TIMEOUT, process.wait())
+            .await
+            .is_err()
+    {
+        process.end().await;
+    }
+}
+
+/// Returns how a program ended whose connection has closed; `None` if it still runs, and then ends it.
+pub async fn exit_of(process: Option<ServiceProcess>) -> Option<JobExit> {
+    let mut process = process?;
+    match tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await {
+        Ok(exit) => exit.ok(),
+        Err(_) => {
+            process.end().await;
+            None
+        }
+    }
+}

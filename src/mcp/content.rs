@@ -1,0 +1,260 @@
+//! Converts the content that servers send to bounded text and images. Pure.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
+use serde_json::Value;
+
+use super::types::{McpContent, McpImage};
+use crate::domain::text::{clip, head_and_tail, one_line};
+
+/// Maximum size of the text, in bytes.
+pub const TEXT_MAX: usize = 100 * 1024;
+/// Maximum number of images of one result.
+pub const IMAGES_MAX: usize = 8;
+/// Maximum size of one image, in bytes; that of a stored attachment.
+pub const IMAGE_MAX: usize = 16 * 1024 * 1024;
+/// Maximum length of a name or an address in a line of text, in characters.
+const SHOWN_MAX: usize = 300;
+
+/// Returns the content of a tool's result.
+pub fn of_result(result: CallToolResult) -> McpContent {
+    let mut builder = ContentBuilder::default();
+    let structured = result.structured_content.filter(|value| !value.is_null());
+    let structured = structured.filter(|value| !repeats(value, &result.content));
+    for block in result.content {
+        builder.block(block);
+    }
+    if let Some(value) = structured {
+        builder.text(&serde_json::to_string_pretty(&value).unwrap_or_default());
+    }
+    McpContent {
+        is_error: result.is_error.unwrap_or(false),
+        ..builder.finish()
+    }
+}
+
+/// Returns the content of one block.
+pub fn of_block(block: ContentBlock) -> McpContent {
+    let mut builder = ContentBuilder::default();
+    builder.block(block);
+    builder.finish()
+}
+
+/// Returns the content of a resource.
+pub fn of_resource(parts: Vec<ResourceContents>) -> McpContent {
+    let mut builder = ContentBuilder::default();
+    for part in parts {
+        builder.resource(part);
+    }
+    builder.finish()
+}
+
+/// Returns the content of a result that is no known result.
+pub fn of_unknown(value: &Value) -> McpContent {
+    let mut builder = ContentBuilder::default();
+    builder.text(&serde_json::to_string_pretty(value).unwrap_or_default());
+    builder.finish()
+}
+
+/// Returns whether the blocks contain a structured result as text, as the protocol recommends. Some servers wrap a text
+/// in an object with the one key `result`.
+fn repeats(value: &Value, blocks: &[ContentBlock]) -> bool {
+    let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
+    let wrapped = value
+        .as_object()
+        .filter(|fields| fields.len() == 1)
+        .and_then(|fields| fields.get("result"));
+    if wrapped.is_some() && !blocks.is_empty() {
+        return true;
+    }
+    texts.any(|text| serde_json::from_str::<Value>(&text.text).is_ok_and(|parsed| parsed == *value))
+}
+
+/// Collects text and images.
+#[derive(Default)]
+struct ContentBuilder {
+    parts: Vec<String>,
+    images: Vec<McpImage>,
+}
+
+impl ContentBuilder {
+    fn text(&mut self, text: &str) {
+        self.parts.push(text.to_string());
+    }
+
+    fn block(&mut self, block: ContentBlock) {
+        match block {
+            ContentBlock::Text(text) => self.text(&text.text),
+            ContentBlock::Image(image) => self.image(&image.data, &image.mime_type, "image"),
+            ContentBlock::Audio(audio) => {
+                let (size, kind) = (decoded_size(&audio.data), line(&audio.mime_type));
+                self.parts
+                    .push(format!("[audio, {kind}, {size} bytes: not supported]"));
+            }
+            ContentBlock::Resource(embedded) => self.resource(embedded.resource),
+            ContentBlock::ResourceLink(link) => self.parts.push(link_line(&link)),
+            // The type is open for future versions of the protocol.
+            _ => self
+                .parts
+                .push("[content of an unknown kind: not supported]".into()),
+        }
+    }
+
+    fn resource(&mut self, contents: ResourceContents) {
+        match contents {
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                self.parts.push(format!("[resource {}]", line(&uri)));
+                self.text(&text);
+            }
+            ResourceContents::BlobResourceContents {
+                uri,
+                mime_type,
+                blob,
+                ..
+            } => {
+                let kind = mime_type.unwrap_or_default();
+                if kind.starts_with("image/") {
+                    self.image(&blob, &kind, &format!("resource {}", line(&uri)));
+                } else {
+                    let (size, uri, kind) = (decoded_size(&blob), line(&uri), line(&kind));
+                    self.parts.push(format!(
+                        "[resource {uri}, {kind}, {size} bytes: not text, not shown]"
+                    ));
+                }
+            }
+            _ => self
+                .parts
+                .push("[resource of an unknown kind: not supported]".into()),
+        }
+    }
+
+    fn image(&mut self, data: &str, media_type: &str, what: &str) {
+        let kind = line(media_type);
+        let size = decoded_size(data);
+        let refusal = if self.images.len() == IMAGES_MAX {
+            Some(format!("only {IMAGES_MAX} images of a result are sent"))
+        } else if size > IMAGE_MAX {
+            Some(format!("an image may have {IMAGE_MAX} bytes"))
+        } else {
+            None
+        };
+        if let Some(why) = refusal {
+            self.parts
+                .push(format!("[{what}, {kind}, {size} bytes: left out, {why}]"));
+            return;
+        }
+        match STANDARD.decode(data.trim().as_bytes()) {
+            Ok(bytes) => {
+                self.images.push(McpImage {
+                    media_type: kind.clone(),
+                    bytes,
+                });
+                let number = self.images.len();
+                self.parts
+                    .push(format!("[{what} {number}, {kind}, {size} bytes]"));
+            }
+            Err(_) => self
+                .parts
+                .push(format!("[{what}, {kind}: the data is damaged]")),
+        }
+    }
+
+    fn finish(self) -> McpContent {
+        McpContent {
+            text: head_and_tail(&self.parts.join("\n"), TEXT_MAX),
+            images: self.images,
+            is_error: false,
+        }
+    }
+}
+
+fn line(text: &str) -> String {
+    clip(&one_line(text), SHOWN_MAX)
+}
+
+/// Returns the size of base64 data, in bytes.
+fn decoded_size(data: &str) -> usize {
+    let data = data.trim().trim_end_matches('=');
+    data.len() * 3 / 4
+}
+
+fn link_line(link: &Resource) -> String {
+    let mut text = format!("[resource link {}: {}", line(&link.uri), line(&link.name));
+    if let Some(description) = &link.description {
+        text.push_str(&format!(", {}", line(description)));
+    }
+    if let Some(kind) = &link.mime_type {
+        text.push_str(&format!(", {}", line(kind)));
+    }
+    text.push(']');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    fn result(value: Value) -> McpContent {
+        of_result(serde_json::from_value(value).unwrap())
+    }
+
+    #[test]
+    fn all_kinds_of_content_are_kept_in_order() {
+        let content = result(json!({"isError": true, "content": [
+            {"type": "text", "text": "one"},
+            {"type": "image", "data": "AAEC", "mimeType": "image/png"},
+            {"type": "audio", "data": "AAEC", "mimeType": "audio/wav"},
+            {"type": "resource_link", "uri": "file:///a", "name": "a", "mimeType": "text/plain"},
+            {"type": "resource", "resource": {"uri": "x://t", "text": "inner"}},
+            {"type": "resource", "resource": {"uri": "x://i", "mimeType": "image/jpeg", "blob": "AAE="}},
+            {"type": "resource", "resource": {"uri": "x://b", "mimeType": "application/zip", "blob": "AAE="}},
+            {"type": "image", "data": "???", "mimeType": "image/png"},
+        ]}));
+        assert_eq!(
+            content.text.lines().collect::<Vec<_>>(),
+            [
+                "one",
+                "[image 1, image/png, 3 bytes]",
+                "[audio, audio/wav, 3 bytes: not supported]",
+                "[resource link file:///a: a, text/plain]",
+                "[resource x://t]",
+                "inner",
+                "[resource x://i 2, image/jpeg, 2 bytes]",
+                "[resource x://b, application/zip, 2 bytes: not text, not shown]",
+                "[image, image/png: the data is damaged]",
+            ]
+        );
+        assert!(content.is_error);
+        assert_eq!(content.images.len(), 2);
+        assert_eq!(content.images[0].bytes, [0, 1, 2]);
+    }
+
+    #[test]
+    fn structured_content_is_shown_once() {
+        let structured = json!({"a": 1});
+        let text = |text: &str| json!([{"type": "text", "text": text}]);
+        for (content, value, shown) in [
+            (json!([]), structured.clone(), "{\n  \"a\": 1\n}"),
+            (text("{ \"a\":1 }"), structured.clone(), "{ \"a\":1 }"),
+            (text("plain"), json!({"result": "plain"}), "plain"),
+            (text("seen"), structured, "seen\n{\n  \"a\": 1\n}"),
+        ] {
+            let found = result(json!({"content": content, "structuredContent": value}));
+            assert_eq!(found.text, shown);
+        }
+    }
+
+    #[test]
+    fn text_and_images_are_bounded() {
+        let content = result(json!({"content": [{"type": "text", "text": "é".repeat(TEXT_MAX)}]}));
+        assert!(content.text.len() < TEXT_MAX + 100);
+        assert!(content.text.contains("bytes cut here"), "no mark");
+        let image = json!({"type": "image", "data": "AAEC", "mimeType": "image/png"});
+        let content = result(json!({"content": vec![image; 20]}));
+        assert_eq!(content.images.len(), IMAGES_MAX);
+        assert_eq!(content.text.matches("left out").count(), 12);
+    }
+}

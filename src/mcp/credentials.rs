@@ -1,0 +1,163 @@
+//! The tokens of a server that the user has logged in to: one file per server URL, readable only by the user.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+
+use rmcp::transport::auth::{
+    AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials,
+};
+
+use crate::store::atomic::Lock;
+use crate::store::regular_file;
+
+/// Maximum size of a file, in bytes.
+const FILE_MAX: u64 = 64 * 1024;
+/// Number of bytes of the hash in a file name.
+const HASH_BYTES: usize = 16;
+
+/// What the methods of [`CredentialStore`] return.
+type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
+
+/// The file with the tokens for one URL. Another URL has another file, so that a server never gets the tokens of another
+/// one by its name.
+#[derive(Debug, Clone)]
+pub struct CredentialFile {
+    path: PathBuf,
+}
+
+impl CredentialFile {
+    /// Returns the file for the server at `url` in `folder`. Creates nothing.
+    pub fn new(folder: &Path, url: &str) -> CredentialFile {
+        let hash = ring::digest::digest(&ring::digest::SHA256, url.as_bytes());
+        let mut name = String::new();
+        for byte in hash.as_ref().iter().take(HASH_BYTES) {
+            name.push_str(&format!("{byte:02x}"));
+        }
+        CredentialFile {
+            path: folder.join(format!("mcp-{name}.json")),
+        }
+    }
+
+    /// Returns whether there are tokens.
+    pub fn exists(&self) -> bool {
+        self.path.is_file()
+    }
+
+    fn read(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        match regular_file::read(&self.path, FILE_MAX) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|_| {
+                AuthError::CredentialStoreError("the file with the tokens is damaged".into())
+            }),
+            Err(_) if !self.path.exists() => Ok(None),
+            Err(error) => Err(store_error(&error)),
+        }
+    }
+
+    /// Replaces the file. It never exists with other permissions than those for the user alone.
+    fn write(&self, credentials: &StoredCredentials) -> std::io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.as_file()
+            .set_permissions(fs::Permissions::from_mode(0o600))?;
+        file.write_all(&serde_json::to_vec(credentials)?)?;
+        file.as_file().sync_all()?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+
+    /// Deletes the tokens.
+    ///
+    /// # Errors
+    /// Fails if the file exists and cannot be deleted.
+    pub fn delete(&self) -> std::io::Result<()> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn store_error(error: &dyn std::fmt::Display) -> AuthError {
+    AuthError::CredentialStoreError(error.to_string())
+}
+
+impl CredentialStore for CredentialFile {
+    fn load<'a, 'async_trait>(&'a self) -> StoreFuture<'async_trait, Option<StoredCredentials>>
+    where
+        'a: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(async move { self.read() })
+    }
+
+    fn save<'a, 'async_trait>(
+        &'a self,
+        credentials: StoredCredentials,
+    ) -> StoreFuture<'async_trait, ()>
+    where
+        'a: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(async move { self.write(&credentials).map_err(|e| store_error(&e)) })
+    }
+
+    fn clear<'a, 'async_trait>(&'a self) -> StoreFuture<'async_trait, ()>
+    where
+        'a: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(async move { self.delete().map_err(|e| store_error(&e)) })
+    }
+
+    /// Locks the tokens, because a refresh token is often valid once and other processes may use the same file.
+    fn acquire_refresh_guard<'a, 'async_trait>(
+        &'a self,
+    ) -> StoreFuture<'async_trait, Option<CredentialRefreshGuard>>
+    where
+        'a: 'async_trait,
+        Self: 'async_trait,
+    {
+        let lock = self.path.with_extension("lock");
+        Box::pin(async move {
+            let lock = tokio::task::spawn_blocking(move || Lock::take(&lock)).await;
+            let lock = lock.map_err(|e| store_error(&e))?;
+            let lock = lock.map_err(|e| store_error(&e))?;
+            Ok(Some(CredentialRefreshGuard::new(lock)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn tokens_are_readable_only_by_the_user() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("a/b");
+        let file = CredentialFile::new(&folder, "https://example.com/mcp");
+        assert!(!file.exists());
+        assert!(file.load().await.unwrap().is_none());
+        let stored = StoredCredentials::new("client".into(), None, Vec::new(), None);
+        file.save(stored).await.unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file.path), mode(&folder)), (0o600, 0o700));
+        let loaded = file.load().await.unwrap().unwrap();
+        assert_eq!(loaded.client_id, "client");
+        let other = CredentialFile::new(&folder, "https://example.com/other");
+        assert!(!other.exists());
+        drop(file.acquire_refresh_guard().await.unwrap());
+        fs::write(&file.path, "{").unwrap();
+        assert!(file.load().await.is_err());
+        file.clear().await.unwrap();
+        file.clear().await.unwrap();
+        assert!(!file.exists());
+    }
+}

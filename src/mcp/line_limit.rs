@@ -1,0 +1,219 @@
+//! Bounds the length of the lines that a server writes. A line is one message.
+//!
+//! The SDK drops a line that is too long, and the call that it answers would wait until its time-out. This reader stands
+//! before it: it replaces such a line by an error response with the same id. If the line has no id, the stream ends, and
+//! the reason is kept for the error message.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
+
+/// Maximum length of a message of a server, in bytes.
+pub const MESSAGE_MAX: usize = 32 * 1024 * 1024;
+/// Number of bytes at the start and at the end of a long line in which its id is searched.
+const EDGE: usize = 128;
+
+/// Why a stream was ended; empty if the server ended it.
+pub type EndReason = Arc<Mutex<Option<String>>>;
+
+/// A reader that bounds the length of lines.
+pub struct LineLimit<R> {
+    inner: BufReader<R>,
+    max: usize,
+    /// Number of bytes of the current line so far.
+    length: usize,
+    /// The first bytes of the current line.
+    head: Vec<u8>,
+    /// The last bytes of a line that is too long; `None` while the current line is short enough.
+    tail: Option<Vec<u8>>,
+    /// Bytes that replace a line.
+    replacement: Vec<u8>,
+    has_ended: bool,
+    reason: EndReason,
+}
+
+impl<R: AsyncRead + Unpin> LineLimit<R> {
+    /// Reads from `inner` lines of at most `max` bytes.
+    pub fn new(inner: R, max: usize, reason: EndReason) -> LineLimit<R> {
+        LineLimit {
+            inner: BufReader::new(inner),
+            max,
+            length: 0,
+            head: Vec::new(),
+            tail: None,
+            replacement: Vec::new(),
+            has_ended: false,
+            reason,
+        }
+    }
+
+    /// Counts the next bytes of the current line, which contain no newline but at their end.
+    fn count(&mut self, bytes: &[u8]) {
+        self.length += bytes.len();
+        let room = EDGE.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..room]);
+        if self.length > self.max {
+            let tail = self.tail.get_or_insert_default();
+            tail.extend_from_slice(bytes);
+            tail.drain(..tail.len().saturating_sub(EDGE));
+        }
+        if bytes.ends_with(b"\n") {
+            if let Some(tail) = self.tail.take() {
+                self.replace(&tail);
+            }
+            self.length = 0;
+            self.head.clear();
+        }
+    }
+
+    /// Replaces the line that just ended. Its beginning has been passed on, so the replacement ends that first.
+    fn replace(&mut self, tail: &[u8]) {
+        let why = format!(
+            "a message is larger than {} MiB, the limit",
+            self.max / 1024 / 1024
+        );
+        match message_id(&self.head, tail) {
+            Some(id) => {
+                self.replacement = format!(
+                    "\n{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32603,\"message\":\"the result is not \
+                     available: {why}\"}}}}\n"
+                )
+                .into_bytes();
+            }
+            None => {
+                let mut reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+                *reason = Some(why);
+                self.has_ended = true;
+            }
+        }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for LineLimit<R> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        loop {
+            if !this.replacement.is_empty() {
+                let n = this.replacement.len().min(out.remaining());
+                out.put_slice(&this.replacement[..n]);
+                this.replacement.drain(..n);
+                return Poll::Ready(Ok(()));
+            }
+            if this.has_ended {
+                return Poll::Ready(Ok(()));
+            }
+            let there = ready!(Pin::new(&mut this.inner).poll_fill_buf(cx))?;
+            if there.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            let end = there.iter().position(|b| *b == b'\n');
+            let line = end.map_or(there.len(), |at| at + 1);
+            let take = line.min(out.remaining());
+            let bytes = there[..take].to_vec();
+            Pin::new(&mut this.inner).consume(take);
+            let was_too_long = this.tail.is_some();
+            this.count(&bytes);
+            let is_too_long = was_too_long || this.tail.is_some() || !this.replacement.is_empty();
+            if !is_too_long && !this.has_ended {
+                out.put_slice(&bytes);
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+/// Returns the id of a response, a number or a string in JSON, from the first and the last bytes of the message. Servers
+/// write it before the result or after it.
+fn message_id(head: &[u8], tail: &[u8]) -> Option<String> {
+    let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+    let before =
+        r#"^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18}|"[\w-]{1,64}")\s*,"#;
+    let after = r#""id"\s*:\s*(\d{1,18}|"[\w-]{1,64}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$"#;
+    let find = |pattern: &str, text: &str| {
+        let pattern = regex::Regex::new(pattern).ok()?;
+        Some(pattern.captures(text)?.get(1)?.as_str().to_string())
+    };
+    find(before, &head).or_else(|| find(after, &tail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+    use tokio::io::AsyncReadExt;
+
+    async fn read(bytes: &[u8]) -> (String, Option<String>) {
+        let reason = EndReason::default();
+        let mut limit = LineLimit::new(bytes, 300, reason.clone());
+        let mut out = Vec::new();
+        limit.read_to_end(&mut out).await.unwrap();
+        let reason = reason.lock().unwrap().clone();
+        (String::from_utf8(out).unwrap(), reason)
+    }
+
+    #[tokio::test]
+    async fn short_lines_are_unchanged() {
+        let lines = format!("{{}}\n\n{}\nrest", "x".repeat(299));
+        assert_eq!(read(lines.as_bytes()).await, (lines, None));
+    }
+
+    #[tokio::test]
+    async fn long_response_becomes_an_error_with_its_id() {
+        let body = "e".repeat(4000);
+        for (line, id) in [
+            (
+                format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"a":"{body}"}}}}"#),
+                "7",
+            ),
+            (
+                format!(r#"{{ "id" : "a-1" , "result":"{body}"}}"#),
+                "\"a-1\"",
+            ),
+            (
+                format!(r#"{{"result":{{"a":"{body}","id":3}},"jsonrpc":"2.0","id":12}}"#),
+                "12",
+            ),
+            (
+                format!(r#"{{"result":["{body}"],"id":5,"jsonrpc":"2.0"}}"#),
+                "5",
+            ),
+        ] {
+            let (out, reason) = read(format!("{line}\n{{\"id\":1}}\n").as_bytes()).await;
+            assert_eq!(reason, None);
+            let mut lines = out.lines();
+            // The start of the line was passed on before its length was known.
+            assert!(serde_json::from_str::<serde_json::Value>(lines.next().unwrap()).is_err());
+            let error: serde_json::Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+            assert_eq!(error["id"].to_string(), id);
+            assert!(
+                error["error"]["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("larger than")
+            );
+            assert_eq!(lines.collect::<Vec<_>>(), ["{\"id\":1}"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn long_line_without_an_id_ends_the_stream() {
+        for line in [
+            "x".repeat(5000),
+            format!(
+                r#"{{"method":"m","params":{{"id":4,"x":"{}"}}}}"#,
+                "y".repeat(900)
+            ),
+        ] {
+            let (out, reason) = read(format!("{line}\nmore\n").as_bytes()).await;
+            assert!(!out.contains("more"));
+            assert!(reason.unwrap().contains("larger than"));
+        }
+    }
+}

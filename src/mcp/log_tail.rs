@@ -1,0 +1,78 @@
+//! The last output of a server on its standard error, for error messages and for the user.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::domain::text::{clip, one_line};
+
+/// Maximum size, in bytes.
+const KEPT_MAX: usize = 64 * 1024;
+/// Maximum number of bytes of one read.
+const CHUNK: usize = 4096;
+/// Maximum length of a line in an error message, in characters.
+const LINE_SHOWN_MAX: usize = 300;
+
+/// A bounded log. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct LogTail {
+    bytes: Arc<Mutex<VecDeque<u8>>>,
+}
+
+impl LogTail {
+    /// Appends bytes, and drops the oldest if there are too many.
+    pub fn push(&self, bytes: &[u8]) {
+        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = &bytes[bytes.len().saturating_sub(KEPT_MAX)..];
+        let surplus = (kept.len() + bytes.len()).saturating_sub(KEPT_MAX);
+        kept.drain(..surplus);
+        kept.extend(bytes);
+    }
+
+    /// Appends everything that can be read from `stream`, in a task that ends with the stream.
+    pub fn follow(&self, mut stream: impl AsyncRead + Unpin + Send + 'static) {
+        let log = self.clone();
+        tokio::spawn(async move {
+            let mut chunk = vec![0; CHUNK];
+            while let Ok(n @ 1..) = stream.read(&mut chunk).await {
+                log.push(&chunk[..n]);
+            }
+        });
+    }
+
+    /// Returns the log. Invalid UTF-8 becomes `�`. It may contain control characters.
+    pub fn text(&self) -> String {
+        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+    }
+
+    /// Returns the last line that is not blank, without control characters and cut to a bounded length.
+    pub fn last_line(&self) -> Option<String> {
+        let text = self.text();
+        let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+        Some(clip(&one_line(line.trim()), LINE_SHOWN_MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_bytes_are_kept() {
+        let log = LogTail::default();
+        assert_eq!(log.last_line(), None);
+        log.push(b"first\n");
+        for _ in 0..100 {
+            log.push(&[b'x'; 1000]);
+        }
+        log.push(b"\nlast \x1b[31m line\n\n");
+        assert!(log.text().len() <= KEPT_MAX);
+        assert!(!log.text().contains("first"));
+        let line = log.last_line().unwrap();
+        assert!(line.contains("line") && !line.contains('\x1b'), "{line}");
+        log.push(&vec![b'y'; 3 * KEPT_MAX]);
+        assert_eq!(log.text().len(), KEPT_MAX);
+    }
+}

@@ -1,0 +1,184 @@
+//! The login to a server over HTTP: OAuth 2.1 with an authorization code and PKCE. The browser returns to a port of this
+//! machine.
+
+use std::time::Duration;
+
+use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationRequest, OAuthState};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::call::{LoginChallenge, describe};
+use super::credentials::CredentialFile;
+use crate::domain::text::{clip, one_line};
+use crate::http::client_builder;
+
+/// Maximum time that the user may take.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
+/// Maximum time for one request of the browser.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum size of a request of the browser, in bytes.
+const REQUEST_MAX: usize = 16 * 1024;
+/// The path to which the browser returns.
+const CALLBACK_PATH: &str = "/callback";
+
+/// Logs in to the server at `url`, which demands `challenge`, and stores the tokens in `file`. Calls `open` with the URL that the browser must show.
+///
+/// # Errors
+/// Says why there is no login, on one line without control characters.
+pub async fn login(
+    url: &str,
+    file: CredentialFile,
+    challenge: LoginChallenge,
+    open: impl FnOnce(&str) + Send,
+) -> Result<(), String> {
+    // The SDK's own client needs the TLS provider that this installs.
+    drop(client_builder(url));
+    let listener = TcpListener::bind(("127.0.0.1", 0))
+        .await
+        .map_err(|e| format!("cannot listen for the browser: {e}"))?;
+    let port = listener
+        .local_addr()
+        .map_err(|e| format!("cannot listen for the browser: {e}"))?
+        .port();
+    let callback = format!("http://127.0.0.1:{port}{CALLBACK_PATH}");
+    let mut manager = AuthorizationManager::new(url).await.map_err(|e| text(&e))?;
+    manager.set_credential_store(file);
+    let mut state = OAuthState::Unauthorized(manager);
+    let mut request = AuthorizationRequest::new(&callback).with_client_name("crewdeck");
+    if !challenge.is_empty() {
+        request = request.with_challenge(challenge);
+    }
+    state
+        .start_authorization(request)
+        .await
+        .map_err(|e| text(&e))?;
+    let page = state.get_authorization_url().await.map_err(|e| text(&e))?;
+    if !page.starts_with("https://") && !page.starts_with("http://") {
+        return Err("the address of the login page is no web address".into());
+    }
+    open(&page);
+    let waited = tokio::time::timeout(LOGIN_TIMEOUT, wait_for_callback(&listener)).await;
+    let query = waited.map_err(|_| "the browser did not return within 5 min".to_string())??;
+    state
+        .handle_callback_url(&format!("{callback}?{query}"))
+        .await
+        .map_err(|e| text(&e))
+}
+
+/// Returns an authorization manager with the stored tokens; `None` if there are none that are valid for the server.
+///
+/// # Errors
+/// Says why the tokens cannot be used.
+pub async fn stored(
+    url: &str,
+    file: CredentialFile,
+) -> Result<Option<AuthorizationManager>, String> {
+    if !file.exists() {
+        return Ok(None);
+    }
+    let mut manager = AuthorizationManager::new(url).await.map_err(|e| text(&e))?;
+    manager.set_credential_store(file);
+    let has_tokens = manager
+        .initialize_from_store()
+        .await
+        .map_err(|e| text(&e))?;
+    Ok(has_tokens.then_some(manager))
+}
+
+fn text(error: &AuthError) -> String {
+    describe(error)
+}
+
+/// Waits until the browser returns. Returns the query of its address.
+async fn wait_for_callback(listener: &TcpListener) -> Result<String, String> {
+    loop {
+        let (stream, _) = listener
+            .accept()
+            .await
+            .map_err(|e| format!("cannot accept the browser: {e}"))?;
+        // Another program, or a request for an icon.
+        if let Ok(Some(answer)) = tokio::time::timeout(REQUEST_TIMEOUT, serve(stream)).await {
+            return answer;
+        }
+    }
+}
+
+/// Answers one request. Returns what the browser brought; `None` if the request is something else.
+async fn serve(mut stream: TcpStream) -> Option<Result<String, String>> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        if head.len() > REQUEST_MAX || stream.read_buf(&mut head).await.unwrap_or(0) == 0 {
+            return None;
+        }
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let answer = callback_query(&head);
+    let (status, message) = match &answer {
+        Some(Ok(_)) => ("200 OK", "crewdeck is logged in. You can close this page."),
+        Some(Err(_)) => ("200 OK", "The login failed. crewdeck shows the reason."),
+        None => ("404 Not Found", "There is nothing here."),
+    };
+    let response = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\nconnection: \
+         close\r\n\r\n{message}",
+        message.len()
+    );
+    // The login does not depend on what the browser shows.
+    let _ = stream.write_all(response.as_bytes()).await;
+    let _ = stream.shutdown().await;
+    answer
+}
+
+/// Returns the query of a request for the callback; an error if the server refused the login.
+fn callback_query(head: &str) -> Option<Result<String, String>> {
+    let target = head.strip_prefix("GET ")?.split(' ').next()?;
+    let (path, query) = target.split_once('?')?;
+    if path != CALLBACK_PATH {
+        return None;
+    }
+    let url = reqwest::Url::parse(&format!("http://127.0.0.1/?{query}")).ok()?;
+    let value = |name: &str| {
+        let mut pairs = url.query_pairs();
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value)
+    };
+    if let Some(error) = value("error") {
+        let detail = value("error_description").unwrap_or_default();
+        let text = format!("the login was refused: {error} {detail}");
+        return Some(Err(clip(&one_line(text.trim()), 300)));
+    }
+    (value("code").is_some() && value("state").is_some()).then(|| Ok(query.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn only_callbacks_with_a_code_and_a_state_are_accepted() {
+        let request = |target: &str| callback_query(&format!("GET {target} HTTP/1.1\r\n\r\n"));
+        assert_eq!(
+            request("/callback?code=a&state=b"),
+            Some(Ok("code=a&state=b".into()))
+        );
+        let refused = request("/callback?error=access_denied&error_description=no%0Away");
+        assert!(
+            refused
+                .unwrap()
+                .unwrap_err()
+                .starts_with("the login was refused: access_denied no")
+        );
+        for other in [
+            "/favicon.ico",
+            "/callback",
+            "/callback?code=a",
+            "/x?code=a&state=b",
+        ] {
+            assert_eq!(request(other), None, "{other}");
+        }
+        assert_eq!(
+            callback_query("POST /callback?code=a&state=b HTTP/1.1"),
+            None
+        );
+    }
+}

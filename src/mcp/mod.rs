@@ -1,0 +1,30 @@
+//! The MCP client: connects to the servers that the user has configured, and makes their tools, resources and prompts
+//! available.
+//!
+//! [`ServerPool`] is the interface: one per crew, shared by all agents. It knows no agents, permissions or tools of
+//! crewdeck; it starts servers, restarts them after a crash, and bounds whatever they send. A server runs under a
+//! supervisor, outside of the sandbox, and ends with crewdeck.
+//!
+//! All texts of servers are untrusted and may contain control characters: callers escape them before they show them.
+
+mod call;
+mod catalog;
+mod connection;
+pub(crate) mod content;
+mod credentials;
+mod handler;
+mod line_limit;
+mod lists;
+mod log_tail;
+mod login;
+mod pool;
+pub(crate) mod schema;
+mod server;
+pub(crate) mod tools;
+mod types;
+
+pub use pool::ServerPool;
+pub use types::{
+    CallError, CallProgress, ElicitationAnswer, McpContent, McpImage, McpPrompt, McpPromptArgument,
+    McpPromptMessage, McpResource, McpServerInfo, McpTool, PoolEvent, PoolOptions, ToolCatalog,
+};

@@ -1,0 +1,401 @@
+//! The pool of all configured servers of a crew.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures::future::join_all;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, GetPromptRequest,
+    GetPromptRequestParams, ReadResourceRequest, ReadResourceRequestParams, ServerResult,
+};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::catalog::Catalog;
+use super::content;
+use super::credentials::CredentialFile;
+use super::server::{PoolContext, Server, StartCause, Wanted};
+use super::tools::{DESCRIPTION_MAX, cut_end};
+use super::types::{
+    CallError, CallProgress, McpContent, McpPrompt, McpPromptMessage, McpResource, McpServerInfo,
+    PoolEvent, PoolOptions, ToolCatalog,
+};
+use super::{lists, login};
+use crate::domain::chat::Role;
+use crate::domain::mcp::{ServerConfig, ServerStatus, ServerTransport};
+use crate::domain::redact::Redactor;
+use crate::domain::text::{clip, one_line};
+
+/// Maximum time for all servers to end, after which they are killed.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time for the supervisors to kill what has not ended.
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum length of the target of a server, in characters.
+const TARGET_MAX: usize = 200;
+/// Maximum number of messages of a prompt.
+const PROMPT_MESSAGES_MAX: usize = 64;
+/// Maximum length of what a server says about its program, in characters.
+const PROGRAM_MAX: usize = 100;
+
+/// The MCP servers of a crew. Cheap to clone; all clones are the same pool.
+///
+/// Creating it starts nothing: no task, thread or timer exists for a server that was not started. All methods that start
+/// servers must be called within a Tokio runtime. When the last clone is dropped, the servers end by themselves; when the
+/// process ends or is killed, the supervisors end them.
+#[derive(Clone)]
+pub struct ServerPool {
+    context: Arc<PoolContext>,
+    servers: Arc<ServerTable>,
+}
+
+/// The servers by name. Dropping it ends them.
+struct ServerTable(BTreeMap<String, Arc<Server>>);
+
+impl Drop for ServerTable {
+    fn drop(&mut self) {
+        for server in self.0.values() {
+            server.set_wanted(Wanted::Ended);
+        }
+    }
+}
+
+impl ServerPool {
+    /// Creates a pool. `on_event` is called from any task and must return at once. It may call the pool, but must not own
+    /// a clone of it: the pool would never be dropped. If two servers have the same name, the last one counts.
+    pub fn new(
+        configs: Vec<ServerConfig>,
+        options: PoolOptions,
+        on_event: impl Fn(PoolEvent) + Send + Sync + 'static,
+    ) -> ServerPool {
+        let root = reqwest::Url::from_directory_path(&options.project)
+            .map(|url| url.to_string().trim_end_matches('/').to_string())
+            .unwrap_or_default();
+        let context = Arc::new(PoolContext {
+            options,
+            catalog: Catalog::default(),
+            on_event: Box::new(on_event),
+            root,
+        });
+        let servers = configs.into_iter().map(|config| {
+            let server = Server::new(config.clone(), Arc::clone(&context));
+            (config.name, Arc::new(server))
+        });
+        ServerPool {
+            servers: Arc::new(ServerTable(servers.collect())),
+            context,
+        }
+    }
+
+    fn server(&self, name: &str) -> Result<&Arc<Server>, CallError> {
+        let server = self.servers.0.get(name);
+        server.ok_or_else(|| CallError::UnknownServer(clip(&one_line(name), TARGET_MAX)))
+    }
+
+    /// Starts those of the named servers that do not run, all at once, and waits until each is ready or could not be
+    /// started; at most as long as one start takes. Concurrent calls share one start. Servers that are disabled, failed
+    /// or need a login are not started; unknown names are ignored.
+    pub async fn ensure_started<S: AsRef<str>>(&self, names: &[S]) {
+        let named: Vec<&Arc<Server>> = names
+            .iter()
+            .filter_map(|name| self.servers.0.get(name.as_ref()))
+            .collect();
+        for server in &named {
+            server.start(StartCause::Demand);
+        }
+        // A start ends by itself after its time-out.
+        let within = self.context.options.start_timeout + SHUTDOWN_TIMEOUT;
+        join_all(named.iter().map(|server| server.settled(within, false))).await;
+    }
+
+    /// Starts a server in the background, as [`ServerPool::ensure_started`] does.
+    pub fn start(&self, name: &str) {
+        if let Some(server) = self.servers.0.get(name) {
+            server.start(StartCause::Demand);
+        }
+    }
+
+    /// Returns the tools of all servers that were ready and have not failed or been disabled since. A server that is
+    /// being restarted keeps its tools, so that the definitions of an agent's tools do not change.
+    pub fn tools(&self) -> ToolCatalog {
+        self.context.catalog.current()
+    }
+
+    /// Calls the tool `name` (`mcp__SERVER__TOOL`). Waits if the server is being started or restarted. `on_progress` is
+    /// called between the start and the end of the call; progress extends the time-out of the server's configuration
+    /// (60 s by default), up to 30 times of it. When `cancel` is cancelled or the future is dropped, the call
+    /// is cancelled at the server.
+    ///
+    /// # Errors
+    /// Fails if the server does not answer. A tool that fails returns content with `is_error`.
+    pub async fn call(
+        &self,
+        name: &str,
+        input: Map<String, Value>,
+        cancel: &CancellationToken,
+        on_progress: impl FnMut(CallProgress) + Send,
+    ) -> Result<McpContent, CallError> {
+        let found = self.context.catalog.find(name);
+        let (server, tool) =
+            found.ok_or_else(|| CallError::UnknownTool(clip(&one_line(name), TARGET_MAX)))?;
+        let server = self.server(&server)?;
+        server.count_call();
+        let params = CallToolRequestParams::new(tool).with_arguments(input);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        match server.request(request, cancel, on_progress).await? {
+            ServerResult::CallToolResult(result) => Ok(content::of_result(result)),
+            ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => {
+                Ok(McpContent::default())
+            }
+            ServerResult::CustomResult(result) => Ok(content::of_unknown(&result.0)),
+            other => Err(unexpected(server, &other)),
+        }
+    }
+
+    /// Returns all servers by name.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        let redactor = Redactor::default();
+        let all = self.servers.0.values();
+        all.map(|server| ServerStatus {
+            name: server.config.name.clone(),
+            source: server.config.source,
+            state: server.state(),
+            target: target(&server.config.transport, &redactor),
+            tools: self.context.catalog.count(&server.config.name),
+            calls: server.calls.load(Ordering::Relaxed),
+            last_error: redactor.text(&server.last_error()).into_owned(),
+        })
+        .collect()
+    }
+
+    /// Returns what a server says about itself; `None` unless it is ready.
+    pub fn server_info(&self, name: &str) -> Option<McpServerInfo> {
+        let peer = self.servers.0.get(name)?.peer()?;
+        let info = peer.peer_info()?;
+        let program = info.server_info.as_ref();
+        let program = program.map(|p| format!("{} {}", p.name, p.version));
+        let instructions = info.instructions.clone().unwrap_or_default();
+        Some(McpServerInfo {
+            program: clip(&one_line(&program.unwrap_or_default()), PROGRAM_MAX),
+            protocol: clip(&one_line(info.protocol_version.as_str()), PROGRAM_MAX),
+            instructions: cut_end(&instructions, DESCRIPTION_MAX),
+        })
+    }
+
+    /// Returns the last 64 KiB that a server wrote to its standard error or sent as log messages, over all its starts;
+    /// `None` if there is no such server. Not redacted; may contain control characters.
+    pub fn log_tail(&self, name: &str) -> Option<String> {
+        Some(self.servers.0.get(name)?.log.text())
+    }
+
+    /// Ends a server if it runs, and starts it, whatever its state. Does not wait.
+    pub fn restart(&self, name: &str) {
+        if let Some(server) = self.servers.0.get(name) {
+            server.restart();
+        }
+    }
+
+    /// Ends a server and removes its tools, or makes it available again; it then starts when it is needed. Does not
+    /// wait.
+    pub fn set_disabled(&self, name: &str, is_disabled: bool) {
+        if let Some(server) = self.servers.0.get(name) {
+            server.set_wanted(if is_disabled {
+                Wanted::Disabled
+            } else {
+                Wanted::Available
+            });
+        }
+    }
+
+    /// Logs in to a server over HTTP with OAuth, stores its tokens and starts it again. Calls `open` with the address of
+    /// the login page, which the caller shows in a browser. Waits at most 5 minutes for the user; dropping the future
+    /// cancels the login.
+    ///
+    /// # Errors
+    /// Fails if the server offers no login, the user or the server refuses it, or the tokens cannot be stored.
+    pub async fn login(&self, name: &str, open: impl FnOnce(&str) + Send) -> Result<(), CallError> {
+        let server = self.server(name)?;
+        let failed = |why: String| CallError::Login {
+            server: server.config.name.clone(),
+            why,
+        };
+        let (url, file) = self.login_file(server).map_err(failed)?;
+        let challenge = server.login_challenge();
+        login::login(url, file, challenge, open)
+            .await
+            .map_err(failed)?;
+        server.restart();
+        Ok(())
+    }
+
+    /// Deletes the tokens of a server and starts it again.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be deleted.
+    pub fn logout(&self, name: &str) -> Result<(), CallError> {
+        let server = self.server(name)?;
+        let failed = |why: String| CallError::Login {
+            server: server.config.name.clone(),
+            why,
+        };
+        let (_, file) = self.login_file(server).map_err(failed)?;
+        file.delete().map_err(|e| failed(e.to_string()))?;
+        server.restart();
+        Ok(())
+    }
+
+    /// Returns the URL of a server and the file with its tokens.
+    fn login_file<'a>(&self, server: &'a Server) -> Result<(&'a str, CredentialFile), String> {
+        match (&server.config.transport, &self.context.options.logins) {
+            (ServerTransport::Http { url, .. }, Some(folder)) => {
+                Ok((url, CredentialFile::new(folder, url)))
+            }
+            (ServerTransport::Http { .. }, None) => Err("there is no folder for tokens".into()),
+            (ServerTransport::Program { .. }, _) => {
+                Err("it is a program, and only servers over HTTP have a login".into())
+            }
+        }
+    }
+
+    /// Lists at most 1000 resources of a server. Starts the server if necessary.
+    ///
+    /// # Errors
+    /// Fails if the server is not available or does not answer.
+    pub async fn resources(&self, server: &str) -> Result<Vec<McpResource>, CallError> {
+        let server = self.server(server)?;
+        let link = server.link().await?;
+        let info = link.peer.peer_info();
+        if info.is_some_and(|info| info.capabilities.resources.is_none()) {
+            return Ok(Vec::new());
+        }
+        match lists::resources(&link).await {
+            Ok(found) => Ok(found),
+            Err(error) => Err(server.call_error(error).await),
+        }
+    }
+
+    /// Reads a resource of a server, with the bounds of [`McpContent`].
+    ///
+    /// # Errors
+    /// As [`ServerPool::call`].
+    pub async fn read_resource(
+        &self,
+        server: &str,
+        uri: &str,
+        cancel: &CancellationToken,
+    ) -> Result<McpContent, CallError> {
+        let server = self.server(server)?;
+        let params = ReadResourceRequestParams::new(uri);
+        let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+        match server.request(request, cancel, |_| {}).await? {
+            ServerResult::ReadResourceResult(result) => Ok(content::of_resource(result.contents)),
+            other => Err(unexpected(server, &other)),
+        }
+    }
+
+    /// Lists at most 1000 prompts of a server. Starts the server if necessary.
+    ///
+    /// # Errors
+    /// Fails if the server is not available or does not answer.
+    pub async fn prompts(&self, server: &str) -> Result<Vec<McpPrompt>, CallError> {
+        let server = self.server(server)?;
+        let link = server.link().await?;
+        let info = link.peer.peer_info();
+        if info.is_some_and(|info| info.capabilities.prompts.is_none()) {
+            return Ok(Vec::new());
+        }
+        match lists::prompts(&link).await {
+            Ok(found) => Ok(found),
+            Err(error) => Err(server.call_error(error).await),
+        }
+    }
+
+    /// Returns the messages of a prompt, at most 64.
+    ///
+    /// # Errors
+    /// As [`ServerPool::call`].
+    pub async fn get_prompt(
+        &self,
+        server: &str,
+        prompt: &str,
+        arguments: BTreeMap<String, String>,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<McpPromptMessage>, CallError> {
+        let server = self.server(server)?;
+        let arguments = arguments
+            .into_iter()
+            .map(|(name, value)| (name, Value::String(value)));
+        let params = GetPromptRequestParams::new(prompt).with_arguments(arguments.collect());
+        let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
+        let messages = match server.request(request, cancel, |_| {}).await? {
+            ServerResult::GetPromptResult(result) => result.messages,
+            other => return Err(unexpected(server, &other)),
+        };
+        let messages = messages.into_iter().take(PROMPT_MESSAGES_MAX);
+        Ok(messages
+            .map(|message| McpPromptMessage {
+                role: match message.role {
+                    rmcp::model::Role::Assistant => Role::Assistant,
+                    rmcp::model::Role::User => Role::User,
+                },
+                content: content::of_block(message.content),
+            })
+            .collect())
+    }
+
+    /// Ends all servers in parallel: closes their input, waits at most 2 s, and kills the others with everything that
+    /// they have started. No server can be started afterwards.
+    pub async fn shutdown(&self) {
+        let tasks = self.servers.0.values().filter_map(|server| {
+            server.set_wanted(Wanted::Ended);
+            server.take_task()
+        });
+        let ended = tasks.map(|mut task| async move {
+            if tokio::time::timeout(SHUTDOWN_TIMEOUT, &mut task)
+                .await
+                .is_err()
+            {
+                // Dropping the task closes the socket of the supervisor, which then kills the server.
+                task.abort();
+                let _ = tokio::time::timeout(KILL_TIMEOUT, task).await;
+            }
+        });
+        join_all(ended).await;
+    }
+}
+
+fn unexpected(server: &Server, result: &ServerResult) -> CallError {
+    let what = match result {
+        ServerResult::InputRequiredResult(_) => {
+            "asks for input of the user during the call, which crewdeck does not support"
+        }
+        ServerResult::CreateTaskResult(_) => {
+            "runs the call as a task, which crewdeck does not support"
+        }
+        _ => "sent an answer that does not belong to the request",
+    };
+    CallError::Unexpected {
+        server: server.config.name.clone(),
+        what: what.into(),
+    }
+}
+
+/// Returns what is started or called, without secrets. Of a URL only scheme, host and path are kept.
+fn target(transport: &ServerTransport, redactor: &Redactor) -> String {
+    let text = match transport {
+        ServerTransport::Program { command, args, .. } => {
+            let words: Vec<&str> = [command]
+                .into_iter()
+                .chain(args)
+                .map(String::as_str)
+                .collect();
+            words.join(" ")
+        }
+        ServerTransport::Http { url, .. } => match reqwest::Url::parse(url) {
+            Ok(url) => format!("{}{}", url.origin().ascii_serialization(), url.path()),
+            Err(_) => "an invalid URL".into(),
+        },
+    };
+    clip(&one_line(&redactor.text(&text)), TARGET_MAX)
+}

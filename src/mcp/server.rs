@@ -1,0 +1,347 @@
+//! One server: its task, which starts it, restarts it after a crash and ends it, and the requests to it.
+
+mod requests;
+mod serve;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rmcp::service::{Peer, RoleClient};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+
+use super::call::{Link, LoginChallenge};
+use super::catalog::Catalog;
+use super::connection::Handshake;
+use super::log_tail::LogTail;
+use super::types::{McpTool, PoolEvent, PoolOptions};
+use crate::domain::mcp::{ServerConfig, ServerState};
+
+/// Maximum number of restarts in a row.
+const RESTARTS_MAX: u32 = 5;
+/// Maximum time before a restart.
+const RESTART_DELAY_MAX: Duration = Duration::from_secs(60);
+
+/// What the servers of a pool share.
+pub struct PoolContext {
+    pub options: PoolOptions,
+    pub catalog: Catalog,
+    pub on_event: Box<dyn Fn(PoolEvent) + Send + Sync>,
+    /// The `file:` URI of the project directory.
+    pub root: String,
+}
+
+/// What is wanted of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// It runs once it was needed.
+    Available,
+    Disabled,
+    /// The pool shuts down.
+    Ended,
+}
+
+/// Who starts a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartCause {
+    /// An agent needs it. A server that failed or needs a login is not started.
+    Demand,
+    User,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ServerControl {
+    wanted: Wanted,
+    /// Increases with each restart by the user.
+    restarts: u64,
+}
+
+/// A configured server.
+pub struct Server {
+    pub config: ServerConfig,
+    pub log: LogTail,
+    pub calls: AtomicU64,
+    context: Arc<PoolContext>,
+    control: watch::Sender<ServerControl>,
+    state: watch::Sender<ServerState>,
+    /// Notified when a call could not reach the server, or when a login is needed.
+    disconnect: Notify,
+    running: Mutex<Running>,
+}
+
+/// What changes while a server runs.
+struct Running {
+    /// The task of the server. It removes itself, with this lock held, so that there is never a second one.
+    task: Option<JoinHandle<()>>,
+    link: Option<Link>,
+    last_error: String,
+    last_notice: Option<String>,
+    /// What the server demands for a login, since its last start.
+    challenge: Option<LoginChallenge>,
+    /// The handshake that succeeded last.
+    handshake: Handshake,
+}
+
+/// How an attempt to run a server ended.
+enum RunEnd {
+    /// Something else is wanted now.
+    ControlChanged,
+    NotApproved,
+    NeedsLogin,
+    Failed(String),
+    Crashed {
+        why: String,
+        was_stable: bool,
+    },
+}
+
+impl Server {
+    pub fn new(config: ServerConfig, context: Arc<PoolContext>) -> Server {
+        Server {
+            config,
+            log: LogTail::default(),
+            calls: AtomicU64::new(0),
+            context,
+            control: watch::Sender::new(ServerControl {
+                wanted: Wanted::Available,
+                restarts: 0,
+            }),
+            state: watch::Sender::new(ServerState::Idle),
+            disconnect: Notify::new(),
+            running: Mutex::new(Running {
+                task: None,
+                link: None,
+                last_error: String::new(),
+                last_notice: None,
+                challenge: None,
+                handshake: Handshake::Discover,
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn state(&self) -> ServerState {
+        self.state.borrow().clone()
+    }
+
+    pub fn last_error(&self) -> String {
+        self.lock().last_error.clone()
+    }
+
+    fn emit(&self, event: PoolEvent) {
+        (self.context.on_event)(event);
+    }
+
+    fn set_state(&self, state: ServerState) {
+        self.state.send_replace(state);
+        self.emit(PoolEvent::StateChanged {
+            server: self.config.name.clone(),
+        });
+    }
+
+    fn notice(&self, text: String) {
+        let notice = Some(text.clone());
+        let is_new = std::mem::replace(&mut self.lock().last_notice, notice.clone()) != notice;
+        if is_new {
+            self.emit(PoolEvent::Notice {
+                server: self.config.name.clone(),
+                text,
+            });
+        }
+    }
+
+    /// Starts the server's task if there is none. Does not wait.
+    pub fn start(self: &Arc<Self>, cause: StartCause) {
+        let mut running = self.lock();
+        let may_start = match self.state() {
+            ServerState::Idle | ServerState::WaitsForApproval => true,
+            ServerState::Failed { .. } | ServerState::NeedsLogin => cause == StartCause::User,
+            ServerState::Disabled
+            | ServerState::Starting
+            | ServerState::Ready
+            | ServerState::Restarting { .. } => false,
+        };
+        if !may_start || running.task.is_some() || self.control.borrow().wanted != Wanted::Available
+        {
+            return;
+        }
+        self.state.send_replace(ServerState::Starting);
+        running.task = Some(tokio::spawn(Arc::clone(self).run()));
+        drop(running);
+        self.emit(PoolEvent::StateChanged {
+            server: self.config.name.clone(),
+        });
+    }
+
+    /// Starts the server again, or for the first time.
+    pub fn restart(self: &Arc<Self>) {
+        self.control.send_modify(|control| {
+            control.restarts += 1;
+            if control.wanted == Wanted::Disabled {
+                control.wanted = Wanted::Available;
+            }
+        });
+        self.leave_disabled();
+        self.start(StartCause::User);
+    }
+
+    /// Sets what is wanted, unless the pool shuts down. A server that is available again starts when it is needed.
+    pub fn set_wanted(&self, wanted: Wanted) {
+        self.control.send_if_modified(|control| {
+            let is_change = control.wanted != Wanted::Ended && control.wanted != wanted;
+            if is_change {
+                control.wanted = wanted;
+            }
+            is_change
+        });
+        match wanted {
+            Wanted::Available => self.leave_disabled(),
+            Wanted::Disabled if self.lock().task.is_none() => {
+                self.remove_tools();
+                self.set_state(ServerState::Disabled);
+            }
+            Wanted::Disabled | Wanted::Ended => {}
+        }
+    }
+
+    fn leave_disabled(&self) {
+        if self.state() == ServerState::Disabled {
+            self.set_state(ServerState::Idle);
+        }
+    }
+
+    /// Takes the server's task, for [`Wanted::Ended`].
+    pub fn take_task(&self) -> Option<JoinHandle<()>> {
+        self.lock().task.take()
+    }
+
+    /// Waits while the server starts for the first time or again; at most `within`.
+    pub async fn settled(&self, within: Duration, includes_restarts: bool) -> ServerState {
+        let mut state = self.state.subscribe();
+        let is_settled = |state: &ServerState| match state {
+            ServerState::Starting => false,
+            ServerState::Restarting { .. } => !includes_restarts,
+            ServerState::WaitsForApproval
+            | ServerState::Disabled
+            | ServerState::Idle
+            | ServerState::Ready
+            | ServerState::NeedsLogin
+            | ServerState::Failed { .. } => true,
+        };
+        // On a time-out the present state is the answer.
+        let _ = tokio::time::timeout(within, state.wait_for(is_settled)).await;
+        self.state()
+    }
+
+    /// Runs the server until it is no longer wanted or cannot run.
+    async fn run(self: Arc<Self>) {
+        let mut control = self.control.subscribe();
+        let mut crashes = 0;
+        loop {
+            let seen = *control.borrow_and_update();
+            let end = if seen.wanted == Wanted::Available {
+                self.run_once(&mut control).await
+            } else {
+                RunEnd::ControlChanged
+            };
+            self.lock().link = None;
+            let state = match end {
+                RunEnd::ControlChanged => match self.control.borrow().wanted {
+                    Wanted::Available => {
+                        crashes = 0;
+                        self.set_state(ServerState::Starting);
+                        continue;
+                    }
+                    Wanted::Disabled => ServerState::Disabled,
+                    Wanted::Ended => ServerState::Idle,
+                },
+                RunEnd::NotApproved => ServerState::WaitsForApproval,
+                RunEnd::NeedsLogin => ServerState::NeedsLogin,
+                RunEnd::Failed(why) => self.failed(why),
+                RunEnd::Crashed { why, was_stable } => {
+                    crashes = if was_stable { 1 } else { crashes + 1 };
+                    if crashes > RESTARTS_MAX {
+                        self.failed(format!("{why} (after {RESTARTS_MAX} restarts)"))
+                    } else {
+                        self.wait_for_restart(why, crashes, &mut control).await;
+                        continue;
+                    }
+                }
+            };
+            let mut running = self.lock();
+            // A restart that was requested meanwhile.
+            if *self.control.borrow() != seen && self.control.borrow().wanted == Wanted::Available {
+                continue;
+            }
+            running.task = None;
+            self.state.send_replace(state);
+            drop(running);
+            self.remove_tools();
+            self.emit(PoolEvent::StateChanged {
+                server: self.config.name.clone(),
+            });
+            return;
+        }
+    }
+
+    fn failed(&self, why: String) -> ServerState {
+        self.lock().last_error.clone_from(&why);
+        self.notice(format!(
+            "it failed and is not started again by itself: {why}"
+        ));
+        ServerState::Failed { why }
+    }
+
+    /// Waits before the restart after the `crashes`th crash in a row.
+    async fn wait_for_restart(
+        &self,
+        why: String,
+        crashes: u32,
+        control: &mut watch::Receiver<ServerControl>,
+    ) {
+        self.lock().last_error.clone_from(&why);
+        let delay = self.context.options.restart_delay;
+        let delay = delay
+            .saturating_mul(2_u32.saturating_pow(crashes.saturating_sub(1)))
+            .min(RESTART_DELAY_MAX);
+        self.set_state(ServerState::Restarting {
+            why: why.clone(),
+            retry_in_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+        });
+        if crashes == 1 {
+            self.notice(format!("{why}. It is started again"));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(delay) => self.set_state(ServerState::Starting),
+            _ = control.changed() => {}
+        }
+    }
+
+    fn remove_tools(&self) {
+        self.publish_tools(Vec::new());
+    }
+
+    fn publish_tools(&self, tools: Vec<McpTool>) {
+        if let Some(generation) = self.context.catalog.replace(&self.config.name, tools) {
+            self.emit(PoolEvent::ToolsChanged { generation });
+        }
+    }
+
+    /// Returns the connection's other side; `None` unless the server is ready.
+    pub fn peer(&self) -> Option<Peer<RoleClient>> {
+        Some(self.lock().link.as_ref()?.peer.clone())
+    }
+
+    /// Returns what the server demands for a login; empty if it demands nothing special.
+    pub fn login_challenge(&self) -> LoginChallenge {
+        self.lock().challenge.clone().unwrap_or_default()
+    }
+
+    pub fn count_call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,292 @@
+//! Connects to a server and serves the connection until it ends.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{ServerNotification, SubscriptionFilter};
+use rmcp::service::Subscription;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use super::{RunEnd, Server, ServerControl};
+use crate::domain::mcp::ServerState;
+use crate::mcp::call::{Link, LinkError};
+use crate::mcp::connection::{
+    self, ConnectError, Connection, close_process, connect, exit_of, exit_text, last_line,
+};
+use crate::mcp::handler::{HandlerShared, ProgressTable};
+use crate::mcp::types::PoolEvent;
+use crate::mcp::{lists, tools};
+use crate::process::{JobExit, ServiceProcess};
+
+/// How long a connection whose program has ended may take to close, and one that is closed gracefully.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl Server {
+    /// Starts the server and serves until it ends.
+    pub(super) async fn run_once(
+        self: &Arc<Self>,
+        control: &mut watch::Receiver<ServerControl>,
+    ) -> RunEnd {
+        let (approve, config) = (
+            Arc::clone(&self.context.options.is_approved),
+            self.config.clone(),
+        );
+        let approved = tokio::task::spawn_blocking(move || approve(&config)).await;
+        if !approved.unwrap_or(false) {
+            return RunEnd::NotApproved;
+        }
+        self.lock().challenge = None;
+        let shared = Arc::new(self.handler_shared());
+        let timeout = self.context.options.start_timeout;
+        let connected = tokio::select! {
+            connected = tokio::time::timeout(timeout, self.connect(&shared)) => connected,
+            _ = control.changed() => return RunEnd::ControlChanged,
+        };
+        let connection = match connected {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(ConnectError::NeedsLogin(challenge))) => {
+                self.lock().challenge = Some(challenge);
+                return RunEnd::NeedsLogin;
+            }
+            Ok(Err(ConnectError::Permanent(why))) => return RunEnd::Failed(why),
+            Ok(Err(ConnectError::Failed(why))) => return crash(why),
+            Err(_) => {
+                let seconds = timeout.as_secs_f32();
+                let last = last_line(&self.log);
+                return crash(format!("it was not ready within {seconds} s{last}"));
+            }
+        };
+        let since = Instant::now();
+        self.lock().link = Some(Link {
+            peer: connection.service.peer().clone(),
+            shared: Arc::clone(&shared),
+        });
+        self.set_state(ServerState::Ready);
+        match self.serve(connection, &shared, control).await {
+            None => RunEnd::ControlChanged,
+            Some(_) if self.lock().challenge.is_some() => RunEnd::NeedsLogin,
+            Some(why) => RunEnd::Crashed {
+                why,
+                was_stable: since.elapsed() >= self.context.options.stable_after,
+            },
+        }
+    }
+
+    fn handler_shared(self: &Arc<Self>) -> HandlerShared {
+        let (lists, notices) = (Arc::downgrade(self), Arc::downgrade(self));
+        HandlerShared {
+            root: self.context.root.clone(),
+            elicitation: self.context.options.elicitation,
+            log: self.log.clone(),
+            progress: ProgressTable::default(),
+            tools_changed: Notify::new(),
+            on_lists_changed: Box::new(move || {
+                if let Some(server) = lists.upgrade() {
+                    server.emit(PoolEvent::ListsChanged {
+                        server: server.config.name.clone(),
+                    });
+                }
+            }),
+            on_notice: Box::new(move |text| {
+                if let Some(server) = notices.upgrade() {
+                    server.notice(text);
+                }
+            }),
+        }
+    }
+
+    /// Connects and lists the tools.
+    async fn connect(&self, shared: &Arc<HandlerShared>) -> Result<Connection, ConnectError> {
+        let first = self.lock().handshake;
+        let options = &self.context.options;
+        let (connection, handshake) = connect(&self.config, options, shared, first).await?;
+        self.lock().handshake = handshake;
+        let link = Link {
+            peer: connection.service.peer().clone(),
+            shared: Arc::clone(shared),
+        };
+        match self.list_tools(&link).await {
+            Ok(()) => Ok(connection),
+            Err(error) => {
+                connection::close(connection).await;
+                if let LinkError::NeedsLogin(challenge) = error {
+                    return Err(ConnectError::NeedsLogin(challenge));
+                }
+                Err(ConnectError::Failed(format!(
+                    "its tools could not be listed: {}{}",
+                    error_text(&error),
+                    last_line(&self.log)
+                )))
+            }
+        }
+    }
+
+    async fn list_tools(&self, link: &Link) -> Result<(), LinkError> {
+        let info = link.peer.peer_info();
+        if info.is_some_and(|info| info.capabilities.tools.is_none()) {
+            self.remove_tools();
+            return Ok(());
+        }
+        let listed = tools::convert(&self.config, lists::tools(link).await?);
+        self.publish_tools(listed.tools);
+        if let Some(notice) = listed.notice {
+            self.notice(notice);
+        }
+        Ok(())
+    }
+
+    /// Serves a connection. Returns why it ended; `None` if something else is wanted now.
+    async fn serve(
+        &self,
+        connection: Connection,
+        shared: &Arc<HandlerShared>,
+        control: &mut watch::Receiver<ServerControl>,
+    ) -> Option<String> {
+        let Connection {
+            service,
+            mut process,
+            end_reason,
+        } = connection;
+        let link = Link {
+            peer: service.peer().clone(),
+            shared: Arc::clone(shared),
+        };
+        let token = service.cancellation_token();
+        let closed = service.waiting();
+        tokio::pin!(closed);
+        let mut subscription = subscribe(&link).await;
+        let mut listing = None;
+        let exit = loop {
+            tokio::select! {
+                _ = &mut closed => break exit_of(process).await,
+                exit = wait_for_exit(&mut process) => {
+                    // Responses that the program sent before its end.
+                    let _ = tokio::time::timeout(CLOSE_TIMEOUT, &mut closed).await;
+                    break exit;
+                }
+                () = self.disconnect.notified() => {
+                    token.cancel();
+                    return Some("it cannot be reached".into());
+                }
+                _ = control.changed() => {
+                    token.cancel();
+                    let _ = tokio::time::timeout(CLOSE_TIMEOUT, &mut closed).await;
+                    close_process(process).await;
+                    return None;
+                }
+                () = shared.tools_changed.notified(), if listing.is_none() => {
+                    listing = Some(Box::pin(self.list_tools(&link)));
+                }
+                () = next_change(&mut subscription, shared), if listing.is_none() => {
+                    listing = Some(Box::pin(self.list_tools(&link)));
+                }
+                result = async {
+                    match &mut listing {
+                        Some(listing) => listing.await,
+                        None => std::future::pending().await,
+                    }
+                } => {
+                    listing = None;
+                    if let Err(error) = result {
+                        let text = format!("its tools could not be listed: {}", error_text(&error));
+                        self.lock().last_error = text;
+                    }
+                }
+            }
+        };
+        let reason = end_reason
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let last = last_line(&self.log);
+        Some(match (reason, exit) {
+            (Some(reason), _) => reason,
+            (None, Some(exit)) => format!("it ended ({}){last}", exit_text(exit)),
+            (None, None) => format!("it closed the connection{last}"),
+        })
+    }
+}
+
+fn crash(why: String) -> RunEnd {
+    RunEnd::Crashed {
+        why,
+        was_stable: false,
+    }
+}
+
+/// Subscribes to changes of the lists at a server that sends them only to subscribers.
+async fn subscribe(link: &Link) -> Option<Subscription> {
+    let info = link.peer.peer_info()?;
+    if info.protocol_version.has_initialize() {
+        return None;
+    }
+    let changes = |flag: Option<bool>| flag == Some(true);
+    let capabilities = &info.capabilities;
+    let mut filter = SubscriptionFilter::new();
+    if capabilities
+        .tools
+        .as_ref()
+        .is_some_and(|c| changes(c.list_changed))
+    {
+        filter.tools_list_changed = Some(true);
+    }
+    if capabilities
+        .resources
+        .as_ref()
+        .is_some_and(|c| changes(c.list_changed))
+    {
+        filter.resources_list_changed = Some(true);
+    }
+    if capabilities
+        .prompts
+        .as_ref()
+        .is_some_and(|c| changes(c.list_changed))
+    {
+        filter.prompts_list_changed = Some(true);
+    }
+    if filter == SubscriptionFilter::new() {
+        return None;
+    }
+    // Servers may refuse it although they announce changes.
+    tokio::time::timeout(CLOSE_TIMEOUT, link.peer.listen(filter))
+        .await
+        .ok()?
+        .ok()
+}
+
+/// Waits until a subscription says that the tools changed. Passes on other changes. Never completes without a
+/// subscription.
+async fn next_change(subscription: &mut Option<Subscription>, shared: &HandlerShared) {
+    while let Some(active) = subscription {
+        match active.next().await {
+            Ok(Some(ServerNotification::ToolListChangedNotification(_))) => return,
+            Ok(Some(_)) => (shared.on_lists_changed)(),
+            Ok(None) | Err(_) => *subscription = None,
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+async fn wait_for_exit(process: &mut Option<ServiceProcess>) -> Option<JobExit> {
+    match process {
+        Some(running) => {
+            let exit = running.wait().await.ok();
+            *process = None;
+            exit
+        }
+        None => std::future::pending().await,
+    }
+}
+
+fn error_text(error: &LinkError) -> String {
+    match error {
+        LinkError::Cancelled => "cancelled".into(),
+        LinkError::TimedOut(after) => format!("no answer within {} s", after.as_secs_f32()),
+        LinkError::Closed => "the connection was closed".into(),
+        LinkError::NotSent { why, .. } => why.clone(),
+        LinkError::Rejected { message, code } => format!("{message} (code {code})"),
+        LinkError::NeedsLogin(_) => "the user must log in".into(),
+        LinkError::Unexpected => "the answer is no list of tools".into(),
+    }
+}

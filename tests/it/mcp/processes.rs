@@ -1,0 +1,246 @@
+//! The processes of servers: started once, and none is left.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crewdeck::domain::mcp::ServerState;
+use serde_json::{Value, json};
+
+use super::{TestPool, test_config, wait_until};
+use crate::common::supervised::Sleep;
+
+/// Tells the process of [`client_process`] where it writes.
+const CLIENT_DIR: &str = "CREWDECK_TEST_MCP_CLIENT";
+
+fn starts(file: &Path) -> usize {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().count()
+}
+
+fn is_running(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn pool_without_started_servers_has_no_tasks() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let test = runtime.block_on(async { TestPool::new(vec![test_config("s", &[])]) });
+    assert_eq!(test.state(), ServerState::Idle);
+    assert_eq!(test.pool.tools().generation, 0);
+    assert_eq!(runtime.metrics().num_alive_tasks(), 0);
+    runtime.block_on(test.pool.shutdown());
+    // After the shutdown nothing starts.
+    runtime.block_on(test.pool.ensure_started(&["s"]));
+    assert_eq!(runtime.metrics().num_alive_tasks(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn concurrent_needs_start_a_server_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let pids = dir.path().join("pids");
+    let config = test_config("s", &["--pids", pids.to_str().unwrap()]);
+    let test = Arc::new(TestPool::new(vec![config]));
+    let tasks: Vec<_> = (0..16)
+        .map(|n| {
+            let test = Arc::clone(&test);
+            tokio::spawn(async move {
+                test.pool.ensure_started(&["s"]).await;
+                let text = format!("call {n}");
+                let result = test.call("mcp__s__echo", json!({"text": text})).await;
+                assert_eq!(result.unwrap().text, text);
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(starts(&pids), 1);
+    // Restarts and changes of mind lead to one process at a time.
+    for _ in 0..5 {
+        test.pool.restart("s");
+        test.pool.set_disabled("s", true);
+        test.pool.set_disabled("s", false);
+        test.pool.start("s");
+        tokio::task::yield_now().await;
+    }
+    test.pool.restart("s");
+    let is_alone = || {
+        let text = std::fs::read_to_string(&pids).unwrap();
+        let running = text.lines().filter(|pid| is_running(pid)).count();
+        assert!(running <= 1, "{text}");
+        running == 1 && test.state() == ServerState::Ready
+    };
+    wait_until("the server runs again", is_alone).await;
+    test.pool.shutdown().await;
+    let text = std::fs::read_to_string(&pids).unwrap();
+    assert!(text.lines().all(|pid| !is_running(pid)), "{text}");
+}
+
+#[tokio::test]
+async fn disabled_server_ends_and_is_available_again_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let pids = dir.path().join("pids");
+    let config = test_config("s", &["--pids", pids.to_str().unwrap()]);
+    let test = TestPool::new(vec![config]);
+    test.start().await;
+    test.pool.set_disabled("s", true);
+    wait_until("it is disabled", || test.state() == ServerState::Disabled).await;
+    assert_eq!(test.pool.tools().tools.len(), 0);
+    let pid = std::fs::read_to_string(&pids).unwrap();
+    assert!(!is_running(pid.trim()));
+    test.pool.ensure_started(&["s"]).await;
+    assert_eq!(test.state(), ServerState::Disabled);
+    test.pool.set_disabled("s", false);
+    assert_eq!(test.state(), ServerState::Idle);
+    test.start().await;
+    assert_eq!(starts(&pids), 2);
+    test.pool.shutdown().await;
+}
+
+#[tokio::test]
+async fn shutdown_ends_helpers_and_servers_that_do_not_listen() {
+    let (helper, other) = (Sleep::new(), Sleep::new());
+    let (first, second) = (helper.command(), other.command());
+    let test = TestPool::new(vec![
+        test_config("s", &["--fork", &first]),
+        test_config("stubborn", &["--stubborn", "--fork", &second]),
+    ]);
+    test.start().await;
+    helper.wait_for_one();
+    other.wait_for_one();
+    test.pool.shutdown().await;
+    helper.wait_for_none();
+    other.wait_for_none();
+}
+
+#[tokio::test]
+async fn dropped_pool_ends_its_servers() {
+    let dir = tempfile::tempdir().unwrap();
+    let pids = dir.path().join("pids");
+    let test = TestPool::new(vec![test_config("s", &["--pids", pids.to_str().unwrap()])]);
+    test.start().await;
+    let clone = test.pool.clone();
+    drop(test);
+    assert_eq!(clone.status()[0].state, ServerState::Ready);
+    drop(clone);
+    let pid = std::fs::read_to_string(&pids).unwrap();
+    wait_until("the server has ended", || !is_running(pid.trim())).await;
+}
+
+#[test]
+fn dropped_runtime_leaves_no_process() {
+    let helper = Sleep::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let command = helper.command();
+    let test = runtime.block_on(async {
+        let test = TestPool::new(vec![test_config("s", &["--fork", &command])]);
+        test.start().await;
+        test
+    });
+    helper.wait_for_one();
+    drop(runtime);
+    helper.wait_for_none();
+    drop(test);
+}
+
+/// The process that [`killed_client_leaves_no_server_or_helper`] kills.
+#[tokio::test]
+#[ignore = "runs as a child of another test"]
+async fn client_process() {
+    let Some(dir) = std::env::var_os(CLIENT_DIR) else {
+        return;
+    };
+    let dir = Path::new(&dir);
+    let pids = dir.join("pids");
+    let helper = std::fs::read_to_string(dir.join("helper")).unwrap();
+    let options = ["--pids", pids.to_str().unwrap(), "--fork", &helper];
+    let stubborn = [&options[..], &["--stubborn"]].concat();
+    let test = TestPool::new(vec![
+        test_config("a", &options),
+        test_config("b", &options),
+        test_config("c", &stubborn),
+    ]);
+    test.start().await;
+    let names = [
+        "ANTHROPIC_API_KEY",
+        "CONFIGURED",
+        "CLAUDE_PROJECT_DIR",
+        "PATH",
+    ];
+    let env = test
+        .call("mcp__a__env", json!({"names": names}))
+        .await
+        .unwrap();
+    std::fs::write(dir.join("env"), env.text).unwrap();
+    std::fs::write(dir.join("ready"), "").unwrap();
+    std::future::pending::<()>().await;
+}
+
+/// Kills clients: the first when its servers are ready, the others of a longer round at different moments after their
+/// start.
+#[tokio::test]
+async fn killed_client_leaves_no_server_or_helper() {
+    let rounds = std::env::var("CREWDECK_ROUNDS").map_or(1, |text| text.parse().unwrap());
+    for round in 0..rounds {
+        kill_client(round).await;
+    }
+}
+
+async fn kill_client(round: u64) {
+    let dir = tempfile::tempdir().unwrap();
+    let helper = Sleep::new();
+    std::fs::write(dir.path().join("helper"), helper.command()).unwrap();
+    let mut client = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "mcp::processes::client_process", "--ignored"])
+        .env(CLIENT_DIR, dir.path())
+        .env("ANTHROPIC_API_KEY", "sk-ant-secret-value-0123456789")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    if round > 0 {
+        tokio::time::sleep(Duration::from_millis(round * 13 % 1500)).await;
+        end_client(&mut client, &helper, dir.path());
+        return;
+    }
+    let ready = dir.path().join("ready");
+    wait_until("the servers are ready", || ready.exists()).await;
+    let env = std::fs::read_to_string(dir.path().join("env")).unwrap();
+    let env: Value = serde_json::from_str(&env).unwrap();
+    assert_eq!(env["ANTHROPIC_API_KEY"], Value::Null);
+    assert_eq!(env["CONFIGURED"], "yes");
+    assert!(
+        env["PATH"].is_string() && env["CLAUDE_PROJECT_DIR"].is_string(),
+        "{env}"
+    );
+    assert_eq!(helper.sleepers().len(), 3);
+    assert_eq!(starts(&dir.path().join("pids")), 3);
+    end_client(&mut client, &helper, dir.path());
+}
+
+/// Kills a client with kill -9. No process of it may be left, and none of its servers may have been started twice.
+fn end_client(client: &mut std::process::Child, helper: &Sleep, dir: &Path) {
+    client.kill().unwrap();
+    client.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    // The folder is in the arguments of each server.
+    let name = dir.to_str().unwrap();
+    let is_left = |pid: &String| {
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line).contains(name))
+    };
+    loop {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let names = all.filter_map(|entry| entry.file_name().into_string().ok());
+        let left: Vec<String> = names.filter(is_left).collect();
+        if left.is_empty() {
+            break;
+        }
+        assert!(Instant::now() < until, "{left:?} are left");
+        std::thread::yield_now();
+    }
+    helper.wait_for_none();
+    assert!(starts(&dir.join("pids")) <= 3);
+}

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""An MCP server for tests: JSON-RPC over standard input and output, protocol versions with `initialize`.
+
+Options: --silent, --noise, --pids FILE (appends its process id), --fork COMMAND (a detached helper), --log TEXT (standard
+error), --stubborn (ignores the end of its input and SIGTERM), --empty-unknown (answers unknown methods with an empty
+result), --exit-on-unknown, --crash-after N (calls).
+"""
+
+import argparse
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+options = argparse.ArgumentParser()
+for flag in ["silent", "noise", "stubborn", "empty-unknown", "exit-on-unknown"]:
+    options.add_argument("--" + flag, action="store_true")
+for value in ["pids", "fork", "log"]:
+    options.add_argument("--" + value)
+options.add_argument("--crash-after", type=int, default=-1)
+options = options.parse_args()
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+lock = threading.Lock()
+calls = 0
+cancelled = set()
+answers = {}
+tools = [
+    {"name": "echo", "description": "Repeats.", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+     "annotations": {"readOnlyHint": True}},
+] + [
+    {"name": name, "inputSchema": {"type": "object"}}
+    for name in ["fail", "crash", "wait", "big", "image", "structured", "env", "roots", "elicit", "sample", "add", "long"]
+] + [
+    {"name": "choice", "inputSchema": {"type": "string"}},
+    {"name": "incomplete"},
+]
+
+
+def send(message):
+    text = json.dumps({"jsonrpc": "2.0", **message})
+    with lock:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+def ask(method, params):
+    """Sends a request to the client and waits for its answer."""
+    name = "ask-%d" % time.monotonic_ns()
+    answers[name] = threading.Event()
+    send({"id": name, "method": method, "params": params})
+    answers[name].wait()
+    return answers[name].message
+
+
+def text(value, **more):
+    return {"content": [{"type": "text", "text": value}], **more}
+
+
+def call(request, params):
+    name, given = params["name"], params.get("arguments", {})
+    token = params.get("_meta", {}).get("progressToken")
+    if name == "echo":
+        return text(given.get("text", ""))
+    if name == "fail":
+        return text("it did not work", isError=True)
+    if name == "crash":
+        sys.stderr.write("the disk is full\n")
+        sys.stderr.flush()
+        os._exit(7)
+    if name == "wait":
+        # Until the file exists, with progress.
+        step = 0
+        while not os.path.exists(given["file"]):
+            if request in cancelled:
+                open(given["file"] + ".cancelled", "w").close()
+                return text("cancelled")
+            step += 1
+            send({"method": "notifications/progress", "params": {"progressToken": token, "progress": step, "message": "step"}})
+            time.sleep(0.02)
+        return text("waited")
+    if name == "long":
+        time.sleep(1000)
+    if name == "big":
+        return text("a" * given["bytes"])
+    if name == "image":
+        return {"content": [{"type": "text", "text": "see"}, {"type": "image", "data": PIXEL, "mimeType": "image/png"}]}
+    if name == "structured":
+        return {"content": [], "structuredContent": {"answer": 42}}
+    if name == "env":
+        return text(json.dumps({key: os.environ.get(key) for key in given["names"]}))
+    if name == "roots":
+        return text(json.dumps(ask("roots/list", {})["result"]))
+    if name == "elicit":
+        schema = {"type": "object", "properties": {"age": {"type": "integer", "default": 7}, "who": {"type": "string"}}}
+        return text(json.dumps(ask("elicitation/create", {"message": "Who are you?", "requestedSchema": schema})["result"]))
+    if name == "sample":
+        asked = ask("sampling/createMessage", {"messages": [], "maxTokens": 5})
+        return text(json.dumps(asked.get("error", asked)))
+    if name == "add":
+        tools.append({"name": given["name"], "inputSchema": {"type": "object"}})
+        send({"method": "notifications/tools/list_changed"})
+        return text("added")
+    return None
+
+
+def answer(message):
+    global calls
+    method, params, request = message["method"], message.get("params") or {}, message["id"]
+    if method == "initialize":
+        result = {
+            "protocolVersion": params["protocolVersion"],
+            "capabilities": {"tools": {"listChanged": True}, "resources": {}, "prompts": {}},
+            "serverInfo": {"name": "test", "version": "1"},
+        }
+    elif method == "tools/list":
+        result = {"tools": tools}
+    elif method == "resources/list":
+        at = int(params.get("cursor", "0"))
+        result = {"resources": [{"uri": "test://%d" % at, "name": "r%d" % at, "mimeType": "text/plain"}]}
+        if at < 2:
+            result["nextCursor"] = str(at + 1)
+    elif method == "resources/read":
+        if params["uri"] == "test://none":
+            send({"id": request, "error": {"code": -32002, "message": "no such\x1b[31m resource"}})
+            return
+        result = {"contents": [
+            {"uri": params["uri"], "text": "content of " + params["uri"]},
+            {"uri": params["uri"] + "/image", "mimeType": "image/png", "blob": PIXEL},
+        ]}
+    elif method == "prompts/list":
+        result = {"prompts": [{"name": "greet", "arguments": [{"name": "who", "required": True}]}]}
+    elif method == "prompts/get":
+        result = {"messages": [
+            {"role": "user", "content": {"type": "text", "text": "Greet " + params["arguments"]["who"]}},
+            {"role": "assistant", "content": {"type": "text", "text": "Hello"}},
+        ]}
+    elif method == "tools/call":
+        calls += 1
+        if 0 <= options.crash_after < calls:
+            os._exit(9)
+        result = call(request, params)
+        if result is None:
+            send({"id": request, "error": {"code": -32602, "message": "unknown tool"}})
+            return
+    elif options.empty_unknown:
+        result = {}
+    elif options.exit_on_unknown:
+        os._exit(5)
+    else:
+        send({"id": request, "error": {"code": -32601, "message": "Method not found"}})
+        return
+    send({"id": request, "result": result})
+
+
+if options.pids:
+    with open(options.pids, "a") as pids:
+        pids.write("%d\n" % os.getpid())
+if options.log:
+    sys.stderr.write(options.log + "\n")
+    sys.stderr.flush()
+if options.stubborn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if options.fork:
+    # The parent of the helper ends at once, and the helper has a session of its own.
+    helper = "setsid sh -c '(%s &)' >/dev/null 2>&1 </dev/null" % options.fork
+    subprocess.run(["sh", "-c", helper], check=True)
+if options.noise:
+    sys.stdout.write("Welcome to the server!\n\n{\"foreign\": 1}\n{\"broken\": \n")
+    sys.stdout.flush()
+for line in sys.stdin:
+    if options.silent:
+        continue
+    message = json.loads(line)
+    if "method" not in message:
+        waiting = answers.get(message.get("id"))
+        if waiting:
+            waiting.message = message
+            waiting.set()
+    elif "id" in message:
+        threading.Thread(target=answer, args=(message,), daemon=True).start()
+    elif message["method"] == "notifications/cancelled":
+        cancelled.add(message["params"]["requestId"])
+while options.stubborn:
+    time.sleep(1)

@@ -162,6 +162,7 @@ impl Driver {
         self.state.began = (self.clock)();
         self.troubles().clear();
         let mut inputs = VecDeque::from([start]);
+        self.start_servers(control, &mut inputs).await;
         let mut ended = TurnEnd::Done;
         let mut is_cleared = false;
         while let Some(input) = inputs.pop_front() {
@@ -286,6 +287,7 @@ impl Driver {
             return stop;
         }
         self.activity(Activity::Thinking).await;
+        self.add_found_tools();
         let model_config = self.model_config();
         let mut partial = String::new();
         let mut thought_ms = 0;
@@ -367,6 +369,10 @@ impl Driver {
                 .announced
                 .finished(&self.name, &call, &output, took);
             self.publish(finished).await;
+            if !output.images.is_empty() {
+                let images = output.images.into_iter().map(Block::Image);
+                inputs.push_back(TurnInput::ResultImages(images.collect()));
+            }
             inputs.push_back(TurnInput::ToolDone {
                 call: call.id,
                 content: output.text,

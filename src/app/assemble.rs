@@ -8,13 +8,13 @@ use anyhow::{Result, anyhow, bail};
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe, connect_model, name_of_model};
-use super::{demo, jitter, new_id, now, resume, root, settings, supervisor, team_size};
+use super::{demo, jitter, new_id, now, resume, root, secrets, settings, supervisor, team_size};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::ModelConfig;
 use crate::cli::GlobalOptions;
-use crate::config::extensions::Extensions;
+use crate::config::extensions::{Extensions, ListedState};
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
-use crate::crew::{Approvers, Crew, CrewParts, ModelParts, TeamLimits};
+use crate::crew::{Approvers, Crew, CrewParts, ModelParts, ServerParts, TeamLimits};
 use crate::domain::request::Approver;
 use crate::model::governor::{self, Governor};
 use crate::model::providers::ProviderChoice;
@@ -27,6 +27,8 @@ use crate::tools::table;
 
 /// Names of instruction files in the project directory. The first non-empty one is used.
 const MEMORY_FILES: &[&str] = &["AGENTS.md", "CLAUDE.md"];
+/// The folder for tokens of MCP servers, in the user's settings folder.
+const LOGINS: &str = "mcp-logins";
 /// Maximum number of bytes to read from an instruction file.
 const MEMORY_READ_MAX: u64 = 256 * 1024;
 
@@ -210,6 +212,13 @@ async fn start_crew(
 ) -> Result<Built> {
     let root = &blueprint.root;
     let settings = &blueprint.settings;
+    let servers = &blueprint.extensions.servers;
+    let publisher = if servers.is_empty() {
+        publisher
+    } else {
+        let redactor = publisher.redactor().with(secrets::of_servers(servers));
+        publisher.with_redactor(redactor)
+    };
     environment::set_allowed(settings.pass_env.iter().flatten().cloned());
     let connection = connect_model(blueprint).await?;
     let journal = JournalWriter::open(root, &session);
@@ -268,6 +277,7 @@ async fn start_crew(
         memory: memory(root)
             .map(|(name, text)| (name, publisher.redactor().text(&text).into_owned())),
         skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),
+        servers: server_parts(&blueprint.extensions),
         publisher: publisher.clone(),
         clock: now,
         new_id,
@@ -281,6 +291,21 @@ async fn start_crew(
         lock,
         probe,
     })))
+}
+
+/// Returns what the crew needs to start MCP servers; `None` if none is configured.
+fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
+    if extensions.servers.is_empty() {
+        return None;
+    }
+    let unapproved = extensions.listing.iter();
+    let unapproved = unapproved.filter(|server| server.state != ListedState::Approved);
+    Some(ServerParts {
+        configs: extensions.servers.clone(),
+        unapproved: unapproved.map(|server| server.name.clone()).collect(),
+        trust: Arc::<Extensions>::clone(extensions),
+        logins: config::user_folder().map(|folder| folder.join(LOGINS)),
+    })
 }
 
 async fn publish_notices(publisher: &EventSender, notices: Vec<String>) {

@@ -14,6 +14,7 @@ use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{Control, Driver, DriverState};
 use crate::agent::mailbox::AgentMailbox;
 use crate::agent::prompt::PromptContext;
+use crate::agent::server_tools::ServerTools;
 use crate::agent::tool_runner::{SharedRules, ToolRunner};
 use crate::agent::turn::{Turn, TurnInput, TurnLimits};
 use crate::domain::environment::Environment;
@@ -163,7 +164,7 @@ impl AgentBuilder {
             .filter(|t| matches!(t.access, Access::Read | Access::Delegate))
             .map(|t| t.name.into())
             .collect();
-        let specs = tools
+        let specs: Vec<ToolSpec> = tools
             .iter()
             .map(|t| {
                 ToolSpec::new(
@@ -173,11 +174,16 @@ impl AgentBuilder {
                 )
             })
             .collect();
+        let specs = Arc::new(specs);
+        let servers = host.servers().and_then(|servers| {
+            let only = self.settings.tools.as_deref();
+            ServerTools::new(servers, only, spec.caller, Arc::clone(&specs))
+        });
         let mailbox = Arc::new(AgentMailbox::new(spec.gate));
         let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags);
         let driver = Driver {
             system: (spec.system)(&prompt_context),
-            specs: Arc::new(specs),
+            specs,
             model: self.models.model_config_for(&spec.model),
             tool_runner: ToolRunner {
                 tools: Arc::new(tools),
@@ -192,6 +198,7 @@ impl AgentBuilder {
                 redactor: self.context.publisher.redactor().clone(),
                 supervisor: self.settings.supervisor.clone(),
                 snapshots: Arc::default(),
+                servers: servers.map(Arc::new),
                 clock: self.context.clock,
             },
             budget_gate: Arc::clone(&self.budget_gate),

@@ -27,6 +27,7 @@ use super::recovery::Recovery;
 use super::registry::AgentRegistry;
 use super::request_broker::{BrokerParts, RequestBroker};
 use super::request_reminders::RequestReminders;
+use super::servers::CrewServers;
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
@@ -66,6 +67,8 @@ pub struct Components {
     pub teammates: Arc<Teammates>,
     pub host: Arc<dyn Host>,
     pub skills: Arc<SkillWatch>,
+    /// `None` if no MCP server is configured.
+    pub servers: Option<Arc<CrewServers>>,
     pub budget: Arc<TeamBudget>,
     pub watcher: Watcher,
     pub recovery: Arc<Recovery>,
@@ -279,6 +282,8 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         registry.clone(),
         parts.supervisor.clone(),
     ));
+    let program = parts.supervisor.as_ref().map(|s| s.program.clone());
+    let servers = CrewServers::new(context.clone(), parts.servers, program);
     let shell = UserShell::new(
         context.clone(),
         registry.clone(),
@@ -342,6 +347,7 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         jobs: jobs.clone(),
         subagents: Arc::new(subagents),
         teammates: teammates.clone(),
+        servers: servers.clone(),
     });
     Components {
         watcher: Watcher {
@@ -411,6 +417,7 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
             models,
             shell,
             budget: budget.clone(),
+            servers: servers.clone(),
         },
         context,
         signals,
@@ -419,6 +426,7 @@ pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
         teammates,
         host,
         skills,
+        servers,
         budget,
     }
 }

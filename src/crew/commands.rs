@@ -14,6 +14,7 @@ use super::models::ModelSwitch;
 use super::registry::AgentRegistry;
 use super::request_broker::RequestBroker;
 use super::session_permissions::SessionPermissions;
+use super::servers::CrewServers;
 use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
@@ -46,6 +47,7 @@ pub struct Commands {
     pub models: Arc<ModelSwitch>,
     pub shell: UserShell,
     pub budget: Arc<TeamBudget>,
+    pub servers: Option<Arc<CrewServers>>,
 }
 
 impl CommandHandler for Commands {
@@ -66,6 +68,10 @@ impl CommandHandler for Commands {
             Command::Decide(decision) => self.broker.decide(decision).await.map(|_| ()),
             Command::Allow { request, scope } => self.permissions.allow(&request, scope).await,
             Command::RevokePermission { rule } => self.permissions.revoke(rule).await,
+            Command::Server { name, action } => match &self.servers {
+                Some(servers) => servers.act(&name, action).await,
+                None => Err("no MCP server is configured.".into()),
+            },
             Command::AskShutdown { member } => self.ask_shutdown(&member).await,
             Command::Force { member } => self.shutdowns.force(&member),
             Command::Nudge { member } => self.shutdowns.nudge(&member).await,

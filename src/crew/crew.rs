@@ -97,6 +97,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         teammates,
         host,
         skills,
+        servers,
         budget,
         watcher,
         recovery,
@@ -107,6 +108,9 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
     budget.warn_unknown_price().await;
     let (back, team) = recovery.recover(resumes).await?;
     skills.read().await;
+    if let Some(servers) = servers {
+        servers.start_always().await;
+    }
     let (inbox, delivery) = (Arc::clone(&lead.inbox), Arc::clone(&lead.delivery));
     let lead = LeadAgent::prepare(lead, &builder, Arc::clone(&host), resumes).await?;
     let mut resumed = lead.turn();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::approvers::Approvers;
+use super::servers::ServerParts;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
 use crate::domain::timestamp::Timestamp;
@@ -64,6 +65,8 @@ pub struct CrewParts {
     /// The name and text of the project's instruction file.
     pub memory: Option<(String, String)>,
     pub skills: Skills,
+    /// The MCP servers; `None` if none is configured.
+    pub servers: Option<ServerParts>,
     /// What triggers merges. With `None`, worktrees are not used and all agents work in the project directory.
     pub worktrees: Option<MergePolicy>,
     pub publisher: EventSender,

@@ -8,11 +8,10 @@ use super::request_broker::RequestBroker;
 use crate::agent::tool_runner::SharedRules;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::permission::{PERMISSIONS_MAX, PermissionScope, SessionPermission};
-use crate::domain::request::{Decision, PendingCall, Request, RequestKind, Verdict};
+use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
-use crate::tools::policy::{self, PlanGate, PolicyContext, Ruling};
-use crate::tools::{Access, table};
+use crate::tools::policy::{self, PlanGate, PolicyContext};
 
 /// Maximum length of a permission in a notice, in characters.
 const SHOWN_MAX: usize = 160;
@@ -56,9 +55,12 @@ impl SessionPermissions {
         let call = request
             .call
             .as_ref()
-            .filter(|call| request.kind == RequestKind::Permission && is_command(call))
+            .filter(|_| request.kind == RequestKind::Permission)
             .ok_or("this request can only be approved once, not for the session")?;
-        let offered = self.judged(&request, |standing| policy::scopes(&call.input, standing));
+        let offered = self.judged(&request, |standing| policy::pending_scopes(call, standing));
+        if offered.is_empty() {
+            return Err("this request can only be approved once, not for the session".into());
+        }
         if !offered.contains(&scope) {
             return Err(format!(
                 "{} cannot be allowed for the session",
@@ -107,8 +109,7 @@ impl SessionPermissions {
             let Some(call) = request.call.as_ref() else {
                 continue;
             };
-            let ruling = self.judged(request, |standing| policy::judge(&call.input, standing));
-            if is_command(call) && ruling == Ruling::Allow {
+            if self.judged(request, |standing| policy::is_pending_allowed(call, standing)) {
                 // If it was decided in the meantime, there is nothing to do.
                 let _ = self.broker.decide(approval(request)).await;
             }
@@ -166,11 +167,6 @@ impl SessionPermissions {
             .await;
         self.context.notice(NoticeLevel::Info, text).await;
     }
-}
-
-/// Returns whether the tool call runs a command. Session permissions apply only to commands.
-fn is_command(call: &PendingCall) -> bool {
-    table::find(&call.tool).is_some_and(|t| t.access == Access::Run)
 }
 
 fn approval(request: &Request) -> Decision {

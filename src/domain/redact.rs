@@ -100,12 +100,24 @@ impl Redactor {
     /// Returns a redactor for the values of these variables and for keys with a known format. Values shorter than
     /// [`VALUE_MIN`] or longer than [`VALUE_MAX`] bytes are ignored.
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
+        Redactor::of(Vec::new(), variables)
+    }
+
+    /// Returns a redactor that also redacts the values of these variables, with the bounds of [`Redactor::new`].
+    #[must_use]
+    pub fn with(&self, variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
+        Redactor::of(self.secrets.values.clone(), variables)
+    }
+
+    fn of(
+        mut values: Vec<(String, Vec<u8>)>,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Redactor {
         let fits = |value: &Vec<u8>| (VALUE_MIN..=VALUE_MAX).contains(&value.len());
-        let mut values: Vec<(String, Vec<u8>)> = variables
+        let more = variables
             .into_iter()
-            .map(|(name, value)| (name, value.trim().as_bytes().to_vec()))
-            .filter(|(_, value)| fits(value))
-            .collect();
+            .map(|(name, value)| (name, value.trim().as_bytes().to_vec()));
+        values.extend(more.filter(|(_, value)| fits(value)));
         values.sort_by(|(a, x), (b, y)| y.len().cmp(&x.len()).then_with(|| a.cmp(b)));
         let mut first_bytes = shapes::first_bytes();
         for first in values.iter().filter_map(|(_, value)| value.first()) {

@@ -112,8 +112,25 @@ pub enum Command {
     },
     /// Asks for the names of the models that the server offers. Answered by `ModelsListed`.
     ListModels,
+    /// Acts on an MCP server. Answered by `ServersChanged`; `Show` also by `ServerShown`, `LogIn` by a `Notice` with the
+    /// address of the login page and one with the result.
+    Server { name: String, action: ServerAction },
     /// Switches to another model from the next call on. Answered by `Ready`.
     UseModel { name: String },
+}
+
+/// What the user does with an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerAction {
+    /// Asks for its state and the end of its log.
+    Show,
+    /// Ends it if it runs, and starts it.
+    Restart,
+    Disable,
+    /// Makes a disabled server available again, and starts it.
+    Enable,
+    LogIn,
 }
 
 impl Command {

@@ -2,17 +2,22 @@
 //! cycle.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 
+use crate::domain::attachment::AttachedImage;
+use crate::domain::chat::ToolCall;
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
+use crate::domain::mcp::ServerStatus;
 use crate::domain::request::{Decision, NewRequest, Request, RequestKind, Verdict};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
+use crate::mcp::ToolCatalog;
 
 /// The services of the crew that tools call. Every error of type `String` is text for the model.
 pub trait Host: Send + Sync {
@@ -85,6 +90,41 @@ pub trait Host: Send + Sync {
     /// Requests a summary of the agent's conversation, to be made before its next model call. The summary should
     /// cover `focus` in most detail.
     fn compact(&self, agent: &Name, focus: String);
+
+    /// Returns the MCP servers; `None` if none is configured.
+    fn servers(&self) -> Option<Arc<dyn ServerHost>> {
+        None
+    }
+}
+
+/// The MCP servers of the crew, which all agents share.
+pub trait ServerHost: Send + Sync {
+    fn status(&self) -> Vec<ServerStatus>;
+
+    /// Starts those of the named servers that do not run, and waits until they are ready or have failed. Dropping the
+    /// future does not stop a start.
+    fn start<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, ()>;
+
+    /// Returns the tools of all servers that were started.
+    fn tools(&self) -> ToolCatalog;
+
+    /// Calls a tool of a server, and publishes its progress as output of the call. Dropping the future cancels the call
+    /// at the server. The error says why the server did not answer.
+    fn call<'a>(
+        &'a self,
+        agent: &'a Name,
+        call: &'a ToolCall,
+    ) -> BoxFuture<'a, Result<ServerOutput, String>>;
+}
+
+/// The result of a tool of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerOutput {
+    /// Not redacted.
+    pub text: String,
+    pub images: Vec<AttachedImage>,
+    /// Whether the tool says that it failed.
+    pub is_error: bool,
 }
 
 /// A background command to start.

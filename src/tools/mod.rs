@@ -46,6 +46,7 @@ mod task_list;
 mod task_ref;
 mod task_update;
 mod todo;
+pub mod tool_search;
 mod walk;
 mod workspace;
 mod write_file;
@@ -60,6 +61,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::redact::Redactor;
@@ -167,6 +169,8 @@ pub struct ToolOutput {
     pub text: String,
     /// A unified diff of the changes, for the screen; empty if there is none.
     pub diff: String,
+    /// Images for the model. The text says what they are.
+    pub images: Vec<AttachedImage>,
 }
 
 impl ToolOutput {
@@ -176,6 +180,7 @@ impl ToolOutput {
             outcome: Outcome::Ok,
             text: text.into(),
             diff: String::new(),
+            images: Vec::new(),
         }
     }
 
@@ -185,6 +190,7 @@ impl ToolOutput {
             outcome: Outcome::Error,
             text: text.into(),
             diff: String::new(),
+            images: Vec::new(),
         }
     }
 }
@@ -267,7 +273,7 @@ pub fn parse<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutput> {
         .map_err(|e| failed(format!("the input does not match the tool's schema: {e}")))
 }
 
-fn without_nulls(value: Value) -> Value {
+pub(crate) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let given = fields.into_iter().filter(|(_, value)| !value.is_null());

@@ -31,6 +31,8 @@ pub enum TurnInput {
         content: String,
         outcome: Outcome,
     },
+    /// Images of the result of a call, for the message with the results.
+    ResultImages(Vec<Block>),
     /// The agent replaced its todo list. The value says whether the list has open items.
     TodoSet(bool),
     /// The user requests a summary. It is made at once between turns; in a turn, before the next call or after the

@@ -165,6 +165,10 @@ impl Turn {
     pub fn step(&mut self, input: TurnInput) -> Vec<TurnEffect> {
         match input {
             TurnInput::Say(blocks) => self.say(blocks),
+            TurnInput::ResultImages(blocks) => {
+                self.pending_texts.extend(blocks);
+                vec![]
+            }
             TurnInput::Mail(blocks) => self.gathered(blocks),
             TurnInput::Replied(reply) => match self.phase {
                 TurnPhase::Summarising(_) => self.summarised(&reply),

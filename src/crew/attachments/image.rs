@@ -54,7 +54,7 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
 
 /// Returns an image as it is sent, without metadata: its pixels are unchanged if it is small enough and upright, else it
 /// is turned and scaled down.
-fn prepare(raw: &[u8]) -> Result<Content, String> {
+pub fn prepare(raw: &[u8]) -> Result<Content, String> {
     let not_an_image = || "it is not a PNG, JPEG or WebP image".to_string();
     let mut reader = ImageReader::new(Cursor::new(raw));
     reader = reader.with_guessed_format().map_err(|_| not_an_image())?;

@@ -11,7 +11,7 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use crate::agent::driver::blocking;
-use crate::domain::attachment::Attachment;
+use crate::domain::attachment::{AttachedImage, Attachment};
 use crate::domain::mention::Mention;
 use crate::domain::redact::Redactor;
 use crate::store::{AttachmentStore, os_errors};
@@ -97,6 +97,26 @@ fn read_all(
         });
     }
     Ok(all)
+}
+
+/// Prepares and stores an image that a tool has returned.
+///
+/// # Errors
+/// Says why the image cannot be used.
+pub fn image_of(root: &Path, name: String, raw: &[u8]) -> Result<AttachedImage, String> {
+    let content = image::prepare(raw)?;
+    let size = content.image.ok_or("it is no image")?;
+    let store = AttachmentStore::open(root);
+    let extension = size.media_type.trim_start_matches("image/");
+    let saved = store.save(&content.bytes, extension);
+    let file = saved.map_err(|error| error.to_string())?;
+    let data = store.image(&file);
+    Ok(AttachedImage {
+        path: name,
+        file,
+        size,
+        data,
+    })
 }
 
 /// Returns the absolute path of a mention: below the project, below the home directory for `~/`, or as it is.

@@ -6,6 +6,7 @@ use super::{NoticeLevel, SessionInfo};
 use crate::domain::ids::{JobId, Name};
 use crate::domain::job::Job;
 use crate::domain::limits::Limits;
+use crate::domain::mcp::ServerStatus;
 use crate::domain::skill::SkillCatalog;
 use crate::protocol::CommandId;
 
@@ -26,6 +27,11 @@ pub enum CrewEvent {
     /// The skills on disk have changed. Also sent once at the start. A notice follows for each skill that cannot be
     /// used.
     SkillsChanged(SkillCatalog),
+    /// The state or the tools of an MCP server have changed: the state of all servers. Also sent once at the start if
+    /// there are servers.
+    ServersChanged { servers: Vec<ServerStatus> },
+    /// The end of the log of an MCP server. Answers [`crate::protocol::Command::Server`].
+    ServerShown { server: String, log: String },
     /// A background job began or ended. Answers [`crate::protocol::Command::KillJob`].
     JobChanged { job: Job },
     /// Output of a background job, as it arrives. May be merged or dropped.

@@ -149,7 +149,9 @@ impl EventKind {
             self,
             EventKind::Board(BoardEvent::DiffShown { .. } | BoardEvent::WorktreeInspected { .. })
                 | EventKind::Crew(
-                    CrewEvent::ModelsListed { .. } | CrewEvent::CommandRejected { .. }
+                    CrewEvent::ModelsListed { .. }
+                        | CrewEvent::ServerShown { .. }
+                        | CrewEvent::CommandRejected { .. }
                 )
         )
     }

@@ -10,6 +10,7 @@ mod git;
 mod here_document;
 mod paths;
 mod scopes;
+pub mod servers;
 #[cfg(test)]
 mod scopes_tests;
 #[cfg(test)]
@@ -20,8 +21,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Access, Tool};
+use super::{Access, Tool, table};
 use crate::domain::permission::PermissionScope;
+use crate::domain::request::PendingCall;
 use crate::domain::sandbox::ASKS_FOR_NETWORK;
 use crate::process::sandbox::HistoryReach;
 
@@ -38,7 +40,8 @@ pub enum PlanGate {
 /// Permissions granted in advance: by the settings, and by the user for the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PermissionRules {
-    /// Commands that need no approval, by their first words, for example `docker compose`.
+    /// Commands that need no approval, by their first words, for example `docker compose`, and tools of MCP servers, for
+    /// example `mcp__git__*`.
     pub allow: Vec<String>,
     /// Permissions that the user granted until crewdeck ends.
     pub session: Vec<PermissionScope>,
@@ -79,14 +82,15 @@ pub enum Ruling {
     },
 }
 
+/// Why an agent without an approved plan may not change anything.
+const NO_PLAN: &str = "your plan is not approved yet, so you can only read. Submit it with plan_approval, which waits \
+                       for the decision";
+
 /// Decides about one tool call.
 pub fn decide(tool: &Tool, input: &Value, standing: &PolicyContext<'_>) -> Ruling {
     match (tool.access, standing.gate) {
         (Access::Write | Access::Run, PlanGate::Closed) => Ruling::Deny {
-            why:
-                "your plan is not approved yet, so you can only read. Submit it with plan_approval, \
-                  which waits for the decision"
-                    .into(),
+            why: NO_PLAN.into(),
         },
         // File tools cannot leave the work directory.
         (Access::Read | Access::Crew | Access::Delegate | Access::Write, _) => Ruling::Allow,
@@ -115,6 +119,27 @@ pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<PermissionScop
     let mut offered = scopes::offered(command, &parsed, &asked);
     offered.retain(scopes::is_valid);
     offered
+}
+
+/// Returns the session permissions that the user can grant for a call as its request contains it.
+pub fn pending_scopes(call: &PendingCall, standing: &PolicyContext<'_>) -> Vec<PermissionScope> {
+    if is_command(call) {
+        return scopes(&call.input, standing);
+    }
+    servers::offered(&call.tool, &call.input)
+}
+
+/// Returns whether the rules allow a call that waits for approval.
+pub fn is_pending_allowed(call: &PendingCall, standing: &PolicyContext<'_>) -> bool {
+    if is_command(call) {
+        return judge(&call.input, standing) == Ruling::Allow;
+    }
+    servers::is_allowed(&call.tool, &call.input, standing.rules)
+}
+
+/// Returns whether the tool call runs a command.
+fn is_command(call: &PendingCall) -> bool {
+    table::find(&call.tool).is_some_and(|t| t.access == Access::Run)
 }
 
 /// Returns the parts of a shell command that need approval, as text. Empty if the command cannot be parsed.

@@ -117,7 +117,7 @@ pub fn cover(
         PermissionScope::Exact { command: allowed } => {
             allowed == command.trim() && all.iter().all(is_known)
         }
-        PermissionScope::Begins { .. } => false,
+        _ => false,
     };
     if scopes.iter().any(is_exact) {
         return true;
@@ -125,7 +125,7 @@ pub fn cover(
     let begins = |simple: &SimpleCommand| {
         scopes.iter().any(|s| match s {
             PermissionScope::Begins { words } => has_first(simple, words),
-            PermissionScope::Exact { .. } => false,
+            _ => false,
         })
     };
     is_alone(all)
@@ -193,7 +193,7 @@ fn has_first(simple: &SimpleCommand, words: &str) -> bool {
     first_words(simple).is_some_and(|first| first == words)
 }
 
-/// Returns whether a permission is valid, so that it can be granted.
+/// Returns whether a permission for commands is valid, so that it can be granted.
 pub fn is_valid(scope: &PermissionScope) -> bool {
     match scope {
         PermissionScope::Exact { command } => {
@@ -202,5 +202,9 @@ pub fn is_valid(scope: &PermissionScope) -> bool {
         PermissionScope::Begins { words } => {
             parse(words).is_ok_and(|all| all.len() == 1 && all.iter().all(|s| has_first(s, words)))
         }
+        PermissionScope::Server { .. }
+        | PermissionScope::ServerTool { .. }
+        | PermissionScope::ServerFolder { .. }
+        | PermissionScope::ServerCall { .. } => false,
     }
 }

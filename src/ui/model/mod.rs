@@ -10,6 +10,7 @@ pub(super) mod plan_pages;
 pub(super) mod pulse;
 pub(super) mod requests;
 pub(super) mod sentence;
+pub(super) mod servers;
 pub(in crate::ui) mod style;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use crate::ui::model::event_log::EventLog;
 use crate::ui::model::jobs::JobBook;
 use crate::ui::model::messages::MessageLog;
 use crate::ui::model::requests::RequestBook;
+use crate::ui::model::servers::ServerBook;
 
 /// The list of the provider's models, which is requested when the user first opens the model picker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -85,6 +87,8 @@ pub struct CrewModel {
     pub(in crate::ui) event_log: EventLog,
     pub(in crate::ui) models: ModelList,
     pub(in crate::ui) jobs: JobBook,
+    /// The MCP servers.
+    pub(in crate::ui) servers: ServerBook,
     pub(in crate::ui) skills: SkillCatalog,
     pub(in crate::ui) queued: Vec<Queued>,
 }
@@ -109,6 +113,7 @@ impl CrewModel {
             event_log: EventLog::default(),
             models: ModelList::Unknown,
             jobs: JobBook::default(),
+            servers: ServerBook::default(),
             skills: SkillCatalog::default(),
             queued: Vec::new(),
         }

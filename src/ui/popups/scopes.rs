@@ -43,7 +43,11 @@ impl Choices for ScopeChoices {
             PermissionScope::Exact { command } => {
                 format!("this exact command: {}", one_line(command))
             }
-            PermissionScope::Begins { .. } => one_line(&scope.to_string()),
+            PermissionScope::Begins { .. }
+            | PermissionScope::Server { .. }
+            | PermissionScope::ServerTool { .. }
+            | PermissionScope::ServerFolder { .. }
+            | PermissionScope::ServerCall { .. } => one_line(&scope.to_string()),
         };
         scopes
             .map(|scope| PickerRow::new(words(scope), String::new(), scope.clone()))

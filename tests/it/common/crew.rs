@@ -66,6 +66,7 @@ pub fn crew_parts(
         resumes: false,
         memory: None,
         skills: Skills::open(root, None),
+        servers: None,
         worktrees: None,
         publisher,
         clock,

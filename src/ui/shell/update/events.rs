@@ -100,6 +100,8 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
             app.model.models = ModelList::Listed(names.iter().take(MODELS_MAX).cloned().collect());
         }
         CrewEvent::JobChanged { job } => app.model.jobs.changed(job),
+        CrewEvent::ServersChanged { servers } => app.model.servers.changed(servers),
+        CrewEvent::ServerShown { server, log } => app.model.servers.log(server, log),
         CrewEvent::SkillsChanged(skills) => app.model.skills = skills.clone(),
         CrewEvent::LimitsChanged(limits) => app.model.limits = limits.clone(),
         CrewEvent::Notice { level, agent, text } => {

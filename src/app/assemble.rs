@@ -293,6 +293,11 @@ async fn start_crew(
     })))
 }
 
+/// Returns the folder for the tokens of MCP servers.
+pub(super) fn logins() -> Option<PathBuf> {
+    config::user_folder().map(|folder| folder.join(LOGINS))
+}
+
 /// Returns what the crew needs to start MCP servers; `None` if none is configured.
 fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
     if extensions.servers.is_empty() {
@@ -304,7 +309,7 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
         configs: extensions.servers.clone(),
         unapproved: unapproved.map(|server| server.name.clone()).collect(),
         trust: Arc::<Extensions>::clone(extensions),
-        logins: config::user_folder().map(|folder| folder.join(LOGINS)),
+        logins: logins(),
     })
 }
 

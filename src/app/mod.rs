@@ -20,6 +20,7 @@ mod keys;
 mod local_server;
 mod lock;
 mod mcp;
+mod mcp_test;
 pub mod model_setup;
 mod mouse;
 mod onboarding;

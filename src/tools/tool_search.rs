@@ -94,9 +94,9 @@ fn search<'a>(tools: &'a [McpTool], query: &str) -> Vec<&'a McpTool> {
             .iter()
             .map(|word| match word {
                 word if **word == name || **word == own => 100,
-                word if own.contains(**word) => 10,
-                word if name.contains(**word) => 4,
-                word if word.len() > 2 && text.contains(**word) => 2,
+                word if own.contains(*word) => 10,
+                word if name.contains(*word) => 4,
+                word if word.len() > 2 && text.contains(*word) => 2,
                 _ => 0,
             })
             .sum()

@@ -25,6 +25,7 @@ fn can_run(example: &str) -> bool {
         "replay",
         "trust",
         "mcp approve",
+        "mcp test",
         "--",
         "worktree diff",
         "worktree merge",

@@ -50,6 +50,9 @@ impl SessionRole {
                 | Action::NewSession
                 | Action::Sessions
                 | Action::Kill
+                | Action::RestartServer
+                | Action::ToggleServer
+                | Action::LogIn
                 | Action::ApproveForTeam
                 | Action::KillTeammate
         );

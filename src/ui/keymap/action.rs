@@ -82,6 +82,12 @@ pub enum Action {
     Models,
     /// Stop the selected background job.
     Kill,
+    /// Restart the selected MCP server.
+    RestartServer,
+    /// Disable the selected MCP server, or enable it again.
+    ToggleServer,
+    /// Log in to the selected MCP server.
+    LogIn,
     /// Show the transcript of the subagent that the selected tool call started.
     Subagent,
     /// Summarise the conversation of the shown agent.
@@ -288,6 +294,9 @@ impl Action {
                 | Action::Compose
                 | Action::Models
                 | Action::Kill
+                | Action::RestartServer
+                | Action::ToggleServer
+                | Action::LogIn
                 | Action::Interrupt
                 | Action::Compact
                 | Action::Clear
@@ -306,6 +315,9 @@ impl Action {
             self,
             Action::ProblemsOnly
                 | Action::Kill
+                | Action::RestartServer
+                | Action::ToggleServer
+                | Action::LogIn
                 | Action::NextFile
                 | Action::PrevFile
                 | Action::NextField

@@ -18,6 +18,7 @@ pub(in crate::ui) mod permissions;
 pub(in crate::ui) mod picker;
 pub(in crate::ui) mod problems;
 pub(in crate::ui) mod scopes;
+pub(in crate::ui) mod servers;
 pub(in crate::ui) mod sessions;
 pub(in crate::ui) mod skills;
 pub(in crate::ui) mod task_form;
@@ -63,6 +64,7 @@ const BY_NAME: &[NamedPopup] = &[
     named("jobs", jobs::open).shown_if(|app| jobs::is_any_running(app)),
     named("problems", problems::open),
     named("rules", permissions::open),
+    named("servers", servers::open),
     named("skills", skills::open),
     named("themes", themes::open),
 ];

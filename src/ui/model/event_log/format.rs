@@ -126,6 +126,8 @@ fn crew_event(model: &CrewModel, event: &CrewEvent) -> Option<NewLogLine> {
         }
         CrewEvent::ModelsListed { .. }
         | CrewEvent::LimitsChanged(_)
+        | CrewEvent::ServersChanged { .. }
+        | CrewEvent::ServerShown { .. }
         | CrewEvent::JobOutput { .. } => None,
     }
 }

@@ -90,7 +90,12 @@ mod tests {
         let long = "x".repeat(2 * SHOWN_MAX);
         assert!(bytes_cut(&card(&long)) > SHOWN_MAX / 2);
         assert_eq!(bytes_cut(&card(&long[..SHOWN_MAX / 2])), 0);
-        let card = body("write_file", &json!({ "path": "x", "content": long }), "why", &[]);
+        let card = body(
+            "write_file",
+            &json!({ "path": "x", "content": long }),
+            "why",
+            &[],
+        );
         assert!(bytes_cut(&card) > SHOWN_MAX / 2);
     }
 

@@ -331,7 +331,10 @@ mod tests {
             seen(Some(&["bash", "mcp__git__b"]), Caller::Lead).unwrap(),
             ["mcp__git__b"]
         );
-        assert_eq!(seen(Some(&["mcp__git"]), Caller::Teammate).unwrap().len(), 2);
+        assert_eq!(
+            seen(Some(&["mcp__git"]), Caller::Teammate).unwrap().len(),
+            2
+        );
         assert_eq!(seen(Some(&["bash"]), Caller::Lead), None);
     }
 

@@ -212,7 +212,10 @@ impl ToolRunner {
     /// identical.
     fn asked_call(&self, call: &ToolCall, why: &str) -> Option<PendingCall> {
         // A tool of a server may have an input of this name that is no command.
-        let command = call.input.get("command").filter(|_| server_of(&call.name).is_none());
+        let command = call
+            .input
+            .get("command")
+            .filter(|_| server_of(&call.name).is_none());
         let shown = match command.and_then(Value::as_str) {
             Some(command) => command.to_string(),
             None => call.input.to_string(),

@@ -1,4 +1,4 @@
-//! `crewdeck mcp test` and `crewdeck mcp list --tools`: start servers as a crew would, list their tools, and end them.
+//! `crewdeck mcp test` and `crewdeck mcp list --with-tools`: start servers as a crew would, list their tools, and end them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -94,7 +94,9 @@ fn report(
         let name = &one.status.name;
         if !works(one) {
             let why = clean(&reason(&one.status));
-            eprint_line(&format!("crewdeck: the MCP server {name} does not work: {why}"));
+            eprint_line(&format!(
+                "crewdeck: the MCP server {name} does not work: {why}"
+            ));
             let lines: Vec<&str> = one.log.lines().collect();
             for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
                 eprint_line(&format!("  {}", clean(line)));
@@ -108,7 +110,11 @@ fn report(
             one.took.as_millis()
         );
         for tool in &one.tools {
-            let reads = if tool.is_read_only { "  reads only" } else { "" };
+            let reads = if tool.is_read_only {
+                "  reads only"
+            } else {
+                ""
+            };
             let about = tool.description.lines().next().unwrap_or_default();
             text.push_str(&format!("  {}{reads}  {}\n", tool.name, clean(about)));
         }

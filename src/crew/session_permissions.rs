@@ -109,7 +109,9 @@ impl SessionPermissions {
             let Some(call) = request.call.as_ref() else {
                 continue;
             };
-            if self.judged(request, |standing| policy::is_pending_allowed(call, standing)) {
+            if self.judged(request, |standing| {
+                policy::is_pending_allowed(call, standing)
+            }) {
                 // If it was decided in the meantime, there is nothing to do.
                 let _ = self.broker.decide(approval(request)).await;
             }

@@ -213,11 +213,24 @@ mod tests {
     #[test]
     fn patterns_name_tools_and_servers() {
         let tool = "mcp__git__git_log";
-        for pattern in ["mcp__git", "mcp__git__git_log", "mcp__git__*_log", "mcp__*", "mcp__g*t"] {
+        for pattern in [
+            "mcp__git",
+            "mcp__git__git_log",
+            "mcp__git__*_log",
+            "mcp__*",
+            "mcp__g*t",
+        ] {
             assert!(matches_tool(pattern, tool), "{pattern}");
             assert!(matches_server(pattern, "git"), "{pattern}");
         }
-        for pattern in ["git", "*", "mcp__gi", "mcp__git__git", "mcp__github", "mcp__git__*x"] {
+        for pattern in [
+            "git",
+            "*",
+            "mcp__gi",
+            "mcp__git__git",
+            "mcp__github",
+            "mcp__git__*x",
+        ] {
             assert!(!matches_tool(pattern, tool), "{pattern}");
         }
         assert!(!matches_server("mcp__gi", "git"));

@@ -155,6 +155,9 @@ mod tests {
     fn description_lists_a_bounded_number_of_names() {
         let many: Vec<McpTool> = (0..900).map(|n| tool("s", &format!("t{n}"), "")).collect();
         let text = text(&many);
-        assert!(text.len() < NAMES_MAX + 1024 && text.ends_with(" more"), "{text}");
+        assert!(
+            text.len() < NAMES_MAX + 1024 && text.ends_with(" more"),
+            "{text}"
+        );
     }
 }

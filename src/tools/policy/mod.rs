@@ -10,9 +10,9 @@ mod git;
 mod here_document;
 mod paths;
 mod scopes;
-pub mod servers;
 #[cfg(test)]
 mod scopes_tests;
+pub mod servers;
 #[cfg(test)]
 mod tests;
 mod words;

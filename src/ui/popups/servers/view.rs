@@ -24,7 +24,8 @@ const ROWS_MAX: usize = 10;
 /// Maximum width of the column with the names, in columns.
 const NAMES_MAX: usize = 24;
 /// The text that is shown if there are no servers.
-const NO_SERVERS: &str = "No MCP servers. Add one with crewdeck mcp add, or list servers in .mcp.json.";
+const NO_SERVERS: &str =
+    "No MCP servers. Add one with crewdeck mcp add, or list servers in .mcp.json.";
 
 fn popup_width(screen: Rect) -> u16 {
     WIDTH.min(screen.width.saturating_sub(4))
@@ -103,12 +104,7 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
     }
 }
 
-fn line(
-    server: &ServerStatus,
-    names: usize,
-    columns: usize,
-    theme: &Theme,
-) -> Vec<Span<'static>> {
+fn line(server: &ServerStatus, names: usize, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
     let (shape, words, style) = look(&server.state, theme);
     let counts = format!(
         "{} {}  {} {}",
@@ -163,7 +159,12 @@ fn details(
     };
     if !why.is_empty() {
         let lines = wrap(&format!("Last error: {}", clean(why)), columns);
-        out.extend(lines.into_iter().take(4).map(|l| Line::styled(l, theme.error)));
+        out.extend(
+            lines
+                .into_iter()
+                .take(4)
+                .map(|l| Line::styled(l, theme.error)),
+        );
     }
     let left = rows.saturating_sub(out.len());
     let text = match log {
@@ -173,6 +174,11 @@ fn details(
     };
     let lines: Vec<String> = text.lines().flat_map(|l| wrap(l, columns)).collect();
     let from = lines.len().saturating_sub(left);
-    out.extend(lines.into_iter().skip(from).map(|l| Line::styled(l, theme.dim)));
+    out.extend(
+        lines
+            .into_iter()
+            .skip(from)
+            .map(|l| Line::styled(l, theme.dim)),
+    );
     out
 }

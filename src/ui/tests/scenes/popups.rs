@@ -152,11 +152,7 @@ pub fn scenes() -> Vec<Scene> {
             "\"/skills\" enter",
         ),
         without("popup_skills_empty", "\"/skills\" enter"),
-        over(
-            "popup_servers",
-            || vec![servers()],
-            "\"/mcp\" enter",
-        ),
+        over("popup_servers", || vec![servers()], "\"/mcp\" enter"),
         without("popup_servers_empty", "\"/mcp\" enter"),
         over("popup_palette", none, "esc 4 :"),
         over("popup_palette_search", none, "esc 4 : \"sh\""),

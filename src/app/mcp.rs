@@ -27,8 +27,8 @@ use crate::domain::text::{closest_match, escape_control_chars, escape_json, one_
 pub fn main(global: &GlobalOptions, verb: McpVerb, form: OutputFormat) -> Result<u8> {
     let root = root(global)?;
     match verb {
-        McpVerb::List { tools: false } => list(&root, form),
-        McpVerb::List { tools: true } => {
+        McpVerb::List { with_tools: false } => list(&root, form),
+        McpVerb::List { with_tools: true } => {
             if form != OutputFormat::Json {
                 list(&root, form)?;
             }

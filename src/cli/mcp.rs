@@ -17,8 +17,8 @@ pub enum McpVerb {
     /// List the MCP servers of this project and your own, and whether they may start
     List {
         /// Start the approved servers and list their tools
-        #[arg(long = "with-tools")]
-        tools: bool,
+        #[arg(long)]
+        with_tools: bool,
     },
     /// Start a server, list its tools and end it; exit code 0 if it works, 1 if not
     Test {

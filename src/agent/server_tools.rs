@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
+use crate::domain::mcp::{McpTool, ToolCatalog};
 use crate::domain::mcp::{ServerState, ServerStatus, matches_server, matches_tool};
 use crate::domain::subagent::SubagentKind;
-use crate::mcp::{McpTool, ToolCatalog};
 use crate::model::ToolSpec;
 use crate::tools::host::ServerHost;
 use crate::tools::{Caller, ToolOutput, tool_search};

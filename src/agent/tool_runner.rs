@@ -24,7 +24,8 @@ use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, PermissionRules, PolicyContext, Ruling};
 use crate::tools::{
-    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, reach, table, tool_search,
+    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, pending, reach, table,
+    tool_search,
 };
 
 /// Maximum size of one tool result in the conversation, in bytes.
@@ -229,7 +230,7 @@ impl ToolRunner {
             why: why.into(),
             scopes: Vec::new(),
         };
-        asked.scopes = self.judged(|s| policy::pending_scopes(&asked, s));
+        asked.scopes = self.judged(|s| pending::scopes(&asked, s));
         Some(asked)
     }
 }

@@ -11,7 +11,8 @@ use crate::domain::permission::{PERMISSIONS_MAX, PermissionScope, SessionPermiss
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
-use crate::tools::policy::{self, PlanGate, PolicyContext};
+use crate::tools::pending;
+use crate::tools::policy::{PlanGate, PolicyContext};
 
 /// Maximum length of a permission in a notice, in characters.
 const SHOWN_MAX: usize = 160;
@@ -57,7 +58,7 @@ impl SessionPermissions {
             .as_ref()
             .filter(|_| request.kind == RequestKind::Permission)
             .ok_or("this request can only be approved once, not for the session")?;
-        let offered = self.judged(&request, |standing| policy::pending_scopes(call, standing));
+        let offered = self.judged(&request, |standing| pending::scopes(call, standing));
         if offered.is_empty() {
             return Err("this request can only be approved once, not for the session".into());
         }
@@ -109,9 +110,7 @@ impl SessionPermissions {
             let Some(call) = request.call.as_ref() else {
                 continue;
             };
-            if self.judged(request, |standing| {
-                policy::is_pending_allowed(call, standing)
-            }) {
+            if self.judged(request, |standing| pending::is_allowed(call, standing)) {
                 // If it was decided in the meantime, there is nothing to do.
                 let _ = self.broker.decide(approval(request)).await;
             }

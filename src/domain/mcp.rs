@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Maximum length of a server's name, in bytes.
 pub const SERVER_NAME_MAX: usize = 32;
@@ -94,6 +96,37 @@ pub struct ServerStatus {
     /// The last error; empty if there was none.
     #[serde(default)]
     pub last_error: String,
+}
+
+/// All tools of all servers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCatalog {
+    /// Increases with each change.
+    pub generation: u64,
+    /// Sorted by name.
+    pub tools: Arc<[McpTool]>,
+}
+
+/// A tool of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct McpTool {
+    /// The name for agents: `mcp__SERVER__TOOL`.
+    pub name: String,
+    pub server: String,
+    /// The name that the server uses.
+    pub tool: String,
+    /// A name for the user; empty if the server gives none.
+    pub title: String,
+    /// At most 2 KiB and a mark if it is cut.
+    pub description: String,
+    /// An object schema that all model vendors accept, without references; at most 32 KiB.
+    pub input_schema: Value,
+    /// Whether the server says that the tool changes nothing (`readOnlyHint`).
+    pub is_read_only: bool,
+    /// Whether the tool may destroy something (`destructiveHint`). Tools do, unless they say otherwise.
+    pub is_destructive: bool,
+    /// Whether its definition is never deferred.
+    pub is_always_loaded: bool,
 }
 
 /// Returns whether `name` can be the name of a server.

@@ -12,12 +12,12 @@ use crate::domain::chat::ToolCall;
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
 use crate::domain::mcp::ServerStatus;
+use crate::domain::mcp::ToolCatalog;
 use crate::domain::request::{Decision, NewRequest, Request, RequestKind, Verdict};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
-use crate::mcp::ToolCatalog;
 
 /// The services of the crew that tools call. Every error of type `String` is text for the model.
 pub trait Host: Send + Sync {

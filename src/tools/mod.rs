@@ -26,6 +26,7 @@ mod load_skill;
 mod merge_worktree;
 mod messages;
 mod nearest;
+pub mod pending;
 mod plan_approval;
 pub mod policy;
 pub mod reach;

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::nearest::nearest;
 use super::{ToolOutput, parse, schema_of};
+use crate::domain::mcp::McpTool;
 use crate::domain::text::{clip, one_line};
-use crate::mcp::McpTool;
 
 pub const NAME: &str = "tool_search";
 /// Maximum number of tools in a result.

@@ -21,9 +21,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Access, Tool, table};
+use super::{Access, Tool};
 use crate::domain::permission::PermissionScope;
-use crate::domain::request::PendingCall;
 use crate::domain::sandbox::ASKS_FOR_NETWORK;
 use crate::process::sandbox::HistoryReach;
 
@@ -119,27 +118,6 @@ pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<PermissionScop
     let mut offered = scopes::offered(command, &parsed, &asked);
     offered.retain(scopes::is_valid);
     offered
-}
-
-/// Returns the session permissions that the user can grant for a call as its request contains it.
-pub fn pending_scopes(call: &PendingCall, standing: &PolicyContext<'_>) -> Vec<PermissionScope> {
-    if is_command(call) {
-        return scopes(&call.input, standing);
-    }
-    servers::offered(&call.tool, &call.input)
-}
-
-/// Returns whether the rules allow a call that waits for approval.
-pub fn is_pending_allowed(call: &PendingCall, standing: &PolicyContext<'_>) -> bool {
-    if is_command(call) {
-        return judge(&call.input, standing) == Ruling::Allow;
-    }
-    servers::is_allowed(&call.tool, &call.input, standing.rules)
-}
-
-/// Returns whether the tool call runs a command.
-fn is_command(call: &PendingCall) -> bool {
-    table::find(&call.tool).is_some_and(|t| t.access == Access::Run)
 }
 
 /// Returns the parts of a shell command that need approval, as text. Empty if the command cannot be parsed.

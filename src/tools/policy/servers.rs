@@ -5,9 +5,9 @@ use std::path::{Component, Path};
 use serde_json::Value;
 
 use super::{NO_PLAN, PermissionRules, PlanGate, PolicyContext, Ruling};
+use crate::domain::mcp::McpTool;
 use crate::domain::mcp::{matches_tool, server_of};
 use crate::domain::permission::PermissionScope;
-use crate::mcp::McpTool;
 
 /// Maximum length, in bytes, of an input that can be allowed exactly.
 const EXACT_MAX: usize = 4 * 1024;
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn only_read_only_tools_run_unasked() {
+    fn only_read_only_tools_run_without_asking() {
         let none = PermissionRules::default();
         for gate in [PlanGate::Open, PlanGate::Closed] {
             assert_eq!(ruling(&tool(true), &json!({}), &none, gate), Ruling::Allow);

@@ -27,8 +27,8 @@ pub struct BoardFollowup {
     pub board: Arc<BoardView>,
     pub worktrees: Arc<TaskWorktrees>,
     pub merges: Arc<MergeService>,
-    /// Tasks that the user claimed and whose worktree is being created, or could not be created since the crew
-    /// started.
+    /// Tasks claimed by the user whose worktree must not be created again: it is being created, or its creation has
+    /// failed since the crew started.
     handled: Mutex<BTreeSet<TaskId>>,
 }
 
@@ -151,7 +151,7 @@ impl BoardFollowup {
             && self.worktrees.dir_of(task).is_none()
     }
 
-    /// Returns the task as it is now, if the user still works on it.
+    /// Reads the task again, and returns it if the user still works on it.
     async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
         let board = self.board.store().clone();
         let task = blocking(move || board.get(id)).await.ok()?;

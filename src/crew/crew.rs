@@ -124,7 +124,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         || delivery.has_mail(&Name::lead()).await
         || commands.broker.has_unfinished().await;
     if resumes && has_left {
-        // Counts as having worked, so that the lead is woken when the crew becomes idle.
+        // The crew counts as having worked, so that the lead is woken when the crew becomes idle.
         registry.count_work_start();
         resumed = TurnState::Open;
     }

@@ -34,7 +34,7 @@ pub struct IdleDetector {
     pub branches: Arc<BranchStatus>,
 }
 
-/// What the check of an idle crew has read from disk.
+/// What a check for idleness has read from disk.
 struct IdleCrew {
     /// The board on disk.
     graph: Arc<TaskGraph>,

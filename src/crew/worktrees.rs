@@ -185,7 +185,8 @@ impl TaskWorktrees {
         };
         let needs = self.branches_of(task).await.unwrap_or_default();
         let (store, tree, now) = (store.clone(), name.clone(), self.context.now());
-        // Blockers may have been completed since. Nothing is merged over uncommitted files.
+        // Blockers may have been completed since the worktree was created. `merge_branches` never overwrites
+        // uncommitted files.
         let branches = needs.clone();
         let looked = blocking(move || {
             let state = store.state(&tree)?;

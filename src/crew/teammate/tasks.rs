@@ -68,7 +68,7 @@ impl TeammateLoop {
 
     /// Handles approved shutdown requests without a model call. Returns true if nothing else was in the inbox.
     pub(super) async fn take_shutdown_requests(&mut self) -> bool {
-        // Marked as working first: once the messages are read, they no longer keep the crew from being idle.
+        // Set first, because messages that have been read no longer keep the crew from counting as idle.
         self.set_state(AgentState::Working);
         if self.agent.driver.take_shutdown().await {
             self.idle.approve_shutdown();

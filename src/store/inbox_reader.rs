@@ -141,7 +141,7 @@ impl InboxReader {
         let (post, name) = (&self.mailbox, &self.name);
         let path = post.path(name);
         let known = post.cursor(name)?;
-        // Without a mark, only the offset can show that the cursor belongs to an earlier inbox.
+        // A cursor without a mark may belong to the inbox before it was truncated. Only its offset can show that.
         let known_to = match cursor.mark {
             None => known.offset,
             Some(_) => post.valid_cursor(name)?.offset,

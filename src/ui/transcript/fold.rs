@@ -154,7 +154,7 @@ pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) 
         Fold::Open => "expanded".to_string(),
         Fold::Folded if calls.is_same => calls.first.clone(),
         Fold::Folded => {
-            // The first and the last subject share the room equally; one takes what the other does not need.
+            // The first and the last subject share the room equally; if one needs less, the other gets the rest.
             let other_width = width(&name) + width(&result) + 12;
             let each = page.columns.saturating_sub(other_width) / 2;
             let (first, last) = shorten_pair(calls, each * 2);
@@ -264,7 +264,7 @@ fn call_line_row(run: &CallLine<'_>, is_selected: bool, page: LayoutParams<'_>) 
     Row::decoration(row.spans, 0)
 }
 
-/// Builds a row of limited width from parts. Parts that do not fit are cut.
+/// Builds a row of limited width from parts. What does not fit is cut.
 struct RowBuilder {
     spans: Vec<Span<'static>>,
     room: usize,
@@ -347,7 +347,7 @@ fn field_rows(
     out
 }
 
-/// Returns the lines of a long text that an open call shows: the first and the last.
+/// Returns the lines of a long text that an open call shows: the first and the last ones.
 pub fn shown_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_end();
     let (head, tail) = split_ends(text);
@@ -406,7 +406,7 @@ fn elide_lines<T>(
     out
 }
 
-/// Reduces `rows` to at most `max` rows and a row with the number of omitted ones between the first and the last.
+/// Keeps at most `max` of the rows. If there are more, replaces those in the middle by one row with their number.
 pub fn elide_rows(mut rows: Vec<Row>, max: usize, page: LayoutParams<'_>) -> Vec<Row> {
     if rows.len() <= max {
         return rows;

@@ -12,7 +12,7 @@ pub struct ToolDisplay {
 pub enum OutputKind {
     /// Text that crewdeck writes. JSON is rendered as fields.
     Crewdeck,
-    /// Text that crewdeck writes and that repeats the input, so that the input is hidden.
+    /// Text that crewdeck writes and that repeats the input. The input is hidden.
     RepeatsInput,
     /// Text of a program, a file or another agent. It is shown unchanged.
     External,

@@ -198,7 +198,7 @@ impl Screen {
     pub fn restore_terminal(&mut self) -> io::Result<()> {
         self.terminal.backend_mut().flush()?;
         if self.awaits_background {
-            // The next program must not read the answer as input. Without a terminal there is none.
+            // The next program must not read the terminal's answer as input. An error means that the terminal is gone.
             let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         }
         restore(&self.is_set_up)

@@ -1,5 +1,5 @@
 //! The setup page: what prevents the first prompt, what that means, and the next step. It is shown in the conversation
-//! pane while the conversation is empty, and disappears when its cause is solved. Pure.
+//! pane while the conversation is empty, and disappears when the problem is solved. Pure.
 
 use crate::domain::ids::Name;
 use crate::domain::text::{clip, one_line};
@@ -131,7 +131,8 @@ impl App {
         self.onboarding.key_address.as_deref()
     }
 
-    /// Whether a restart would lose nothing: a page is shown, no prompt is queued, no popup is open and no agent is busy.
+    /// Returns whether a restart would lose nothing: a page is shown, no prompt is queued, no popup is open and no
+    /// agent is busy.
     pub fn is_at_the_beginning(&self) -> bool {
         let is_idle = self.model.queued.is_empty() && self.popups.is_empty() && self.busy() == 0;
         self.onboarding_page().is_some() && is_idle
@@ -216,13 +217,13 @@ impl App {
     }
 }
 
-/// Whether the lead's conversation has any entry.
+/// Returns whether the lead's conversation has any entry.
 fn has_spoken(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| a.has_entries)
 }
 
-/// Whether the lead's model has ever answered in this session.
+/// Returns whether the lead's model has ever answered in this session.
 fn has_answered(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| !a.last_answer.is_empty() || a.usage != Usage::default())
@@ -263,20 +264,20 @@ pub fn drawn(app: &App) -> Option<&OnboardingPage> {
     page.filter(|_| !has_spoken(app))
 }
 
-/// Whether the page has the keyboard focus.
+/// Returns whether the page has the keyboard focus.
 pub fn has_keys(app: &App) -> bool {
     let here = app.focus == Focus::Pane(Pane::Lead) && app.shown.is_lead();
     here && app.popups.is_empty() && !app.is_searching() && app.onboarding_page().is_some()
 }
 
-/// Whether the page offers `action`.
+/// Returns whether the page offers `action`.
 pub fn offers(app: &App, action: Action) -> bool {
     let page = app.onboarding_page();
     page.is_some_and(|p| p.offers.iter().any(|o| o.action == action))
 }
 
-/// Returns the keys of a page's offers with their labels. If the page does not have the focus, each key is preceded by the
-/// one that moves the focus there.
+/// Returns the keys of a page's offers with their labels. If the page does not have the focus, the key that focuses it
+/// precedes each of them.
 pub fn keys(app: &App, page: &OnboardingPage) -> Vec<(String, String)> {
     let before = if has_keys(app) {
         String::new()

@@ -14,9 +14,9 @@ use crate::ui::theme::Theme;
 /// Maximum number of stacked popups.
 pub const POPUPS_MAX: usize = 4;
 
-/// State that outlives a popup, such as a draft, for the next popup of the same type.
+/// State that outlives a popup, such as a draft. The next popup of the same type finds it.
 pub trait PopupMemory: Any + Debug {
-    /// Called when the crew will not answer the commands sent so far.
+    /// Called when the commands sent so far will get no answer from the crew.
     fn answers_will_not_come(&mut self);
 }
 
@@ -47,7 +47,6 @@ impl PopupStack {
         self.open.last().map(AsRef::as_ref)
     }
 
-    /// Returns the topmost popup.
     pub fn last_mut(&mut self) -> Option<&mut dyn Popup> {
         Some(self.open.last_mut()?.as_mut())
     }
@@ -57,7 +56,6 @@ impl PopupStack {
         (self.last()? as &dyn Any).downcast_ref()
     }
 
-    /// Returns the topmost popup if it is a `P`.
     pub fn top_mut<P: Popup>(&mut self) -> Option<&mut P> {
         (self.last_mut()? as &mut dyn Any).downcast_mut()
     }

@@ -24,7 +24,7 @@ pub enum ExternalProgram {
 }
 
 impl ExternalProgram {
-    /// Returns whether Ctrl+c ends it. An editor handles that key itself.
+    /// Returns whether Ctrl+c ends the program. An editor handles that key itself.
     pub fn ends_by_interrupt(&self) -> bool {
         match self {
             ExternalProgram::Print(_) => true,

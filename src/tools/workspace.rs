@@ -44,7 +44,7 @@ impl Workspace {
     /// Returns the relative or absolute `path` as a path relative to the work directory.
     ///
     /// # Errors
-    /// `Path escapes workspace`, for the model.
+    /// Fails with `Path escapes workspace`, for the model, if the path leads out of the work directory.
     pub fn inside(&self, path: &str) -> Result<PathBuf, String> {
         let given = Path::new(path);
         let relative = if given.is_absolute() {
@@ -72,7 +72,7 @@ impl Workspace {
     /// Symbolic links are not resolved.
     ///
     /// # Errors
-    /// `Path escapes workspace`, for the model.
+    /// Fails with `Path escapes workspace`, for the model, if the path leads out of the work directory.
     pub fn key(&self, path: &str) -> Result<PathBuf, String> {
         Ok(self.root.join(self.inside(path)?))
     }

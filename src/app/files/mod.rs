@@ -17,7 +17,8 @@ use crate::ui::FoundFiles;
 
 /// Age from which the list is read again when a new mention begins. The old list is used meanwhile.
 const STALE: Duration = Duration::from_secs(5);
-/// Time after which matches are published while the list is read for the first time. Doubled each time.
+/// During the first reading of the list: time until matches among the files read so far are published. Doubles each
+/// time.
 const FIRST_MATCHES: Duration = Duration::from_millis(10);
 
 /// Finds files of the project.

@@ -92,7 +92,7 @@ const LISTED_MAX: usize = 10;
 /// Makes one replacement in `text`.
 ///
 /// # Errors
-/// If nothing in the file matches well enough, or if several places match and only one is allowed.
+/// Fails if nothing in the file matches well enough, or if several places match and only one is allowed.
 pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     if edit.old.is_empty() {
         return Err(Refusal::new(

@@ -6,7 +6,7 @@
 //! 11 *                      change 11 concerns too many tasks to list
 //! end
 //! ```
-//! A writer holds the lock and writes first the log, then the task files. So if it is killed in between, the log already
+//! A writer holds the lock and writes first the log, then the task files. If it is killed in between, the log already
 //! lists all tasks that it may have written. If the log cannot be parsed, a reader checks all tasks.
 
 use std::collections::BTreeSet;

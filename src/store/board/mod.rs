@@ -364,8 +364,8 @@ impl Board {
         Ok(notices)
     }
 
-    /// Deletes temporary files of killed writers. Does nothing while another process holds the lock, because that
-    /// process deletes such files itself.
+    /// Deletes temporary files of killed writers. Does nothing while the lock is held, because its holder deletes such
+    /// files itself.
     fn sweep(&self) {
         let temps = std::mem::take(&mut self.cache().temps);
         if temps.is_empty() {

@@ -103,7 +103,8 @@ pub struct Git {
     hooks: Hooks,
     /// A lock that git inherits, so that the lock is held until git ends.
     lock: Option<Arc<File>>,
-    /// `-c` settings with crewdeck's name and e-mail address for commits; empty if the user has configured both.
+    /// Set by [`Git::committer`]: `-c` settings with crewdeck's name or e-mail address where the user has configured
+    /// none.
     identity: Vec<String>,
     /// Stops git when it becomes true.
     stop: Option<Arc<AtomicBool>>,

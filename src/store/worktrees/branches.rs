@@ -201,7 +201,7 @@ impl OpenRegistry {
         Ok(out)
     }
 
-    /// Compares the content of the branch at `tip` with its base and returns the merge status. For branches with
+    /// Compares the content of the branch at `tip` with its base and returns the merge status. Called for branches with
     /// commits that are not in the history of the base.
     fn changes(
         &self,

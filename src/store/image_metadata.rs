@@ -322,7 +322,7 @@ mod tests {
             }
             let size = image.len();
             if let Some(stripped) = strip(&image, format) {
-                // At most one byte of filling is added.
+                // At most one padding byte is added.
                 prop_assert!(stripped.len() <= size + 1);
             }
         }

@@ -245,7 +245,7 @@ mod tests {
         again.load(&[]).unwrap();
         let ids = |all: &PromptQueue| all.take().into_iter().map(|p| p.id.0).collect::<Vec<_>>();
         assert_eq!(ids(&again), ["a", "c"]);
-        // A prompt that the lead has taken is read.
+        // A prompt that the lead has taken can no longer be recalled.
         assert_eq!(ids(&all), ["a", "c"]);
         assert!(!all.recall("same").unwrap());
     }

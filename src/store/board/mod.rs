@@ -38,7 +38,7 @@ const NOTICES_MAX: usize = 20;
 ///
 /// Every change is made under the lock `.tasks/.lock`:
 ///
-/// - Against other crewdeck processes, all rules of the board hold: a task has one owner, an agent has one open task, a
+/// - With other crewdeck processes, all rules of the board hold: a task has one owner, an agent has one open task, a
 ///   number is used once, and dependencies form no cycle. The lock file holds a log of the last changes
 ///   (`store/board/change_log.rs`), so the next writer first reads what it has missed.
 /// - Other programs may write without the lock (learn-claude-code rewrites its files in place). Therefore a change
@@ -47,9 +47,9 @@ const NOTICES_MAX: usize = 20;
 ///   check. What the program saves between the check and the rename is lost: the later write wins. The file is always
 ///   complete.
 /// - A change does not check other tasks, for example a task that another program has just assigned to the claimer, or
-///   the far end of a cycle. The cached data about them is as old as the last refresh: very recent if the folder is
-///   watched ([`crate::store::watch`]), otherwise at most 15 seconds plus one second per 200 tasks. The extra seconds
-///   keep the cost of refreshes constant as the board grows.
+///   the far end of a cycle. The cached data about them is as old as the last refresh. That is very recent if the
+///   folder is watched ([`crate::store::watch`]), otherwise at most 15 seconds plus one second per 200 tasks. The extra
+///   seconds keep the cost of refreshes constant as the board grows.
 #[derive(Debug, Clone)]
 pub struct Board {
     dir: PathBuf,

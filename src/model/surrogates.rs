@@ -135,8 +135,8 @@ pub struct Joiner {
 }
 
 impl Joiner {
-    /// Returns `part`, the next part of the text, with surrogate pairs joined. A high surrogate at the end of `part` is held
-    /// back until the next call.
+    /// Returns `part`, the next part of the text, with surrogate pairs joined. A high surrogate at the end of `part` is
+    /// held back until the next call. `has_halves` is [`Parsed::has_placeholders`] of the event that contains `part`.
     pub fn push<'a>(&mut self, part: &'a str, has_halves: bool) -> Cow<'a, str> {
         if part.is_empty() || (self.lead.is_none() && !has_halves) {
             return part.into();

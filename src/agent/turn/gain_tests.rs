@@ -8,7 +8,8 @@ use crate::agent::compact::LengthLimit;
 use crate::domain::chat;
 use crate::protocol::event::NoticeLevel;
 
-/// Compacts a turn with the answer `words`, which the server counted as `counted` tokens, and `front` tokens of system prompt and tools.
+/// Compacts a turn with the answer `words`, which the server counted as `counted` tokens, and `front` tokens of system
+/// prompt and tools.
 fn asked_to_compact(
     words: &str,
     counted: u64,

@@ -47,7 +47,7 @@ impl CheckoutFile {
         }
     }
 
-    /// Returns the name of the file's copy in [`COPIES`].
+    /// Returns the name of the file's copy in the folder [`COPIES`].
     fn label(self) -> &'static str {
         match self {
             CheckoutFile::Head => "HEAD",

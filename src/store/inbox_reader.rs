@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn inbox_truncated_and_refilled_unnoticed_loses_no_message() {
-        // The refilled inbox ends at the old offset in the first case and beyond it in the second.
+        // The refilled inbox is longer than the old one, so the old offset lies within it.
         for last in ["ten", "ten and more"] {
             let (dir, post, bob) = post_with(&["one", "two", "six"]);
             let reader = post.reader(&bob, NO_WAIT).unwrap();

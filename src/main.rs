@@ -8,7 +8,8 @@ use crewdeck::cli::Cli;
 use crewdeck::domain::redact::Redactor;
 
 fn main() -> ExitCode {
-    // Every command of an agent starts through this process, so this check comes first.
+    // For each command of an agent, crewdeck runs itself as the supervisor. This check comes first, so that commands
+    // start fast.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|verb| verb == app::supervisor::VERB)

@@ -1,8 +1,9 @@
 //! The background colour of the terminal, which decides the theme if the user has chosen none.
 //!
 //! The terminal is asked once, with the first frame (OSC 11), and nothing waits for its answer. crossterm does not know
-//! answers of this kind and reads them as keys: `Alt+]`, the text `11;rgb:…`, and `Ctrl+g` or `Alt+\` for the end. Until
-//! the answer is complete, such keys are removed from the input. If the terminal does not answer, nothing changes.
+//! answers of this kind and reads them as keys: `Alt+]`, the text `11;rgb:…`, and `Ctrl+g` or `Alt+\` for the end.
+//! Until the answer is complete, such keys are removed from the input. If the terminal does not answer, nothing
+//! changes.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
@@ -65,8 +66,8 @@ impl BackgroundQuery {
         matches!(self.state, QueryState::Answered(_))
     }
 
-    /// Takes the answer out of a batch of inputs. Returns the other inputs in order, and the theme for the background if
-    /// the answer is complete. Keys that may belong to an answer are held until the next key shows whether they do.
+    /// Takes the answer out of a batch of inputs. Returns the other inputs in order, and the theme for the background
+    /// if the answer is complete. Keys that may belong to an answer are held until the next key shows whether they do.
     pub fn filter(&mut self, inputs: Vec<Event>) -> (Vec<Event>, Option<ThemeName>) {
         let mut out = Vec::with_capacity(inputs.len());
         let mut theme = None;

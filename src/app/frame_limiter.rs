@@ -107,8 +107,8 @@ mod tests {
         );
     }
 
-    /// Simulates ten seconds of constant events and a key every `every` milliseconds. Returns the number of frames and the
-    /// longest wait of a key.
+    /// Simulates ten seconds of constant events and a key every `every` milliseconds. Returns the number of frames and
+    /// the longest wait of a key.
     fn typing(every: u64) -> (usize, Duration) {
         let mut limiter = FrameLimiter::default();
         let (mut frames, mut longest) = (0, Duration::ZERO);

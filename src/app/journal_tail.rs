@@ -93,7 +93,7 @@ impl Drop for Follower {
     }
 }
 
-/// The error if the receiver of the updates was dropped.
+/// Ends the thread, because nothing receives its updates any more.
 struct ReceiverDropped;
 
 struct FollowThread {

@@ -104,7 +104,7 @@ impl ModelUnavailable {
     }
 }
 
-/// A connection to a model provider.
+/// A connection to the server of a provider, or to a scripted model.
 pub struct ModelConnection {
     pub model: Arc<dyn Model>,
     /// The name of the provider, `script` or `demo`.

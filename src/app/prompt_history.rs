@@ -1,5 +1,5 @@
-//! The messages that the user has sent in the sessions of a project, for the history of the composer. Secrets in them are
-//! redacted.
+//! The messages that the user has sent in the sessions of a project, for the history of the composer. Secrets in them
+//! are redacted.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -218,7 +218,7 @@ impl RequestGroup {
     }
 }
 
-/// Creates the components of a crew.
+/// Creates the components of a crew from its parameters and the results of the first start steps.
 #[allow(clippy::too_many_lines)] // one list, without decisions
 pub fn assemble(parts: CrewParts, found: StartChecks) -> Components {
     let base = BaseComponents::new(CrewContext {

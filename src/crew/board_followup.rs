@@ -134,8 +134,8 @@ impl BoardFollowup {
             }
             let (own, id, busy) = (Arc::clone(self), task.id, self.signals.busy());
             self.context.spawn(async move {
-                // After a failure the task stays in `handled`, so that the error is reported once and not at each read of
-                // the board. Otherwise the entry is removed, so that a later claim can create the worktree again.
+                // After a failure the task stays in `handled`, so that the error is reported once and not at each read
+                // of the board. Otherwise the entry is removed, so that a later claim can create the worktree again.
                 if own.create_user_worktree(id).await {
                     lock(&own.handled).remove(&id);
                 }

@@ -19,7 +19,7 @@ const ORDERED_MAX: usize = 64;
 /// The error for a command beyond [`CONCURRENT_MAX`] or [`ORDERED_MAX`].
 const FULL: &str = "Too many commands are running: try again when some have finished.";
 
-/// Executes commands.
+/// Executes the commands that [`run`] receives.
 pub trait CommandHandler: Send + Sync + 'static {
     /// Executes `command`. If the command is refused, returns an error with a message for the user.
     fn carry_out(
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!([next().await, next().await], [1, 2]);
         slow.go.notify_one();
         assert_eq!([next().await, next().await], [3, 4]);
-        // When all are done, a prompt without attachments needs no task again.
+        // When all are done, a prompt without attachments runs directly again, not in the background.
         commands
             .send(ids.assign(Command::prompt(agent(), "last")))
             .await

@@ -128,8 +128,8 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         registry.count_work_start();
         resumed = TurnState::Open;
     }
-    // All agents are registered before any of them acts, so that decisions made in the meantime reach them. The crew counts
-    // as busy until all agents have started and pending requests are handed over again.
+    // All agents are registered before any of them acts, so that decisions made in the meantime reach them. The crew
+    // counts as busy until all agents have started and pending requests are handed over again.
     let busy = signals.busy();
     let begin = move || {
         let _busy = busy;

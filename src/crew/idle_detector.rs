@@ -117,7 +117,8 @@ impl IdleDetector {
         }
         // Publishes the changes of the last agent before the crew counts as idle.
         let Some(graph) = self.board.read(TaskSet::All).await else {
-            // Without a readable board no agent can claim a task, so the crew counts as idle instead of waiting forever.
+            // Without a readable board no agent can claim a task, so the crew counts as idle instead of waiting
+            // forever.
             let graph = self.board.graph();
             return Some(IdleCrew { graph, pending });
         };

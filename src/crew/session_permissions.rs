@@ -17,7 +17,7 @@ use crate::tools::{Access, table};
 /// Maximum length of a permission in a notice, in characters.
 const SHOWN_MAX: usize = 160;
 
-/// The session permissions of a crew.
+/// Grants and revokes the session permissions of a crew.
 pub struct SessionPermissions {
     context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,

@@ -293,8 +293,8 @@ impl Dashboard {
         }
     }
 
-    /// Returns a restart of the dashboard, which repeats all checks. `status_message` is shown if they lead to the same page
-    /// again.
+    /// Returns a restart of the dashboard, which repeats all checks. `status_message` is shown if they lead to the same
+    /// page again.
     pub(super) fn restart_with(&self, status_message: Option<&str>) -> ExitReason {
         ExitReason::Restart(Box::new(RestartState {
             status_message: status_message.map(String::from),

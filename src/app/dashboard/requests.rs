@@ -12,7 +12,7 @@ use crate::app::frame_limiter::FrameCause;
 use crate::app::{describe_error, doctor, export, prompt_history, resume, sessions};
 use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
-/// The answer to a request.
+/// The answer to a request that ran concurrently with the main loop.
 pub(super) enum ScreenAnswer {
     Sessions(Vec<SessionSummary>),
     Checked(Vec<DoctorResult>),
@@ -79,8 +79,8 @@ impl Dashboard {
         update(&mut self.state, Msg::History(saved));
     }
 
-    /// Returns the restart for a new session, or for the session whose id begins with `wanted`. If that is not possible,
-    /// tells the user and returns `None`.
+    /// Returns the restart for a new session, or for the session whose id begins with `wanted`. If that is not
+    /// possible, tells the user and returns `None`.
     pub(super) fn start_session(&mut self, wanted: Option<String>) -> Option<ExitReason> {
         let chosen = wanted.map(|id| resume::choose(&self.root, &id)).transpose();
         let is_open =
@@ -107,7 +107,6 @@ impl Dashboard {
         }
     }
 
-    /// Shows an answer.
     pub(super) fn show_answer(&mut self, answer: ScreenAnswer) {
         match answer {
             ScreenAnswer::Sessions(all) => self.state.show_sessions(all),

@@ -1,6 +1,6 @@
-//! Finds files for the mention that is being typed. A thread reads the list of files at the first query and then matches
-//! queries against it. Until the list is complete, it publishes the matches among the files that it has read: first those
-//! of the top directory, which take about a millisecond. There is no thread before the first query.
+//! Finds files for the mention that is being typed. A thread reads the list of files at the first query and then
+//! matches queries against it. Until the list is complete, it publishes the matches among the files that it has read:
+//! first those of the top directory, which take about a millisecond. There is no thread before the first query.
 
 mod index;
 mod search;

@@ -134,7 +134,7 @@ fn explain(error: &std::io::Error) -> String {
     }
 }
 
-/// Formats a size in bytes.
+/// Formats a size, for example as `120 bytes`, `12 KB` or `3.4 MB`.
 fn bytes(size: u64) -> String {
     match size {
         0..1024 => format!("{size} bytes"),

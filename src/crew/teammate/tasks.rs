@@ -14,7 +14,7 @@ use crate::protocol::event::AgentEvent;
 use crate::store::{StoreError, TaskSet};
 use crate::tools::claim_task;
 
-/// The result of a claim.
+/// What a teammate does after it has tried to claim a task.
 pub(super) enum Claim {
     /// The task is claimed. This input starts the work on it.
     Work(Vec<Block>),

@@ -189,7 +189,7 @@ fn plain(word: &Word) -> Option<&str> {
 }
 
 fn has_first(simple: &SimpleCommand, words: &str) -> bool {
-    // The permission is checked on use too: it may come from another program.
+    // Not only a comparison of prefixes, because another program may have written a permission that is never offered.
     first_words(simple).is_some_and(|first| first == words)
 }
 

@@ -38,8 +38,7 @@ pub fn find(text: &str, old: &str, new: &str) -> Exact {
             ignored: None,
         };
     }
-    // Converts an offset in `view` to one in `text`, where each line end before it that was converted is one byte
-    // longer.
+    // Converts an offset in `view` to one in `text`: each converted line end before it has one more byte in `text`.
     let real = |at: usize| at + folded.partition_point(|end| *end < at);
     let patches = view
         .match_indices(&*old_view)

@@ -29,7 +29,8 @@ impl FileLine<'_> {
 /// file lacks.
 pub type Pairs = Vec<Option<usize>>;
 
-/// Which differences are ignored when lines are compared. Each tolerance also ignores those of the tolerances before it.
+/// Which differences are ignored when lines are compared. Each tolerance also ignores those of the tolerances before
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tolerance {
     /// Ignores whitespace at the end of lines.

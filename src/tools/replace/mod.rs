@@ -89,7 +89,7 @@ const REPEATED_MIN: usize = 8;
 /// Maximum number of line numbers that a refusal lists.
 const LISTED_MAX: usize = 10;
 
-/// Makes one replacement in `text`.
+/// Applies `edit` to `text`.
 ///
 /// # Errors
 /// Fails if nothing in the file matches well enough, or if several places match and only one is allowed.

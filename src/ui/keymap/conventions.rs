@@ -94,7 +94,7 @@ fn alt_key_has_another_way() {
 fn hint_labels_are_words() {
     for line in TABLE.iter().filter(|line| !line.hint.is_empty()) {
         let is_word = line.hint.chars().any(char::is_lowercase) && line.hint.len() > 1;
-        // A replay jumps by a time.
+        // The hint of a replay jump is a duration, such as `10 s`.
         assert!(is_word || line.hint.ends_with(" s"), "{line:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The slash commands of the composer, their other names, and what stands for commands of similar programs.
+//! The slash commands of the composer, their aliases, and replacements for slash commands of similar programs.
 
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
@@ -41,8 +41,8 @@ pub const SLASH_ALIASES: &[(&str, &str)] = &[
     ("/usage", "/cost"),
 ];
 
-/// Slash commands of similar programs that crewdeck does not have, with what to use instead. `{board.diff}` stands for
-/// the key of an action.
+/// Slash commands of similar programs that crewdeck does not have, with what to use instead. In the text,
+/// `{board.diff}` stands for the key of an action.
 #[rustfmt::skip]
 pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/add-dir"], "Folders outside the project are named in the setting write, which is read at the start."),

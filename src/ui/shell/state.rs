@@ -78,8 +78,8 @@ impl UiState {
         }
     }
 
-    /// Handles the end of the crewdeck process that sent the events so far: no agent or job runs any more, and no request
-    /// is open.
+    /// Handles the end of the crewdeck process that sent the events so far: no agent or job is running any more, and no
+    /// request is open.
     pub fn end_of_session(&mut self, now: Timestamp) {
         self.now = now;
         self.model.agents.end_of_session();

@@ -9,7 +9,7 @@ use crate::ui::shell::update::areas;
 
 /// Opens the selected item of the focused pane, and closes its preview. Does nothing if another popup is open.
 pub fn open(state: &mut UiState) {
-    // The preview shows the selected item, which is opened instead.
+    // Closes the preview: the item that it shows is opened instead.
     if state.popups.top::<Peek>().is_some() {
         state.popups.pop();
     }

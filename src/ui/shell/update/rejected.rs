@@ -37,16 +37,16 @@ pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
     }
 }
 
-/// Removes a prompt from the queue once its agent has read it. If secrets in it were redacted, the texts differ and
-/// the oldest one is removed.
+/// Removes a prompt from the queue once its agent has read it. If secrets were redacted in the text that the agent
+/// read, it matches no queued prompt, so the oldest one is removed.
 pub fn remove_read_prompt(model: &mut CrewModel, to: &Name, text: &str) {
     if !take_exactly(model, to, text) && text.contains(redact::PLACEHOLDER_START) {
         drop_oldest(model, to);
     }
 }
 
-/// In a viewer, removes a delivered message of the user from the queue. In the crew's own window, the message stays
-/// queued until its agent reads it. The message may also come from another window.
+/// Removes a delivered message of the user from the queue of a viewer. Does nothing in the crew's own window, where a
+/// message stays queued until its agent reads it. The message may also come from another window.
 pub fn remove_delivered_message(app: &mut App, to: &Name, text: &str) {
     if !app.role.is_crew()
         && !take_exactly(&mut app.model, to, text)

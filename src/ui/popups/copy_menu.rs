@@ -61,7 +61,7 @@ impl Choices for CopyChoices {
     }
 
     fn area(&self, app: &App, screen: Rect) -> Rect {
-        // Only as tall as its rows, so that the text to copy stays visible.
+        // The picker is only as high as its rows, so that the text to copy stays visible.
         low_area(screen, portions(app).len(), ROWS_MAX)
     }
 

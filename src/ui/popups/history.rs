@@ -43,7 +43,8 @@ impl Choices for HistoryChoices {
         out
     }
 
-    /// Finds `typed` as it is, so that the newest message that contains it comes first.
+    /// Finds `typed` as a substring instead of a fuzzy match, with equal scores, so that the matches stay in order:
+    /// newest first.
     fn find(&self, typed: &str, text: &str) -> Option<FuzzyMatch> {
         let lower = |text: &str| -> Vec<char> {
             let lower = |c: char| c.to_lowercase().next().unwrap_or(c);

@@ -1,4 +1,4 @@
-//! The list of the permissions that the whole team has until crewdeck ends. The user can revoke them.
+//! The list of session permissions: what the whole team may do until crewdeck ends. The user can revoke each.
 
 use crate::domain::text::one_line;
 use crate::protocol::Command;
@@ -19,7 +19,7 @@ pub fn open(app: &mut App) {
 }
 
 impl Choices for PermissionChoices {
-    /// The number of the session permission.
+    /// The number that identifies the session permission.
     type Item = u64;
 
     const TIP: &'static str = "Permissions of the whole team";

@@ -107,7 +107,7 @@ pub fn place(screen: Rect, view: &CostsPopup, lines: &[CostLine]) -> PopupListLa
     let at = if lines.iter().skip(at + 1).any(|l| l.target.is_some()) {
         at
     } else {
-        // With the last selectable line selected, scroll to the end, so that the lines below it can be read.
+        // If the last selectable line is selected, scrolls to the end, so that the lines below it can be read.
         lines.len().saturating_sub(1)
     };
     let first = first_row(lines.len(), at, list.height);

@@ -54,7 +54,7 @@ impl CostsPopup {
         lines.into_iter().nth(row)?.target
     }
 
-    /// Selects the line with this target. `None` keeps the selection.
+    /// Selects the line with this target. `None` keeps the current selection.
     fn take(&mut self, target: Option<CostTarget>) {
         self.selected = target.or(self.selected.take());
     }
@@ -153,7 +153,7 @@ impl Popup for CostsPopup {
     }
 
     fn before_event(&mut self, app: &App) {
-        // No explicit selection means the first line; new lines may come before it.
+        // `None` selects the first line. The event may add lines above it, so select the current one explicitly.
         if self.selected.is_none() {
             self.selected = self.target(app);
         }

@@ -20,7 +20,7 @@ use crate::ui::widgets::list::first_row;
 const WIDTH_MAX: u16 = 140;
 /// Maximum height of the popup, in rows.
 const HEIGHT_MAX: u16 = 42;
-/// Minimum inner height, in rows, at which the full text of the selected line is shown below the list.
+/// Minimum height inside the border, in rows, to show the full text of the selected line below the list.
 const WHOLE_FROM: u16 = 9;
 
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub struct EventLogLayout {
     pub whole: Option<Rect>,
 }
 
-/// Computes the layout for `len` lines with the line at index `row` selected.
+/// Computes the layout for `len` lines, of which the one at index `row` is selected.
 pub fn place(app: &App, view: &EventLogPopup, len: usize, row: usize) -> EventLogLayout {
     let screen = app.size;
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));

@@ -32,7 +32,7 @@ impl EventLogPopup {
         self.filter = LineInput::default();
     }
 
-    /// Returns whether the filter shows only warnings and errors.
+    /// Returns whether the filter contains the term `!`, which shows only warnings and errors.
     pub fn is_trouble_only(&self) -> bool {
         self.filter.text().split_whitespace().any(|w| w == "!")
     }
@@ -55,7 +55,7 @@ impl EventLogPopup {
         let Some(number) = self.selected else {
             return Some(newest);
         };
-        // A line that was dropped or filtered out is replaced by the next one.
+        // If the selected line was dropped or filtered out, the next line takes its place.
         let at = rows.iter().position(|l| l.number == number);
         at.or_else(|| rows.iter().position(|l| l.number > number))
             .or(Some(newest))
@@ -88,7 +88,7 @@ impl EventLogPopup {
         self.select_in(&rows, list::step(at, rows.len(), by, page));
     }
 
-    /// Toggles the filter for errors and warnings (`!`).
+    /// Adds the term `!`, which shows only warnings and errors, to the filter, or removes it.
     pub(super) fn toggle_problems_only(&mut self) {
         let words: Vec<&str> = self.filter.text().split_whitespace().collect();
         let is_there = words.contains(&"!");

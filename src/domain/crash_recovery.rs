@@ -1,5 +1,5 @@
-//! Finds what a crew has left unfinished when it ended: tasks that still have an owner, members still listed as
-//! present, and pending requests.
+//! Finds what a crew left unfinished when it ended: tasks that still have an owner, members still listed as present,
+//! and pending requests.
 
 use super::graph::TaskGraph;
 use super::ids::{Name, TaskId};

@@ -233,7 +233,8 @@ impl Screen {
     }
 
     /// Restores the terminal and suspends the process as Ctrl+z does. Returns after the shell has resumed it, with the
-    /// terminal set up again. Must be called on the main thread, where the signal stops the process before the call returns.
+    /// terminal set up again. Must be called on the main thread, where the signal stops the process before the call
+    /// returns.
     ///
     /// # Errors
     /// Fails if the terminal is gone.

@@ -74,8 +74,8 @@ pub struct Onboarding {
 }
 
 impl App {
-    /// Shows a page, replacing one of the same severity. If no crew is running, queued prompts return to the composer and
-    /// submitted task forms become drafts again.
+    /// Shows a page, replacing one of the same severity. If no crew is running, queued prompts return to the composer
+    /// and submitted task forms become drafts again.
     pub fn show_onboarding(&mut self, page: OnboardingPage) {
         let line = |text: &str| clip(&one_line(text), WORDS_MAX);
         let page = OnboardingPage {
@@ -111,8 +111,8 @@ impl App {
         self.dirty = true;
     }
 
-    /// Shows a page that needs approval. Starts the key guard at `now`, so that keys typed before the page was visible do
-    /// not approve it.
+    /// Shows a page that needs approval. Starts the key guard at `now`, so that keys typed before the page was visible
+    /// do not approve it.
     pub fn show_approval(&mut self, page: OnboardingPage, now: Timestamp) {
         self.show_onboarding(page);
         if self.focus != Focus::Composer {
@@ -148,8 +148,8 @@ impl App {
         self.input.composer.set(text);
     }
 
-    /// Returns the most severe page. It applies only while the lead's conversation is empty or no crew is running; else,
-    /// and always in a replay, returns `None`.
+    /// Returns the most severe page. It applies only while the lead's conversation is empty or no crew is running;
+    /// else, and always in a replay, returns `None`.
     pub fn onboarding_page(&self) -> Option<&OnboardingPage> {
         let page = self.onboarding.pages.first()?;
         let counts = page.severity == PageSeverity::Missing || !has_spoken(self);
@@ -186,8 +186,8 @@ impl App {
         }
     }
 
-    /// Handles the end of a turn. If the turn failed and the model has never answered, the prompt returns to the composer,
-    /// so that the user does not have to type it again.
+    /// Handles the end of a turn. If the turn failed and the model has never answered, the prompt returns to the
+    /// composer, so that the user does not have to type it again.
     pub(in crate::ui) fn handle_turn_end(&mut self, agent: &Name, end: &TurnEnd) {
         if !agent.is_lead() {
             return;

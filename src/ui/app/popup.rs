@@ -123,7 +123,8 @@ pub trait Popup: Any + Debug {
         Copied::Below
     }
 
-    /// Returns the ages, such as `5m`, that the popup shows now or later. The screen is redrawn when one of them changes.
+    /// Returns the ages, such as `5m`, that the popup shows now or later. The screen is redrawn when one of them
+    /// changes.
     fn ages(&self, _app: &App) -> Vec<ShownAge> {
         Vec::new()
     }
@@ -282,8 +283,8 @@ pub fn open_once<P: Popup>(app: &mut App, popup: P) {
 }
 
 impl App {
-    /// Lets the topmost popup handle an input, and closes popups as the returned [`Next`] says. Returns [`Next::Pass`] if
-    /// no popup is open.
+    /// Lets the topmost popup handle an input, and closes popups as the returned [`Next`] says. Returns [`Next::Pass`]
+    /// if no popup is open.
     pub fn with_popup(&mut self, handle: impl FnOnce(&mut dyn Popup, &mut App) -> Next) -> Next {
         let Some((at, mut popup)) = self.popups.lend() else {
             return Next::Pass;

@@ -28,7 +28,8 @@ pub struct StatusMessage {
     pub until: Timestamp,
     /// The related request.
     pub request: Option<RequestId>,
-    /// Set if the message says that this pane has nothing to preview. The message is removed once the pane has something.
+    /// Set if the message says that this pane has nothing to preview. The message is removed once the pane has
+    /// something.
     pub nothing_in: Option<Pane>,
     holds: Holds,
 }

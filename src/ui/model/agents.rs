@@ -22,8 +22,8 @@ use crate::ui::transcript::Transcript;
 /// Maximum number of agents in memory, including those that have left.
 pub const AGENTS_MAX: usize = 1024;
 
-/// Maximum total size of the conversations of all agents except the lead, in bytes. With 15 teammates this is about half
-/// an hour of continuous output of each. Beyond it, the longest conversation loses its oldest entries. The lead's
+/// Maximum total size of the conversations of all agents except the lead, in bytes. With 15 teammates this is about
+/// half an hour of continuous output of each. Beyond it, the longest conversation loses its oldest entries. The lead's
 /// conversation has a separate limit.
 const OTHERS_MAX: usize = 12 * 1024 * 1024;
 

@@ -8,8 +8,8 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::usage::Usage;
 use crate::ui::model::{CrewModel, board as model_board};
 
-/// Maximum number of tasks that are tracked. Beyond it, the task with the lowest number is dropped; its usage then counts
-/// as usage outside tasks.
+/// Maximum number of tasks that are tracked. Beyond it, the task with the lowest number is dropped; its usage then
+/// counts as usage outside tasks.
 const TASKS_MAX: usize = 1000;
 
 /// The usage of each task.

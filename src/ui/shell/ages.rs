@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((wakes, frames), (59, 59));
     }
 
-    /// The same with a message to the lead at the given step, and an open popup.
+    /// Like `idle_screen`, with a message to the lead at the step `step`, and an open popup.
     fn message_read(popup: impl Popup, step: DeliveryState, passed: f64) -> UiState {
         let mut state = idle_screen(TaskStatus::Completed, 0.0);
         let mut one = mail_message("1", MailKind::Message, "bob", "lead", "hello");

@@ -119,7 +119,8 @@ impl UiState {
         self.app.model.event_log.begins_late();
     }
 
-    /// Like [`UiState::end_of_session`], but keeps the focus unless it is in Needs you. For a viewer, whose user continues.
+    /// Like [`UiState::end_of_session`], but keeps the focus unless it is in Needs you. For a viewer, whose user
+    /// continues.
     pub fn end_crew(&mut self, now: Timestamp) {
         let focus = self.focus;
         self.end_of_session(now);

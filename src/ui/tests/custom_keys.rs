@@ -85,7 +85,7 @@ fn check_finds_old_keys() {
 
 #[test]
 fn no_screen_shows_rebound_key() {
-    // The help and the hints for the second key of a sequence list all keys of an action.
+    // These screens list all keys of an action: the help, and the hints for the second key of a sequence.
     let lists = |look: &str| look.contains('?') || ["f1", "ctrl+x"].contains(&look);
     let looks = LOOKS.iter().filter(|look| !lists(look));
     let own = own();

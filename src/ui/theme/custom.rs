@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::ui::theme::{ThemeChoice, ThemeName};
 
-    /// The entries of a theme, the colour depth, and the meanings that are unreadable.
+    /// The entries of a theme, the colour depth, and the roles that are unreadable.
     type Case<'a> = (&'a [(&'a str, &'a str)], ColorDepth, &'a [ColorRole]);
 
     fn own(entries: &[(&str, &str)]) -> CustomTheme {

@@ -1,7 +1,7 @@
 //! Themes. A theme holds all styles of the screen, each named by its meaning. No other folder of `ui` uses colours.
 //!
-//! Headings are bold, secondary text is dim, and colour is used for meaning only. Symbols and words repeat that meaning,
-//! so that the screen also works without colour (`NO_COLOR`) and for colour-blind users.
+//! Headings are bold, secondary text is dim, and colour is used for meaning only. Symbols and words repeat that
+//! meaning, so that the screen also works without colour (`NO_COLOR`) and for colour-blind users.
 //!
 //! A new theme needs a name in [`ThemeName`], its tones in `palettes.rs`, and an arm in [`Theme::new`];
 //! `contrast.rs` then checks its contrast. `custom.rs` builds the users' own themes, which set a colour per

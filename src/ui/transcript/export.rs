@@ -1,5 +1,5 @@
-//! Exports a conversation as a Markdown or HTML file. The HTML needs no other file, loads nothing and runs no script. No
-//! I/O.
+//! Exports a conversation as a Markdown or HTML file. The HTML needs no other file, loads nothing and runs no script.
+//! No I/O.
 
 mod page;
 

@@ -135,8 +135,8 @@ pub fn tab_line(
     )
 }
 
-/// Returns the hint with the key that hides the tour line, placed at the end of that line. Returns `None` if there is no
-/// tour line or no room for the hint.
+/// Returns the hint with the key that hides the tour line, placed at the end of that line. Returns `None` if there is
+/// no tour line or no room for the hint.
 pub fn tour_dismiss_hint(state: &UiState, row: Rect) -> Option<PlacedPart<String>> {
     let line = tour::line(state)?;
     let key = tour::dismissed_by(&state.prefs);

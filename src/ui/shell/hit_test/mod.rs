@@ -1,4 +1,5 @@
-//! Mouse hit test: everything that can be clicked, with its rectangle. Uses the same layout functions as the views. Pure.
+//! Mouse hit test: everything that can be clicked, with its rectangle. Uses the same layout functions as the views.
+//! Pure.
 
 mod overlays;
 mod panes;

@@ -10,8 +10,8 @@ use crate::ui::model::{CrewModel, ModelList, Queued};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::task_form;
 
-/// Reports a rejected command and restores the state that waited for its answer. Restores nothing if this screen did not
-/// send the command, or sent it too long ago.
+/// Reports a rejected command and restores the state that waited for its answer. Restores nothing if this screen did
+/// not send the command, or sent it too long ago.
 pub fn rejected(app: &mut App, id: Option<CommandId>, why: &str) {
     app.note(NoticeLevel::Warn, why);
     let Some(command) = id.and_then(|id| app.input.sent_commands.take(id)) else {
@@ -69,8 +69,8 @@ fn drop_oldest(model: &mut CrewModel, to: &Name) {
     }
 }
 
-/// Removes a rejected message from the queue, restores its text for editing, and shows a status message that says where.
-/// Does nothing if the message is no longer queued.
+/// Removes a rejected message from the queue, restores its text for editing, and shows a status message that says
+/// where. Does nothing if the message is no longer queued.
 fn restore_rejected_text(app: &mut App, to: &Name, text: &str, why: &str) {
     if take_exactly(&mut app.model, to, text) {
         answers::restore(app, to, text, "Your message", why);

@@ -35,8 +35,8 @@ impl Composer {
         true
     }
 
-    /// Replaces the draft by a message of the history. Going to newer messages brings the draft back. Returns `false` if
-    /// there is no such message.
+    /// Replaces the draft by a message of the history. Going to newer messages brings the draft back. Returns `false`
+    /// if there is no such message.
     pub fn recall(&mut self, text: &str) -> bool {
         let Some(at) = self.history().position(|known| known == text) else {
             return false;

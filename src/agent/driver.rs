@@ -38,7 +38,7 @@ pub enum Control {
     Clear,
 }
 
-/// Runs one agent: its configuration, stores and state.
+/// Runs the turns of one agent. Holds its configuration, stores and state.
 pub struct Driver {
     pub name: Name,
     pub system: String,
@@ -53,7 +53,7 @@ pub struct Driver {
     pub post: Option<Mailbox>,
     /// The queue of the user's prompts; `None` except for the lead.
     pub prompts: Option<Arc<PromptQueue>>,
-    /// The approval requests, which messages refer to.
+    /// The store of approval requests. Messages refer to them by id.
     pub requests: Requests,
     pub board: Board,
     /// The agent's name, role and team as text, which a compaction keeps; empty for the lead.
@@ -417,7 +417,7 @@ pub(super) async fn until_interrupt<T>(
     }
 }
 
-/// Runs file access on a thread for blocking work. A panic in it becomes an error.
+/// Runs `work`, which accesses files, on a thread for blocking work. A panic in `work` becomes an error.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, crate::store::StoreError> + Send + 'static,
 ) -> Result<T, crate::store::StoreError> {

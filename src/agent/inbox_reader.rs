@@ -119,7 +119,8 @@ impl Driver {
             return;
         };
         let log = self.transcript.clone();
-        // If this fails, the log itself shows it when the agent is restored.
+        // If this fails, the inbox position in the log still shows which messages were delivered when the agent is
+        // restored.
         let _ = blocking(move || reader.announce(&log, &cursor)).await;
     }
 

@@ -30,7 +30,8 @@ pub const RESULT_MAX: usize = 64 * 1024;
 /// Maximum size of an approver's comment in a result, in bytes.
 const COMMENT_MAX: usize = 8 * 1024;
 
-/// The crew's permissions, shared by all agents; session permissions change while they work.
+/// The crew's permission rules, shared by all agents. They include the session permissions, which change while the
+/// agents work.
 pub type SharedRules = Arc<RwLock<PermissionRules>>;
 
 /// Runs the tool calls of one agent.
@@ -45,7 +46,6 @@ pub struct ToolRunner {
     /// The project's root directory.
     pub root: PathBuf,
     pub board: Board,
-    /// The agent's work directory.
     pub workdir: PathBuf,
     /// Maximum run time of a program that a tool starts.
     pub timeout: Duration,

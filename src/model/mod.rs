@@ -120,7 +120,6 @@ pub enum CallWait {
 pub struct Reply {
     /// The content blocks in order; may be empty.
     pub blocks: Vec<Block>,
-    /// Why the model stopped.
     pub stop: StopReason,
     /// The token counts reported by the server; zero if not reported.
     pub usage: Usage,

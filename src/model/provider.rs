@@ -73,7 +73,7 @@ pub struct RefusalHints {
     pub setting: Option<&'static str>,
     /// Text to append to the hint about a refused key; may be empty.
     pub key: &'static str,
-    /// The hint for any other rejected request.
+    /// The hint for a rejection whose HTTP status has no hint of its own; may be empty.
     pub request: &'static str,
 }
 

@@ -106,7 +106,7 @@ enum OutputStream {
     Err,
 }
 
-/// Temporary files that receive the output of a child which must survive this process. A pipe would kill the child:
+/// Temporary files that receive the output of a child that must survive this process. A pipe would kill the child:
 /// writing to it without a reader raises SIGPIPE.
 struct OutputFiles(Option<(File, File)>);
 

@@ -1,4 +1,5 @@
-//! Finds processes that use a folder or a file. Used before a lock is removed that such a process may hold.
+//! Finds processes that use a folder or a file. Called before a lock file is removed, because such a process may still
+//! hold the lock.
 
 use std::path::Path;
 

@@ -50,11 +50,12 @@ pub(super) struct Summary {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Length {
     set: LengthLimit,
-    /// The window, in tokens, learned from a request that the server refused as too long; `None` if there was none.
+    /// The window, in tokens, learned from a request that the server refused as too long; `None` if it refused none.
     learned: Option<u64>,
     /// The number of tokens in system prompt and tools, which precede every conversation.
     prefix_tokens: u64,
-    /// The number of tokens that the server counted up to and including the last answer; `None` if it reported none.
+    /// The number of tokens that the server counted up to and including the last answer; `None` if the server reported
+    /// none.
     counted: Option<u64>,
     /// The estimated number of tokens after the last answer.
     since: u64,

@@ -182,7 +182,6 @@ impl CallQueue {
         }
     }
 
-    /// Returns the number of running calls.
     #[cfg(test)]
     pub fn running_count(&self) -> usize {
         self.running.len()

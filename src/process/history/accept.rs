@@ -26,7 +26,6 @@ const SHORT_HASH_LEN: usize = 12;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRef {
     pub change: RefChange,
-    /// Why it was refused.
     pub reason: RefusalReason,
     /// The ref below `KEPT_COMMITS` that keeps the commits. `None`: other refs reach them, or objects are damaged.
     pub kept: Option<String>,

@@ -36,14 +36,14 @@ const DEVICES: &[&str] = &[
     "/dev/tty",
     "/dev/shm",
 ];
-/// Devices that create terminals. They are writable only in a mount view, which has its own set of terminals: on the
-/// system's terminals a command could draw on the screen, and read and insert keys.
+/// Devices that create terminals. They are writable only in a mount view, which has its own set of terminals. On the
+/// system's terminals, a command could draw on the user's screen, and read and insert keys.
 const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
 /// The inputs of a sandbox plan. All paths are absolute and without symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanInputs {
-    /// The project root, which contains the state folders.
+    /// The project root, which contains the folders in [`STATE`].
     pub root: PathBuf,
     pub workdir: PathBuf,
     /// The git folder of the work directory; `None` if the work directory is not in a repository.
@@ -117,7 +117,7 @@ pub enum HistoryProtection {
     Nothing,
 }
 
-/// A step that creates a part of the mount view.
+/// A step that creates a part of the mount view, the private mount namespace in which the command runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mount {

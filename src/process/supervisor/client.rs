@@ -27,8 +27,8 @@ fn disable_hooks(command: &mut Command) {
         .env(format!("GIT_CONFIG_VALUE_{count}"), "/dev/null");
 }
 
-/// Maximum time that a supervisor may take to kill everything. Its own timeouts are shorter. Beyond it, crewdeck kills
-/// the supervisor and the processes itself.
+/// Maximum time that a supervisor may take to kill everything. Its own timeouts are shorter. After that time, crewdeck
+/// kills the supervisor and the processes itself.
 const END_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The connection to a running supervisor process.

@@ -8,8 +8,7 @@ use crewdeck::cli::Cli;
 use crewdeck::domain::redact::Redactor;
 
 fn main() -> ExitCode {
-    // For each command of an agent, crewdeck runs itself as the supervisor. This check comes first, so that commands
-    // start fast.
+    // crewdeck starts itself as the supervisor of each command that an agent runs, so this check comes first.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|verb| verb == app::supervisor::VERB)

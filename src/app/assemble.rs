@@ -116,7 +116,6 @@ impl Blueprint {
         })
     }
 
-    /// Returns whether this is the demo.
     pub fn is_demo(&self) -> bool {
         self.demo.is_some()
     }

@@ -15,7 +15,7 @@ const START: &str = "11;rgb";
 /// Maximum length of an answer's text. The longest known form is `11;rgba:` with four times four digits.
 const ANSWER_MAX: usize = 32;
 
-/// Asks the terminal once for its background colour, and finds the answer among the inputs.
+/// Tracks the question for the terminal's background colour, and finds the terminal's answer among the inputs.
 #[derive(Debug, Clone, Default)]
 pub struct BackgroundQuery {
     state: QueryState,
@@ -61,7 +61,6 @@ impl BackgroundQuery {
         }
     }
 
-    /// Returns whether the terminal has answered.
     pub fn is_answered(&self) -> bool {
         matches!(self.state, QueryState::Answered(_))
     }

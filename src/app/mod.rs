@@ -231,7 +231,7 @@ fn survive_size_limits() {
     }
 }
 
-/// Returns this process's limit on open files.
+/// Returns this process's limit on open files; `u64::MAX` if there is none.
 fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }

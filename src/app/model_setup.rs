@@ -310,7 +310,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// The timeout of the check. A slower server is not reported here; the first prompt then shows whether it works.
+    /// The timeout of the check. A server that does not answer in time is not reported; the first prompt then shows
+    /// whether it works.
     const WITHIN: Duration = Duration::from_secs(10);
 
     /// Creates a probe. `None` if the model is scripted, or if its name came from the server's own list.

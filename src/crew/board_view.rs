@@ -13,7 +13,7 @@ use crate::domain::task::Task;
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet};
 
-/// Reacts to changes of the board.
+/// Is informed of changes of the board by [`BoardView`].
 pub trait BoardObserver: Send + Sync {
     /// Called before `changed` is published. `known` is the board that was published before.
     fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]);

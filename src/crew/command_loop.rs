@@ -91,7 +91,8 @@ impl OrderedPrompts {
         state == Some(Err(TryRecvError::Empty))
     }
 
-    /// Runs a command when all earlier ones have finished. Rejects it if [`ORDERED_MAX`] commands have not finished.
+    /// Runs a command in the background, when all earlier ones have finished. Rejects it if [`ORDERED_MAX`] commands
+    /// have not finished.
     async fn run<C: CommandHandler>(&mut self, crew: &Arc<C>, sent: SentCommand) {
         let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
             crew.publish(EventKind::rejected(sent.id, FULL)).await;

@@ -27,8 +27,8 @@ pub struct DecisionFollowup {
     registry: Arc<AgentRegistry>,
     delivery: Arc<MessageDelivery>,
     requests: Requests,
-    /// Approved permission requests for which no agent waited any more. Only requests of one earlier run can be among
-    /// them, which limits their number.
+    /// Approved permission requests for which no agent waited any more. There are at most as many as one earlier run
+    /// had requests.
     granted: Mutex<Vec<Request>>,
 }
 

@@ -46,7 +46,7 @@ impl IdleDetector {
     /// Checks after every change whether the crew is idle, until the crew stops.
     pub async fn run(self) {
         let mut activity = self.signals.subscribe_activity();
-        // Changes before the subscription count too.
+        // The first check must not wait for a change: one may have happened before the subscription.
         activity.mark_changed();
         let mut reported_at = None;
         loop {

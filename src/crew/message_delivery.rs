@@ -17,8 +17,8 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Mailbox, Roster, StoreError};
 
-/// How long a check waits for the reader lock of an inbox. The wait lets another check of this crew finish, which would
-/// otherwise count as another program.
+/// How long a check waits for the reader lock of an inbox. Without this wait, a concurrent check by this crew would
+/// count as another program that reads the inbox.
 const LOOK_WAIT: Duration = Duration::from_millis(50);
 /// The interval between checks whether another program still reads an inbox.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -34,8 +34,8 @@ pub struct MessageDelivery {
     post: Mailbox,
     /// Agents whose inbox another program is reading.
     awaited: Mutex<BTreeSet<Name>>,
-    /// Agents whose inbox has a file error that was reported. It is reported again only after the inbox could be
-    /// read.
+    /// Agents whose inbox has a file error that was reported. The error is reported again only if the inbox could be
+    /// read in between.
     refused: Mutex<BTreeSet<Name>>,
 }
 

@@ -58,7 +58,7 @@ pub struct CrewParts {
     pub supervisor: Option<Arc<Supervisor>>,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
-    /// Whether the agents continue the conversations of the session in `setup`, even if that session has ended.
+    /// Whether the agents continue the conversations of the session in `setup`, no matter how that session ended.
     /// Otherwise they start with empty conversations.
     pub resumes: bool,
     /// The name and text of the project's instruction file.

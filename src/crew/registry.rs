@@ -116,7 +116,7 @@ impl AgentRegistry {
         found.ok_or_else(|| format!("'{name}' is not a running teammate."))
     }
 
-    /// Returns all running agents.
+    /// Returns the running agents, ordered by name.
     pub fn all(&self) -> Vec<(Name, AgentHandle)> {
         let agents = lock(&self.agents);
         agents.iter().map(|(n, h)| (n.clone(), h.clone())).collect()

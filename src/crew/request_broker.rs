@@ -59,7 +59,7 @@ pub struct PendingRequest {
     busy: BusyGuard,
 }
 
-/// The result of [`RequestBroker::ask`].
+/// A request that an agent has filed, or the decision that already applies to it.
 pub enum RequestTicket {
     /// The same request of an earlier run was approved, and the approval is used for this one.
     Decided(Request),

@@ -92,9 +92,8 @@ impl TaskWorktrees {
         Ok(Some(TaskWorkspace { dir, text }))
     }
 
-    /// Makes a teammate that claimed a task during its turn work in the task's worktree, from its next tool call on.
-    /// Returns text that tells its model about the worktree. The lead stays in the project directory, where it
-    /// merges.
+    /// Moves a teammate that claimed a task during its turn into the task's worktree, from its next tool call on.
+    /// Returns text that tells its model about the worktree. The lead stays in the project directory, where it merges.
     pub async fn move_to_workspace(&self, agent: &Name, task: &Task) -> Result<String, String> {
         if agent.is_lead() {
             return Ok(String::new());

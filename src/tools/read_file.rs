@@ -9,7 +9,7 @@ use super::{
     shown,
 };
 
-/// Maximum size of one result, in bytes; the value is that of learn-claude-code. If the first line alone is longer, it
+/// Maximum size of one result, in bytes; the same limit as in learn-claude-code. If the first line alone is longer, it
 /// is cut after this number of characters instead.
 const CHARS_MAX: usize = 50_000;
 /// Default number of lines in one result.

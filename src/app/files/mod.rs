@@ -21,7 +21,7 @@ const STALE: Duration = Duration::from_secs(5);
 /// time.
 const FIRST_MATCHES: Duration = Duration::from_millis(10);
 
-/// Finds files of the project.
+/// Finds files of the project, on a thread that starts with the first query.
 pub struct FileFinder {
     root: PathBuf,
     last: Option<String>,
@@ -40,7 +40,6 @@ struct Query {
 }
 
 impl FileFinder {
-    /// Creates a finder of the files below `root`.
     pub fn new(root: &Path) -> FileFinder {
         FileFinder {
             root: root.to_path_buf(),

@@ -22,7 +22,7 @@ const FILE_MAX: u64 = 32 * 1024 * 1024;
 const FILE_SIDE_MAX: u32 = 20_000;
 /// Maximum memory for the decoded image, in bytes.
 const DECODED_MAX: u64 = 256 * 1024 * 1024;
-/// Qualities of JPEG, tried in this order until the image is small enough.
+/// JPEG qualities, which are tried in this order until the image is small enough.
 const QUALITIES: [u8; 3] = [85, 70, 50];
 
 /// Returns whether a file name has the extension of an image format that models accept.

@@ -1,8 +1,9 @@
 //! Reads the files that a message mentions, for the model: text, directories and images. Each has a size limit. If one
 //! file cannot be attached, the whole message is rejected with a one-line reason.
 //!
-//! The user may attach any file that crewdeck can read, also outside of the project: only files that the user names are
-//! read, and the user could also paste them. Secrets in text are redacted, as in the results of `read_file`.
+//! The user may attach any file that crewdeck can read, even outside of the project: only files that the user names are
+//! read, and the user could paste their content as well. Secrets in text are redacted, as in the results of
+//! `read_file`.
 
 mod folder;
 mod image;

@@ -1,4 +1,5 @@
-//! Matches the lines of a model's text with lines of a file, ignoring more and more differences.
+//! Matches the lines of a model's text with lines of a file. If nothing matches, tries again with more differences
+//! ignored.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -52,7 +52,7 @@ pub enum Occurrences {
     All,
 }
 
-/// The result of a replacement.
+/// The file after a replacement, and how its text was matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
     /// The whole new text of the file.

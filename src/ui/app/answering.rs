@@ -1,4 +1,4 @@
-//! Decides which request is answered from the composer: that of the agent whose conversation is open. No I/O.
+//! Decides which request can be answered from the composer: one of the agent whose conversation is open. No I/O.
 
 use crate::domain::request::{Request, RequestKind};
 use crate::ui::app::App;
@@ -65,7 +65,7 @@ pub fn record_shown(app: &mut App) {
     }
 }
 
-/// Returns the answer for the typed text: the choice with that number if there is one, otherwise the text itself.
+/// Returns the answer that the typed text gives: a choice if the text is its number, otherwise the text itself.
 pub fn answer(question: &Request, words: &str) -> String {
     let number = words.parse::<usize>().ok();
     let choice = number.and_then(|n| question.choices.get(n.checked_sub(1)?));

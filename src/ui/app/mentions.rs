@@ -23,7 +23,7 @@ pub struct FoundFiles {
 /// A file or directory of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMatch {
-    /// The path relative to the project; that of a directory ends in `/`.
+    /// The path relative to the project. The path of a directory ends in `/`.
     pub path: String,
     /// The indices, in ascending order, of the characters in `path` that match the query.
     pub marked: Vec<usize>,
@@ -32,7 +32,7 @@ pub struct FileMatch {
 /// How complete the list of the project's files is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileListState {
-    /// The files are being read; the matches are those of the files read so far.
+    /// The files are still being read. Matches among the unread files are missing.
     Reading,
     Complete,
     /// Only the first files were read: this many.

@@ -91,7 +91,8 @@ impl PopupStack {
         self.retain(|popup| !(popup as &dyn Any).is::<P>());
     }
 
-    /// Takes the topmost popup out, so that it can change the `App` that owns the stack. A placeholder keeps its place.
+    /// Removes the topmost popup temporarily, so that it can change the `App` that owns the stack. A placeholder takes
+    /// its place.
     pub(super) fn lend(&mut self) -> Option<(usize, Box<dyn Popup>)> {
         let popup = self.open.last_mut()?;
         let lent = std::mem::replace(popup, Box::new(Placeholder));

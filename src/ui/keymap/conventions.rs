@@ -1,10 +1,11 @@
-//! Rules that all default key bindings follow: one meaning for each key, a way without Alt, words as hints.
+//! Rules that all default key bindings follow: each key has one meaning, each action can be reached without Alt, and
+//! hints are words.
 
 use std::collections::BTreeMap;
 
 use crate::ui::keymap::{Action, Context, SLASH, TABLE};
 
-/// What an action means. Keys with the same meaning may stand for different actions.
+/// Returns the meaning of an action. One key may be bound to different actions with the same meaning.
 fn meaning(action: Action) -> String {
     use Action as A;
     let group = match action {

@@ -3,7 +3,8 @@
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 
-/// The slash commands of the composer: command, action and description. The palette lists those that have no key.
+/// The slash commands of the composer: command, action and description. The palette lists the commands whose action has
+/// no key.
 #[rustfmt::skip]
 pub const SLASH: &[(&str, Action, &str)] = &[
     ("/model", Action::Models, "choose another model"),
@@ -30,7 +31,7 @@ pub const SLASH: &[(&str, Action, &str)] = &[
     ("/quit", Action::Close, "quit"),
 ];
 
-/// Other names of slash commands, which the completion does not list.
+/// Aliases of slash commands. The completion does not list them.
 #[rustfmt::skip]
 pub const SLASH_ALIASES: &[(&str, &str)] = &[
     ("/agents", "/team"), ("/approvals", "/permissions"), ("/bashes", "/jobs"), ("/board", "/tasks"), ("/budget", "/cost"),

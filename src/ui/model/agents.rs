@@ -226,8 +226,8 @@ impl Agents {
         })
     }
 
-    /// Drops an agent from memory but keeps its usage. The usage of a subagent is added to its parent, that of another
-    /// agent to the total of dropped agents.
+    /// Drops an agent from memory but keeps its usage. The usage of a subagent is added to its parent, the usage of
+    /// another agent to the total of dropped agents.
     fn forget(&mut self, name: &Name) {
         let Some(agent) = self.known.remove(name) else {
             return;

@@ -88,8 +88,8 @@ pub fn about(request: &Request) -> Option<String> {
     (!words.trim().is_empty()).then_some(words)
 }
 
-/// Returns the user's decision of a request as a line of the conversation. `None` if the request is open or someone
-/// else decided it, and for a question, whose answer the conversation shows anyway.
+/// Returns the user's decision on a request as a line of the conversation. `None` if the request is open, someone else
+/// decided it, or it is a question, whose answer the conversation shows anyway.
 pub fn decision(request: &Request) -> Option<String> {
     let is_approved = match request.status {
         RequestStatus::Approved => true,

@@ -135,7 +135,8 @@ pub fn tips() -> Vec<Tip> {
             "@: what happened so far, and why",
         )
         .does("@", |state, _| top_popup(state) == "EventLogPopup"),
-        // The end: the lead is named only while it is busy, merging only while there are unmerged branches.
+        // The end of the demo: a tip names the lead only while it is busy, and merging only while branches are
+        // unmerged.
         tip(
             with(branches(&[4, 5]), vec![busy_lead()]),
             "",

@@ -13,7 +13,7 @@ const NAMED: &[&str] = &[
     "Enter", "Esc", "Tab", "Space", "PgUp", "PgDn", "F1", "F2", "F3",
 ];
 
-/// A key map in which each action shows its own key, an accented character; the old keys still work.
+/// A key map in which each action shows a key of its own, an accented character. The old keys still work.
 fn own() -> KeyMap {
     let mut changes = KeyOverrides::new();
     for bound in KeyMap::default().lines() {

@@ -75,12 +75,12 @@ pub fn theme() -> Theme {
     each_style!(unique_styles)
 }
 
-/// Whether a cell belongs to a popup.
+/// Returns whether a cell belongs to a popup.
 pub fn is_popup(cell: &Cell) -> bool {
     cell.bg == GROUNDS[0].1
 }
 
-/// Whether a cell belongs to the selected row.
+/// Returns whether a cell belongs to the selected row.
 pub fn is_selected(cell: &Cell) -> bool {
     cell.bg == GROUNDS[1].1
 }

@@ -24,7 +24,7 @@ const NAME_MAX: usize = 16;
 const ROWS_OF_LINE: usize = 60;
 /// Maximum number of rows of the user's answer below a folded call.
 const ANSWER_ROWS: usize = 8;
-/// Maximum number of output lines shown of a running call: the last ones.
+/// Maximum number of output lines that are shown of a running call. The last ones are shown.
 const LIVE_LINES: usize = 5;
 /// Minimum width, in columns, for the subject of a call. If the result leaves less, the result is not shown.
 const SUBJECT_WIDTH_MIN: usize = 16;
@@ -111,7 +111,7 @@ fn diff_rows(diff: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec
     out
 }
 
-/// Returns the row that stands for `omitted` lines below `above`.
+/// Returns the row that replaces `omitted` lines below `above`.
 fn omission_row(omitted: usize, above: &[Row], page: LayoutParams<'_>) -> Row {
     let mark = format!("… {omitted} lines are not shown …");
     let at = above.last().map_or(0, |row| row.text_offset);

@@ -109,7 +109,7 @@ impl CellLog {
         }
     }
 
-    /// Returns the index of the visible cell that stands for the cell at index `at`: the cell itself, or the group
+    /// Returns the index of the visible cell that represents the cell at index `at`: the cell itself, or the group
     /// header that hides it.
     pub fn shown(&self, at: usize) -> usize {
         self.hidden_by(at).unwrap_or(at)

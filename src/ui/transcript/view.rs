@@ -107,7 +107,7 @@ impl Transcript {
 pub struct VisibleRows {
     /// The area in which the rows are drawn.
     pub area: Rect,
-    /// Number of rows of the text above the visible ones.
+    /// Number of rows above the visible ones.
     pub skip: usize,
 }
 

@@ -52,7 +52,7 @@ fn is_only_conversation(state: &UiState) -> bool {
             .all(|rows| rows == 0)
 }
 
-/// Places the conversation, and below it one line for each of the other panes, which says what will appear there.
+/// Places the conversation, and below it one line for each of the other panes. The line says what the pane will show.
 pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool {
     if !is_only_conversation(state) {
         return false;
@@ -289,7 +289,8 @@ fn is_idle(app: &App) -> bool {
     app.focus != Focus::Composer && app.input.composer.is_empty()
 }
 
-/// Returns the height of the composer with its frame: the rows of its text, up to [`ROWS_MAX`] and a third of the area.
+/// Returns the height of the composer: as many rows as its text needs, but at most [`ROWS_MAX`] and a third of the
+/// area, and the frame.
 fn composer_height(app: &App, area: Rect) -> u16 {
     let width = area.width.saturating_sub(4);
     let limit = ROWS_MAX.min(area.height / 3).max(1);

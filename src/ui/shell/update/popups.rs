@@ -32,7 +32,8 @@ pub fn filter(state: &mut UiState) {
     }
 }
 
-/// Finishes the text that is being typed in the focused pane. Returns the action to run if the text stands for one.
+/// Finishes the text that is being typed in the focused pane. If the text is the name of an action, returns the action
+/// to run.
 pub fn accept(state: &mut UiState) -> Option<Action> {
     if !state.popups.is_empty() {
         return None;

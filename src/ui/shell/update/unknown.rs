@@ -122,8 +122,8 @@ pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> 
     true
 }
 
-/// Returns whether `action`, bound to an Alt key, would do something. In an empty composer there is no text to edit,
-/// and only an open request can be decided.
+/// Returns whether `action`, bound to an Alt key, would do something in the empty composer, which has no text to edit.
+/// Decisions do something only if a request is open.
 fn has_effect(app: &App, action: Action) -> bool {
     match action {
         Action::DeleteNextWord | Action::YankPop => false,

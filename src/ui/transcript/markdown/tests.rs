@@ -85,7 +85,7 @@ fn code_has_a_ground_with_its_language_at_the_right() {
             .map(|s| width(&s.content))
             .sum::<usize>()
     };
-    // The ground begins after the indentation of the item and ends at the right edge.
+    // The background of code begins after the indentation of the item and ends at the right edge.
     assert_eq!(
         rows.iter().map(grounds).collect::<Vec<_>>(),
         [0, 14, 14, 14, 14, 0, 16]

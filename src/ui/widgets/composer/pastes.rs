@@ -20,18 +20,17 @@ const CHIPS_MAX: usize = 64;
 /// Maximum number of earlier pastes that are folded again when a message returns as a draft.
 const EARLIER_MAX: usize = 20;
 
-/// The pasted texts that chips stand for.
 #[derive(Debug, Default)]
 pub struct Pastes {
     /// The chips of the draft with their texts. Includes chips that were deleted or unfolded, because undo can restore
     /// them.
     folded: Vec<(String, Arc<str>)>,
-    /// The texts of this draft and of earlier ones, oldest first.
+    /// The pasted texts of this draft and of earlier drafts, oldest first.
     earlier: VecDeque<Arc<str>>,
 }
 
 impl Pastes {
-    /// Returns `draft` with the text of each chip in its place.
+    /// Returns `draft` with the pasted text in place of each chip.
     pub fn expand<'a>(&self, draft: &'a str) -> Cow<'a, str> {
         if self.folded.is_empty() {
             return draft.into();

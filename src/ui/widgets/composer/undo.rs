@@ -17,9 +17,9 @@ pub struct TextSnapshot {
 /// The kind of an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditKind {
-    /// A typed character of a word, which joins the step of the previous one.
+    /// A typed character of a word, which joins the step of the previous character.
     Character,
-    /// A typed blank, which ends the step of its word.
+    /// A typed blank, which joins the step of the word before it and ends that step.
     Blank,
     /// Any other key, paste or deletion.
     Other,

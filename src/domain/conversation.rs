@@ -17,7 +17,7 @@ partly or not at all. Check the state before you repeat it.";
 #[serde(untagged)]
 pub enum LogRecord {
     /// A message that contains items which must be delivered only once: inbox messages, job results, queued prompts.
-    /// The message and the record of the delivery are one line, so that neither is on disk without the other.
+    /// One line contains both the message and what it delivers, so that neither is on disk without the other.
     Delivery {
         #[serde(flatten)]
         message: Message,

@@ -17,7 +17,7 @@ pub struct SessionInfo {
     pub git: bool,
     /// Size of the model's context window in tokens, if known.
     pub window: Option<u64>,
-    /// The tools of the lead.
+    /// The names of the tools that the lead can use.
     pub tools: Vec<String>,
     /// Whether this session is new although an earlier one could be resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -23,7 +23,7 @@ use index::GraphIndex;
 
 /// Maximum length of a subject, in characters.
 pub const SUBJECT_MAX: usize = 200;
-/// A task that was claimed this many times without being completed is no longer assigned automatically.
+/// A task that was claimed this many times is no longer assigned automatically.
 pub const ATTEMPTS_MAX: u32 = 5;
 /// Maximum length of a description, in bytes.
 pub const DESCRIPTION_MAX: usize = 64 * 1024;

@@ -24,7 +24,7 @@ pub const TAG_MAX: usize = 32;
 /// are only counted.
 const CHANGES_LISTED_MAX: usize = 10;
 
-/// The origin of a skill. If two skills have the same name, the earlier source wins.
+/// The origin of a skill. If two sources have a skill of the same name, the one that is listed first here wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillSource {

@@ -93,7 +93,7 @@ pub enum AgentEvent {
     },
     /// An agent's activity has changed, for example from thinking to running a tool.
     ActivityChanged { activity: Activity },
-    /// The token usage of an agent has changed, because the server reported the usage of a model call.
+    /// The token usage of an agent or the size of its conversation has changed.
     UsageChanged {
         /// All tokens that the agent has used so far.
         total: Usage,
@@ -122,7 +122,8 @@ pub enum AgentEvent {
     },
     /// An agent replaced its todo list.
     TodoChanged { list: TodoList },
-    /// An agent started a subagent. The subagent's events have its own name. The last one is its `TurnEnded`.
+    /// An agent started a subagent. The events of the subagent carry its own name; its `TurnEnded` reports that it has
+    /// ended.
     SubagentStarted {
         /// The agent that started the subagent.
         parent: Name,

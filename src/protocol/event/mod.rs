@@ -107,7 +107,7 @@ pub enum NoticeLevel {
     Info,
     /// A problem that does not stop the work.
     Warn,
-    /// Something failed or cannot be used.
+    /// A failure: something does not work or was lost.
     Error,
 }
 

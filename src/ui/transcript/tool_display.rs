@@ -32,7 +32,7 @@ pub enum Grouping {
 /// The name under which commands of the user are displayed.
 pub const USER_COMMAND: &str = "!";
 
-/// The tools with a display other than the default. `tests/it/tools.rs` checks that the tools exist.
+/// The tools whose display differs from the default. `tests/it/tools.rs` checks that the tools exist.
 pub const TOOL_DISPLAYS: &[(&str, OutputKind, Grouping)] = &[
     ("bash", OutputKind::External, Grouping::Separate),
     ("background_run", OutputKind::External, Grouping::Separate),

@@ -71,7 +71,7 @@ pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool 
 /// Minimum height of the body, in rows, at which a screen of middle width shows all panes at once.
 const ALL_PANES_FROM: u16 = 30;
 
-/// Places the conversation beside all other panes, or in a lower body beside one area with tabs for them.
+/// Places the conversation beside all other panes. If the body is too low for that, one area with tabs holds them.
 pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 58);
     let right = needs(state, out, right);
@@ -289,8 +289,8 @@ fn is_idle(app: &App) -> bool {
     app.focus != Focus::Composer && app.input.composer.is_empty()
 }
 
-/// Returns the height of the composer: as many rows as its text needs, but at most [`ROWS_MAX`] and a third of the
-/// area, and the frame.
+/// Returns the height of the composer with its frame: its rows of text are limited to [`ROWS_MAX`] and to a third of
+/// the area.
 fn composer_height(app: &App, area: Rect) -> u16 {
     let width = area.width.saturating_sub(4);
     let limit = ROWS_MAX.min(area.height / 3).max(1);

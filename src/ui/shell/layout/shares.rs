@@ -33,8 +33,8 @@ pub struct ColumnHeights {
 
 /// Divides a column of `height` rows. An empty pane gets [`EMPTY`]. The team gets the rows that it needs, at most a
 /// third. The inbox gets 30 %. The board gets the rest, at most `board` rows, of which 0 means that it is empty. A team
-/// or inbox that has the focus may grow to half of the column. Rows that the board does not need go to the inbox or, if
-/// that is empty, to the team.
+/// or inbox that has the focus may grow to half of the column. Rows that the board does not need go to the inbox; if
+/// that is empty, to the team; if both are empty, to the board.
 pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent) -> ColumnHeights {
     let grown = |base: u16, content: PaneContent| {
         if content.has_focus {

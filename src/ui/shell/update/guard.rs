@@ -58,7 +58,7 @@ pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
     let Some(moved_at) = state.keys.guard.moved_at else {
         return false;
     };
-    // In a replay, keys decide nothing, and its clock differs from the time of the keys.
+    // In a replay, keys decide nothing, and `now` is the time of the recording.
     if state.replay.is_some() || state.now.since(moved_at) >= SETTLE || leads_away(state, key, name)
     {
         state.keys.guard.moved_at = None;

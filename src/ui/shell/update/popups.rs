@@ -32,8 +32,8 @@ pub fn filter(state: &mut UiState) {
     }
 }
 
-/// Finishes the text that is being typed in the focused pane. If the text is the name of an action, returns the action
-/// to run.
+/// Finishes the text that is being typed in the focused pane. If that accepts a command in the completion list, returns
+/// the action to run.
 pub fn accept(state: &mut UiState) -> Option<Action> {
     if !state.popups.is_empty() {
         return None;

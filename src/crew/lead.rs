@@ -41,8 +41,8 @@ pub struct LeadAgent {
 }
 
 impl LeadAgent {
-    /// Prepares the lead. If `resumes` is true, the lead continues the conversation on disk, otherwise it starts a new
-    /// one.
+    /// Prepares the lead. If `resumes` is true, it continues the conversation on disk; otherwise it starts with an
+    /// empty one.
     ///
     /// # Errors
     /// Fails if the conversation or the board cannot be read.

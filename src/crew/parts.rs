@@ -19,7 +19,7 @@ use crate::tools::policy::PermissionRules;
 
 /// The models that agents call.
 pub struct ModelParts {
-    /// The configuration of the model that agents without a model of their own call.
+    /// The shared model configuration, for all agents without a model of their own.
     pub model_config: ModelConfig,
     /// Token prices by model name, where known.
     pub prices: BTreeMap<String, Price>,

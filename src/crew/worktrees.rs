@@ -184,7 +184,7 @@ impl TaskWorktrees {
         };
         let needs = self.branches_of(task).await.unwrap_or_default();
         let (store, tree, now) = (store.clone(), name.clone(), self.context.now());
-        // Blockers may have been completed since the worktree was created. `merge_branches` never overwrites
+        // Blockers may have been completed since the worktree was created. `merge_branches` fails if the worktree has
         // uncommitted files.
         let branches = needs.clone();
         let looked = blocking(move || {

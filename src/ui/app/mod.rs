@@ -116,9 +116,9 @@ pub struct KeyState {
     /// Whether the last key left the composer. The user has then not chosen the focused pane, so the key of that pane
     /// focuses it instead of showing it full screen.
     pub left_composer: bool,
-    /// Whether the user was told that Option may type symbols instead of acting as Alt.
+    /// Whether the explanation was shown that Option may type symbols instead of acting as Alt.
     pub explained_option: bool,
-    /// Whether the user was told that there are no permission modes.
+    /// Whether the explanation was shown that there are no permission modes.
     pub explained_modes: bool,
     /// The focus before it moved to Needs you, for moving back when no request is open.
     pub before_needs: Option<Focus>,

@@ -67,8 +67,8 @@ pub struct Routed {
 /// Routes all lines of a connected component.
 ///
 /// # Errors
-/// Returns [`Tangled`] if the order constraints of the lines form a cycle and `spacing` is [`Spacing::Tight`], which has
-/// no empty rows for detours.
+/// Returns [`Tangled`] if the order constraints of the lines form a cycle and `spacing` is [`Spacing::Tight`], which
+/// has no empty rows for detours.
 pub fn route(web: &LayeredGraph, rows: &[usize], spacing: Spacing) -> Result<Routed, Tangled> {
     let rows: Vec<usize> = match spacing {
         Spacing::Tight => rows.to_vec(),

@@ -21,7 +21,7 @@ pub enum CostSort {
 }
 
 impl CostSort {
-    /// Returns the next order, for a key that goes through all of them.
+    /// Returns the next order, for a key that cycles through all of them.
     pub fn next(self) -> CostSort {
         match self {
             CostSort::Share => CostSort::Name,

@@ -30,9 +30,9 @@ enum LogCondition {
 /// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventLogQueryError {
-    /// The key of this term is unknown.
+    /// The key of the term is unknown.
     Key(String),
-    /// This value of `kind:` is unknown.
+    /// The value of `kind:` is unknown.
     Kind(String),
 }
 

@@ -60,7 +60,7 @@ pub trait Page: Debug + 'static {
         false
     }
 
-    /// Called after scrolling to row `_line`: makes the section at that row the current one.
+    /// Called after scrolling to a row: makes the section at that row the current one.
     fn reached(&mut self, _rows: &[PagerRow], _line: usize) {}
 
     /// Returns whether the line is the heading of the current section.
@@ -205,7 +205,7 @@ impl<P: Page> Pager<P> {
         self.page.rows(app, text_width(app.size), theme)
     }
 
-    /// Returns the area of a pager whose text has `lines` lines. A short text gets a less high popup.
+    /// Returns the area of a pager whose text has `lines` lines. The popup is no higher than its text.
     fn area(screen: Rect, lines: usize) -> Rect {
         let most = area(screen);
         centered(

@@ -93,8 +93,8 @@ pub fn toggle_blocker(app: &mut App, selected: Option<TaskId>) {
     }
 }
 
-/// Handles the event that the board has accepted the user's action `act` on a task. If a task was added or edited,
-/// removes the form that was sent for it, and selects the task on the board.
+/// Handles the event that the board has accepted the user's action `act` on a task. If a form was sent for it, removes
+/// that form and selects the task on the board.
 pub fn confirmed(app: &mut App, task: TaskId, act: &UserAction) {
     let (id, words) = match act {
         UserAction::Added => (None, format!("{task} added.")),

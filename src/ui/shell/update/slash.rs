@@ -33,7 +33,7 @@ pub enum Slash<'a> {
     Command(Action, &'a str),
 }
 
-/// Reads a message as a slash command. A slash followed by lower-case ASCII letters or hyphens is a command. If more
+/// Reads a message as a slash command. A slash followed by lower-case ASCII characters or hyphens is a command. If more
 /// words follow, it is one only if the command is known or resembles a known one.
 pub fn read(text: &str) -> Slash<'_> {
     let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));

@@ -1,4 +1,4 @@
-//! The interface between the shell and the panes.
+//! The interface that each pane implements: drawing, mouse, keys and preview.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -58,7 +58,7 @@ pub struct BoardPane {
     rows: Memo<(u64, String), Arc<ListRows>>,
     /// The cached drawing. Key: board version and drawing parameters.
     drawing: Memo<(u64, DrawingKey), Option<Arc<Drawing>>>,
-    /// The cached number of rows of the whole content. Key: board version, drawing parameters, shape and filter text.
+    /// The cached result of [`BoardPane::rows_wanted`]. Key: board version, drawing parameters, shape and filter text.
     rows_wanted: Memo<(u64, DrawingKey, Shape, String), usize>,
     /// The index of the selected task's row before the current event. If the event removes the task from the list, the
     /// task that is then in this row is selected.
@@ -91,7 +91,7 @@ pub enum ListReason {
     Many(usize),
     /// The dependency chains are too long for the width; holds the number of layers.
     Deep(usize),
-    /// The graph has too many edges to draw.
+    /// There are too many edges to draw as a graph.
     Tangled,
 }
 

@@ -20,7 +20,7 @@ pub const CONTEXT_FROM: usize = 46;
 /// Minimum width of a row, in columns, to show the tokens and the time.
 const TOKENS_FROM: usize = 60;
 
-/// The heading of the name column, with a blank that the sort mark may replace.
+/// The heading of the name column, with a trailing blank that reserves the width of the sort mark.
 pub const NAME_HEADING: &str = "agent ";
 
 /// Returns the width of the activity column: enough for `task_update` on a narrow row, and for the longest tool name on

@@ -201,7 +201,7 @@ fn lines(
             .iter()
             .take_while(|cell| cell.x < window.right())
         {
-            // Where edges cross, the one drawn on top decides the style: `cell.sources` contains only its sources.
+            // Where edges cross, only those drawn on top decide the style: `cell.sources` does not contain the others.
             let sources = own.get(&(cell.x, y)).map_or(&[][..], Vec::as_slice);
             let on_path = critical.get(&(cell.x, y));
             let is_critical = on_path.is_some_and(|on| cell.sources.contains(&on.from));

@@ -19,7 +19,6 @@ const ROWS_MAX: u16 = 12;
 #[derive(Debug)]
 pub struct HistoryChoices;
 
-/// Opens the search.
 pub fn open(app: &mut App) {
     open_once(app, Picker::new(HistoryChoices, 0));
 }

@@ -13,7 +13,6 @@ use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 #[derive(Debug)]
 pub struct PermissionChoices;
 
-/// Opens the list of session permissions.
 pub fn open(app: &mut App) {
     open_popup(app, Picker::new(PermissionChoices, 0));
 }

@@ -71,7 +71,6 @@ impl Player {
         self.next_event
     }
 
-    /// Returns the position in the recording.
     pub fn time(&self) -> Duration {
         self.time
     }
@@ -147,12 +146,10 @@ impl Player {
         self.happen(self.next_event.saturating_sub(1))
     }
 
-    /// Goes [`JUMP`] forward.
     pub fn jump(&mut self) -> Seek {
         self.seek(self.time + JUMP)
     }
 
-    /// Goes [`JUMP`] back.
     pub fn jump_back(&mut self) -> Seek {
         self.seek(self.time.saturating_sub(JUMP))
     }

@@ -96,7 +96,7 @@ impl BoardQuery {
         out
     }
 
-    /// Returns the invalid terms.
+    /// Returns the invalid terms, which the filter ignores.
     pub fn errors(&self) -> &[BoardQueryError] {
         &self.problems
     }

@@ -7,7 +7,6 @@ use crate::ui::panes::board::filter::BoardQuery;
 /// Maximum indentation depth. Deeper tasks are shown at this depth.
 const DEPTH_MAX: usize = 8;
 
-/// A row of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListRow {
     /// The position of the row's task in the [`Index`].

@@ -9,7 +9,6 @@ use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::model::CrewModel;
 use crate::ui::model::messages::TrackedMessage;
 
-/// The state of the inbox pane.
 #[derive(Debug)]
 pub struct InboxPane {
     /// The number of the selected message; `None` selects the newest one.

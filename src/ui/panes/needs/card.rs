@@ -181,15 +181,15 @@ pub fn listed(model: &CrewModel) -> u16 {
     u16::try_from(model.requests.len().min(LISTED_MAX)).unwrap_or(0)
 }
 
-/// Returns the number of rows that the card needs inside its frame. If it needs more than `most`, the result is any number
-/// above `most`.
+/// Returns the number of rows that the card needs inside its frame. If that is more than `most`, the result is inexact,
+/// but above `most`.
 pub fn height(pane: &NeedsPane, model: &CrewModel, width: u16, most: u16) -> u16 {
     let lines = pane.selected_request(model).map_or(0, |(_, request)| {
         let theme = Theme::default();
         let text = text(model, request, width, usize::from(most), &theme);
         text.len() + choices(request, width, &theme).len()
     });
-    // Adds the buttons, and the blank lines before them and before the choices.
+    // Adds the row of the buttons, and the blank lines before it and before the choices.
     let blanks = pane
         .selected_request(model)
         .map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));

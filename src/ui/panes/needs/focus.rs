@@ -32,9 +32,9 @@ impl NeedsPane {
     }
 }
 
-/// Called after request `last` has changed. If the pane has the focus and no open requests any more, returns the focus
-/// to where it was before. If the user decided `last` and the agent that asked is running, first holds the focus for at
-/// most [`HOLD`]. Returns `false` if the focus is not affected.
+/// Called after request `last` has changed. If this pane has the focus and no request is open any more, returns the
+/// focus to where it was before. If the user decided `last` and the agent that asked is running, first holds the focus
+/// for at most [`HOLD`]. Returns `false` if the focus is not affected.
 pub fn after_decision(app: &mut App, last: &Request) -> bool {
     let is_last = app.model.requests.is_empty()
         && app.focus == Focus::Pane(Pane::Needs)

@@ -19,7 +19,6 @@ use crate::domain::request::Request;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::model::CrewModel;
 
-/// The state of the "Needs you" pane.
 #[derive(Debug, Default)]
 pub struct NeedsPane {
     /// The selected request; `None` selects the oldest one.

@@ -21,7 +21,6 @@ use crate::ui::widgets::cut::cut_top;
 /// Minimum width of the list, in columns, to show headings.
 const HEADINGS_FROM: u16 = 48;
 
-/// The state of the team pane.
 #[derive(Debug)]
 pub struct TeamPane {
     /// The selected agent; `None` selects the first row.
@@ -112,7 +111,7 @@ impl TeamPane {
 }
 
 impl TeamRow<'_> {
-    /// Returns the agent of the row.
+    /// Returns the name of the teammate or subagent in the row.
     pub fn name(&self) -> &Name {
         match self {
             TeamRow::Member(member) => &member.name,

@@ -11,7 +11,6 @@ use crate::ui::app::App;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::widgets::list::first_row;
 
-/// The state of the todo pane.
 #[derive(Debug, Default)]
 pub struct TodoListPane {
     /// The index of the selected item; `None` selects the item in progress.

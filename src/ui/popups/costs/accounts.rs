@@ -15,7 +15,6 @@ pub struct Account {
     pub name: Option<Name>,
     /// The number of subagents whose usage is included. If `name` is `None`: the number of agents that the row sums up.
     pub others: usize,
-    /// The usage of the agent and its subagents.
     pub used: Used,
     /// Whether the agent has left the team.
     pub is_gone: bool,
@@ -26,7 +25,6 @@ pub struct Account {
 pub struct Accounts {
     /// One account for each agent, most expensive first.
     pub all: Vec<Account>,
-    /// The total.
     pub sum: Used,
 }
 

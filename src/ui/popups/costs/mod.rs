@@ -24,7 +24,6 @@ use crate::ui::widgets::list::first_row;
 /// Maximum width of the panel, in columns.
 const WIDTH_MAX: u16 = 112;
 
-/// A line of the panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostLine {
     pub spans: Vec<Span<'static>>,

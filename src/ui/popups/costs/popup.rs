@@ -18,7 +18,6 @@ use crate::ui::popups::task_page::TaskPage;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
-/// The popup with the cost panel.
 #[derive(Debug, Default)]
 pub struct CostsPopup {
     /// The target of the selected line; `None` selects the first line with a target.
@@ -33,7 +32,6 @@ pub enum CostTarget {
     Task(TaskId),
 }
 
-/// Opens the cost panel.
 pub fn open(app: &mut App) {
     open_once(app, CostsPopup::default());
 }

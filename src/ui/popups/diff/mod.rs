@@ -11,7 +11,6 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::pager::{Page, Pager, PagerRow};
 use crate::ui::theme::Theme;
 
-/// The page with the changes on the branch of a task.
 #[derive(Debug)]
 pub struct DiffPage {
     task: TaskId,

@@ -25,7 +25,8 @@ const WHOLE_FROM: u16 = 9;
 
 #[derive(Debug, Default)]
 pub struct EventLogPopup {
-    /// The number of the selected line; `None` follows the newest line.
+    /// The [`LogLine`](crate::ui::model::event_log::LogLine) number of the selected line; `None` selects the newest
+    /// line, and follows new ones.
     pub selected: Option<u64>,
     filter: LineInput,
     /// Whether the filter is being typed.
@@ -36,7 +37,7 @@ pub fn open(app: &mut App) {
     open_once(app, EventLogPopup::default());
 }
 
-/// The areas of the event log popup.
+/// The areas of the event log popup. An optional area is `None` if it is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventLogLayout {
     /// The row of the filter input.

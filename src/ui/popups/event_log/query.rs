@@ -88,12 +88,11 @@ impl EventLogQuery {
         out
     }
 
-    /// Returns the invalid terms.
+    /// Returns the invalid terms, which the filter ignores.
     pub fn errors(&self) -> &[EventLogQueryError] {
         &self.problems
     }
 
-    /// Returns whether `line` matches the filter.
     pub fn matches(&self, line: &LogLine) -> bool {
         let mut hay = None;
         self.terms.iter().all(|term| {

@@ -37,7 +37,6 @@ impl EventLogPopup {
         self.filter.text().split_whitespace().any(|w| w == "!")
     }
 
-    /// Parses the filter.
     pub fn query(&self) -> EventLogQuery {
         EventLogQuery::new(self.filter.text())
     }
@@ -49,7 +48,8 @@ impl EventLogPopup {
         lines.filter(|l| query.matches(l)).collect()
     }
 
-    /// Returns the index of the selected line in `rows`, or `None` if `rows` is empty.
+    /// Returns the index in `rows` of the selected line: the newest one if no line is selected. `None` if `rows` is
+    /// empty.
     pub fn row(&self, rows: &[&LogLine]) -> Option<usize> {
         let newest = rows.len().checked_sub(1)?;
         let Some(number) = self.selected else {

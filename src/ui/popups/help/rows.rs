@@ -29,7 +29,6 @@ fn listed_contexts() -> impl Iterator<Item = Context> {
         .chain(beside_panes)
 }
 
-/// A line of the help.
 #[derive(Debug)]
 pub struct HelpRow {
     pub line: Line<'static>,
@@ -41,7 +40,6 @@ pub struct HelpRow {
 pub struct HelpEntry {
     /// The index among the shown entries, from 0.
     pub at: usize,
-    /// What choosing the entry does.
     pub effect: EntryEffect,
 }
 

@@ -33,11 +33,9 @@ const ABOUT_MAX: usize = 120;
 /// before it is listed as a problem.
 const STALLED_AFTER: Duration = Duration::from_secs(300);
 
-/// The page with the list of problems.
 #[derive(Debug)]
 pub struct ProblemsPage;
 
-/// Opens the list of problems.
 pub fn open(app: &mut App) {
     open_popup(app, Pager::new(ProblemsPage));
 }

@@ -13,7 +13,6 @@ use crate::ui::popups::problems::{Problem, ProblemSeverity};
 /// Maximum number of tasks that one problem names.
 const NAMED_MAX: usize = 8;
 
-/// Returns the problems with tasks.
 pub fn problems(model: &CrewModel) -> Vec<Problem> {
     let present = model.present();
     let mut out: Vec<Problem> = model

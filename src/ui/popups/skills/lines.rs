@@ -12,7 +12,6 @@ use crate::ui::theme::Theme;
 /// The text that explains where to put a skill.
 const WHERE: &str = "To add a skill, create skills/NAME/SKILL.md in the project (or .claude/skills/NAME/SKILL.md); \
     for all projects, ~/.config/crewdeck/skills/NAME/SKILL.md. Changes apply immediately. Example:";
-/// An example of a skill file.
 const EXAMPLE: [&str; 5] = [
     "---",
     "name: NAME",

@@ -38,7 +38,6 @@ pub fn position(
     frame::position(Some(selected), pane.rows(model).len(), area.height, theme)
 }
 
-/// Draws the visible rows.
 pub fn draw(
     pane: &BoardPane,
     app: &App,

@@ -312,7 +312,8 @@ impl RowHighlight {
     }
 }
 
-/// Draws a row of a list. A selected row has a bar and a mark on its left, a covered one only the mark.
+/// Draws a row of a list. A selected row is highlighted as a bar with a mark at its left; a covered one has only the
+/// mark.
 pub fn row(
     row: RowHighlight,
     spans: Vec<Span<'static>>,

@@ -57,7 +57,7 @@ pub struct BoardPane {
     rows: Memo<(u64, String), Arc<ListRows>>,
     /// The cached drawing. Key: board version and drawing parameters.
     drawing: Memo<(u64, DrawingKey), Option<Arc<Drawing>>>,
-    /// The cached result of [`BoardPane::rows_wanted()`]. Key: board version, drawing parameters, shape and filter text.
+    /// The cached result of [`BoardPane::rows_wanted()`]. Key: board version, drawing parameters, shape, filter text.
     rows_wanted: Memo<(u64, DrawingKey, Shape, String), usize>,
     /// The index of the selected task's row before the current event. If the event removes the task from the list, the
     /// task that is then in this row is selected.

@@ -56,7 +56,7 @@ fn fits(app: &App, area: Option<Rect>) -> bool {
     app.popups.is_empty() && lines(app, page, &Theme::default(), area).is_whole
 }
 
-/// Draws the page. If there is not enough room, omits first the blank lines, then the explanation, then the last steps.
+/// Draws the page. If there is too little room, omits first the blank lines, then the explanation, then the last steps.
 /// The problem and the keys are never omitted.
 pub fn draw(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let lines = lines(app, page, theme, area);

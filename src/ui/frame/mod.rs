@@ -312,8 +312,7 @@ impl RowHighlight {
     }
 }
 
-/// Draws a row of a list. A selected row is highlighted as a bar with a mark at its left; a covered one has only the
-/// mark.
+/// Draws a row of a list. A selected or covered row has a mark at its left. A selected one is also highlighted.
 pub fn row(
     row: RowHighlight,
     spans: Vec<Span<'static>>,

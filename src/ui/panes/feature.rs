@@ -183,7 +183,8 @@ pub trait PaneFeature {
         None
     }
 
-    /// Goes one step back inside the focused pane, such as removing its filter. Returns `false` if there is no such step.
+    /// Goes one step back inside the focused pane, such as removing its filter. Returns `false` if there is no such
+    /// step.
     fn step_back(&mut self, _app: &mut App) -> bool {
         self.filter_mut().is_some_and(ListFilter::remove)
     }

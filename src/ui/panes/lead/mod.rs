@@ -34,7 +34,8 @@ pub struct LeadPane {
 }
 
 impl LeadPane {
-    /// Draws the composer and its completion list. Returns the position of the text cursor if the composer has the focus.
+    /// Draws the composer and its completion list. Returns the position of the text cursor if the composer has the
+    /// focus.
     pub fn draw_composer(
         &self,
         app: &App,

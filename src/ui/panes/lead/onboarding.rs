@@ -1,5 +1,5 @@
-//! The setup page (problem, explanation, steps and keys): drawing and actions. Also draws the page for a window that is too
-//! small.
+//! The setup page (problem, explanation, steps and keys): drawing and actions. Also draws the message for a window that
+//! is too small.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,5 +1,5 @@
-//! The card of a request in the "Needs you" pane. Its height determines the pane's height. Plans are rendered as Markdown;
-//! everything else is shown verbatim.
+//! The card of a request in the "Needs you" pane. Its height determines the pane's height. Plans are rendered as
+//! Markdown; everything else is shown verbatim.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

@@ -1,4 +1,5 @@
-//! The limits section of the cost panel: running and queued calls, back-off, and the budgets of the team and each agent.
+//! The limits section of the cost panel: running and queued calls, back-off, and the budgets of the team and each
+//! agent.
 
 use ratatui::style::Style;
 use ratatui::text::Span;

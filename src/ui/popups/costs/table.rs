@@ -107,8 +107,8 @@ impl Column {
     }
 }
 
-/// Draws a bar for `share` thousandths, with at least one filled cell if the share is not 0. It uses line characters like
-/// the board's progress bar: block characters would look wrong on the highlighted row.
+/// Draws a bar for `share` thousandths, with at least one filled cell if the share is not 0. It uses line characters
+/// like the board's progress bar: block characters would look wrong on the highlighted row.
 fn bar(share: u64) -> String {
     let cells = usize::try_from(share).unwrap_or(1000) * BAR;
     let full = (cells + 500) / 1000;

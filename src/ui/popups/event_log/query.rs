@@ -1,5 +1,5 @@
-//! The filter language of the event log: words, `who:NAME`, `kind:mail`, `!` alone for warnings and errors, and `!` before
-//! a term to exclude it.
+//! The filter language of the event log: words, `who:NAME`, `kind:mail`, `!` alone for warnings and errors, and `!`
+//! before a term to exclude it.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! The help: all key bindings, those of the current contexts first. It can be filtered, and the selected key can be run.
+//! The help: all key bindings, those of the current contexts first. It can be filtered, and the selected key can be
+//! run.
 
 mod rows;
 #[cfg(test)]

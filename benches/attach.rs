@@ -1,8 +1,9 @@
 //! Measures whether a large image or a large paste stalls the dashboard.
 //!
-//! `cargo bench --bench attach` prints the key echo while a mention of a 4 MB image is typed, and after it is sent, until the
-//! image is attached; and the time from the last byte of a paste of 1 MB to its chip. Times depend on the machine, so the
-//! load is printed, and the echo without an image beside it.
+//! `cargo bench --bench attach` prints the key echo (the time from a key to its character on the screen) while a
+//! mention of a 4 MB image is typed, and from sending the message until the image is attached. It also prints the time
+//! from the last byte of a paste of 1 MB to its chip. Times depend on the machine, so the load and the key echo without
+//! an image are printed for comparison.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
@@ -124,7 +125,7 @@ fn pasted() -> String {
         .collect()
 }
 
-/// Measures a paste in a terminal: until its chip is shown, and the echo of the keys after it.
+/// Measures the time from a paste in a terminal to its chip, and the echo of the keys after it.
 fn paste_in_a_terminal(dir: &Path, provider: &str) {
     let root = repository(dir, "paste", 4);
     let mut screen = Screen::start(&root, SIZE.0, SIZE.1, &["--provider", provider]);

@@ -1,4 +1,5 @@
-//! Measures board operations with 12, 1,000 and 10,000 tasks, and the delay until a change by another program is an event.
+//! Measures board operations with 12, 1,000 and 10,000 tasks, and the delay until a change by another program is
+//! published as an event.
 //!
 //! `cargo bench --bench board` prints medians. The times depend on the machine, so compare only ratios of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
@@ -127,7 +128,7 @@ fn measure(size: u64) -> Row {
         write(dir.path(), id, &subject);
         let line = run.wait_for_event(&subject);
         journal.push(line.bytes());
-        // Avoids running in step with the merging of events.
+        // Keeps the rounds from running in step with the interval in which events are merged.
         std::thread::sleep(Duration::from_millis(37));
         ms(line.at.duration_since(began))
     });
@@ -142,7 +143,8 @@ fn measure(size: u64) -> Row {
     }
 }
 
-/// Writes a task file in place and without the lock, as learn-claude-code does. Every third task is blocked by the previous.
+/// Writes a task file in place and without the lock, as learn-claude-code does. Every third task is blocked by the
+/// previous.
 fn write(root: &Path, id: u64, subject: &str) {
     let blocked_by = if id.is_multiple_of(3) { id - 1 } else { 0 };
     let text = task_json(id, &format!("{subject}: task {id} of many"), blocked_by);

@@ -1,7 +1,7 @@
 //! Measures the time until a task that another process writes is on the screen.
 //!
-//! `cargo bench --bench files` prints the median and the 99th percentile for a renamed file and for `crewdeck task edit`
-//! and `add`, which take the lock. The time runs from the change on disk to the text in the terminal.
+//! `cargo bench --bench files` prints the median and the 99th percentile for a renamed file and for `crewdeck task
+//! edit` and `add`, which take the lock. The time runs from the change on disk to the text in the terminal.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
@@ -20,7 +20,8 @@ const ROUNDS: u64 = 120;
 const FEW: u64 = 4;
 /// Maximum milliseconds of the 99th percentile.
 const SOON: f64 = 50.0;
-/// Pause between two rounds, chosen not to run in step with the merging of events or with frames.
+/// Pause between two rounds. Its length keeps the rounds from running in step with frames or with the merging of
+/// events.
 const PAUSE: Duration = Duration::from_millis(137);
 
 fn main() {

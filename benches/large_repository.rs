@@ -1,8 +1,8 @@
 //! Compares a repository of 100,000 files with an empty one, and measures the completion of files in it.
 //!
-//! `cargo bench --bench large_repository` prints for both: first screen, key echo, and activity when idle; and for the large
-//! one the time from the key `@` to its first matches, the key echo while the files are read, and the time of a query in the
-//! complete list. Times depend on the machine, so compare only figures of one run.
+//! `cargo bench --bench large_repository` prints for both: first screen, key echo, and activity when idle; and for the
+//! large one the time from the key `@` to its first matches, the key echo while the files are read, and the time of a
+//! query in the complete list. Times depend on the machine, so compare only figures of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;

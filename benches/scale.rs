@@ -1,7 +1,7 @@
 //! Compares a board of 10,000 tasks with one of 100: task commands, a working crew, and an idle dashboard.
 //!
-//! `cargo bench --bench scale` prints each measurement with the ratio of the two boards. `-- verbs`, `-- crew` and `-- idle`
-//! run one part. Times depend on the machine, so compare only ratios of one run.
+//! `cargo bench --bench scale` prints each measurement with the ratio of the two boards. `-- commands`, `-- crew` and
+//! `-- idle` run one part. Times depend on the machine, so compare only ratios of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;

@@ -1,8 +1,8 @@
 //! Measures the start-up time, idle activity and key echo of the dashboard, compared with a minimal ratatui program.
 //!
-//! `cargo bench --bench screen` prints: first screen with 12 tasks, with 10,000 tasks and with a long session; wake-ups,
-//! output, files and memory when idle; key echo while a reply streams at 200 tokens per second. Times depend on the
-//! machine, so compare only ratios of one run.
+//! `cargo bench --bench screen` prints: first screen with 12 tasks, with 10,000 tasks and with a long session;
+//! wake-ups, output, files and memory when idle; key echo while a reply streams at 200 tokens per second. Times depend
+//! on the machine, so compare only ratios of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
@@ -27,11 +27,11 @@ const MANY: u64 = 10_000;
 const LONG: u32 = 20_000;
 /// Maximum ratio of the dashboard's first screen to that of the minimal program.
 const FIRST: f64 = 5.0;
-/// Maximum milliseconds until the dashboard shows with many tasks or a long session.
+/// Maximum milliseconds until the dashboard appears with many tasks or a long session.
 const FIRST_MANY: f64 = 50.0;
 /// Duration of the idle measurement.
 const IDLE: Duration = Duration::from_secs(10);
-/// Wake-ups of all threads in that time must stay below this.
+/// The number of wake-ups of all threads during [`IDLE`] must stay below this.
 const WAKE_UPS: u64 = 10;
 /// Time after which all effects of the last change are over.
 const CALM: Duration = Duration::from_secs(12);
@@ -109,7 +109,7 @@ fn first_screens(dir: &Path, provider: &str) {
     );
 }
 
-/// Measures the time until the dashboard shows, and until `all` shows.
+/// Measures the time until the dashboard appears, and until the text `all` appears.
 fn many_first(what: &str, root: &Path, args: &[&str], all: &str) {
     let rounds =
         (0..MANY_ROUNDS).map(|_| time_until_shown(crewdeck(), root, args, &[], &["Lead", all]));

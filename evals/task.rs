@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// The default tools, for files and commands. Small models do better with few tools.
 const DEFAULT_TOOLS: [&str; 4] = ["bash", "read_file", "write_file", "edit_file"];
 
-/// Functions for graders: `!` before a command does not end a script that runs under `sh -e`.
+/// Functions for graders. They are needed because a failing `! COMMAND` does not end a script that runs under `sh -e`.
 const GRADER_FUNCTIONS: &str = r#"
 absent() { if grep -rn "$@" >&2; then echo "still there: $1" >&2; return 1; fi; }
 fails() { if "$@"; then echo "does not fail: $*" >&2; return 1; fi; }
@@ -32,11 +32,12 @@ pub struct EvalTask {
     pub prompt: String,
     /// The tools of the agents; [`DEFAULT_TOOLS`] if missing.
     tools: Option<Vec<String>>,
-    /// A shell script that runs in the work directory afterwards and succeeds if the task was solved. It has the lead's last
-    /// answer in the file `$EVAL_ANSWER`, a scratch directory in `$EVAL_SCRATCH`, the tested program in `$CREWDECK`, and the
-    /// functions `absent PATTERN FILE...` and `fails COMMAND...`.
+    /// A shell script that runs in the work directory afterwards and succeeds if the task was solved. It has the lead's
+    /// last answer in the file `$EVAL_ANSWER`, a scratch directory in `$EVAL_SCRATCH`, the tested program in
+    /// `$CREWDECK`, and the functions `absent PATTERN FILE...` and `fails COMMAND...`.
     grade: String,
-    /// Rules of the scripted model that solve the task. They prove that it is solvable and that the grader accepts a solution.
+    /// Rules of the scripted model that solve the task. They prove that it is solvable and that the grader accepts a
+    /// solution.
     pub control: String,
     /// The start files, by path. A leading newline is removed.
     files: BTreeMap<String, String>,
@@ -84,7 +85,8 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Writes the files of `task` and commits them on the branch `main`. State directories of crewdeck are not committed.
+    /// Writes the files of `task` and commits them on the branch `main`. State directories of crewdeck are not
+    /// committed.
     ///
     /// # Errors
     /// Fails if a file cannot be written or git fails.
@@ -132,7 +134,8 @@ impl Workspace {
         self.dir.path().join("scratch")
     }
 
-    /// Writes the control rules of `task` as a script of the scripted model and returns the value of `--provider` for it.
+    /// Writes the control rules of `task` as a script of the scripted model and returns the value of `--provider` for
+    /// it.
     ///
     /// # Errors
     /// Fails if the file cannot be written.

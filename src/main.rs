@@ -8,7 +8,7 @@ use crewdeck::cli::Cli;
 use crewdeck::domain::redact::Redactor;
 
 fn main() -> ExitCode {
-    // Every command of an agent starts through this process, so this check comes first.
+    // crewdeck starts itself as the supervisor of each command that an agent runs, so this check comes first.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|verb| verb == app::supervisor::VERB)

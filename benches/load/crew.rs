@@ -1,7 +1,7 @@
 //! Runs a dashboard with a lead and fifteen teammates that all stream at the same time, and measures their output.
 //!
-//! Each response is followed by a call of `read_file`, which leads to the next response. A teammate becomes idle after the
-//! maximum rounds of a work phase; a message wakes it.
+//! Each response is followed by a call of `read_file`, which leads to the next response. A teammate becomes idle after
+//! the maximum rounds of a work phase; a message wakes it.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;

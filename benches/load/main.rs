@@ -2,13 +2,14 @@
 //!
 //! `cargo bench --bench load` prints each measurement with its goal:
 //!
-//! - `stream`: CPU use and key echo while the lead and fifteen teammates stream 100 tokens per second each, compared with a
-//!   minimal ratatui program that runs at the same time;
+//! - `stream`: CPU use and key echo while the lead and fifteen teammates stream 100 tokens per second each, compared
+//!   with a minimal ratatui program that runs at the same time;
 //! - `hour`: memory after the tokens of one hour, streamed as fast as possible;
 //! - `pane`: frame times of a conversation with 10,000 cells and with 100.
 //!
-//! `cargo bench --bench load -- stream` runs one part. Only the model is scripted: tools, files, the bus, the journal and
-//! the transcripts are those of a real crew. Times depend on the machine and its load, so compare only ratios of one run.
+//! `cargo bench --bench load -- stream` runs one part. Only the model is scripted: tools, files, the bus, the journal
+//! and the transcripts are those of a real crew. Times depend on the machine and its load, so compare only ratios of
+//! one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 #[path = "../common/mod.rs"]

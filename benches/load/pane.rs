@@ -18,17 +18,18 @@ use crate::common::SIZE;
 const FEW: usize = 100;
 /// Frames per measurement.
 const FRAMES: u32 = 60;
-/// Alternating measurements of each pane. The fastest counts, since other load only makes one slower.
+/// Number of measurements of each pane, made in turns. The fastest counts, since other load only slows a measurement
+/// down.
 const TURNS: usize = 15;
 
-/// A measured case.
+/// A situation in which frame times are measured.
 struct Case {
     name: &'static str,
     /// Keys to press before the measurement.
     before: &'static [&'static str],
     /// What happens before each frame.
     each: fn(&mut Pane, u32),
-    /// The goal for the ratio.
+    /// The goal for the ratio of the frame times: maximum number of cells to few cells.
     goal: &'static str,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::domain::environment::{Environment, FileTree, GitState};
 
-/// Returns the description as text; empty if nothing is known.
+/// Returns the description of `environment`; empty if nothing is known.
 pub fn text(environment: &Environment) -> String {
     if environment.platform.is_empty() {
         return String::new();

@@ -1,5 +1,5 @@
-//! The idle cycle of a teammate as a pure state machine. Messages come first, then its own open task, then a task to
-//! claim; otherwise it is idle.
+//! The idle cycle of a teammate as a pure state machine. Messages come first, then the teammate's own open task, then a
+//! task to claim; without any of these, the teammate is idle.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ pub const NUDGES_MAX: u32 = 2;
 /// What a teammate finds when it decides what to do between two turns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Situation {
-    /// Whether unread messages or results of background jobs wait for it.
+    /// Whether unread messages or results of background jobs wait for the teammate.
     pub has_mail: bool,
     /// The teammate's own open task, if it has one.
     pub own: Option<TaskId>,
     /// A task that the teammate may claim, if there is one.
     pub claimable: Option<TaskId>,
-    /// Whether it waits for a decision or for a background job. Such time does not count as idle.
+    /// Whether the teammate waits for a decision or for a background job. Such time does not count as idle.
     pub pauses_idle_timeout: bool,
     /// The time since the crew started, on the monotonic clock.
     pub now: Duration,
@@ -35,13 +35,13 @@ impl Situation {
 pub enum IdleAction {
     /// Start a turn that reads the messages.
     Read,
-    /// Start a turn that continues its own task, which it left open at the end of its last turn.
+    /// Start a turn that continues the teammate's own task, which was still open at the end of the last turn.
     Resume(TaskId),
     /// Try to claim this task.
     Claim(TaskId),
     /// Stay idle until something changes, or until this time since the crew started.
     StayIdle(Option<Duration>),
-    /// Wait for a message, because its own task is still open after [`NUDGES_MAX`] reminders.
+    /// Wait for a message, because the teammate's own task is still open after [`NUDGES_MAX`] reminders.
     Stuck(TaskId),
     /// Leave the team.
     Leave(LeaveReason),

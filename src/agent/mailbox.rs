@@ -10,7 +10,8 @@ use crate::domain::todo::TodoList;
 use crate::store::InboxReader;
 use crate::tools::policy::PlanGate;
 
-/// Maximum number of crew notes, and of commands of the user, that wait for an agent's next model call. Beyond it, the oldest are dropped.
+/// Maximum number of crew notes, and of commands of the user, that wait for an agent's next model call. Beyond it, the
+/// oldest are dropped.
 pub const NOTES_MAX: usize = 20;
 
 /// Maximum number of background job results that wait for an agent's next model call. Beyond it, the oldest are
@@ -22,7 +23,7 @@ pub const RESULTS_MAX: usize = 32;
 pub struct Results {
     /// All results as one text for the model, in the form of learn-claude-code.
     pub block: Block,
-    /// For the screen, the first line of each result, and its whole text if there are more lines.
+    /// For the screen, a pair for each result: its first line, and its whole text (empty if it has only one line).
     pub lines: Vec<(String, String)>,
     /// The jobs to which the results belong.
     pub jobs: Vec<JobId>,

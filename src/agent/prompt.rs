@@ -214,7 +214,8 @@ pub fn unmerged_branch(branch: &str, files: &[String]) -> String {
     )
 }
 
-/// Returns the text that tells the owner that its worktree may lack the work of its task's blockers. `why` is the error.
+/// Returns the text that tells the owner that its worktree may lack the work of its task's blockers. `why` is the
+/// error.
 pub fn missing_branches(branches: &[String], why: &str) -> String {
     let branches = branches.join(" ");
     format!(

@@ -16,9 +16,9 @@ const BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Assumed resolution of file modification times.
 const COARSE: Duration = Duration::from_secs(2);
 
-/// Returns a hash of the files below `workdir` that git does not ignore, of its commits, and of the crew's board, messages
-/// and requests below `root`. Files modified after `since` are included by content: rewriting a file with the same content
-/// does not change the hash.
+/// Returns a hash of the files below `workdir` that git does not ignore, of its commits, and of the crew's board,
+/// messages and requests below `root`. Files modified after `since` are included by content: rewriting a file with the
+/// same content does not change the hash.
 pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
     let mut hash = DefaultHasher::new();
     let since = since.checked_sub(COARSE).unwrap_or(since);

@@ -116,7 +116,6 @@ impl Blueprint {
         })
     }
 
-    /// Returns whether this is the demo.
     pub fn is_demo(&self) -> bool {
         self.demo.is_some()
     }
@@ -128,7 +127,7 @@ impl Blueprint {
             .is_some_and(demo::Repository::is_temporary)
     }
 
-    /// Returns the built-in prompt of the demo; `None` if this is no demo or a resumed one.
+    /// Returns the built-in prompt of the demo; `None` if this is not the demo, or if the demo is resumed.
     pub fn prompt(&self) -> Option<String> {
         let demo = self.demo.as_ref().filter(|_| self.resume.is_none());
         demo.map(|_| demo::PROMPT.to_string())

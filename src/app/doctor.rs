@@ -209,8 +209,8 @@ fn warn(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "crewdeck: {}", one_line(text));
 }
 
-/// Returns the mode that is possible, with a warning if it is not `mode`. Only [`FixMode::Report`] is possible while
-/// a crew runs, because the crew repairs its own files, and if asking needs a terminal that is missing.
+/// Returns `mode` if it is possible. Otherwise prints a warning and returns [`FixMode::Report`]: while a crew runs,
+/// because the crew repairs its own files, or if the user has to be asked and there is no terminal.
 fn allowed(mode: FixMode, crew: &CrewPresence, findings: &[Finding]) -> FixMode {
     let wants_fixes = mode != FixMode::Report;
     if wants_fixes && *crew != CrewPresence::None {

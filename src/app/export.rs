@@ -52,7 +52,7 @@ pub fn not_written(why: &anyhow::Error) -> String {
     format!("Not exported: {}.", super::describe_error(why))
 }
 
-/// Returns `path` with `number` before the ending; the first number is not added.
+/// Returns `path` with `number` before the extension; unchanged if `number` is 1.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     if number == 1 {
         return path.to_owned();

@@ -24,7 +24,7 @@ pub enum ExternalProgram {
 }
 
 impl ExternalProgram {
-    /// Returns whether Ctrl+c ends it. An editor handles that key itself.
+    /// Returns whether Ctrl+c ends the program. An editor handles that key itself.
     pub fn ends_by_interrupt(&self) -> bool {
         match self {
             ExternalProgram::Print(_) => true,
@@ -50,8 +50,8 @@ impl ExternalProgram {
     }
 }
 
-/// Prints `text`, whose control characters are escaped already, and waits for Enter. The terminal stays in line mode, so
-/// there is no mode to restore.
+/// Prints `text`, whose control characters are escaped already, and waits for Enter. The terminal stays in line mode,
+/// so there is no mode to restore.
 async fn print(text: &str) -> Result<()> {
     let all = format!("\n{}\n\n{GO_BACK}", text.trim_end());
     // A blocking write on a thread of its own: a stalled terminal must not prevent crewdeck from exiting.

@@ -147,8 +147,9 @@ pub async fn run(
     }
 }
 
-/// Returns the prompt with the files that it mentions. As in the composer, a mention without quotes and without a leading
-/// `/`, `./`, `../` or `~/` that names nothing is text. If it looks like a path, a warning names it.
+/// Returns the prompt with the files that it mentions. As in the composer, a mention that names no file is plain text,
+/// if it has no quotes and no leading `/`, `./`, `../` or `~/`. If such a mention looks like a path, a warning names
+/// it.
 pub fn prompt(root: &Path, text: String) -> Command {
     let attachments = mention::mentions(&text, |_| false);
     for Mention { path, is_required } in &attachments {

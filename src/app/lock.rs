@@ -109,7 +109,7 @@ pub fn running(root: &Path) -> Option<Holder> {
 #[derive(Debug)]
 pub struct FreedLock {
     file: File,
-    /// The previous holder.
+    /// The process that held the lock before.
     pub before: Holder,
 }
 

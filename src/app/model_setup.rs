@@ -104,7 +104,7 @@ impl ModelUnavailable {
     }
 }
 
-/// A connection to a model provider.
+/// A connection to the server of a provider, or to a scripted model.
 pub struct ModelConnection {
     pub model: Arc<dyn Model>,
     /// The name of the provider, `script` or `demo`.
@@ -310,7 +310,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// The timeout of the check. A slower server is not reported here; the first prompt then shows whether it works.
+    /// The timeout of the check. A server that does not answer in time is not reported; the first prompt then shows
+    /// whether it works.
     const WITHIN: Duration = Duration::from_secs(10);
 
     /// Creates a probe. `None` if the model is scripted, or if its name came from the server's own list.

@@ -14,7 +14,7 @@ use crate::protocol::{CrewEvent, Event, EventKind, EventSender, SentCommand};
 use crate::store::JournalStart;
 use crate::ui::SessionRole;
 
-/// The view of a crew that runs in another process, or ran there.
+/// Shows a crew that runs in another process, or that ran there until the process ended.
 pub struct ViewerSession {
     root: PathBuf,
     viewer: Viewer,
@@ -38,7 +38,7 @@ pub enum ViewerUpdate {
     Holder,
     /// The events of the session, which replace everything shown so far.
     Restarted(Vec<Event>, JournalStart),
-    /// New events.
+    /// Events that were appended to the journal.
     Appended(Vec<Event>),
     /// The crew's process has ended, and this process now holds the lock.
     LockFree(FreedLock),

@@ -9,8 +9,8 @@ use super::Cli;
 use crate::model::provider::ProviderSpec;
 use crate::model::providers;
 
-/// Sections of the manual page that clap does not know: files, environment, exit status. The variables of the model
-/// providers are inserted between the two parts.
+/// Sections of the manual page that clap does not know: files, environment, exit status. The model providers' variables
+/// are inserted between this text and [`ENVIRONMENT_AND_EXIT_STATUS`].
 const FILES_AND_ENVIRONMENT: &str = r".SH FILES
 .TP
 \fI.tasks/\fR

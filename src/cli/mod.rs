@@ -74,7 +74,8 @@ impl Cli {
 pub fn command() -> Command {
     let root = Cli::command();
     let global = root.get_arguments().filter(|arg| arg.is_global_set());
-    // clap copies a global option only to subcommands that do not define it: hidden copies replace the visible ones.
+    // clap copies a global option only to subcommands that do not define it themselves. So each subcommand gets a
+    // hidden copy, which takes the place of the visible one.
     let hidden: Vec<Arg> = global.map(|arg| arg.clone().hide(true)).collect();
     root.mut_subcommands(|verb| add_hidden_options(verb, &hidden))
 }
@@ -93,8 +94,8 @@ fn add_hidden_options(verb: Command, hidden: &[Arg]) -> Command {
 /// The line about global options on the help page of a subcommand.
 const GLOBAL_HINT: &str = "Global options: see crewdeck --help";
 
-/// Returns the index of `--resume` if the subcommand follows it directly, where the name of the subcommand must not be
-/// read as a session id.
+/// Returns the index of `--resume` if a subcommand follows it directly. clap would take the name of the subcommand for
+/// the session id.
 fn resume_without_id(args: &[OsString]) -> Option<usize> {
     let command = command();
     let is_verb = |arg: &OsString| command.get_subcommands().any(|c| arg == c.get_name());

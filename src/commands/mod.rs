@@ -49,7 +49,7 @@ pub enum CommandOutcome {
 /// # Errors
 /// Returns a one-line error that says what failed and what to do.
 pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
-    // The notices are dropped here; the dashboard and `run` show them.
+    // The warnings are dropped here; the dashboard and `crewdeck run` show them.
     store::prepare(context.root)?;
     match verb {
         FileVerb::Task(verb) => task::run(verb, context),

@@ -86,7 +86,7 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             return Ok(CommandOutcome::Done);
         }
     };
-    // Moves damaged task files aside now, so that later commands do not meet them.
+    // Renames damaged task files now, so that later commands do not find them.
     CommandContext::warn(&board.set_aside()?);
     context.print(&task, || details(&task, &branches(&[&task], context)))?;
     Ok(CommandOutcome::Done)
@@ -175,8 +175,8 @@ fn list(board: &Board, only_ready: bool, context: &CommandContext<'_>) -> Result
     Ok(CommandOutcome::Done)
 }
 
-/// Returns the merge status of the worktrees' branches, by worktree name. Git is asked only if a completed task has a
-/// worktree. Empty if there are no worktrees or git fails, which prints a warning.
+/// Returns the merge status of the worktrees' branches, by worktree name. Runs git only if a completed task has a
+/// worktree. Returns an empty map if there are no worktrees or git fails; a failure prints a warning.
 fn branches(tasks: &[&Task], context: &CommandContext<'_>) -> BTreeMap<String, BranchState> {
     let may_be_unmerged = |t: &&Task| t.status == TaskStatus::Completed && !t.worktree.is_empty();
     let has_worktrees = context.root.join(".worktrees/index.json").exists();

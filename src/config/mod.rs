@@ -1,4 +1,5 @@
-//! The settings. Sources in rising precedence: defaults, the user's file, the project's file, environment, options.
+//! The settings. They come from these sources, of which a later one overrides an earlier one: defaults, the user's
+//! file, the project's file, environment variables, command-line options.
 
 mod approvals;
 mod file;
@@ -50,7 +51,8 @@ pub fn load(root: &Path) -> Result<LoadedSettings> {
                 let text = String::from_utf8_lossy(&bytes);
                 let mut later = Settings::parse(&text, &path)?;
                 if path == root.join(PROJECT_FILE) {
-                    // Checks, hashes and uses the same bytes, so that a change of the file in between has no effect.
+                    // The same bytes are checked, hashed and used, so that a change of the file in between has no
+                    // effect.
                     let mut table: toml::Table = toml::from_str(&text)?;
                     if Some(&path) != user_file().as_ref() {
                         reject_user_only(&table, &path)?;
@@ -77,7 +79,7 @@ pub fn load(root: &Path) -> Result<LoadedSettings> {
 pub struct LoadedSettings {
     /// The settings that apply.
     pub settings: Settings,
-    /// The project settings that need approval, and whether they apply.
+    /// The settings in the project's file that need approval, and whether they apply.
     pub project: ProjectPolicy,
 }
 
@@ -98,7 +100,7 @@ fn reject_user_only(table: &toml::Table, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the paths of the settings files for `root`, in rising precedence. The files need not exist.
+/// Returns the paths of the settings files for `root`; a later file overrides an earlier one. The files need not exist.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     [user_file(), Some(root.join(PROJECT_FILE))]
         .into_iter()
@@ -119,7 +121,7 @@ pub fn user_folder() -> Option<PathBuf> {
 }
 
 impl Settings {
-    /// Returns how long a teammate may be idle before it leaves; `None`: unlimited (setting 0).
+    /// Returns how long a teammate may be idle before it leaves; `None` if it never leaves (setting 0).
     pub fn idle_timeout(&self) -> Option<Duration> {
         match self.idle_timeout_s {
             None => Some(IDLE_TIMEOUT),
@@ -134,7 +136,8 @@ impl Settings {
             .map_or(TOOL_TIMEOUT, |s| Duration::from_secs(s.max(1)))
     }
 
-    /// Returns the maximum time without data from the model server, at least 1 s; `None`: the provider's default.
+    /// Returns the maximum time without data from the model server, at least 1 s; `None` selects the provider's
+    /// default.
     pub fn model_timeout(&self) -> Option<Duration> {
         self.model_timeout_s.map(|s| Duration::from_secs(s.max(1)))
     }

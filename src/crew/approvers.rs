@@ -43,7 +43,7 @@ impl Approvers {
 pub enum Route {
     /// The user decides it on the screen.
     User,
-    /// The lead decides it. It receives a message of this kind.
+    /// The lead decides it, and receives it as a message of this kind.
     Lead(MailKind),
     /// The settings decide it at once, with this comment.
     Decided(Verdict, &'static str),

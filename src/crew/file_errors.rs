@@ -13,7 +13,7 @@ pub struct FileErrors {
     reported: Reported,
 }
 
-/// For each kind of files, the error and the notices that were last reported.
+/// For each kind of state file, the error and the notices that were last reported.
 #[derive(Default)]
 struct Reported {
     errors: Mutex<BTreeMap<&'static str, String>>,
@@ -38,7 +38,7 @@ impl Reported {
         (before.as_ref() != Some(&text)).then_some((NoticeLevel::Error, text))
     }
 
-    /// Returns those of `lines` that the last read of `what` did not have.
+    /// Returns the `lines` that were not among those of the previous read of `what`.
     fn news(&self, what: &'static str, lines: Vec<String>) -> Vec<String> {
         let before = lock(&self.notices).insert(what, lines.clone());
         let before = before.unwrap_or_default();
@@ -69,7 +69,7 @@ impl FileErrors {
         read.ok()
     }
 
-    /// Publishes as warnings those of `lines` that the last read of `what` did not have.
+    /// Publishes as warnings the `lines` that were not among those of the previous read of `what`.
     pub async fn warn(&self, what: &'static str, lines: Vec<String>) {
         for line in self.reported.news(what, lines) {
             self.context.notice(NoticeLevel::Warn, line).await;

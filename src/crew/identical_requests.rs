@@ -18,7 +18,8 @@ pub fn decide_with_like(
                 target: same.target,
                 ..decision.clone()
             };
-            // Fails for requests that were decided in the meantime or that the approver filed itself; they are left alone.
+            // Fails for requests that were decided in the meantime or that the approver filed itself. They stay as they
+            // are.
             let _ = requests.decide(&decision, now);
         }
     }

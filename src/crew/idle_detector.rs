@@ -34,7 +34,7 @@ pub struct IdleDetector {
     pub branches: Arc<BranchStatus>,
 }
 
-/// What the check of an idle crew has read from disk.
+/// What a check for idleness has read from disk.
 struct IdleCrew {
     /// The board on disk.
     graph: Arc<TaskGraph>,
@@ -46,7 +46,7 @@ impl IdleDetector {
     /// Checks after every change whether the crew is idle, until the crew stops.
     pub async fn run(self) {
         let mut activity = self.signals.subscribe_activity();
-        // Changes before the subscription count too.
+        // The first check must not wait for a change: one may have happened before the subscription.
         activity.mark_changed();
         let mut reported_at = None;
         loop {
@@ -117,7 +117,8 @@ impl IdleDetector {
         }
         // Publishes the changes of the last agent before the crew counts as idle.
         let Some(graph) = self.board.read(TaskSet::All).await else {
-            // Without a readable board no agent can claim a task, so the crew counts as idle instead of waiting forever.
+            // Without a readable board no agent can claim a task, so the crew counts as idle instead of waiting
+            // forever.
             let graph = self.board.graph();
             return Some(IdleCrew { graph, pending });
         };

@@ -41,7 +41,8 @@ pub struct LeadAgent {
 }
 
 impl LeadAgent {
-    /// Prepares the lead with the conversation on disk if it `resumes`, else with an empty one.
+    /// Prepares the lead. If `resumes` is true, it continues the conversation on disk; otherwise it starts with an
+    /// empty one.
     ///
     /// # Errors
     /// Fails if the conversation or the board cannot be read.

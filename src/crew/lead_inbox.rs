@@ -9,13 +9,13 @@ use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::store::{PromptQueue, QueuedPrompt, StoreError};
 
-/// The lead's queues of prompts and texts from the crew, and the number of unread news.
+/// The lead's queues of prompts and texts from the crew, and the number of unread news items.
 pub struct LeadInbox {
     registry: Arc<AgentRegistry>,
     prompts: Arc<PromptQueue>,
     /// The number of texts from the crew that are queued for the lead.
     queued: AtomicUsize,
-    /// The number of news for which the lead was not woken yet.
+    /// The number of news items for which the lead has not been woken yet.
     news: AtomicUsize,
 }
 
@@ -100,7 +100,7 @@ impl LeadInbox {
         blocking(move || queue.push(prompt)).await
     }
 
-    /// Takes a prompt of the user back. Returns whether it was still waiting.
+    /// Withdraws a queued prompt of the user. Returns whether it was still waiting.
     ///
     /// # Errors
     /// Fails if the prompt cannot be removed from the disk.

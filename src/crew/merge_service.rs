@@ -91,7 +91,7 @@ impl MergeService {
                 task.id
             );
         }
-        // Leftovers were committed, which the registry does not show.
+        // Uncommitted files of the task may have been committed just now, which the worktree registry does not show.
         self.branches.read(ScanMode::Always).await;
         let store = store.clone();
         let found = blocking(move || store.find(name.as_str())).await;

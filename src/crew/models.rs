@@ -78,7 +78,7 @@ impl ModelSwitch {
             .await;
     }
 
-    /// Publishes the models that the server offers. Returns without publishing if the crew stops first.
+    /// Publishes the models that the server offers. If the crew stops first, returns without publishing.
     ///
     /// # Errors
     /// Fails if the server does not answer with a list.

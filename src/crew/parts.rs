@@ -19,7 +19,7 @@ use crate::tools::policy::PermissionRules;
 
 /// The models that agents call.
 pub struct ModelParts {
-    /// The shared model configuration.
+    /// The shared model configuration, for all agents without a model of their own.
     pub model_config: ModelConfig,
     /// Token prices by model name, where known.
     pub prices: BTreeMap<String, Price>,
@@ -58,8 +58,8 @@ pub struct CrewParts {
     pub supervisor: Option<Arc<Supervisor>>,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
-    /// Whether the agents continue with the conversations of the session in `setup`, however it ended. Otherwise they start
-    /// with empty conversations.
+    /// Whether the agents continue the conversations of the session in `setup`, no matter how that session ended.
+    /// Otherwise they start with empty conversations.
     pub resumes: bool,
     /// The name and text of the project's instruction file.
     pub memory: Option<(String, String)>,
@@ -69,6 +69,6 @@ pub struct CrewParts {
     pub publisher: EventSender,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,
-    /// Returns a random number in 0..1, which spreads retries.
+    /// Returns a random number in 0..1. It varies the delays of retries, so that agents do not retry all at once.
     pub jitter: fn() -> f64,
 }

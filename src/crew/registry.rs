@@ -80,7 +80,7 @@ impl AgentHandle {
 pub struct AgentRegistry {
     signals: Arc<CrewSignals>,
     agents: Mutex<BTreeMap<Name, AgentHandle>>,
-    /// Counts how often an agent started to work. The idle detector compares two readings.
+    /// Counts how often an agent started to work. The idle detector compares the counts before and after a check.
     work_starts: AtomicU64,
     /// The number of subagents started so far.
     subagents_started: AtomicU64,
@@ -116,7 +116,7 @@ impl AgentRegistry {
         found.ok_or_else(|| format!("'{name}' is not a running teammate."))
     }
 
-    /// Returns all running agents.
+    /// Returns the running agents, ordered by name.
     pub fn all(&self) -> Vec<(Name, AgentHandle)> {
         let agents = lock(&self.agents);
         agents.iter().map(|(n, h)| (n.clone(), h.clone())).collect()
@@ -162,10 +162,10 @@ impl AgentRegistry {
             .collect()
     }
 
-    /// Waits until `parent` may run another subagent. The result is held while it runs.
+    /// Waits until `parent` may run another subagent. The caller holds the permit while the subagent runs.
     ///
     /// # Errors
-    /// When `parent` is not running.
+    /// Fails if `parent` is not running.
     pub async fn subagent_slot(&self, parent: &Name) -> Result<OwnedSemaphorePermit, String> {
         let not_running =
             || format!("{parent} is not running any more, so it cannot start a subagent");

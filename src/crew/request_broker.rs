@@ -59,9 +59,9 @@ pub struct PendingRequest {
     busy: BusyGuard,
 }
 
-/// The result of [`RequestBroker::ask`].
+/// A request that an agent has filed, or the decision that already applies to it.
 pub enum RequestTicket {
-    /// The request was already decided before, and the decision applies.
+    /// The same request of an earlier run was approved, and the approval is used for this one.
     Decided(Request),
     Pending(PendingRequest),
 }
@@ -151,8 +151,8 @@ impl RequestBroker {
         };
         if is_new {
             self.put(request.clone()).await?;
-            // Another process may have approved the same request of an ended crew before the new one was on disk. A later
-            // decision covers both.
+            // Before the new request was on disk, another process may have approved the same request of an ended crew.
+            // A decision made from now on covers both.
             if let Some(granted) = followup.take_granted(from, request.kind, &request.body) {
                 return Ok(RequestTicket::Decided(granted));
             }
@@ -190,7 +190,7 @@ impl RequestBroker {
     /// Decides a request and all identical pending ones.
     ///
     /// # Errors
-    /// Returns why nothing changed.
+    /// Returns the reason if no request was decided.
     pub async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
         let (requests, now) = (self.parts.requests.clone(), self.parts.context.now());
         let decided = blocking(move || decide_with_like(&requests, &decision, now)).await;
@@ -211,8 +211,8 @@ impl RequestBroker {
             .errors
             .warn("The requests", reading.notices)
             .await;
-        // At the first read, decided requests were handled by an earlier crew. Later, new requests are handled even if they
-        // are already decided, since another process may file and decide in one step.
+        // Requests that are already decided at the first read were handled by an earlier crew. At later reads, new
+        // requests are handled even if they are decided, since another process may file and decide in one step.
         let is_later = std::mem::replace(&mut *has_read, true);
         for request in reading.requests {
             let before = lock(&self.known).insert(request.id.clone(), request.status);
@@ -324,8 +324,8 @@ impl RequestBroker {
         found.ok_or_else(|| format!("request {id} no longer exists"))
     }
 
-    /// Hands a request to its approver: decides it by the settings, or sends the lead a message. The user sees every
-    /// request on the screen anyway.
+    /// Hands a request to its approver: decides it according to the settings, or sends the lead a message. The user
+    /// sees every request on the screen anyway.
     async fn hand_over(self: &Arc<Self>, request: &Request) {
         let (verdict, comment) = match route(request) {
             Route::User => return,
@@ -373,12 +373,12 @@ impl RequestBroker {
         let waiting = lock(&self.waiting);
         let waits = waiting.values().filter(|w| w.from.same(name)).count();
         drop(waiting);
-        // Requests of its subagents are filed in its name.
+        // Requests of the agent's subagents are filed in the agent's name.
         waits > 0 && self.parts.registry.subagents_of(name) <= waits
     }
 
-    /// Returns the pending requests if none of them is for the user. Returns `None` if one is, if one was just
-    /// decided and its agent is about to continue, or if the requests cannot be read.
+    /// Returns the pending requests if none of them is for the user. Otherwise returns `None`, also if a request was
+    /// just decided and its agent is about to continue, or if the requests cannot be read.
     pub async fn pending_without_user(&self) -> Option<Vec<Request>> {
         let waiting: Vec<RequestId> = lock(&self.waiting).keys().cloned().collect();
         if !self.has_pending() {

@@ -17,7 +17,7 @@ use crate::tools::{Access, table};
 /// Maximum length of a permission in a notice, in characters.
 const SHOWN_MAX: usize = 160;
 
-/// The session permissions of a crew.
+/// Grants and revokes the session permissions of a crew.
 pub struct SessionPermissions {
     context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
@@ -26,7 +26,7 @@ pub struct SessionPermissions {
     given: Mutex<GrantedPermissions>,
 }
 
-/// The session permissions and the last number that was assigned.
+/// The session permissions, and the number of the one that was granted last.
 #[derive(Default)]
 struct GrantedPermissions {
     rules: Vec<SessionPermission>,
@@ -50,7 +50,7 @@ impl SessionPermissions {
     /// Approves a permission request, and allows all commands in `scope` until crewdeck ends.
     ///
     /// # Errors
-    /// Returns why nothing changed.
+    /// Returns the reason if nothing was approved or allowed.
     pub async fn allow(&self, id: &RequestId, scope: PermissionScope) -> Result<(), String> {
         let request = self.broker.get(id).await?;
         let call = request
@@ -109,7 +109,7 @@ impl SessionPermissions {
             };
             let ruling = self.judged(request, |standing| policy::judge(&call.input, standing));
             if is_command(call) && ruling == Ruling::Allow {
-                // If it was decided in the meantime, there is nothing to do.
+                // Fails if the request was decided in the meantime, which needs no handling.
                 let _ = self.broker.decide(approval(request)).await;
             }
         }

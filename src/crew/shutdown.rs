@@ -82,7 +82,6 @@ impl Shutdowns {
         Ok(())
     }
 
-    /// Returns the request with this id, if it exists.
     async fn find(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
         let (requests, id) = (self.requests.clone(), id.clone());
         blocking(move || requests.get(&id)).await

@@ -1,5 +1,5 @@
-//! Executes the user's actions on the board, in the crew and in viewers. They are the same as those of `crewdeck
-//! task`.
+//! Executes the user's actions on the board, in the crew and in viewers. They have the same effect as the subcommands
+//! of `crewdeck task`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -58,7 +58,7 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// Starts the viewer, which then accepts commands.
+    /// Starts a viewer that accepts commands at once.
     pub fn start(parts: ViewerParts) -> Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let files = Arc::new(ViewerStores {

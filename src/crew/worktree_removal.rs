@@ -32,11 +32,11 @@ fn unused_worktree(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Workt
     }
 }
 
-/// Returns what would be lost with the worktree of a task.
+/// Returns the event that says what a removal of a task's worktree would lose.
 pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, String> {
     let tree = unused_worktree(board, trees, id)?;
     let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
-    // If the user may not remove it either, there is nothing to confirm.
+    // If the removal is refused even after a confirmation, there is nothing to confirm.
     check_removal(&tree, &state, RemovalMode::Confirmed).map_err(|why| why.to_string())?;
     let losses = match check_removal(&tree, &state, RemovalMode::OnlyIfSafe) {
         Ok(()) => Losses::default(),

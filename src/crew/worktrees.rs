@@ -92,9 +92,8 @@ impl TaskWorktrees {
         Ok(Some(TaskWorkspace { dir, text }))
     }
 
-    /// Makes a teammate that claimed a task during its turn work in the task's worktree, from its next tool call on.
-    /// Returns text that tells its model about the worktree. The lead stays in the project directory, where it
-    /// merges.
+    /// Moves a teammate that claimed a task during its turn into the task's worktree, from its next tool call on.
+    /// Returns text that tells its model about the worktree. The lead stays in the project directory, where it merges.
     pub async fn move_to_workspace(&self, agent: &Name, task: &Task) -> Result<String, String> {
         if agent.is_lead() {
             return Ok(String::new());
@@ -185,7 +184,8 @@ impl TaskWorktrees {
         };
         let needs = self.branches_of(task).await.unwrap_or_default();
         let (store, tree, now) = (store.clone(), name.clone(), self.context.now());
-        // Blockers may have been completed since. Nothing is merged over uncommitted files.
+        // Blockers may have been completed since the worktree was created. `merge_branches` fails if the worktree has
+        // uncommitted files.
         let branches = needs.clone();
         let looked = blocking(move || {
             let state = store.state(&tree)?;

@@ -66,7 +66,6 @@ impl Finding {
         }
     }
 
-    /// Returns a finding of level [`Level::Warn`].
     pub fn warn(
         check: &'static str,
         text: impl Into<String>,
@@ -79,7 +78,6 @@ impl Finding {
         }
     }
 
-    /// Returns a finding of level [`Level::Fail`].
     pub fn fail(
         check: &'static str,
         text: impl Into<String>,

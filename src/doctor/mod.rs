@@ -1,8 +1,8 @@
 //! `crewdeck doctor`: checks the setup, finds what earlier crews left behind, and offers fixes.
 //!
-//! Each check is a file in `checks/` with an entry in the table of `checks/mod.rs`. A check gathers facts through the store or takes those
-//! in [`DoctorContext`], and a pure function turns them into findings. A check changes nothing. A change that cannot
-//! lose work is offered as a [`Fix`]; for any other change the finding only names the command.
+//! Each check is a file in `checks/` with an entry in the table of `checks/mod.rs`. A check gathers facts through the
+//! store or takes them from [`DoctorContext`], and a pure function turns them into findings. A check changes nothing. A
+//! change that cannot lose work is offered as a [`Fix`]; for any other change the finding only names the command.
 
 mod checks;
 mod finding;
@@ -20,7 +20,7 @@ pub use checks::settings::SettingsFacts;
 pub use finding::{Finding, Level};
 pub use fix::Fix;
 
-/// The input of the checks.
+/// What the checks need from the caller: the root, the time, and facts that the store does not know.
 #[derive(Debug)]
 pub struct DoctorContext {
     /// The project root.

@@ -1,4 +1,4 @@
-//! An agent's log: the records it consists of, and the conversation that is rebuilt from them.
+//! An agent's log: its records, and the conversation that is rebuilt from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,8 @@ use super::ids::{CallId, JobId, PromptId};
 use super::todo::TodoList;
 use super::usage::Usage;
 
-/// The result that is added for a tool call which had no result when crewdeck ended.
+/// The error text that becomes the result of a tool call if the log contains no result for it, because crewdeck ended
+/// first.
 pub const NO_RESULT: &str = "Error: crewdeck ended before this call did. The call may have run completely, \
 partly or not at all. Check the state before you repeat it.";
 
@@ -16,13 +17,13 @@ partly or not at all. Check the state before you repeat it.";
 #[serde(untagged)]
 pub enum LogRecord {
     /// A message that contains items which must be delivered only once: inbox messages, job results, queued prompts.
-    /// One line holds both the message and what it delivers, so that neither is on disk without the other.
+    /// One line contains both the message and what it delivers, so that neither is on disk without the other.
     Delivery {
         #[serde(flatten)]
         message: Message,
         /// Read position in the inbox after this message, in bytes.
         inbox: Option<u64>,
-        /// The background jobs whose end the message reports.
+        /// The ended background jobs whose results the message contains.
         ended: Vec<JobId>,
         /// The queued prompts that the message contains.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -30,12 +31,13 @@ pub enum LogRecord {
     },
     /// Any other message of the conversation: one that contains nothing from the inbox, the jobs or the prompt queue.
     Message(Message),
-    /// Read position in the inbox after the messages so far.
+    /// The read position in the inbox, in a log that was rewritten from its conversation.
     Inbox {
         /// The read position, in bytes.
         inbox: u64,
     },
-    /// Prompts that are part of the messages so far and may still be in the queue on disk.
+    /// Queued prompts that earlier messages of the log contain, in a log that was rewritten from its conversation. The
+    /// queue on disk may still contain them too.
     Prompts { prompts: Vec<PromptId> },
     /// The agent replaced its todo list.
     Todo { todo: TodoList },
@@ -60,7 +62,7 @@ pub enum LogRecord {
     Turn { turn: TurnState },
 }
 
-/// The state of a background job in a log.
+/// How far a background job has come, as recorded in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
@@ -89,7 +91,7 @@ pub enum TurnState {
     Open,
 }
 
-/// The state that is rebuilt from a log.
+/// An agent's conversation and other state, rebuilt from its log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conversation {
     /// The messages. Valid according to [`super::chat::validate`].
@@ -114,7 +116,8 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Rebuilds the state from the records of a log. After a crash, tool calls without a result get an error result.
+    /// Rebuilds the state from the records of a log. A tool call without a result, as after a crash, gets the result
+    /// [`NO_RESULT`].
     pub fn from_records(records: impl IntoIterator<Item = LogRecord>) -> Conversation {
         let mut all = Conversation::default();
         for record in records {
@@ -148,7 +151,7 @@ impl Conversation {
                     command,
                     state: JobState::Began,
                 } => {
-                    // Rewriting a log while a job begins can record the job twice.
+                    // The log can contain the start of a job twice, if the log was rewritten while the job began.
                     all.unreported_jobs.retain(|(id, _)| *id != job);
                     all.unreported_jobs.push((job, command));
                 }
@@ -172,8 +175,8 @@ impl Conversation {
         all
     }
 
-    /// Appends a message and keeps the conversation valid: drops results without a call, and adds an error result for
-    /// each call that has none.
+    /// Appends a message and keeps the conversation valid: drops results in it that belong to no call, and adds an
+    /// error result for each earlier call to which it has no result.
     fn join(&mut self, message: Message) {
         let mut message = message;
         let mut open = self.open_calls();

@@ -24,9 +24,9 @@ pub enum JobEnd {
     Signalled { signal: i32 },
     /// The job was killed because its timeout expired.
     TimedOut { after_s: u64 },
-    /// The job was killed on request.
+    /// The job was killed by an agent, by the user, or by crewdeck on exit.
     Killed {
-        /// The name of the agent or user who killed it, or `crewdeck` if crewdeck killed it on exit.
+        /// The name of the agent or user, or `crewdeck`.
         by: String,
     },
     /// The command could not be started.

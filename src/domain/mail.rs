@@ -12,7 +12,7 @@ use super::timestamp::Timestamp;
 /// Maximum size of a message's text, in bytes. A longer text is rejected with the advice to use a file.
 pub const MAIL_MESSAGE_MAX: usize = 64 * 1024;
 
-/// The field of a message with its attachments.
+/// The JSON field that contains the attachments of a message.
 const ATTACHMENTS: &str = "attachments";
 
 /// The type of a message. The first five are those of learn-claude-code.
@@ -63,7 +63,8 @@ impl MailKind {
         "permission_response",
     ];
 
-    /// Returns whether only the crew itself may send messages of this type. A model could otherwise forge a decision.
+    /// Returns whether only the crew itself may send messages of this type. If models could send them, a model could
+    /// forge a decision.
     pub fn is_protocol(&self) -> bool {
         !matches!(
             self,
@@ -93,14 +94,16 @@ pub enum DeliveryState {
 /// A message, stored as one line of `.team/inbox/NAME.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MailMessage {
-    /// The id. If the file has none, as with learn-claude-code, the id is derived from the position in the file.
+    /// The id. For a stored message without an id, as learn-claude-code writes it, the id is derived from its position
+    /// in the file.
     #[serde(default)]
     pub id: MessageId,
     #[serde(rename = "type", default)]
     pub kind: MailKind,
     /// The sender. Not a [`Name`], because other programs write this field too.
     pub from: String,
-    /// The recipient. If the file has none, as with learn-claude-code, it is the owner of the inbox.
+    /// The recipient. For a stored message without this field, as learn-claude-code writes it, the recipient is the
+    /// owner of the inbox.
     #[serde(default)]
     pub to: String,
     #[serde(default)]

@@ -45,7 +45,7 @@ struct Secrets {
     /// Names and values of secret variables, longest value first: if one value is a prefix of another, the longer one
     /// must match.
     values: Vec<(String, Vec<u8>)>,
-    /// For each byte, whether a secret can begin with it. Lets the scan skip most bytes.
+    /// For each byte value, whether a secret can begin with it. Allows the scan to skip most bytes.
     first_bytes: [bool; 256],
 }
 
@@ -188,7 +188,8 @@ impl Redactor {
         let (Match::Secret { prefix, .. } | Match::OpenSecret { prefix, .. }) = found else {
             return found;
         };
-        // A key with a known format that is also the value of a variable is named after the variable.
+        // If the text after the prefix is the value of a variable, match nothing here: the value is then matched at its
+        // own position, and the placeholder names the variable.
         match rest.get(prefix..).filter(|_| prefix > 0) {
             Some(after) => match self.match_value(after, end) {
                 Match::Secret { .. } => Match::Nothing,

@@ -102,7 +102,8 @@ pub struct Request {
     /// The tool call that waits for the decision, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<PendingCall>,
-    /// The approver according to the settings at the time of the request. The user may decide every request.
+    /// The approver according to the settings at the time of the request. The user may decide any request, whatever the
+    /// settings say.
     #[serde(rename = "decider", default, skip_serializing_if = "is_default")]
     pub approver: Approver,
     #[serde(default)]
@@ -169,7 +170,7 @@ pub enum RequestError {
         kind: RequestKind,
         target: Name,
     },
-    /// The target of a request cannot decide it.
+    /// The decision comes from the target of the request, which cannot decide about itself.
     #[error("{by} cannot decide request {id}: it is about {by}")]
     OwnRequest {
         id: RequestId,
@@ -245,7 +246,8 @@ impl Request {
     /// Records a decision.
     ///
     /// # Errors
-    /// Fails if the request is not pending, if kind or target do not match, or if the target decides.
+    /// Fails if the request is not pending, if the kind or target of the decision does not match, or if the target
+    /// itself made the decision.
     pub fn decide(&mut self, decision: &Decision, at: Timestamp) -> Result<(), RequestError> {
         if self.kind != decision.kind || !self.target.same(&decision.target) {
             return Err(RequestError::Mismatch {

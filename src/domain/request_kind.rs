@@ -1,5 +1,3 @@
-//! The kinds of requests.
-
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

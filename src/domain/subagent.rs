@@ -1,5 +1,3 @@
-//! The kinds of subagents.
-
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

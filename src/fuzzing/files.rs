@@ -22,7 +22,8 @@ pub fn task(bytes: &[u8]) -> CheckResult {
     round_trip::<Task>("the task", bytes).map(|_| ())
 }
 
-/// Checks the removal of metadata from images: nothing is added but a byte of filling, and there is nothing left to remove.
+/// Checks the removal of metadata from images: the image grows by at most one byte of padding, and a second removal
+/// changes nothing.
 pub fn image(bytes: &[u8]) -> CheckResult {
     for format in IMAGE_FORMATS {
         let Some(stripped) = strip_metadata(bytes, format) else {
@@ -213,7 +214,7 @@ pub fn record(bytes: &[u8]) -> CheckResult {
     ensure(first.len() <= 4096, || {
         format!("the record has {} bytes", first.len())
     })?;
-    // A record with the largest number is invalid: readers then read all files and start a new record.
+    // A log whose change number has reached the maximum is invalid: readers then read all files and start a new log.
     let is_last = first.contains(&u64::MAX.to_string());
     ensure(is_last || rewrite_change_log(&first).is_some(), || {
         format!("the rewritten record is invalid: {first:?}")

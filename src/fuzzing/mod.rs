@@ -1,9 +1,9 @@
 //! Fuzz targets: one for each parser of untrusted bytes.
 //!
-//! Each target accepts any bytes and returns an error if an invariant is violated. `fuzz/` and `tests/it/hostile.rs` call
-//! the same functions, so `cargo test` checks all earlier findings of a fuzzer. The invariants of each target: no panic,
-//! no stack overflow, an output size in proportion to the input, and no control or invisible characters in text for
-//! the terminal.
+//! Each target accepts any bytes and returns an error if an invariant is violated. `fuzz/` and `tests/it/hostile.rs`
+//! call the same functions, so `cargo test` checks all earlier findings of a fuzzer. The invariants of each target: no
+//! panic, no stack overflow, an output size in proportion to the input, and no control or invisible characters in text
+//! for the terminal.
 
 mod editing;
 mod files;
@@ -23,7 +23,7 @@ pub type CheckResult = Result<(), String>;
 /// A fuzz target: a function that checks the invariants for one input.
 pub type FuzzTarget = fn(&[u8]) -> CheckResult;
 
-/// All targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
+/// The targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
 pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("sse", model_io::sse),
     ("tool", model_io::tool),

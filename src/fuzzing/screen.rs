@@ -93,7 +93,8 @@ pub fn keys(bytes: &[u8]) -> CheckResult {
     check_drawing(&mut state, run.len())
 }
 
-/// Checks the parser of journals: each valid line can be written and read again without loss, and its event can be drawn.
+/// Checks the parser of journals: each valid line can be written and read again without loss, and its event can be
+/// drawn.
 pub fn journal(bytes: &[u8]) -> CheckResult {
     let mut state = initial_state();
     for line in bytes.split(|b| *b == b'\n') {

@@ -22,7 +22,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size, in bytes, of an error response or of a response that is not streamed.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
-/// Maximum size of the content of a streamed response, in bytes; about ten times the longest response of today's models.
+/// Maximum size of the content of a streamed response, in bytes; about ten times the longest response of today's
+/// models.
 pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
 
 /// Bounds the size of a streamed response, in case the model loops or the server is hostile.
@@ -123,10 +124,10 @@ impl Http {
         })
     }
 
-    /// Requests the list of models from `path` and returns at most 500 names.
+    /// Requests the list of models from `path`, stores their context windows, and returns at most 500 names.
     ///
     /// # Errors
-    /// As [`Http::post`].
+    /// Fails for the same reasons as [`Http::post`].
     pub async fn models(&self, path: &str) -> Result<Vec<String>, ModelError> {
         let request = self
             .client
@@ -226,7 +227,7 @@ impl Http {
         )
     }
 
-    /// Returns the response if its status is a success, else the error that it describes.
+    /// Returns the response if its status is a success, else the error that the response describes.
     async fn check_status(&self, response: Response, model: &str) -> Result<Response, ModelError> {
         let status = response.status();
         if status.is_success() {
@@ -304,8 +305,8 @@ pub fn response_deltas(
     })
 }
 
-/// Returns a stream of the deltas that `decoder` finds in `events`, with the complete reply as the last item. The stream
-/// ends with an error if the events end before the reply is complete.
+/// Returns a stream of the deltas that `decoder` finds in `events`, with the complete reply as the last item. The
+/// stream ends with an error if the events end before the reply is complete.
 fn event_deltas(
     events: BoxStream<'static, Result<Vec<SseEvent>, ModelError>>,
     decoder: impl Decode,

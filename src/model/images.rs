@@ -1,5 +1,5 @@
-//! Selects the images of a conversation that a request contains, and recognizes the errors of servers that cannot read
-//! images. Pure.
+//! Selects which images of a conversation are sent with a request, and recognizes the errors of servers that cannot
+//! read images. Pure.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ pub enum ImageInput {
     LeftOut,
 }
 
-/// The images of a request that are sent.
+/// Which images of a request are sent, and why the others are not.
 pub struct SentImages<'a> {
     sent: HashSet<*const AttachedImage>,
     input: ImageInput,
@@ -36,7 +36,7 @@ pub enum SentImage<'a> {
 }
 
 impl<'a> SentImages<'a> {
-    /// Selects the newest images that fit.
+    /// Selects the newest images that fit within `IMAGES_MAX` and `BYTES_MAX`.
     pub fn of(request: &'a ModelRequest) -> SentImages<'a> {
         let mut sent = HashSet::new();
         let mut room = BYTES_MAX;
@@ -80,8 +80,9 @@ impl<'a> SentImages<'a> {
     }
 }
 
-/// Returns the error for the user if `error`, the answer to a request with images, says that the server did not accept
-/// them. Servers have no common code for this: 400, 404 (no such endpoint) and 500 (llama.cpp without a projector).
+/// Returns the error to show to the user if `error` says that the server did not accept images, else `None`. `error`
+/// must be the answer to a request with images. Servers have no common status code for this: 400, 404 (no such
+/// endpoint) and 500 (llama.cpp without a projector).
 pub fn refusal(error: &ModelError, model: &str) -> Option<ModelError> {
     let may_be = matches!(
         error.kind,

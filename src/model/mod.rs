@@ -1,7 +1,7 @@
 //! Language models behind one trait, [`Model`]: a request goes in, a stream of deltas comes out.
 //!
-//! The last delta is the complete reply. A provider is a folder with its wire format and its declaration; to add one, add
-//! its folder, its `mod` line and its line in [`PROVIDERS`].
+//! The last delta is the complete reply. A provider is a folder with its wire format and its declaration; to add one,
+//! add its folder, its `mod` line and its line in [`PROVIDERS`].
 
 mod anthropic;
 pub mod governor;
@@ -120,7 +120,6 @@ pub enum CallWait {
 pub struct Reply {
     /// The content blocks in order; may be empty.
     pub blocks: Vec<Block>,
-    /// Why the model stopped.
     pub stop: StopReason,
     /// The token counts reported by the server; zero if not reported.
     pub usage: Usage,
@@ -207,11 +206,11 @@ pub struct ModelError {
     pub hint: String,
     /// The wait before the next try: the one that the server asked for, or the shared back-off of the [`governor`].
     pub wait: Option<Duration>,
-    /// Whether the server asks for a retry (header `x-should-retry`). Overrides the rule for `kind`; `None` if the header
-    /// is missing.
+    /// Whether the server asks for a retry (header `x-should-retry`). Overrides the rule for `kind`; `None` if the
+    /// header is missing.
     pub retry: Option<bool>,
-    /// Whether the server has answered at least once; set by the [`governor`]. If it has, its address and key are right,
-    /// and a failure is probably transient; otherwise the address, the key or the provider setting may be wrong.
+    /// Whether the server has answered at least once; set by the [`governor`]. If it has, its address and key are
+    /// right, and a failure is probably transient; otherwise the address, the key or the provider setting may be wrong.
     pub server_has_answered: bool,
 }
 

@@ -19,19 +19,19 @@ pub struct ProviderSpec {
     pub name: &'static str,
     /// The name of the provider's API, without the word "API".
     pub api: &'static str,
-    /// The environment variable of the API key.
+    /// The environment variable that holds the API key.
     pub key_var: &'static str,
-    /// The environment variable of the address.
+    /// The environment variable that holds the address of the server.
     pub url_var: &'static str,
-    /// The address of the vendor, which alone may receive the key without a notice.
+    /// The address of the vendor. If the key from `key_var` is sent to another address, the user gets a notice.
     pub vendor_url: &'static str,
     /// Settings that only this provider has. In the settings file they are in the table with the provider's name.
     pub options: &'static [ProviderOption],
     /// Servers to look for on this machine if no provider is configured.
     pub local_servers: &'static [LocalServer],
-    /// Context windows of the vendor's model families, as in [`super::window`].
+    /// Context windows of the vendor's model families, in the form of [`super::window::FAMILIES`].
     pub windows: &'static [(&'static str, u64)],
-    /// Returns the hints for a refusal with this HTTP status and this error text, which is in lower case.
+    /// Returns the hints for a refusal with this HTTP status and this error text. The text must be in lower case.
     pub refusal_hints: fn(u16, &str) -> RefusalHints,
     /// Creates a decoder of a streamed response.
     pub decoder: fn() -> Box<dyn Decode>,
@@ -73,7 +73,7 @@ pub struct RefusalHints {
     pub setting: Option<&'static str>,
     /// Text to append to the hint about a refused key; may be empty.
     pub key: &'static str,
-    /// The hint for any other rejected request.
+    /// The hint for a rejection whose HTTP status has no hint of its own; may be empty.
     pub request: &'static str,
 }
 

@@ -5,7 +5,7 @@ use super::openai;
 use super::provider::ProviderSpec;
 use super::window::{self, ContextWindow};
 
-/// The provider of a server whose API is unknown: most servers offer Chat Completions.
+/// The provider that is assumed for a server whose API is unknown. Most servers offer Chat Completions.
 pub static COMPATIBLE: &ProviderSpec = &openai::SPEC;
 
 /// The selected provider.

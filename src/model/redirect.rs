@@ -12,7 +12,8 @@ use crate::domain::text::{clip, one_line};
 /// Maximum number of redirects that are followed for one request.
 const REDIRECTS_MAX: usize = 5;
 
-/// Returns a redirect policy that follows redirects within one origin. Any other redirect is returned as the response.
+/// Returns a redirect policy that follows redirects within one origin. Any other redirect is not followed: it becomes
+/// the response to the request.
 pub fn same_origin() -> Policy {
     Policy::custom(|attempt| {
         let first = attempt.previous().first();

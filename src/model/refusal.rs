@@ -14,7 +14,7 @@ use crate::domain::text::{clip, one_line};
 /// Maximum length of a server's message in an error, in characters.
 pub const ERROR_TEXT_MAX: usize = 300;
 
-/// Returns the error for an HTTP status. `text` is the server's message. A script has no provider.
+/// Returns the error for an HTTP status. `text` is the server's message. `provider` is `None` for a script.
 pub fn status_error(
     code: u16,
     text: &str,
@@ -164,7 +164,8 @@ pub fn is_out_of_credit(lower: &str) -> bool {
         .any(|phrase| lower.contains(phrase))
 }
 
-/// Returns how long a server asks to wait, from the header `retry-after-ms`, else from `retry-after` (seconds or a date).
+/// Returns how long a server asks to wait, from the header `retry-after-ms`, else from `retry-after` (seconds or a
+/// date).
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| {
         headers

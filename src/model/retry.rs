@@ -1,4 +1,4 @@
-//! Decides whether a failed call is retried and after which wait. Pure.
+//! Decides whether a failed call is retried, and how long to wait before the retry. Pure.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// The placeholder for U+D800; the others follow in order.
 const FIRST_PLACEHOLDER: u32 = 0x10_F800;
-/// All surrogates.
+/// The code units of all surrogates.
 const SURROGATES: std::ops::RangeInclusive<u32> = 0xD800..=0xDFFF;
 /// The low surrogates, which come second in a pair.
 const LOW_SURROGATES: std::ops::RangeInclusive<u32> = 0xDC00..=0xDFFF;
@@ -28,7 +28,7 @@ pub struct Parsed {
 /// Parses JSON that may contain lone surrogates.
 ///
 /// # Errors
-/// Fails if the text is invalid JSON for another reason.
+/// Fails if the text is invalid JSON for a reason other than lone surrogates.
 pub fn parse(text: &str) -> serde_json::Result<Parsed> {
     let error = match serde_json::from_str(text) {
         Ok(value) => {
@@ -51,7 +51,7 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
 /// Parses a complete JSON text. Lone surrogates become `�`, because no further part follows.
 ///
 /// # Errors
-/// Fails if the text is invalid JSON for another reason.
+/// Fails if the text is invalid JSON for a reason other than lone surrogates.
 pub fn parse_whole(text: &str) -> serde_json::Result<Value> {
     let parsed = parse(text)?;
     Ok(if parsed.has_placeholders {
@@ -135,8 +135,8 @@ pub struct Joiner {
 }
 
 impl Joiner {
-    /// Returns `part`, the next part of the text, with surrogate pairs joined. A high surrogate at the end of `part` is held
-    /// back until the next call.
+    /// Returns `part`, the next part of the text, with surrogate pairs joined. A high surrogate at the end of `part` is
+    /// held back until the next call. `has_halves` is [`Parsed::has_placeholders`] of the event that contains `part`.
     pub fn push<'a>(&mut self, part: &'a str, has_halves: bool) -> Cow<'a, str> {
         if part.is_empty() || (self.lead.is_none() && !has_halves) {
             return part.into();

@@ -2,7 +2,8 @@
 //!
 //! Sources: OpenAI's rules for strict schemas
 //! (<https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>) and Anthropic's rules for tools
-//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>). Keywords that only one of them supports are removed.
+//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>). Keywords that only one of them supports are
+//! removed.
 
 use serde_json::{Map, Value, json};
 
@@ -34,7 +35,7 @@ pub fn strict(schema: &Value) -> Value {
 
 fn strict_node(schema: &Value) -> Value {
     let Value::Object(fields) = schema else {
-        // The schema `true`, which allows any value.
+        // The schema `true`, which allows any value, becomes a string.
         return json!({"type": "string"});
     };
     let mut fields = fields.clone();

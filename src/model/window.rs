@@ -105,9 +105,10 @@ impl ListedWindows {
     }
 }
 
-/// Windows of model families that many servers offer, by prefix of the last part of the name; the longest match wins.
-/// If variants of a family differ, the smallest common window is used: conversations are summarized too early rather
-/// than too late. The families of a vendor with a provider are in its declaration.
+/// Windows of model families that many servers offer, by prefix of the model's name without the part up to the last
+/// `/`; the longest match wins. If variants of a family differ, the smallest common window is used: conversations are
+/// summarized too early rather than too late. The families of a vendor that crewdeck has a provider for are in
+/// [`super::provider::ProviderSpec::windows`].
 ///
 /// Source: the vendors' model pages as of 2026-11-22 (docs.anthropic.com/en/docs/about-claude/models,
 /// platform.openai.com/docs/models, ai.google.dev/gemini-api/docs/models, api-docs.deepseek.com, docs.mistral.ai,

@@ -1,7 +1,7 @@
 //! Layer 1: runs one child process with bounded output and a timeout, and kills everything it started.
 //!
-//! Agents' commands run under a [supervisor](supervisor::Supervisor), which also kills processes that left their process group,
-//! and in a [sandbox]. Without a supervisor only the process group is killed.
+//! Agents' commands run under a [supervisor](supervisor::Supervisor), which also kills processes that left their
+//! process group, and in a [sandbox]. Without a supervisor, only the process group is killed.
 
 pub mod blocking;
 pub mod environment;
@@ -33,8 +33,8 @@ use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 const GRACE: Duration = Duration::from_millis(500);
 /// How long output is read after the child has exited, because its last output may still be in the pipe.
 const DRAIN: Duration = Duration::from_millis(100);
-/// Maximum number of reads after the child has exited. They read more than both pipes can hold, and end even if a
-/// grandchild never stops writing.
+/// Maximum number of reads after the child has exited. Enough to empty both pipes, but bounded in case a grandchild
+/// never stops writing.
 const DRAIN_READS: usize = 256;
 
 #[derive(Debug, Clone)]

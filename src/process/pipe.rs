@@ -25,7 +25,6 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
         }
     }
 
-    /// Returns whether the pipe is open.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }

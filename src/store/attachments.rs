@@ -59,7 +59,7 @@ impl AttachmentStore {
         let path = self.folder.join(&name);
         let has_same_size = |meta: fs::Metadata| meta.is_file() && meta.len() == bytes.len() as u64;
         if fs::symlink_metadata(&path).is_ok_and(has_same_size) {
-            // Keeps the file from being removed as an old one. Without the new time, it is only removed earlier.
+            // Marks the file as recently attached. If this fails, the file is only removed earlier.
             let _ = fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         } else {
             atomic::write(&path, bytes)?;

@@ -1,4 +1,5 @@
-//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl`, and up to where each inbox was acknowledged.
+//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl`, and the position up to which each inbox was
+//! acknowledged.
 //!
 //! crewdeck only appends to an inbox and never truncates it, because writers without the lock may be appending. The read
 //! position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an inbox at any time. Only the
@@ -191,7 +192,7 @@ impl Mailbox {
         let _lock = self.lock(name)?;
         let path = self.cursor_path(name);
         if regular_file::open(&path).is_err_and(|e| regular_file::is_not_regular_file(&e)) {
-            // A folder in its place cannot be replaced by a rename.
+            // A rename cannot replace a folder, so the folder is moved away first.
             atomic::set_aside(&path)?;
         }
         atomic::write(&path, &serde_json::to_vec(&cursor)?)

@@ -117,10 +117,11 @@ impl PromptQueue {
             .collect()
     }
 
-    /// Takes the newest waiting prompt with this text back, also from the disk. Returns whether there was one.
+    /// Removes the newest waiting prompt with this text from the queue and from the disk. Returns whether there was
+    /// one.
     ///
-    /// # Errors
-    /// When the file cannot be written. The prompt is then back in memory only, and a resumed session reads it.
+    /// # Errors When the file cannot be written. The prompt is then removed from memory only, and a resumed session
+    /// loads it again.
     pub fn recall(&self, text: &str) -> Result<bool, StoreError> {
         let _turn = lock(&self.write_turn);
         let mut entries = lock(&self.entries);
@@ -244,7 +245,7 @@ mod tests {
         again.load(&[]).unwrap();
         let ids = |all: &PromptQueue| all.take().into_iter().map(|p| p.id.0).collect::<Vec<_>>();
         assert_eq!(ids(&again), ["a", "c"]);
-        // A prompt that the lead has taken is read.
+        // A prompt that the lead has taken can no longer be recalled.
         assert_eq!(ids(&all), ["a", "c"]);
         assert!(!all.recall("same").unwrap());
     }

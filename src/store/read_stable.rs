@@ -62,7 +62,8 @@ pub fn read_with_fingerprint<T: DeserializeOwned>(
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok((StableRead::Missing, None)),
             Err(e) => return Err(StoreError::at(path)(e)),
         };
-        // Metadata is read before the content: a change in between then alters the fingerprint at the next check.
+        // Metadata is read before the content, so that the next check detects a change in between by its different
+        // fingerprint.
         let meta = file.metadata().map_err(StoreError::at(path))?;
         let fingerprint = FileFingerprint::of(&meta, SystemTime::now());
         if meta.len() > FILE_MAX {

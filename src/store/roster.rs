@@ -150,7 +150,8 @@ impl Roster {
         rule: impl FnOnce(&mut Team) -> Result<(), StoreError>,
     ) -> Result<Team, StoreError> {
         let _lock = self.lock()?;
-        // Not read before the lock: a file that has become foreign or damaged must not be overwritten.
+        // Read only under the lock, so that a file that was just damaged or written by another version is not
+        // overwritten.
         let mut team = self.read_locked()?;
         rule(&mut team)?;
         let mut text = serde_json::to_string_pretty(&team)?;

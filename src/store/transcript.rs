@@ -121,7 +121,7 @@ impl TranscriptFile {
             }
         };
         if last != [b'\n'] {
-            // Ends a line that a full disk has cut off, so that this line is complete.
+            // Ends a line that a full disk has cut off, so that the new record starts on its own line.
             line.push(b'\n');
         }
         line.append(&mut self.line(record)?);
@@ -174,8 +174,8 @@ impl TranscriptFile {
         })
     }
 
-    /// Archives the log under a second name and returns that path, relative to the root. The log itself stays in use until
-    /// [`TranscriptFile::replace`].
+    /// Archives the log under a second name. Returns the path of the archive, relative to the root. The log itself
+    /// stays in use until [`TranscriptFile::replace`].
     ///
     /// # Errors
     /// When the archive cannot be written.

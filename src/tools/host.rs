@@ -35,7 +35,7 @@ pub trait Host: Send + Sync {
         body: String,
     ) -> BoxFuture<'a, Result<Request, String>>;
 
-    /// Decides a request in the name of `decision.by`. The error says why nothing changed.
+    /// Decides a request on behalf of `decision.by`. Fails with the reason if the request cannot be decided.
     fn decide(&self, decision: Decision) -> BoxFuture<'_, Result<Request, String>>;
 
     /// Publishes output of a running tool call, so that the screen shows it.
@@ -44,7 +44,7 @@ pub trait Host: Send + Sync {
     /// Replaces an agent's todo list.
     fn todo<'a>(&'a self, agent: &'a Name, list: TodoList) -> BoxFuture<'a, ()>;
 
-    /// Records an agent's answer to an approved shutdown request. The error says why the answer is not accepted.
+    /// Records an agent's answer to an approved shutdown request. Fails with the reason if the answer is not accepted.
     fn answer_shutdown_request<'a>(
         &'a self,
         agent: &'a Name,
@@ -54,7 +54,7 @@ pub trait Host: Send + Sync {
     ) -> BoxFuture<'a, Result<(), String>>;
 
     /// Moves the agent into the worktree of a task that it just claimed; its later tool calls run there. Returns text
-    /// that tells the agent about the worktree. On an error the task is released.
+    /// that tells the agent about the worktree. If that fails, the task is released.
     fn enter_worktree<'a>(
         &'a self,
         agent: &'a Name,
@@ -76,7 +76,7 @@ pub trait Host: Send + Sync {
     /// Returns the output of a background job so far; long output is cut in the middle.
     fn job_output(&self, id: &JobId) -> String;
 
-    /// Stops a background job in the name of `by`. The error says why nothing changed.
+    /// Stops a background job on behalf of `by`. Fails with the reason if the job cannot be stopped.
     fn kill_job(&self, id: &JobId, by: &Name) -> Result<(), String>;
 
     /// Starts a subagent and waits for its answer. Dropping the future interrupts it.

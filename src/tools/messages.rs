@@ -25,8 +25,7 @@ pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
     member.ok_or_else(unknown)
 }
 
-/// Sends a message in the name of the calling agent. The sender is not part of the tool's input, so a model cannot
-/// forge it.
+/// Sends a message from the calling agent. The sender is not part of the tool's input, so a model cannot forge it.
 pub fn send(
     context: &ToolContext,
     to: &Name,

@@ -1,4 +1,5 @@
-//! Layer 3: the agents' tools, one file per tool. [`TABLE`] lists them; to add one, add its file, its `mod` line and its line in the table.
+//! Layer 3: the agents' tools, one file per tool. [`TABLE`] lists them. To add a tool, add its file, its `mod` line and
+//! its line in the table.
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -278,7 +279,8 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// What the function of a tool returns. Both sides are results for the model; `?` ends the call with an error.
+/// What the function of a tool returns. `Ok` and `Err` both hold a result for the model; `?` ends the call with an
+/// error result.
 type ToolResult = Result<ToolOutput, ToolOutput>;
 
 /// Returns the result of a call that failed because of `why`.

@@ -67,7 +67,8 @@ impl Notifier {
         self.waiting.clear();
     }
 
-    /// Adds a notification with one line of text, unless its kind is disabled, the user is present or the queue is full.
+    /// Adds a notification with one line of text, unless its kind is disabled, the user is present or the queue is
+    /// full.
     pub fn push(&mut self, kind: NotifyKind, words: String, now: Timestamp) {
         if !self.wanted.contains(&kind) || self.is_present(now) || self.waiting.len() >= WAITING_MAX
         {

@@ -22,7 +22,8 @@ pub use prune::Prune;
 pub use rebuild::{KeptState, rebuild};
 pub use summary_prompt::{SummaryForm, SummaryRequest, question};
 
-/// The context window, in tokens, that is assumed if neither the settings nor the model's name determine it.
+/// The context window, in tokens, that is assumed if neither the settings, nor the server, nor the model's name
+/// determine it.
 pub const WINDOW_ASSUMED: u64 = 100_000;
 /// The default share of the context window, in percent, at which a conversation is shortened.
 pub const COMPACT_AT: u64 = 80;

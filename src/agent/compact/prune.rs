@@ -17,7 +17,7 @@ const KEPT_TOOLS: &[&str] = &["read_file", "load_skill"];
 pub struct Prune {
     /// For each result to replace: the index of its message, the index of its block, and the name of the tool.
     places: Vec<(usize, usize, String)>,
-    /// The estimated number of tokens that replacing them frees.
+    /// The estimated number of tokens that replacing these results frees.
     pub frees: u64,
 }
 

@@ -46,7 +46,7 @@ pub(super) fn keep() -> TurnInput {
     }))
 }
 
-/// Returns a turn before its second call, after an answer of `tokens` in a window of 1000 tokens.
+/// Returns a turn before its second call, after an answer with a count of `tokens`, in a window of 1000 tokens.
 fn grown(tokens: u64, output: &str) -> (Turn, Vec<TurnEffect>) {
     let mut turn = Turn::new(TurnLimits::default());
     let budget = LengthLimit {

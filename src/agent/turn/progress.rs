@@ -6,7 +6,8 @@ use std::collections::{HashSet, VecDeque};
 pub(super) const LOOP_MAX: usize = 5;
 /// The model gets a reminder when the same calls with the same results come this many times.
 const REPEATED_MIN: usize = 3;
-/// Maximum number of rounds that the loop detection remembers, separately for those before and after the last compaction.
+/// Maximum number of rounds that the loop detection remembers, separately for those before and after the last
+/// compaction.
 const LOOP_WINDOW: usize = 12;
 
 /// Maximum number of file parts that a turn remembers as read. Reading further parts does not count as progress.
@@ -27,10 +28,10 @@ pub(super) enum Round {
 /// The history of one turn that is needed to detect loops.
 #[derive(Debug, Default)]
 pub(super) struct LoopDetector {
-    /// Hashes of the last rounds after the last compaction, oldest first.
+    /// Hashes of the newest rounds since the last compaction, oldest first.
     recent: VecDeque<u64>,
-    /// Hashes of the last rounds before the last compaction. The model does not remember these rounds, so it may
-    /// repeat them.
+    /// Hashes of the newest rounds before the last compaction, oldest first. The model does not remember these rounds,
+    /// so it may repeat them.
     before: VecDeque<u64>,
     /// The fingerprint of files, board and messages at the last compaction, if known.
     work: Option<u64>,

@@ -331,7 +331,7 @@ fn empty_answer_is_retried_twice() {
             turn.step(reply(blocks, StopReason::EndTurn)),
             vec![TurnEffect::CheckMail]
         );
-        // The same question again would get the same silence.
+        // The same request again would often get an empty answer again.
         let effects = turn.step(TurnInput::Mail(vec![]));
         let [TurnEffect::Save(added), TurnEffect::Call] = &effects[..] else {
             panic!("{effects:?}");

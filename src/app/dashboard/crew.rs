@@ -71,7 +71,7 @@ pub(super) struct StartQueue {
     pub(super) commands: Vec<SentCommand>,
     /// Events for the journal, at most [`EARLY_EVENTS_MAX`].
     events: Vec<Event>,
-    /// Number of events that were dropped because of this limit.
+    /// Number of events beyond that limit, which were dropped.
     lost: usize,
     /// The ended process whose crew is taken over; `None` for a new start.
     pub(super) from: Option<PreviousRun>,

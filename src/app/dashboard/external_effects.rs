@@ -29,7 +29,7 @@ impl Dashboard {
         Ok(())
     }
 
-    /// Saves the theme in the user's settings.
+    /// Saves the theme in the user's settings. Shows a warning if that fails or has no visible effect.
     pub(super) fn save_theme(&self, chosen: &ThemeChoice) {
         if let Some(message) = theme::save(chosen, self.depth) {
             self.warn(&message);

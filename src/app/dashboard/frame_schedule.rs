@@ -1,4 +1,4 @@
-//! When the dashboard draws its next frame.
+//! Decides when the dashboard draws its next frame.
 
 use tokio::time::Instant;
 
@@ -28,7 +28,7 @@ impl FrameSchedule {
         self.stale = self.stale.max(Some(cause));
     }
 
-    /// Returns when the next frame is due, which may be in the past; `None` if the screen is up to date.
+    /// Returns the time at which the next frame is due, which may be in the past; `None` if the screen is up to date.
     pub fn next(&self) -> Option<Instant> {
         let now = self.opened.elapsed();
         self.stale

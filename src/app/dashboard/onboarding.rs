@@ -31,7 +31,7 @@ use crate::ui::Effect;
 use crate::ui::terminal::Screen;
 use crate::ui::{OnboardingPage, PageSeverity};
 
-/// The interval between checks whether the cause of a page is gone.
+/// The interval between checks of whether the problem that a page reports is solved.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// The notice after the first commit and a restart of the dashboard.
@@ -106,7 +106,7 @@ impl StartupChecks {
         self.running.push(Box::pin(work));
     }
 
-    /// Starts a check whether tasks can have worktrees in `root`.
+    /// Starts to check whether tasks can have worktrees in `root`.
     fn check_git(&self, root: PathBuf) {
         self.find(async move {
             let found = spawn_blocking(move || git_setup::check(&root)).await;
@@ -115,7 +115,7 @@ impl StartupChecks {
         });
     }
 
-    /// Starts a check whether the server accepts the key and has the model.
+    /// Starts to check whether the server accepts the key and has the model.
     fn check_model(&self, probe: Probe) {
         self.find(async move {
             match probe.ask().await {
@@ -125,7 +125,7 @@ impl StartupChecks {
         });
     }
 
-    /// Starts a check, after [`AGAIN_AFTER`], whether the cause of a page is gone.
+    /// Checks in the background, after [`AGAIN_AFTER`], whether the cause of a page is gone.
     fn watch(&self, cause: PageCause) {
         self.find(async move {
             tokio::time::sleep(AGAIN_AFTER).await;
@@ -293,8 +293,8 @@ impl Dashboard {
         }
     }
 
-    /// Returns a restart of the dashboard, which repeats all checks. `status_message` is shown if they lead to the same page
-    /// again.
+    /// Returns a restart of the dashboard, which repeats all checks. `status_message` is shown if they lead to the same
+    /// page again.
     pub(super) fn restart_with(&self, status_message: Option<&str>) -> ExitReason {
         ExitReason::Restart(Box::new(RestartState {
             status_message: status_message.map(String::from),

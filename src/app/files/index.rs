@@ -20,7 +20,8 @@ pub struct FileIndex {
 }
 
 impl FileIndex {
-    /// Reads the files and directories directly below `root`, until `pauses`. They come first in the whole list.
+    /// Reads the files and directories directly below `root`, until `pauses` returns true. They come first in the
+    /// complete list.
     pub fn read_top(root: &Path, pauses: &mut dyn FnMut() -> bool) -> FileIndex {
         let mut reader = FileReader::new(root, Some(1));
         reader.read(pauses);
@@ -60,7 +61,8 @@ impl FileReader {
         }
     }
 
-    /// Reads on until all files are read or `pauses`, which is asked after each file. Returns whether all are read.
+    /// Continues to read until all files are read, or until `pauses`, which is called after each file, returns true.
+    /// Returns whether all files are read.
     pub fn read(&mut self, pauses: &mut dyn FnMut() -> bool) -> bool {
         while self.state == FileListState::Reading {
             match self.walk.next() {

@@ -1,6 +1,6 @@
-//! Finds files for the mention that is being typed. A thread reads the list of files at the first query and then matches
-//! queries against it. Until the list is complete, it publishes the matches among the files that it has read: first those
-//! of the top directory, which take about a millisecond. There is no thread before the first query.
+//! Finds files for the mention that is being typed. A thread reads the list of files at the first query and then
+//! matches queries against it. Until the list is complete, it publishes the matches among the files that it has read:
+//! first those of the top directory, which take about a millisecond. There is no thread before the first query.
 
 mod index;
 mod search;
@@ -17,10 +17,11 @@ use crate::ui::FoundFiles;
 
 /// Age from which the list is read again when a new mention begins. The old list is used meanwhile.
 const STALE: Duration = Duration::from_secs(5);
-/// Time after which matches are published while the list is read for the first time. Doubled each time.
+/// During the first reading of the list: time until matches among the files read so far are published. Doubles each
+/// time.
 const FIRST_MATCHES: Duration = Duration::from_millis(10);
 
-/// Finds files of the project.
+/// Finds files of the project, on a thread that starts with the first query.
 pub struct FileFinder {
     root: PathBuf,
     last: Option<String>,
@@ -39,7 +40,6 @@ struct Query {
 }
 
 impl FileFinder {
-    /// Creates a finder of the files below `root`.
     pub fn new(root: &Path) -> FileFinder {
         FileFinder {
             root: root.to_path_buf(),

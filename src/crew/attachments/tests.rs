@@ -155,7 +155,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
     out.into_inner()
 }
 
-/// Returns a PNG whose header gives another size, with the right checksum.
+/// Changes the size in the header of a PNG, and corrects the header's checksum.
 fn with_size(mut png: Vec<u8>, width: u32, height: u32) -> Vec<u8> {
     png[16..20].copy_from_slice(&width.to_be_bytes());
     png[20..24].copy_from_slice(&height.to_be_bytes());

@@ -1,5 +1,4 @@
-//! Runs a teammate: it works in turns and is idle in between, as [`Idle`] decides, until it
-//! shuts down.
+//! Runs a teammate: alternates between turns and idle periods, as [`Idle`] decides, until the teammate shuts down.
 
 mod leaving;
 mod tasks;
@@ -174,8 +173,7 @@ struct TeammateLoop {
     is_paused: bool,
     /// The number of consecutive claims that failed because the board could not be written.
     failed_claims: u32,
-    /// The task with which the teammate was reported as stuck since its last turn, so that this is reported only
-    /// once.
+    /// The task on which the teammate was reported as stuck since its last turn, so that it is reported only once.
     stuck_with: Option<TaskId>,
 }
 
@@ -290,7 +288,8 @@ impl TeammateLoop {
         let end = self.agent.run_turn(start, &self.crew.context.stop).await?;
         self.forget_first_prompt().await;
         self.is_paused = is_paused_after(self.is_paused, is_compaction, &end);
-        // Its task was taken: a message tells it so, and it continues with other work instead of pausing.
+        // The teammate's task was taken. A message says so, and the teammate continues with other work instead of
+        // pausing.
         if end == TurnEnd::Interrupted && self.agent.handle.mailbox.take_revoked_task().is_some() {
             self.is_paused = false;
         }

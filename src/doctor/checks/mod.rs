@@ -42,8 +42,8 @@ pub const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
     records::run,
 ];
 
-/// Returns the findings of a check that does not run, because the root has no crew state or a running crew checks this
-/// itself. `None` if the check must run.
+/// Returns the findings to report instead of running a check: none if the root has no crew state, one if a running crew
+/// checks this itself. Returns `None` if the check must run.
 fn skip_check(check: &'static str, context: &DoctorContext) -> Option<Vec<Finding>> {
     if !store::has_state(&context.root) {
         return Some(Vec::new());

@@ -27,7 +27,6 @@ pub enum ModelFacts {
 /// The model server that a crew would use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelServer {
-    /// The name of the provider.
     pub provider: &'static str,
     /// Why this provider was chosen, such as `ANTHROPIC_API_KEY is set`.
     pub why: String,
@@ -52,7 +51,6 @@ pub enum ModelListing {
     Failed { why: String, remedy: String },
 }
 
-/// Checks the model and its key.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(&context.model)
 }

@@ -8,7 +8,6 @@ const CHECK: &str = "terminal";
 /// The minimum size of the dashboard in columns and rows.
 const SMALLEST: (u16, u16) = (60, 16);
 
-/// The properties of the terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Facts {
     /// Columns and rows; `None` if the output is not a terminal.

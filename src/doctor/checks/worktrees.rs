@@ -31,14 +31,13 @@ enum TaskNeed {
     NoTask,
 }
 
-/// Checks the worktrees.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if !store::has_state(&context.root) {
         return Vec::new();
     }
     match gather(context) {
         Ok(found) => found,
-        // The git check reports this.
+        // The git check reports these errors.
         Err(StoreError::Git(
             GitError::Missing | GitError::TooOld(_) | GitError::NoRepository(_) | GitError::Bare(_),
         )) => {

@@ -68,8 +68,8 @@ pub fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// Returns the result for input without a match so far: `Incomplete` if fewer than `decided_by` bytes are available and
-/// more may follow, otherwise `Nothing`.
+/// Returns the result for input that does not match so far: `Incomplete` if more input may follow and only `bytes` of
+/// the `decided_by` bytes that are needed for a decision are available, otherwise `Nothing`.
 pub fn no_match_yet(bytes: usize, decided_by: usize, end: InputState) -> Match<'static> {
     match end {
         InputState::Partial if bytes < decided_by => Match::Incomplete,

@@ -21,7 +21,7 @@ pub struct Created {
     pub worktree: Worktree,
     /// Whether the worktree started from the base branch or from its own branch.
     pub origin: Origin,
-    /// The result of merging other branches into it.
+    /// The result of merging other branches into the new worktree.
     pub branch_merges: BranchMerges,
 }
 
@@ -43,7 +43,7 @@ pub struct BranchMerges {
     pub conflicts: Vec<Conflict>,
 }
 
-/// The result of a merge into the base.
+/// The result of merging a worktree's branch into its base branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Merge {
@@ -57,7 +57,7 @@ pub enum Merge {
         #[serde(skip)]
         before: String,
     },
-    /// The base already had all changes, possibly squashed or rebased.
+    /// The base branch already contained all changes, possibly squashed or rebased.
     AlreadyMerged {
         /// The base branch.
         into: String,

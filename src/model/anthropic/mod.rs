@@ -45,7 +45,8 @@ pub static SPEC: ProviderSpec = ProviderSpec {
     connect: |config| Ok(Arc::new(Anthropic::new(config)?)),
 };
 
-/// Error texts of an invalid key. They name the header of the key, but the key is wrong and not the header.
+/// Error texts that mean that the key is invalid. They mention the header that holds the key, but the key is wrong, not
+/// the choice of header.
 const WRONG_KEY: &[&str] = &["invalid x-api-key", "invalid bearer token"];
 
 fn refusal_hints(code: u16, lower: &str) -> RefusalHints {

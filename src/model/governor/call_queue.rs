@@ -23,8 +23,8 @@ pub struct CallQueue {
     failures: u32,
     /// Whether the server has ever answered.
     server_has_answered: bool,
-    /// A counter that each server-wide failure increments. A success of a call that started in an earlier round does not
-    /// open the gate.
+    /// A counter that each server-wide failure increments. A success of a call that started in an earlier round does
+    /// not open the gate.
     round: u64,
 }
 
@@ -86,8 +86,8 @@ impl CallQueue {
         number
     }
 
-    /// Starts call `number` if it may start now, and returns the decision. Returns [`Admission::Start`] at most once per
-    /// call.
+    /// Starts call `number` if it may start now, and returns the decision. Returns [`Admission::Start`] at most once
+    /// per call.
     pub fn try_start(&mut self, number: CallNumber, now: Duration) -> Admission {
         if let Gate::Shut { until, cause } = &self.gate
             && now < *until
@@ -123,7 +123,7 @@ impl CallQueue {
         self.open_gate(number);
     }
 
-    /// Ends the back-off, unless call `number` started before the last failure.
+    /// Ends the back-off, unless call `number` started before the last server-wide failure.
     fn open_gate(&mut self, number: CallNumber) {
         if self.running.get(&number) == Some(&self.round) {
             self.failures = 0;
@@ -131,7 +131,8 @@ impl CallQueue {
         }
     }
 
-    /// Records that call `number` has failed. Returns the shared back-off if the failure is server-wide.
+    /// Records that call `number` has failed. If the failure is server-wide, returns the remaining time of the shared
+    /// back-off.
     pub fn record_failure(
         &mut self,
         number: CallNumber,
@@ -181,7 +182,6 @@ impl CallQueue {
         }
     }
 
-    /// Returns the number of running calls.
     #[cfg(test)]
     pub fn running_count(&self) -> usize {
         self.running.len()

@@ -4,8 +4,8 @@
 //! stream ends or is dropped. While it waits, its stream reports why ([`CallWait`]), so that the UI can show it. The
 //! rules are in `call_queue.rs`.
 //!
-//! If a call fails for a reason that affects all calls to the server, [`ModelError::wait`] is set to the shared back-off,
-//! so that the agent retries no earlier than all others.
+//! If a call fails for a reason that affects all calls to the server, [`ModelError::wait`] is set to the shared
+//! back-off, so that the agent retries no earlier than all others.
 
 mod call_queue;
 
@@ -113,7 +113,7 @@ impl Ticket {
         self.shared.changed.send_replace(());
     }
 
-    /// Records a failure, and adds the shared back-off and the server's history to the error.
+    /// Records a failure, and adds to the error the shared back-off and whether the server has ever answered.
     fn record_failure(&self, error: &mut ModelError) {
         let jitter = (self.shared.jitter)();
         let now = self.shared.now();
@@ -201,8 +201,8 @@ impl CallStage {
 }
 
 impl Waiting {
-    /// Waits until the call starts or the reason for the wait changes. Returns the delta to report, if any, and the next
-    /// stage.
+    /// Waits until the call starts or the reason for the wait changes. Returns the delta to report, if any, and the
+    /// next stage.
     async fn wait(mut self: Box<Self>) -> (Option<CallWait>, CallStage) {
         loop {
             self.changed.mark_unchanged();

@@ -27,7 +27,7 @@ struct Behavior {
 enum CallEvent {
     Started(usize),
     Answered(usize),
-    /// With the wait that the server asked for.
+    /// The call, the kind of failure, and the wait that the server asked for.
     Failed(usize, ErrorKind, Duration),
     Ended(usize),
 }

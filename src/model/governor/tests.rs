@@ -276,7 +276,7 @@ async fn waiting_and_failed_calls_report_the_shared_backoff() {
         [Err(error)] => error.wait,
         other => panic!("{other:?}"),
     };
-    // The second call fails 500 ms later; the rest of the shared back-off is longer than its own wait.
+    // The second call fails 500 ms later; the rest of the shared back-off is longer than the wait of the second call.
     assert_eq!(
         (wait(&first), wait(&second)),
         (Some(ms(2500)), Some(ms(2000)))

@@ -18,8 +18,8 @@ use super::http::{Http, response_deltas};
 use super::provider::{LocalServer, ProviderOption, ProviderSpec, RefusalHints, ServerConfig};
 use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
 
-/// The request fields with the token limit of the response. Newer `OpenAI` models accept only the second, most other
-/// servers only the first.
+/// The request field with the token limit of the response, for most servers. Newer `OpenAI` models accept only
+/// [`MAX_COMPLETION_TOKENS`].
 const MAX_TOKENS: &str = "max_tokens";
 const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
 

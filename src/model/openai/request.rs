@@ -6,8 +6,8 @@ use crate::domain::chat::{Block, Message, Role, valid_tool_name};
 use crate::model::ModelRequest;
 use crate::model::images::{SentImage, SentImages};
 
-/// Returns the body of a request. `max_tokens` is the name of the field with the token limit. Fields and messages always
-/// have the same order, because servers cache the prefix of a conversation.
+/// Returns the body of a request. `max_tokens` is the name of the field with the token limit. Fields and messages
+/// always have the same order, because servers cache the prefix of a conversation.
 pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
     let images = SentImages::of(request);
     let mut messages = vec![json!({"role": "system", "content": request.system})];
@@ -54,7 +54,7 @@ fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
         out.push(json!({"role": "user", "content": parts}));
         return;
     }
-    // Servers without images often accept only a string.
+    // A plain string, because servers that cannot read images often accept no list of parts.
     let text = message.text();
     if !text.is_empty() {
         out.push(json!({"role": "user", "content": text}));

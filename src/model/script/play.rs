@@ -58,8 +58,8 @@ impl Script {
         self.window
     }
 
-    /// Selects the first rule that matches and that `agent` may still use, and counts the use. Returns the rule's index and
-    /// its response.
+    /// Selects the first rule that matches and that `agent` may still use, and counts the use. Returns the rule's index
+    /// and its response.
     fn pick(&self, agent: &str, last: &str) -> Option<(usize, ScriptedResponse)> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         self.rules.iter().enumerate().find_map(|(at, rule)| {

@@ -94,8 +94,8 @@ struct UsageEntry {
     cache_write: u64,
 }
 
-/// A simulated failure, as written in a script file. If several fields are set, [`FaultEntry::build`] uses the first one
-/// in this order: `status`, `broken_json`, `cut`, `hang`, `empty`.
+/// A simulated failure, as written in a script file. If several fields are set, [`FaultEntry::build`] uses the first
+/// one in this order: `status`, `broken_json`, `cut`, `hang`, `empty`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FaultEntry {

@@ -26,7 +26,6 @@ const SHORT_HASH_LEN: usize = 12;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRef {
     pub change: RefChange,
-    /// Why it was refused.
     pub reason: RefusalReason,
     /// The ref below `KEPT_COMMITS` that keeps the commits. `None`: other refs reach them, or objects are damaged.
     pub kept: Option<String>,
@@ -91,7 +90,8 @@ fn short(hash: &str) -> String {
 }
 
 impl PrivateHistory {
-    /// Applies the accepted changes to the repository. Returns the refused changes.
+    /// Applies the accepted changes to the repository. Returns the refused changes. If `has_all_objects` is false, a
+    /// change also requires that the repository has all objects that the new value reaches.
     pub(super) fn accept(
         &self,
         dir: &Folder,
@@ -158,7 +158,8 @@ impl PrivateHistory {
         Ok(refused)
     }
 
-    /// Returns whether the new value of the ref contains its old value, so that no commit is lost.
+    /// Returns whether the change is a fast-forward, so that no commit is lost. Also true if the ref is created or
+    /// deleted.
     fn is_forward(&self, change: &RefChange) -> io::Result<bool> {
         match (&change.old, &change.new) {
             (Some(old), Some(new)) => git::is_ancestor(&self.common, old, new),
@@ -166,8 +167,8 @@ impl PrivateHistory {
         }
     }
 
-    /// Updates a ref if it still has its old value. Succeeds if it already has the new one, as after an interrupted
-    /// transfer.
+    /// Updates a ref if it still has its old value. Also succeeds if the ref already has its new value, as after an
+    /// interrupted transfer.
     fn update(&self, change: &RefChange) -> io::Result<Result<(), RefusalReason>> {
         try_to_update(
             change,
@@ -261,8 +262,8 @@ mod tests {
         }
     }
 
-    /// Runs a change of a ref with the value `now`, whose first `fails` attempts fail. Returns the result and the number
-    /// of attempts.
+    /// Runs a change of a ref with the value `now`, whose first `fails` attempts fail. Returns the result and the
+    /// number of attempts.
     fn run_change(fails: usize, now: Option<&String>) -> (Result<(), RefusalReason>, usize) {
         let mut attempts = 0;
         let update = || {

@@ -1,7 +1,8 @@
-//! Protects `HEAD`, `index` and `logs/HEAD` of a work directory: copied before a command, restored after it if damaged.
+//! Protects `HEAD`, `index` and `logs/HEAD` of a work directory: copies them before a command, and restores them after
+//! it if the command has damaged them.
 //!
-//! Git replaces these files by renaming, so they cannot be protected by a mount. A file is copied only if it has changed
-//! since its last copy. The copies are in the private folder, which commands cannot write.
+//! Git replaces these files by renaming, so they cannot be protected by a mount. A file is copied only if it has
+//! changed since its last copy. The copies are in the private folder, which commands cannot write.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -46,7 +47,7 @@ impl CheckoutFile {
         }
     }
 
-    /// Returns the name of the file's copy.
+    /// Returns the name of the file's copy in the folder [`COPIES`].
     fn label(self) -> &'static str {
         match self {
             CheckoutFile::Head => "HEAD",
@@ -143,7 +144,8 @@ impl<'a> Checkout<'a> {
                 }
             };
             if file == CheckoutFile::Index && was_unborn {
-                // On the branch without a commit the index was empty. The next commit would delete all files.
+                // The command left `HEAD` on a branch without a commit, where the index is empty. With the restored
+                // `HEAD`, the next commit would delete all files.
                 self.restore(file, &copy)?;
             } else if let Some((wanted, note)) = self.repair(file, &copy, now.as_deref())? {
                 was_unborn =

@@ -72,7 +72,8 @@ pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
     Ok(text.map(|text| text.trim_end().to_string()))
 }
 
-/// The transfer around one running command: [`PrivateHistory::start`] begins it and [`CommandTransfer::finish`] ends it.
+/// The transfer around one running command: [`PrivateHistory::start`] begins it and [`CommandTransfer::finish`] ends
+/// it.
 #[derive(Debug)]
 pub struct CommandTransfer {
     history: PrivateHistory,

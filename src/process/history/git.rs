@@ -46,7 +46,7 @@ pub fn command(common: &Path) -> Command {
 /// Returns the setting `core.hooksPath` of the git folder `own`; `None` if it is not set.
 pub fn hooks_path(own: &Path) -> Option<PathBuf> {
     let git = command(own);
-    // Takes only the environment of [`command`], not its arguments, which override the setting.
+    // Takes only the environment of [`command`]: its arguments override the setting that is read here.
     let mut plain = Command::new(git.get_program());
     for (name, value) in git.get_envs() {
         match value {
@@ -114,8 +114,7 @@ pub fn can_write(common: &Path) -> bool {
     child.and_then(wait).is_ok_and(|done| done.is_ok())
 }
 
-/// Returns whether no object is missing that `new` needs. Objects that refs of the repository reach are assumed to
-/// exist.
+/// Returns whether the repository has all objects that `new` reaches. Objects that its refs reach are assumed to exist.
 pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
     let child = command(common)
         .args([

@@ -81,8 +81,8 @@ fn is_temporary(path: &Path) -> bool {
 }
 
 impl PrivateHistory {
-    /// Runs `search` on the private folder and returns the paths of the lock files that it returns, sorted. Returns
-    /// nothing while a command runs.
+    /// Returns the lock files among the paths that `search` returns for the private folder, sorted. Returns none while
+    /// a command runs.
     fn locks_in(&self, search: fn(&Folder) -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
         let dir = Folder::open(self.own())?.sub(FOLDER)?;
         if !command_lock::was_used(&dir)? {

@@ -79,7 +79,8 @@ pub struct RefChange {
 }
 
 impl RefChange {
-    /// Returns the change with the old value from `packed`, if it has none because the ref was not loose.
+    /// Returns the change with its old value. If the ref was not loose, the change lacks that value, and it comes from
+    /// `packed`.
     pub fn with_packed(self, packed: &RefMap) -> RefChange {
         RefChange {
             old: self.old.or_else(|| packed.get(&self.name).cloned()),
@@ -110,7 +111,7 @@ pub enum RefusalReason {
     NoHash,
     /// Only crewdeck updates this ref.
     Managed,
-    /// The ref is new and has none of the prefixes below which commands can create refs.
+    /// The ref is new, and its name has none of the prefixes that commands can create refs with.
     WrongPlace,
     /// The ref was not created by a command in the same work directory.
     NotMadeHere,
@@ -293,9 +294,9 @@ pub fn write_names(dir: &Folder, name: &str, names: &BTreeSet<String>) -> io::Re
     dir.write(name, &lines.collect::<String>())
 }
 
-/// Updates the loose refs in `dir` from the values `private`, which were read before, to the values `shown`. Skips refs
-/// that are locked or no longer have the value in `private`. Returns the resulting refs, with the value in `private`
-/// for each skipped ref, so that the next transfer does not mistake it for a change of a command.
+/// Updates the loose refs in `dir` to the values `shown`. `private` has the values that were read from `dir` before.
+/// Skips refs that are locked or no longer have the value in `private`. Returns the resulting refs, with the value in
+/// `private` for each skipped ref, so that the next transfer does not mistake it for a change of a command.
 pub fn update_loose(dir: &Folder, private: &RefMap, shown: &RefMap) -> io::Result<RefMap> {
     let mut now = shown.clone();
     for change in changes(private, shown) {
@@ -321,7 +322,7 @@ fn replace(dir: &Folder, change: &RefChange) -> io::Result<bool> {
     for name in folders {
         match folder.make(name) {
             Ok(sub) => folder = sub,
-            // The file of a deleted ref has the folder's name. The next transfer removes it.
+            // A deleted ref with the name of this folder still has its file. The next transfer removes it.
             Err(_) => return Ok(false),
         }
     }

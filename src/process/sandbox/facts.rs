@@ -16,8 +16,8 @@ use crate::process::history::{
 const TREES_MAX: usize = 256;
 /// Maximum size of a file that contains a path, in bytes.
 const LINK_MAX: u64 = 16 * 1024;
-/// Caches below the home directory that builds write. Folders of programs that the user runs, such as `~/.cargo/bin`,
-/// are not included.
+/// Caches that builds write, relative to the home directory. Folders of programs that the user runs, such as
+/// `~/.cargo/bin`, are not included.
 const CACHES: &[&str] = &[
     ".cache",
     ".cargo/registry",

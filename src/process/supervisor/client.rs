@@ -27,11 +27,11 @@ fn disable_hooks(command: &mut Command) {
         .env(format!("GIT_CONFIG_VALUE_{count}"), "/dev/null");
 }
 
-/// Maximum time that a supervisor may take to kill everything. Its own timeouts are shorter. Beyond it, crewdeck kills
-/// the supervisor and the processes itself.
+/// Maximum time that a supervisor may take to kill everything. Its own timeouts are shorter. After that time, crewdeck
+/// kills the supervisor and the processes itself.
 const END_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// A running supervisor process.
+/// The connection to a running supervisor process.
 pub struct SupervisorClient {
     socket: UnixStream,
     received: Vec<u8>,
@@ -47,7 +47,7 @@ pub struct SupervisorClient {
 /// How a job under a supervisor ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobOutcome {
-    /// The limit for which the job was killed, as a line for the model.
+    /// The limit that the job exceeded, as a line for the model; `None` if it was not killed for that.
     pub limit: Option<String>,
     pub ended: JobExit,
     pub had_leftovers: bool,

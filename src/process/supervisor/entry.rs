@@ -117,8 +117,8 @@ mod linux {
             .map_err(|e| format!("cannot become a subreaper: {e}"))?;
         // Keeps the program from drawing on crewdeck's terminal and from inserting keys into it.
         setsid().map_err(|e| format!("cannot leave crewdeck's terminal: {e}"))?;
-        // Held until all processes have ended, even if crewdeck does not wait for that. Taken before the mount view, in
-        // which the folder is read-only.
+        // Held until all processes have ended, even if crewdeck does not wait for that. Taken before the mount view is
+        // created, because the lock's folder is read-only in it.
         let history = request.plan.as_ref().and_then(|plan| plan.history.as_ref());
         let _running = history.and_then(|history| history.mark_running().ok());
         let (plan, without_view) = match request.plan.clone() {
@@ -214,7 +214,7 @@ mod linux {
         match made {
             Ok(()) => plan.writable.append(&mut plan.writable_in_view),
             Err(why) if request.network == NetworkReach::Off => return Err(network_stays_on(&why)),
-            // Without the view the command would write to the repository itself.
+            // Without the view, the command would write to the repository itself, so the git folder becomes read-only.
             Err(why) if plan.history.is_some() => {
                 plan.writable = landlock_only::writable_without_git(&plan);
                 without_view = Some(why);

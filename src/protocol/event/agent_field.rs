@@ -1,14 +1,15 @@
-//! The field `agent` in the JSON form of an event of an agent.
+//! A serializer that adds the field `agent` to the JSON form of an event of an agent.
 
 use serde::ser::{Error as _, Impossible, SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 
 use crate::domain::ids::Name;
 
-/// Writes an object into `fields` and inserts the agent after its first field, the tag of the event.
+/// Writes the fields of an object into `fields` and inserts the field `agent` after the first, which is the tag of the
+/// event.
 pub struct AgentAfterTag<'a, M> {
     pub fields: M,
-    /// `None` once it is written.
+    /// The value of the field; `None` once it is written.
     pub agent: Option<&'a Name>,
 }
 

@@ -48,7 +48,8 @@ impl<'de> Deserialize<'de> for EventKind {
     }
 }
 
-/// The fields of a JSON object in their order. Decoding buffers them once, without a map: journals have many events.
+/// The fields of a JSON object in their order. A decoded event is buffered once, in a list and not in a map, because
+/// journals have many events.
 struct Fields<'de>(Vec<(Cow<'de, str>, Value)>);
 
 impl<'de> Fields<'de> {
@@ -70,7 +71,7 @@ impl<'de> Fields<'de> {
         } else if TAGS.team.contains(&tag) {
             self.into_group().map(EventKind::Team)
         } else {
-            // Reports an unknown tag.
+            // A tag that is in no group is reported as unknown by the decoder of this group.
             self.into_group().map(EventKind::Crew)
         }
     }
@@ -107,7 +108,8 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// The values of the field `type` in each group of events. All other values belong to the crew's group.
+/// The values of the field `type` for each group of events except [`EventKind::Crew`], to which all other values
+/// belong.
 struct Tags {
     agent: &'static [&'static str],
     board: &'static [&'static str],
@@ -120,7 +122,8 @@ static TAGS: LazyLock<Tags> = LazyLock::new(|| Tags {
     team: tags::<TeamEvent>(),
 });
 
-/// Returns the tags of an enum that serde tags with `type`, as its derived decoder reports them for an unknown tag.
+/// Returns all values of the field `type` for an enum that serde tags with that field. They come from the error of its
+/// derived decoder for an unknown tag, which lists the known ones.
 fn tags<T: DeserializeOwned>() -> &'static [&'static str] {
     let unknown = MapDeserializer::<_, UnknownTag>::new(std::iter::once(("type", "")));
     T::deserialize(unknown).err().map_or(&[], |e| e.known)

@@ -32,7 +32,7 @@ pub enum TeamEvent {
         /// The current state of the request.
         request: Request,
     },
-    /// The session permissions, which the user has given to the whole team, have changed.
+    /// The user has added or revoked a session permission.
     #[serde(rename = "rules_changed")]
     PermissionsChanged {
         /// All session permissions, oldest first.

@@ -15,8 +15,9 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
-/// A change of the board first refreshes all tasks if the last full refresh is older than this. This bounds how long a
-/// change by a writer without the lock stays unknown if no event reports it.
+/// Maximum age of the last full refresh when this process changes the board; if it is older, all tasks are refreshed
+/// first. This limits how long a change by a program that does not take the lock goes unnoticed if no file event
+/// reports it.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(15);
 /// [`REFRESH_INTERVAL`] grows by one second per this number of tasks, so that full refreshes check at most this number of
 /// files per second.
@@ -32,7 +33,7 @@ pub(super) struct Cache {
     unusable: BTreeSet<TaskId>,
     /// The highest task number found so far.
     pub last: u64,
-    /// The latest revision of the change log whose changes the cache contains.
+    /// The cache contains all changes of the change log up to this revision; `None` if no log has been read yet.
     revision: Option<Revision>,
     refreshed_at: Option<Instant>,
     /// Temporary files found by the last full refresh.
@@ -175,8 +176,8 @@ impl Cache {
         }
     }
 
-    /// Returns the tasks that crewdeck processes have changed since the last refresh, according to the change log. Returns
-    /// all tasks if the log does not tell.
+    /// Returns the tasks that crewdeck processes have changed since the last refresh, according to the change log.
+    /// Returns all tasks if the log is lost or does not reach back that far, or if the board has not been read yet.
     pub(super) fn changed_since_refresh(&self, log: Option<&ChangeLog>) -> TaskSet {
         match log {
             _ if self.refreshed_at.is_none() => TaskSet::All,

@@ -60,7 +60,7 @@ pub(super) fn name(id: TaskId) -> String {
     format!("task_{}.json", id.0)
 }
 
-/// The suffix of a task file that is not damaged.
+/// The suffix of a task file. A damaged file that was renamed has a longer suffix.
 pub(super) const CURRENT: &str = "json";
 
 /// Returns the task number and the suffix of `task_N.json` ([`CURRENT`]) and of `task_N.json.damaged-M`.

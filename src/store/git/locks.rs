@@ -1,9 +1,9 @@
 //! Finds and removes lock files that a killed git left behind. While one exists, every later git command fails.
 //!
-//! Git never removes such a file, because its owner may still run. Here a file is removed only when no process has it
-//! open, no git runs in the repository, and it is at least two seconds old. Where a git may run without being visible
-//! (in another process namespace, as another user, on another machine), the file must be ten minutes old, unless an
-//! interrupted operation of crewdeck created it.
+//! Git never removes such a file, because its owner may still run. crewdeck removes such a file only when no process
+//! has it open, no git runs in the repository, and it is at least two seconds old. Where a git may run without being
+//! visible (in another process namespace, as another user, on another machine), the file must be ten minutes old,
+//! unless an interrupted operation of crewdeck created it.
 
 use std::fmt;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Runs the `git` command without prompts, editors or settings that an agent could have changed.
 //!
-//! Every argument is a constant of this program, a full reference name, a commit hash, or follows `--`, so that no
-//! outside name is ever read as an option.
+//! Every argument is a constant of this program, a full reference name, a commit hash, or follows `--`, so that git
+//! never takes a name from outside of this program for an option.
 
 mod content;
 mod error;
@@ -103,7 +103,8 @@ pub struct Git {
     hooks: Hooks,
     /// A lock that git inherits, so that the lock is held until git ends.
     lock: Option<Arc<File>>,
-    /// `-c` settings with crewdeck's name and address as the committer's, if the user has configured none.
+    /// Set by [`Git::committer`]: `-c` settings with crewdeck's name or e-mail address where the user has configured
+    /// none.
     identity: Vec<String>,
     /// Stops git when it becomes true.
     stop: Option<Arc<AtomicBool>>,

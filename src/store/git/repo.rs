@@ -216,7 +216,7 @@ pub fn head(git: &Git) -> Result<Option<Head>, GitError> {
     };
     let name = match lines.next() {
         Some(name) => name.to_string(),
-        // Another reference is named `HEAD` too.
+        // Git prints no name if another reference is named `HEAD` too.
         None => git.run(&["symbolic-ref", "--quiet", "HEAD"])?.out,
     };
     let branch = name.trim().strip_prefix("refs/heads/").map(String::from);

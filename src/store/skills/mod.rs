@@ -238,7 +238,8 @@ impl Scan {
         };
         let taken = self.loaded.iter().find(|l| same(&l.skill.name, &file.name));
         if let Some(taken) = taken {
-            // A skill may override one of a later source. Two of one name in the same source are an error.
+            // A skill takes precedence over one with the same name in a later source. Two with the same name in one
+            // source are an error.
             if taken.skill.source == source {
                 let why = format!(
                     "its name '{}' is used by {}: choose another name",

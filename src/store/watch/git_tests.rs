@@ -68,7 +68,8 @@ impl WatchReports {
     /// Reads all reports of earlier changes and returns whether branches were among them.
     fn reports_branches(&self) -> bool {
         let mut has_reported = false;
-        // Merged events are reported in the order of the kinds, so all earlier ones are reported before the second marker.
+        // Merged events are reported in the order of `Dirty::all`, so a change of branches may follow the first marker,
+        // but not the second one.
         for (file, end) in [
             (".team/config.json", Dirty::Roster),
             (".team/requests/r.json", Dirty::Requests),

@@ -147,8 +147,8 @@ impl PollFallback {
         }
     }
 
-    /// Polls the task files in `scope` and all other files at the time `now`. Returns what has changed or may have changed,
-    /// and what the poll says about lost events.
+    /// Polls the task files in `scope` and all other files at the time `now`. Returns what has changed or may have
+    /// changed, and whether the poll shows that an event was lost.
     pub(super) fn poll(&mut self, now: SystemTime, scope: PollScope) -> (Vec<Dirty>, PollOutcome) {
         let (board, mut found) = self.tasks.poll(now, scope);
         let mut out: Vec<Dirty> = board.map(Dirty::Board).into_iter().collect();
@@ -214,7 +214,8 @@ impl PollFallback {
             Some(folder_files) => folder_files,
             None => FolderFiles {
                 files: self.list(folder)?,
-                // A new folder gets a default fingerprint, so that the next poll lists it again.
+                // A folder that has just changed gets a default fingerprint, which never matches, so the next poll
+                // lists it again.
                 folder: FileFingerprint::of(&meta, now).unwrap_or_default(),
             },
         };

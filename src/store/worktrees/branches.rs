@@ -201,8 +201,8 @@ impl OpenRegistry {
         Ok(out)
     }
 
-    /// Computes the status of the branch at `tip`, which has commits that the history of its base lacks, by comparing the
-    /// content.
+    /// Compares the content of the branch at `tip` with its base and returns the merge status. Called for branches with
+    /// commits that are not in the history of the base.
     fn changes(
         &self,
         base: &mut BaseBranch,

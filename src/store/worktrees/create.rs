@@ -45,8 +45,7 @@ impl Worktrees {
     /// already has a worktree, the new name gets a number. If the folder of a worktree was lost and its branch exists,
     /// creates the folder again from the branch.
     ///
-    /// # Errors
-    /// When the worktree cannot be created. Nothing is left then that would prevent another attempt.
+    /// # Errors When the worktree cannot be created. The failed attempt then leaves nothing that prevents another one.
     pub fn create(&self, new: &NewWorktree, now: Timestamp) -> Result<Created, StoreError> {
         let mut work = self.begin_change()?;
         let (base, commit) = work.start_point(new)?;
@@ -183,8 +182,8 @@ impl OpenRegistry {
         })
     }
 
-    /// Removes the branch, and the folder if it is incomplete, that a failed creation left. What cannot be removed now is removed by
-    /// the next creation for the task, so errors are ignored.
+    /// Removes what a failed creation left: the branch, and the folder if it is incomplete. Errors are ignored, because
+    /// the next creation for the task tries again.
     fn remove_failed_attempt(&self, name: &WorktreeName, commit: &str) {
         if self.index.get(name).is_none()
             && let Ok(registered) = self.repo.registered()
@@ -250,8 +249,8 @@ impl OpenRegistry {
         Ok(())
     }
 
-    /// Returns the branches that exist and that the worktree `name`, in which `git` runs, does not contain, with their
-    /// commits.
+    /// Returns those of `branches` that exist and that the worktree `name` does not contain yet, each with its commit.
+    /// `git` runs in that worktree.
     fn missing_branches<'b>(
         &self,
         name: &WorktreeName,
@@ -305,7 +304,8 @@ impl OpenRegistry {
             }
             let open = scanned_by_merge(&git, &self.folder(name).dir, None, &tip)?;
             if !open.is_empty() {
-                // The agent merges it inside its sandbox.
+                // This merge would run git inside nested repositories. The agent merges the branch itself, in its
+                // sandbox.
                 brought.conflicts.push(Conflict {
                     branch: branch.clone(),
                     files: open.into_iter().take(FILES_MAX).collect(),

@@ -25,7 +25,7 @@ pub(super) const BRING: &str = "worktree.bring.before";
 pub(super) const MERGE: &str = "worktree.merge.before";
 /// The log's event tag at the start of a worktree's removal.
 pub(super) const REMOVE: &str = "worktree.remove.before";
-/// Maximum size of a git file that names a folder or a branch, in bytes.
+/// Maximum size of a git file that holds the path of a folder or the name of a branch, in bytes.
 const LINK_MAX: u64 = 16 * 1024;
 /// Maximum size of git's file `packed-refs`, in bytes.
 const PACKED_MAX: u64 = 64 * 1024 * 1024;
@@ -153,7 +153,7 @@ impl RepoPaths {
 
     /// Returns what killed git processes left behind, except lock files, in sorted order.
     pub(super) fn debris_except_locks(&self) -> Result<Vec<Debris>, StoreError> {
-        // The next change moves a damaged registry away.
+        // A damaged registry counts as empty here. The next change renames it.
         let index = read_index(&self.dir, &mut Vec::new())?.unwrap_or_default();
         let entries = self.entries();
         let mut found: Vec<Debris> = self.find_incomplete(&index, &entries);
@@ -226,7 +226,7 @@ impl RepoPaths {
             let link = text("gitdir");
             let home = match Path::new(link.trim()).parent() {
                 Some(home) if !link.trim().is_empty() => home.to_path_buf(),
-                // Not written yet, or already deleted: git names the entry after the folder.
+                // The file `gitdir` is not written yet, or already deleted. Git names the entry after the folder.
                 _ => self.dir.join(entry.file_name()),
             };
             let name = home

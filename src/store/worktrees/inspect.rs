@@ -92,7 +92,7 @@ impl OpenRegistry {
             }
         }
         self.inspect_commits(tree, &tips, &mut state)?;
-        // During a rebase, the rebase itself is reported as the loss.
+        // During a rebase, the rebase itself is reported as what would be lost, so the commit is not reported too.
         if let Some(commit) = alone.filter(|_| state.busy.is_none())
             && state.content == ContentStatus::Unmerged
             && !self.is_referenced(&commit)?

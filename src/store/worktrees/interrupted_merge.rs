@@ -38,9 +38,9 @@ struct ChangedFile {
 /// `AUTO_MERGE` and `MERGE_HEAD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FastForward {
-    /// The index is git's if it equals the merged commit.
+    /// An index that equals the merged commit was written by git.
     Possible,
-    /// The merge was started with `--no-ff`: such an index is the user's.
+    /// The merge was started with `--no-ff`, so an index that equals the merged commit was written by the user.
     Never,
 }
 
@@ -70,8 +70,8 @@ pub fn undo(
             .map(|path| String::from_utf8_lossy(path).into_owned())
             .collect());
     };
-    // The index is the merge's if git was killed between writing it and `MERGE_HEAD`, for example in a hook.
-    // `git merge --squash` stages the same, but leaves `SQUASH_MSG`.
+    // If git was killed after it wrote the index and before it wrote `MERGE_HEAD`, for example in a hook, the index
+    // comes from the merge. `git merge --squash` stages the same content, but also leaves the file `SQUASH_MSG`.
     let is_staged_by_merge = match written.as_ref() {
         Some(written) => *written == planned,
         None => fast_forward == FastForward::Possible && is_index(git, &planned)?,
@@ -92,7 +92,7 @@ pub fn undo(
     let (mut restored, mut removed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for file in parse_diff_tree(&raw) {
         let Ok(path) = std::str::from_utf8(&file.path) else {
-            // Such a name cannot be passed to git as an argument.
+            // A name with invalid UTF-8 cannot be passed to git as an argument.
             kept.push(String::from_utf8_lossy(&file.path).into_owned());
             continue;
         };
@@ -210,7 +210,7 @@ fn is_from_merge(
         return Ok(Some(file.old.is_some()));
     };
     let Some(new) = &file.new else {
-        // Not deleted yet.
+        // The merge deletes this file, but git has not done so yet.
         return Ok(Some(false));
     };
     // If the content is the old one, git has changed only the mode or nothing.

@@ -26,7 +26,7 @@ pub struct LastEvent {
     pub event: String,
     /// When it was recorded.
     pub at: Timestamp,
-    /// The commit that was checked out at the event; `None` if the event does not record it.
+    /// The commit that was checked out when the event was recorded; `None` if the event does not record it.
     pub head: Option<String>,
 }
 

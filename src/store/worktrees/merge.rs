@@ -155,8 +155,8 @@ impl OpenRegistry {
         check_clean(name, &git)
     }
 
-    /// Checks that the worktree's own branch has all commits of the branch that is checked out, because other tasks build on
-    /// the own branch.
+    /// If the worktree has something other than its own branch checked out, checks that its own branch or the base has
+    /// all commits of it. Other tasks build on the worktree's own branch, so they would miss the remaining commits.
     fn check_no_other_commits(&self, tree: &Worktree, git: &Git) -> Result<(), StoreError> {
         let own = tree.name.branch();
         let Some((head, tip)) = head(git)?.zip(self.repo.branch(&own)?) else {
@@ -216,8 +216,8 @@ impl OpenRegistry {
         Err(WorktreeError::MainDirty(short_list(&files, files.len())).into())
     }
 
-    /// Checks that a merge of `tip` into the main worktree reads no settings of nested repositories that agents can
-    /// write: these could start any program.
+    /// Checks that a merge of `tip` into the main worktree does not read settings of nested repositories that agents
+    /// can write, because such settings can start any program.
     fn check_nested_repos(&self, branch: &str, tip: &str) -> Result<(), StoreError> {
         let kept = self.repo.common().join("modules");
         let open = scanned_by_merge(&self.repo.git, &self.repo.root, Some(&kept), tip)?;

@@ -189,7 +189,7 @@ fn plain(word: &Word) -> Option<&str> {
 }
 
 fn has_first(simple: &SimpleCommand, words: &str) -> bool {
-    // The permission is checked on use too: it may come from another program.
+    // Checked on use too, because the permission may come from another program and may never have been offered.
     first_words(simple).is_some_and(|first| first == words)
 }
 

@@ -1,6 +1,6 @@
 //! Parses shell commands into words: enough of the grammar to find every program that a command starts. Pure.
 //!
-//! Not done by crates such as `shlex`: they split words, but know no operators, substitutions or redirections.
+//! Crates such as `shlex` cannot do this: they split words, but know no operators, substitutions or redirections.
 
 mod expansions;
 

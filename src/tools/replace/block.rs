@@ -1,5 +1,5 @@
-//! Rewrites a block of the file: lines that old and new text share stay as they are in the file, new lines follow the
-//! file's style.
+//! Rewrites a block of the file. Lines that the old and the new text share stay as they are in the file; new lines
+//! follow the file's style.
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 

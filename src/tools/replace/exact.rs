@@ -38,7 +38,7 @@ pub fn find(text: &str, old: &str, new: &str) -> Exact {
             ignored: None,
         };
     }
-    // Converts an offset of the view to one of the text: each folded line end before it was one byte longer.
+    // Converts an offset in `view` to one in `text`: each converted line end before it has one more byte in `text`.
     let real = |at: usize| at + folded.partition_point(|end| *end < at);
     let patches = view
         .match_indices(&*old_view)

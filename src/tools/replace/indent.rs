@@ -1,4 +1,5 @@
-//! Converts the indentation of new lines to the style of the file, which the paired lines show.
+//! Converts the indentation of new lines to the style of the file. The lines that the model's text shares with the file
+//! show that style.
 
 use std::collections::BTreeMap;
 

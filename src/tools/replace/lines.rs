@@ -1,4 +1,5 @@
-//! Matches the lines of a model's text with lines of a file, ignoring more and more differences.
+//! Matches the lines of a model's text with lines of a file. If nothing matches, tries again with more differences
+//! ignored.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -29,7 +30,8 @@ impl FileLine<'_> {
 /// file lacks.
 pub type Pairs = Vec<Option<usize>>;
 
-/// Which differences are ignored when lines are compared. Each tolerance also ignores those of the tolerances before it.
+/// Which differences are ignored when lines are compared. Each tolerance also ignores those of the tolerances before
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tolerance {
     /// Ignores whitespace at the end of lines.

@@ -52,7 +52,7 @@ pub enum Occurrences {
     All,
 }
 
-/// The result of a replacement.
+/// The file after a replacement, and how its text was matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
     /// The whole new text of the file.
@@ -89,10 +89,10 @@ const REPEATED_MIN: usize = 8;
 /// Maximum number of line numbers that a refusal lists.
 const LISTED_MAX: usize = 10;
 
-/// Makes one replacement in `text`.
+/// Applies `edit` to `text`.
 ///
 /// # Errors
-/// If nothing in the file matches well enough, or if several places match and only one is allowed.
+/// Fails if nothing in the file matches well enough, or if several places match and only one is allowed.
 pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     if edit.old.is_empty() {
         return Err(Refusal::new(

@@ -26,7 +26,7 @@ const LINE_MAX: usize = 200;
 /// Maximum number of occurrences of a line in the file to consider.
 const REPEATS_MAX: usize = 500;
 
-/// Returns the most similar place, if it is similar enough and no other place is nearly as similar.
+/// Returns the most similar place; `None` if it is not similar enough, or if another place is nearly as similar.
 pub fn find(file: &[FileLine<'_>], old: &[&str]) -> Option<Pairs> {
     let places = best(file, old);
     let wanted = lines::numbers(old.iter().copied(), true);
@@ -46,7 +46,7 @@ pub struct Candidate {
     pub pairs: Pairs,
     /// The share of characters that are equal, from 0 to 1.
     pub alike: f64,
-    /// The number of equal lines.
+    /// The number of lines that are equal apart from whitespace at both ends.
     same: usize,
 }
 

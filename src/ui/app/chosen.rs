@@ -20,7 +20,7 @@ impl App {
         self.dirty = true;
     }
 
-    /// Returns the display name of the key that opens the oldest request from the current focus.
+    /// Returns the key, formatted for display, that opens the oldest request when pressed in the current focus.
     pub(in crate::ui) fn waiting_key(&self) -> String {
         let context = match self.focus {
             Focus::Composer => Context::Everywhere,

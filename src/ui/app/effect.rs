@@ -1,4 +1,4 @@
-//! The side effects of an update, which the front end runs.
+//! Side effects that an update requests and the front end runs.
 
 use crate::domain::custom_theme::ThemeChoice;
 use crate::domain::screen::ScreenSettings;
@@ -16,7 +16,7 @@ pub enum Effect {
     EditComposer,
     /// Reads the messages of earlier sessions. Answered by [`Msg::History`](crate::ui::Msg::History).
     LoadHistory,
-    /// Ends this session and starts a new one, or resumes the one with this id.
+    /// Ends this session; then resumes the session with this id, or starts a new one.
     StartSession(Option<String>),
     /// Lists the sessions of the project. Answered by `UiState::show_sessions`.
     ListSessions,

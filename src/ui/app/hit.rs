@@ -14,7 +14,7 @@ pub enum Drag {
     Nothing,
     /// The border between two columns.
     Border,
-    /// The background of a pane. Holds the cell of the last mouse event.
+    /// The background of a pane. Holds the position of the last mouse event.
     Ground(Pane, Position),
     /// The position bar of a replay, which occupies this area.
     Replay(Rect),
@@ -32,7 +32,6 @@ pub enum ScrollTarget {
 /// The mouse state between two mouse events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pointer {
-    /// What is being dragged.
     pub drag: Drag,
     /// The last clicked target; a second click on it opens it. A key press clears it.
     pub clicked: Option<Hit>,
@@ -60,7 +59,7 @@ pub enum Hit {
     Ground(Pane),
     /// A row of the conversation, counted from the first one in view.
     ConversationRow(usize),
-    /// A part of a pane that is not one of its rows.
+    /// A part of a pane that is none of its list rows.
     Pane(Pane),
     Composer,
     /// A row of the completion list.

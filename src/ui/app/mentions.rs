@@ -23,7 +23,7 @@ pub struct FoundFiles {
 /// A file or directory of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMatch {
-    /// The path relative to the project; that of a directory ends in `/`.
+    /// The path relative to the project. The path of a directory ends in `/`.
     pub path: String,
     /// The indices, in ascending order, of the characters in `path` that match the query.
     pub marked: Vec<usize>,
@@ -32,10 +32,10 @@ pub struct FileMatch {
 /// How complete the list of the project's files is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileListState {
-    /// The files are being read; the matches are those of the files read so far.
+    /// The files are still being read. Matches among the unread files are missing.
     Reading,
     Complete,
-    /// Only the first files were read: their number.
+    /// Only the first files were read: this many.
     Cut(usize),
 }
 
@@ -44,7 +44,8 @@ pub enum FileListState {
 pub struct Mentions {
     /// The answer to the last query.
     found: Option<FoundFiles>,
-    /// Paths that the user chose or typed completely: if such a file is gone when the message is sent, it is refused.
+    /// Paths that the user chose or typed completely. If such a file is missing when the message is sent, the message
+    /// is refused.
     known: BTreeSet<String>,
 }
 
@@ -74,13 +75,13 @@ impl Mentions {
         mention::mentions(text, |path| self.is_known(path))
     }
 
-    /// Returns the state of the list, once the first answer is there.
+    /// Returns how complete the list of files is; `None` before the first answer.
     pub fn state(&self) -> Option<FileListState> {
         self.found.as_ref().map(|found| found.state)
     }
 
-    /// Returns the matches for `query`. Until they are there, those of the query before it that still match. Empty if
-    /// the query is the whole path of a file.
+    /// Returns the matches for `query`. Until the front end has searched for `query`, returns those matches of the
+    /// previous query for which `still_matches` is true. Empty if the query is the whole path of a file.
     pub fn matches(&self, query: &str, still_matches: impl Fn(&str) -> bool) -> Vec<&FileMatch> {
         let Some(found) = &self.found else {
             return Vec::new();
@@ -109,8 +110,8 @@ impl App {
     }
 }
 
-/// Returns pasted text that is the path of an image as a mention. Terminals paste the path of a dropped file quoted, with
-/// escaped blanks, or as an address.
+/// Returns pasted text as a mention if it is the path of an image. Terminals paste the path of a dropped file in
+/// quotes, with escaped blanks, or as a `file:` URL.
 pub fn pasted_image(text: &str) -> Option<String> {
     let text = text.trim();
     let quoted = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);

@@ -113,14 +113,14 @@ pub struct KeyState {
     pub interrupted: Option<Name>,
     /// Keeps keys from acting on something that the user has not seen yet.
     pub guard: KeyGuard,
-    /// Whether the last key left the composer, so that the user did not choose the focused pane. The key of that pane
-    /// then focuses it instead of showing it full screen.
+    /// Whether the last key left the composer. The user has then not chosen the focused pane, so the key of that pane
+    /// focuses it instead of showing it full screen.
     pub left_composer: bool,
-    /// Whether the message about Option and its symbols was shown.
+    /// Whether the explanation was shown that Option may type symbols instead of acting as Alt.
     pub explained_option: bool,
-    /// Whether the message about permission modes was shown.
+    /// Whether the explanation was shown that there are no permission modes.
     pub explained_modes: bool,
-    /// The focus before it moved to Needs you. It moves back when no request is open.
+    /// The focus before it moved to Needs you, for moving back when no request is open.
     pub before_needs: Option<Focus>,
 }
 

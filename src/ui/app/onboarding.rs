@@ -1,5 +1,5 @@
 //! The setup page: what prevents the first prompt, what that means, and the next step. It is shown in the conversation
-//! pane while the conversation is empty, and disappears when its cause is solved. Pure.
+//! pane while the conversation is empty, and disappears when the problem is solved. Pure.
 
 use crate::domain::ids::Name;
 use crate::domain::text::{clip, one_line};
@@ -74,8 +74,8 @@ pub struct Onboarding {
 }
 
 impl App {
-    /// Shows a page, replacing one of the same severity. If no crew is running, queued prompts return to the composer and
-    /// submitted task forms become drafts again.
+    /// Shows a page, replacing one of the same severity. If no crew is running, queued prompts return to the composer
+    /// and submitted task forms become drafts again.
     pub fn show_onboarding(&mut self, page: OnboardingPage) {
         let line = |text: &str| clip(&one_line(text), WORDS_MAX);
         let page = OnboardingPage {
@@ -111,8 +111,8 @@ impl App {
         self.dirty = true;
     }
 
-    /// Shows a page that needs approval. Starts the key guard at `now`, so that keys typed before the page was visible do
-    /// not approve it.
+    /// Shows a page that needs approval. Starts the key guard at `now`, so that keys typed before the page was visible
+    /// do not approve it.
     pub fn show_approval(&mut self, page: OnboardingPage, now: Timestamp) {
         self.show_onboarding(page);
         if self.focus != Focus::Composer {
@@ -131,7 +131,8 @@ impl App {
         self.onboarding.key_address.as_deref()
     }
 
-    /// Whether a restart would lose nothing: a page is shown, no prompt is queued, no popup is open and no agent is busy.
+    /// Returns whether a restart would lose nothing: a page is shown, no prompt is queued, no popup is open and no
+    /// agent is busy.
     pub fn is_at_the_beginning(&self) -> bool {
         let is_idle = self.model.queued.is_empty() && self.popups.is_empty() && self.busy() == 0;
         self.onboarding_page().is_some() && is_idle
@@ -147,8 +148,8 @@ impl App {
         self.input.composer.set(text);
     }
 
-    /// Returns the most severe page. It applies only while the lead's conversation is empty or no crew is running; else,
-    /// and always in a replay, returns `None`.
+    /// Returns the most severe page. It applies only while the lead's conversation is empty or no crew is running;
+    /// else, and always in a replay, returns `None`.
     pub fn onboarding_page(&self) -> Option<&OnboardingPage> {
         let page = self.onboarding.pages.first()?;
         let counts = page.severity == PageSeverity::Missing || !has_spoken(self);
@@ -185,8 +186,8 @@ impl App {
         }
     }
 
-    /// Handles the end of a turn. If the turn failed and the model has never answered, the prompt returns to the composer,
-    /// so that the user does not have to type it again.
+    /// Handles the end of a turn. If the turn failed and the model has never answered, the prompt returns to the
+    /// composer, so that the user does not have to type it again.
     pub(in crate::ui) fn handle_turn_end(&mut self, agent: &Name, end: &TurnEnd) {
         if !agent.is_lead() {
             return;
@@ -216,13 +217,13 @@ impl App {
     }
 }
 
-/// Whether the lead's conversation has any entry.
+/// Returns whether the lead's conversation has any entry.
 fn has_spoken(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| a.has_entries)
 }
 
-/// Whether the lead's model has ever answered in this session.
+/// Returns whether the lead's model has ever answered in this session.
 fn has_answered(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| !a.last_answer.is_empty() || a.usage != Usage::default())
@@ -263,20 +264,20 @@ pub fn drawn(app: &App) -> Option<&OnboardingPage> {
     page.filter(|_| !has_spoken(app))
 }
 
-/// Whether the page has the keyboard focus.
+/// Returns whether the page has the keyboard focus.
 pub fn has_keys(app: &App) -> bool {
     let here = app.focus == Focus::Pane(Pane::Lead) && app.shown.is_lead();
     here && app.popups.is_empty() && !app.is_searching() && app.onboarding_page().is_some()
 }
 
-/// Whether the page offers `action`.
+/// Returns whether the page offers `action`.
 pub fn offers(app: &App, action: Action) -> bool {
     let page = app.onboarding_page();
     page.is_some_and(|p| p.offers.iter().any(|o| o.action == action))
 }
 
-/// Returns the keys of a page's offers with their labels. If the page does not have the focus, each key is preceded by the
-/// one that moves the focus there.
+/// Returns the keys of a page's offers with their labels. If the page does not have the focus, the key that focuses it
+/// precedes each of them.
 pub fn keys(app: &App, page: &OnboardingPage) -> Vec<(String, String)> {
     let before = if has_keys(app) {
         String::new()

@@ -14,9 +14,9 @@ use crate::ui::theme::Theme;
 /// Maximum number of stacked popups.
 pub const POPUPS_MAX: usize = 4;
 
-/// State that outlives a popup, such as a draft, for the next popup of the same type.
+/// State that outlives a popup, such as a draft. The next popup of the same type finds it.
 pub trait PopupMemory: Any + Debug {
-    /// Called when the crew will not answer the commands sent so far.
+    /// Called when the commands sent so far will get no answer from the crew.
     fn answers_will_not_come(&mut self);
 }
 
@@ -47,7 +47,6 @@ impl PopupStack {
         self.open.last().map(AsRef::as_ref)
     }
 
-    /// Returns the topmost popup.
     pub fn last_mut(&mut self) -> Option<&mut dyn Popup> {
         Some(self.open.last_mut()?.as_mut())
     }
@@ -57,7 +56,6 @@ impl PopupStack {
         (self.last()? as &dyn Any).downcast_ref()
     }
 
-    /// Returns the topmost popup if it is a `P`.
     pub fn top_mut<P: Popup>(&mut self) -> Option<&mut P> {
         (self.last_mut()? as &mut dyn Any).downcast_mut()
     }
@@ -93,7 +91,8 @@ impl PopupStack {
         self.retain(|popup| !(popup as &dyn Any).is::<P>());
     }
 
-    /// Takes the topmost popup out, so that it can change the `App` that owns the stack. A placeholder keeps its place.
+    /// Removes the topmost popup temporarily, so that it can change the `App` that owns the stack. A placeholder takes
+    /// its place.
     pub(super) fn lend(&mut self) -> Option<(usize, Box<dyn Popup>)> {
         let popup = self.open.last_mut()?;
         let lent = std::mem::replace(popup, Box::new(Placeholder));

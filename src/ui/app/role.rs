@@ -13,11 +13,12 @@ pub enum SessionRole {
     Crew,
     /// The crew is starting in this process; earlier output may still be loading.
     Starting,
-    /// The crew runs in another process with this id, if known.
+    /// The crew runs in another process; its id, if known.
     Viewer(Option<u32>),
     /// The other process has ended, and this one is taking over its crew.
     Taking,
-    /// The crew was taken over from that process. Reset to [`SessionRole::Crew`] by the user's first action.
+    /// The crew was taken over from the process with this id. Reset to [`SessionRole::Crew`] by the user's first
+    /// action.
     Taken(Option<u32>),
     /// The other process has ended, and its crew could not be taken over.
     NoCrew,
@@ -102,8 +103,7 @@ impl SessionRole {
         fits.or(texts.last()).cloned()
     }
 
-    /// Returns the text, possibly empty, that follows the quit prompt when quitting only leaves the crew; `None` if
-    /// quitting ends the crew.
+    /// Returns the text, possibly empty, that the quit prompt adds if quitting does not end a crew; `None` if it does.
     pub(in crate::ui) fn quit_suffix(self) -> Option<&'static str> {
         match self {
             SessionRole::Viewer(_) => Some(" The crew keeps running."),
@@ -119,7 +119,7 @@ impl SessionRole {
 }
 
 impl App {
-    /// Returns whether quitting ends the shown crew: not for a viewer or a replay.
+    /// Returns whether quitting ends the shown crew. It does not in a viewer or a replay.
     pub(in crate::ui) fn holds_crew(&self) -> bool {
         self.role.is_crew() && self.replay.is_none()
     }

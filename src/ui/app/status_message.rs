@@ -14,8 +14,8 @@ use crate::ui::keymap::pane::Pane;
 pub const NOTICE_MAX: usize = 2000;
 /// How long a status message stays.
 const MESSAGE_TIME: Duration = Duration::from_secs(5);
-/// How long an informational message stays at least, even if a key is pressed; three times as long for warnings and
-/// errors.
+/// Minimum time for which an informational message stays, even if a key is pressed. Warnings and errors stay three
+/// times as long.
 const MESSAGE_TIME_MIN: Duration = Duration::from_millis(1500);
 
 /// A status message in place of the key hints.
@@ -28,12 +28,13 @@ pub struct StatusMessage {
     pub until: Timestamp,
     /// The related request.
     pub request: Option<RequestId>,
-    /// Set if the message says that this pane has nothing to preview. The message is removed once the pane has something.
+    /// Set if the message says that this pane has nothing to preview. The message is removed once the pane has
+    /// something.
     pub nothing_in: Option<Pane>,
     holds: Holds,
 }
 
-/// The condition under which a message is still true; `None` for a past event, which stays true.
+/// The condition under which a message stays true; `None` for a message about a past event, which stays true forever.
 struct Holds(Option<Box<Condition>>);
 
 type Condition = dyn Fn(&App) -> bool + Send + Sync;

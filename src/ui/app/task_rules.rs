@@ -20,7 +20,7 @@ pub enum TaskAction {
     Complete,
 }
 
-/// Whether `task` is open and owned by the user.
+/// Returns whether `task` is open and owned by the user.
 pub fn is_own(task: &Task) -> bool {
     task.is_open_for(Name::user().as_str())
 }
@@ -30,7 +30,7 @@ pub fn owner(task: &Task) -> Option<Name> {
     Name::party(&task.owner).ok()
 }
 
-/// Whether `owner` is currently on the team.
+/// Returns whether `owner` is currently on the team.
 pub fn owner_is_here(model: &CrewModel, owner: &Name) -> bool {
     model.present().iter().any(|name| name.same(owner))
 }
@@ -59,8 +59,8 @@ pub fn why_not(app: &App, task: &Task, action: TaskAction) -> Option<String> {
     Some(app.prefs.keymap.expand_keys(&refusal_message(task, &error)))
 }
 
-/// Returns why a dialog that asks to confirm `action` no longer applies, or `None` if it still does. `from` is the owner
-/// that the task had when the dialog was opened.
+/// Returns why a dialog that asks to confirm `action` no longer applies, or `None` if it still does. `from` is the
+/// owner of the task at the time when the dialog was opened.
 pub fn outdated(app: &App, id: TaskId, action: TaskAction, from: Option<&Name>) -> Option<String> {
     let Some(task) = app.model.board.get(id) else {
         return Some(format!("{id} is no longer on the board."));

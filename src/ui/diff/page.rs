@@ -10,7 +10,7 @@ use crate::ui::text::wrap::{Break, Margin, Row, width, wrap};
 use crate::ui::theme::Theme;
 
 /// Maximum size of a diff, in bytes. A longer diff is cut in the middle. The crew already truncates git's output; this
-/// limit is a second check.
+/// limit is a safeguard.
 const DIFF_MAX: usize = 257 * 1024;
 /// Maximum number of files in the list above the diff.
 const FILES_MAX: usize = 30;
@@ -20,7 +20,7 @@ const NAMES_MAX: usize = 4 * 1024;
 /// The changes of a branch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// The totals as git counts them, including truncated parts; all 0 if git did not report them.
+    /// The totals as git reports them, which include parts that are truncated here; all 0 if git did not report them.
     size: ChangeSize,
     /// The diff in git's format, truncated to [`DIFF_MAX`].
     text: String,
@@ -73,12 +73,12 @@ pub struct PageRow {
 pub enum FileMark {
     /// The heading of a file's changes.
     Begins(usize),
-    /// An entry of the file list.
+    /// An entry of the file list at the top of the page.
     LeadsTo(usize),
 }
 
-/// Returns the index of the file that row `line` belongs to. Rows above the first file count as part of it. `None` if
-/// the diff has no files.
+/// Returns the index of the file that row `line` belongs to. Rows above the first file belong to the first file. `None`
+/// if the diff has no files.
 pub fn file_at(spots: impl Iterator<Item = Option<FileMark>>, line: usize) -> Option<usize> {
     let mut found = None;
     for (at, spot) in spots.enumerate() {
@@ -153,7 +153,7 @@ fn summary(changes: &Changes, lines: &[DiffLine<'_>], look: DiffParams<'_>) -> V
         seen.added += file.added as u64;
         seen.removed += file.removed as u64;
     }
-    // Git's totals include truncated parts.
+    // Only git's totals include truncated parts.
     let is_cut = lines
         .iter()
         .any(|l| matches!(l, DiffLine::Other(t) if t.starts_with(CUT)));

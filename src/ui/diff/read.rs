@@ -11,7 +11,7 @@ use crate::ui::diff::path::{git_header_path, path, unquoted};
 pub enum DiffLine<'a> {
     /// The heading of a file's changes.
     File(DiffFile<'a>),
-    /// The place of unchanged lines that the diff omits, with the section heading of the next hunk.
+    /// A gap where the diff omits unchanged lines. Holds the section heading of the next hunk.
     Gap(&'a str),
     /// A context line and its number in the new file.
     Same(usize, &'a str),
@@ -52,8 +52,7 @@ pub enum FileChange<'a> {
 }
 
 impl DiffFile<'_> {
-    /// Returns a description of the change, such as `new, executable`; empty for a normal edit. The screen shows it
-    /// beside the path.
+    /// Returns a description of the change, shown beside the path, such as `new, executable`; empty for a normal edit.
     pub fn words(&self) -> String {
         let mut words = Vec::new();
         match &self.change {
@@ -100,7 +99,7 @@ struct Reader<'a> {
     before: Option<Cow<'a, str>>,
 }
 
-/// The state of the parser: what the next line may be.
+/// The state of the parser, named after what the next line may be.
 #[derive(Default, Clone, Copy)]
 enum ParserState {
     /// The header of a file, or any other text.
@@ -127,7 +126,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses `line` as part of a hunk. Returns false if it is not.
+    /// Parses `line` as part of a hunk. Returns `false` if it is not part of one.
     fn hunk(&mut self, line: &'a str, old: (usize, usize), new: (usize, usize)) -> bool {
         let rest = line.get(1..).unwrap_or_default();
         let next = |at: (usize, usize)| (at.0.saturating_add(1), at.1 - 1);
@@ -152,7 +151,8 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Parses `line` as part of a combined diff's hunk, which has one sign per old file. Returns false if it is not.
+    /// Parses `line` as part of a combined diff's hunk, where a line begins with one sign per old file. Returns `false`
+    /// if it is not part of one.
     fn combined(&mut self, line: &'a str, signs: usize, new: usize) -> bool {
         let Some((marks, rest)) = line.split_at_checked(signs) else {
             return false;
@@ -161,7 +161,8 @@ impl<'a> Reader<'a> {
             return false;
         }
         if marks.contains('-') {
-            // A removed line has no number in the new file: use that of the next line.
+            // In a combined diff, the numbers of removed lines are not tracked: use the number of the next line of the
+            // new file.
             self.removed(new, rest);
             return true;
         }
@@ -190,7 +191,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses `line` as part of git's extended header. Returns false if it is not.
+    /// Parses `line` as part of git's extended header. Returns `false` if it is not part of one.
     fn head(&mut self, line: &'a str) -> bool {
         let after = |start: &str| line.strip_prefix(start);
         if let Some(mode) = after("old mode ") {

@@ -59,7 +59,7 @@ impl ListFilter {
         filter.map(|f| &mut f.words)
     }
 
-    /// Starts typing; an existing text is edited.
+    /// Starts typing. If the filter is already set, its text is edited.
     pub fn start(&mut self) {
         let words = self
             .filter
@@ -71,7 +71,7 @@ impl ListFilter {
         });
     }
 
-    /// Finishes typing and keeps the filter; a blank one is removed.
+    /// Finishes typing and keeps the filter. A blank filter is removed.
     pub fn finish(&mut self) {
         self.filter.take_if(|f| f.words.text().trim().is_empty());
         if let Some(filter) = &mut self.filter {
@@ -84,7 +84,7 @@ impl ListFilter {
         self.filter.take().is_some()
     }
 
-    /// Returns the row of the filter, if it is set, and the area below it.
+    /// Returns the row of the filter, or `None` if it is not set, and the area of the list below.
     pub fn areas(&self, inside: Rect) -> (Option<Rect>, Rect) {
         if self.is_set() {
             let (row, list) = cut_top(inside, 1);

@@ -3,7 +3,7 @@
 use crate::ui::keymap::direction::{PanDirection, Scroll};
 use crate::ui::keymap::pane::Pane;
 
-/// A user action. The settings name it in `snake_case`.
+/// A user action. The settings name actions in `snake_case`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Show the help with all key bindings.
@@ -12,7 +12,7 @@ pub enum Action {
     Palette,
     /// Go to the oldest request that waits for the user.
     Waiting,
-    /// Focus a pane; if it has the focus, enlarge it to full screen.
+    /// Focus a pane; if it already has the focus, enlarge it to full screen.
     Focus(Pane),
     /// Enlarge the focused pane to full screen; if one is enlarged, show all panes again.
     Enlarge,
@@ -214,7 +214,7 @@ pub enum Action {
     Slower,
 }
 
-/// Names of actions in earlier versions, which settings may still use, and today's names.
+/// Former names of actions, which settings may still use, each with the current name.
 pub(super) const FORMER_NAMES: &[(&str, &str)] = &[
     ("copy_place", "copy_worktree_path"),
     ("dismiss_tour", "toggle_tips"),

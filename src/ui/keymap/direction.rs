@@ -37,7 +37,6 @@ impl PanDirection {
     }
 }
 
-/// A vertical direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerticalDirection {
     Up,

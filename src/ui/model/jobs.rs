@@ -1,4 +1,4 @@
-//! The view model of background jobs: the running jobs and those that ended last.
+//! The view model of background jobs: the running jobs and the jobs that ended most recently.
 
 use std::collections::VecDeque;
 

@@ -153,7 +153,8 @@ pub fn spinner(now: Timestamp) -> &'static str {
     picture.copied().unwrap_or("⠋")
 }
 
-/// Returns the end and the cause of the back-off that ends last in the team; `None` if no agent backs off.
+/// Returns when the back-off of the team ends, and its cause; of several, the one that ends last. `None` if no agent
+/// backs off.
 pub fn backoff(model: &CrewModel) -> Option<(Timestamp, String)> {
     let waits = model
         .present()

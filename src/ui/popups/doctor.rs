@@ -13,17 +13,17 @@ use crate::ui::theme::Theme;
 
 /// Width of the column with the name of the check, in columns.
 const NAME_WIDTH: usize = 10;
-/// Width of everything before the text of a result: the symbol and the name.
+/// Width of everything before the text of a result (the symbol and the name), in columns.
 const INDENT: usize = 2 + NAME_WIDTH;
 
-/// What a check has found.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoctorResult {
-    /// [`NoticeLevel::Info`] if all is well.
+    /// The severity; [`NoticeLevel::Info`] if the check found no problem.
     pub level: NoticeLevel,
     pub check: String,
     pub text: String,
-    /// What to do about it; may be empty.
+    /// How to fix the problem; may be empty.
     pub remedy: String,
 }
 

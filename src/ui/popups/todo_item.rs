@@ -14,12 +14,12 @@ use crate::ui::theme::Theme;
 #[derive(Debug)]
 pub struct TodoPage {
     at: usize,
-    /// The text of the item before the current event, by which the item is found again.
+    /// The text of the item before the current event. It identifies the item if the list changes.
     remembered: Option<String>,
 }
 
 impl TodoPage {
-    /// Creates the pager of the item with that index.
+    /// Creates the pager that shows the item at index `at`.
     pub fn pager(at: usize) -> Pager<TodoPage> {
         Pager::new(TodoPage {
             at,

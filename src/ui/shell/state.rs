@@ -78,8 +78,8 @@ impl UiState {
         }
     }
 
-    /// Handles the end of the crewdeck process that sent the events so far: no agent or job runs any more, and no request
-    /// is open.
+    /// Handles the end of the crewdeck process that sent the events so far: no agent or job is running any more, and no
+    /// request is open.
     pub fn end_of_session(&mut self, now: Timestamp) {
         self.now = now;
         self.model.agents.end_of_session();
@@ -119,7 +119,8 @@ impl UiState {
         self.app.model.event_log.begins_late();
     }
 
-    /// Like [`UiState::end_of_session`], but keeps the focus unless it is in Needs you. For a viewer, whose user continues.
+    /// Like [`UiState::end_of_session`], but keeps the focus unless it is in Needs you. For a viewer, whose user
+    /// continues.
     pub fn end_crew(&mut self, now: Timestamp) {
         let focus = self.focus;
         self.end_of_session(now);

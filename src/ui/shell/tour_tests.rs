@@ -236,7 +236,7 @@ fn keys_in(text: &str) -> Vec<String> {
         1 => word.to_string(),
         _ => word.to_lowercase(),
     };
-    // The article "a", and counts of tasks.
+    // Words that look like keys: the article "a", and counts of tasks.
     let is_prose = |word: &&str| {
         let article = *word == "a" && !text.contains("then a") && !text.starts_with("a ");
         let article = article || *word == "A" && text.starts_with("A ");

@@ -7,7 +7,8 @@ use crate::ui::shell::tour::tests::*;
 /// Checks whether the keys of a tip did what it says.
 pub type DidIt = fn(&UiState, &[Effect]) -> bool;
 
-/// A tip: the events and keys before it, its text, and for each key sequence that it names a check of the effect.
+/// A tip: the events and keys that lead to it, its text, and each key sequence that the text names, with a check of the
+/// effect.
 pub struct Tip {
     pub events: Vec<EventKind>,
     pub before: &'static str,
@@ -134,7 +135,8 @@ pub fn tips() -> Vec<Tip> {
             "@: what happened so far, and why",
         )
         .does("@", |state, _| top_popup(state) == "EventLogPopup"),
-        // The end: the lead is named only while it is busy, merging only while there are unmerged branches.
+        // The end of the demo: a tip names the lead only while it is busy, and merging only while branches are
+        // unmerged.
         tip(
             with(branches(&[4, 5]), vec![busy_lead()]),
             "",

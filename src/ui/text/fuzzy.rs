@@ -56,8 +56,8 @@ pub fn fuzzy_match(pattern: &str, text: &str) -> Option<FuzzyMatch> {
     Some(out)
 }
 
-/// Finds the highest-scoring match of `word` in `text`. Dynamic programming: for each character of the word and each
-/// position in the text, it keeps the best score and the position of the previous match.
+/// Finds the highest-scoring match of `word` in `text` with dynamic programming: for each character of the word and
+/// each position in the text, it keeps the best score and the position of the previous matched character.
 fn best_match(word: &[char], text: &[char], starts: &[bool]) -> Option<FuzzyMatch> {
     let mut rows: Vec<Vec<Option<(i32, usize)>>> = Vec::new();
     for (nth, character) in word.iter().enumerate() {

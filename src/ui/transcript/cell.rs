@@ -24,7 +24,6 @@ pub struct TranscriptCell {
     pub entries: u64,
 }
 
-/// Content of a cell.
 #[derive(Debug)]
 pub enum CellKind {
     /// A prompt of the user, and the labels of the attached files.
@@ -58,7 +57,7 @@ impl Fold {
     }
 }
 
-/// The group of a cell for spacing. A blank row separates adjacent cells of different groups.
+/// Spacing group of a cell. A blank row separates adjacent cells whose groups differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpacingGroup {
     User,
@@ -119,8 +118,8 @@ impl CellKind {
         }
     }
 
-    /// Returns the number of matches in the cell, whether it is folded or not. The original text is searched. Of a long
-    /// output, only the lines that an open cell shows are searched.
+    /// Returns the number of matches in the cell, whether it is folded or not. Searches the original text; of a long
+    /// output, only the lines that an open cell shows.
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {

@@ -6,7 +6,7 @@ use crate::ui::transcript::{Transcript, markdown};
 
 /// Maximum number of code blocks in the list of copyable parts. The newest are listed.
 const BLOCKS_MAX: usize = 20;
-/// Maximum number of answers, from the newest, that are searched for code blocks.
+/// Maximum number of answers that are searched for code blocks. The newest are searched.
 const ANSWERS_MAX: usize = 50;
 /// Maximum length of a copied conversation, in bytes. Of a longer conversation, the newest entries are copied.
 const WHOLE_MAX: usize = 1024 * 1024;

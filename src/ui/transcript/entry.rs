@@ -41,7 +41,7 @@ impl InsertedEntry {
         }
     }
 
-    /// Returns whether the entry has a text, which an open entry shows.
+    /// Returns whether the entry can be opened to show its text.
     pub fn is_foldable(&self) -> bool {
         !self.text.is_empty()
     }

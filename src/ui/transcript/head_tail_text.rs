@@ -2,7 +2,7 @@
 
 /// Number of bytes kept from the beginning.
 const HEAD: usize = 128 * 1024;
-/// Minimum number of bytes kept from the end.
+/// Minimum number of bytes kept from the end, once text was cut.
 const TAIL: usize = 96 * 1024;
 /// Number of bytes that one cut removes. The end does not move between cuts, so its layout stays valid.
 const STEP: usize = 32 * 1024;
@@ -12,7 +12,7 @@ const STEP: usize = 32 * 1024;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeadTailText {
     text: String,
-    /// Byte offset at which the end begins: after the mark.
+    /// Byte offset, after the mark, at which the kept end begins.
     tail: usize,
     cut: usize,
     /// Number of cuts. A byte offset into the text is valid until this number changes.

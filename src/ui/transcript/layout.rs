@@ -235,7 +235,7 @@ fn answer_rows(
     let pieces = answer.pieces();
     let goes_on = |_: &markdown::Piece, next: &markdown::Piece| is_table(next);
     for run in pieces.chunk_by(goes_on) {
-        // After the head, the parts correspond to the pieces, in order.
+        // The first part is what precedes the text, such as the thinking. Each further part shows the next piece.
         let at = out.parts.len();
         let wanted = |place: &markdown::Piece| PieceKey {
             origin: answer.origin,
@@ -285,7 +285,7 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Lays out again the pieces of one table whose column widths or rules differ from those that all pieces need together.
+/// Lays out again each piece of a table whose column widths or rules differ from those that the table as a whole needs.
 /// Returns the number of rows that were laid out.
 fn align_table_pieces(
     parts: &mut [LayoutPart],
@@ -319,7 +319,7 @@ fn align_table_pieces(
             if part.shared.as_ref() != Some(&common)
                 && let Some(piece) = part.piece.take()
             {
-                // Neither a list nor code continues into a table or between its pieces.
+                // No list or code block of an earlier piece continues into a table.
                 let before = (Continuation::default(), Some(common.clone()));
                 *part = lay_out_piece(answer, piece, before, has_text_above, page);
                 fresh += part.rows.len();
@@ -332,7 +332,7 @@ fn align_table_pieces(
 
 /// Returns whether an earlier piece of the same answer drew any rows.
 fn text_before(parts: &[LayoutPart]) -> bool {
-    // The first part is the head.
+    // The first part shows what precedes the text, such as the thinking.
     parts.iter().skip(1).any(|part| !part.rows.is_empty())
 }
 

@@ -109,7 +109,7 @@ impl CellLog {
         }
     }
 
-    /// Returns the index of the visible cell that stands for the cell at index `at`: the cell itself, or the group
+    /// Returns the index of the visible cell that represents the cell at index `at`: the cell itself, or the group
     /// header that hides it.
     pub fn shown(&self, at: usize) -> usize {
         self.hidden_by(at).unwrap_or(at)
@@ -163,7 +163,7 @@ impl CellLog {
         self.selected = self.selected.filter(|n| *n >= first);
     }
 
-    /// Drops all cells. They do not count as older entries, but their numbers are not used again.
+    /// Drops all cells. They do not count as dropped older entries, and their numbers are not used again.
     pub fn clear(&mut self) {
         self.dropped += self.cells.len() as u64;
         self.cells.clear();
@@ -189,7 +189,7 @@ impl CellLog {
             calls.update(before, run);
             self.change_one(line, |kind| *kind = CellKind::CallGroup(Box::new(calls)));
         }
-        // A hidden cell cannot be selected; its group header is selected instead.
+        // A cell hidden by its group cannot be selected; the group header is selected instead.
         let selected = self.selected.and_then(|n| self.hidden_by(self.index(n)?));
         if let Some(line) = selected {
             self.selected = Some(self.number(line));
@@ -308,7 +308,8 @@ impl CellLog {
         cells.map(|(at, _)| self.number(at))
     }
 
-    /// Opens all tool calls and their groups; folds them if all are open. Returns what it did; `None` if there is none.
+    /// Opens all tool calls and their groups; folds them if all are open. Returns their new state; `None` if there is
+    /// no tool call.
     pub fn toggle_all(&mut self) -> Option<Fold> {
         let (mut calls, mut to) = (Vec::new(), Fold::Folded);
         let first = self.dropped;

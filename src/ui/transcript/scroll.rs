@@ -28,8 +28,8 @@ impl Viewport {
     }
 }
 
-/// Number of scrollbar units per cell. The scrollbar counts fractions of cells, because the height in rows of cells that
-/// were never visible is unknown.
+/// Number of scrollbar units per cell. The scrollbar counts in fractions of cells instead of rows, because the height
+/// of cells that were never visible is unknown.
 const PARTS: usize = 1000;
 
 /// The scroll position of a transcript.
@@ -104,7 +104,7 @@ impl ScrollAnchor {
         } else {
             laid.line_of(anchor.text_offset)
         };
-        // If too little follows, the view is filled from above.
+        // If too few rows follow, the view is filled with rows from above.
         Some(RowPosition { at, line }.min(end))
     }
 
@@ -201,8 +201,8 @@ impl ScrollAnchor {
         Some((top.at, last))
     }
 
-    /// Returns the scroll position for the scrollbar, in fractions of cells, because the height of cells that were
-    /// never visible is unknown.
+    /// Returns the scroll position for the scrollbar. It counts in fractions of cells, because the height of cells that
+    /// were never visible is unknown.
     pub fn scrolled(
         &self,
         log: &CellLog,

@@ -44,7 +44,7 @@ pub enum PasteResult {
 #[derive(Debug)]
 pub struct Composer {
     area: TextArea<'static>,
-    /// Size of the message: of the text with the pasted texts that chips stand for.
+    /// Size of the message, in bytes: the draft, with the pasted text in place of each chip.
     bytes: usize,
     pastes: Pastes,
     history: VecDeque<String>,
@@ -82,7 +82,7 @@ fn new_area() -> TextArea<'static> {
 }
 
 impl Composer {
-    /// Returns the message: the draft with the pasted texts that chips stand for.
+    /// Returns the message: the draft, with the pasted text in place of each chip.
     pub fn text(&self) -> String {
         self.expand(&self.draft())
     }
@@ -92,12 +92,12 @@ impl Composer {
         self.area.lines().join("\n")
     }
 
-    /// Returns the cursor and the draft, to find out whether a key changed them.
+    /// Returns the cursor and the draft, for finding out whether a key has changed them.
     pub fn cursor_and_text(&self) -> ((usize, usize), String) {
         (self.cursor(), self.draft())
     }
 
-    /// Returns a part of the draft with the pasted texts that chips stand for.
+    /// Returns a part of the draft with the pasted text in place of each chip.
     pub fn expand(&self, draft: &str) -> String {
         self.pastes.expand(draft).into_owned()
     }
@@ -179,7 +179,7 @@ impl Composer {
                     if !is_text {
                         composer.snap_to_cluster(before);
                     }
-                    // A selection is not drawn, so it is dropped.
+                    // The selection is not drawn, so it is dropped.
                     composer.area.cancel_selection();
                 });
             }
@@ -233,8 +233,9 @@ impl Composer {
     }
 
     /// Moves the cursor before character `chars` of line `line`; both must exist. The text area can jump only to 16-bit
-    /// coordinates. A position beyond them is reached in single steps from the closest of the current position, the
-    /// farthest jump and the end of the line. Steps are kept few, because each step reads the whole line.
+    /// coordinates. To reach a position beyond them, the cursor jumps to the closest reachable position or the end of
+    /// the line, unless it is already closer, and continues in single steps. Steps are kept few, because each one reads
+    /// the whole line.
     fn move_cursor_to(&mut self, line: usize, chars: usize) {
         const MAX: usize = u16::MAX as usize;
         let narrow = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
@@ -300,7 +301,7 @@ impl Composer {
         result
     }
 
-    /// Returns pasted text as it is inserted, cut so that the whole text has at most `most` bytes.
+    /// Returns pasted text in the form in which it is inserted, cut so that the whole text has at most `most` bytes.
     fn clean(&self, text: &str, most: usize) -> (String, PasteResult) {
         let room = most.saturating_sub(self.bytes);
         let (clean, of) = clean(text, room);
@@ -363,7 +364,8 @@ impl Composer {
     }
 }
 
-/// Returns at most `room` bytes of `text` as it can be inserted, and the number of bytes that the whole text would need.
+/// Returns at most `room` bytes of `text`, in the form in which they are inserted, and the number of bytes that the
+/// whole text would need.
 fn clean(text: &str, room: usize) -> (String, usize) {
     // Cuts first, so that the cost depends on the text that is kept and not on the size of the paste.
     let end = text.floor_char_boundary(room);

@@ -1,5 +1,5 @@
 //! Finds out who changed the board or the team: matches each change with a recent tool call or user action. A change
-//! without a match was made by another program. Pure.
+//! without a match is attributed to another program. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

@@ -25,7 +25,7 @@ pub const LINES_MAX: usize = 2000;
 pub const WORDS_MAX: usize = 400;
 /// Maximum number of names per line that the filter `who:` searches.
 const WHO_MAX: usize = 8;
-/// Number of the latest lines that are searched for a line that a more detailed one replaces.
+/// Number of the latest lines that are searched for a line that the next, more detailed line replaces.
 const RECENT: usize = 16;
 
 /// The topic of a line, which the filter `kind:` selects.
@@ -85,7 +85,6 @@ pub enum LogSeverity {
     Good,
     /// A problem that does not stop the work.
     Warn,
-    /// A failure.
     Error,
 }
 
@@ -155,7 +154,8 @@ impl NewLogLine {
         self
     }
 
-    /// Sets `agent` as what Enter opens, and adds its name to those that the filter `who:` searches.
+    /// Makes Enter open the conversation of `agent`, and adds the agent's name to the names that the filter `who:`
+    /// searches.
     fn of(self, agent: &Name) -> NewLogLine {
         self.by(agent.as_str()).about(About::Agent(agent.clone()))
     }
@@ -235,7 +235,7 @@ impl EventLog {
             who: line.who,
             words: clip(&one_line(&line.words), WORDS_MAX),
         };
-        // A journal that is read again repeats notices that were kept.
+        // When a journal is read again, it repeats notices that the log has kept.
         let same =
             |l: &LogLine| l.at == line.at && l.topic == Topic::Notice && l.words == line.words;
         if line.topic == Topic::Notice && self.lines.iter().rev().any(same) {

@@ -41,7 +41,7 @@ fn selected_for(
             None
         }
         None => {
-            // The board may change before the action is done; this keeps the selection on the task.
+            // The board may change before the action is carried out; this keeps the selection on the task.
             app.ask_panes(PaneRequest::SelectTask(id));
             Some((id, owner))
         }
@@ -154,7 +154,7 @@ pub fn ask_diff(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) 
     }
 }
 
-/// Opens the form that edits the selected task. If the user closed this form earlier without saving, it contains that
+/// Opens the form that edits the selected task. If the user has closed this form without saving, it contains that
 /// draft.
 pub fn edit(app: &mut App, selected: Option<TaskId>) {
     let Some(id) = selected else {

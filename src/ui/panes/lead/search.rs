@@ -1,4 +1,4 @@
-//! Actions on the shown conversation: search, prompt navigation and reading it as a whole.
+//! Actions on the shown conversation: search, moving between prompts, and getting its whole text.
 
 use crate::ui::app::App;
 use crate::ui::keymap::direction::Way;
@@ -10,7 +10,7 @@ use crate::ui::transcript::{Portion, Viewport};
 /// The key context of the conversation pane.
 const LEAD: Context = Context::In(Pane::Lead);
 
-/// Closes the search field and keeps the search.
+/// Closes the search field and keeps the search active. Reports if there is no match.
 pub fn keep(app: &mut App) {
     let transcript = &mut app.shown_agent().transcript;
     transcript.finish_search_input();
@@ -19,7 +19,7 @@ pub fn keep(app: &mut App) {
     }
 }
 
-/// Returns whether the pane has the focus and the shown conversation is searched.
+/// Returns whether the pane has the focus and a search is active in the shown conversation.
 pub fn is_active(app: &App) -> bool {
     let agent = app.model.agents.get(&app.shown);
     let is_searched = agent.is_some_and(|a| a.transcript.search().is_some());

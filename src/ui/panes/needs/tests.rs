@@ -92,7 +92,7 @@ fn double_press_keeps_notice_of_folded_text() {
     }
     let yes = decision(&asked, Verdict::Approve, "");
     assert_eq!(press(&mut state, "a"), [yes]);
-    // The notice asked for this press.
+    // The notice about folded comments is gone, because it asked for this key press.
     let text = picture(&state);
     assert!(!text.contains("of comments are folded"), "{text}");
 }
@@ -154,7 +154,7 @@ fn unselected_permission_is_not_read() {
     assert_eq!(press(&mut state, "a"), []);
     assert!(picture(&state).contains("was not visible"));
     assert_eq!(state.panes.needs.selected, written_to);
-    // It is now fully visible.
+    // The request is now fully visible, so it can be approved.
     let yes = decision(&asked[0], Verdict::Approve, "yes");
     assert_eq!(press(&mut state, "a"), [yes]);
 }

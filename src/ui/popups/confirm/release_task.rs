@@ -1,4 +1,4 @@
-//! The dialog that confirms releasing the task of a running teammate.
+//! The dialog that confirms releasing a task whose owner is a running teammate.
 
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::text::one_line;

@@ -1,4 +1,5 @@
-//! The help: all key bindings, those of the current contexts first. It can be filtered, and the selected key can be run.
+//! The help: all key bindings, those of the current contexts first. It can be filtered, and the selected key can be
+//! run.
 
 mod rows;
 #[cfg(test)]
@@ -104,8 +105,8 @@ impl HelpPopup {
         entries.find(|entry| entry.at == at)
     }
 
-    /// Runs the action of the selected entry. If the action is not available in the contexts where the help was opened,
-    /// tells the user where it is.
+    /// Runs the action of the selected entry. If the action was not available where the help was opened, shows a status
+    /// message that says where its key works.
     fn run(&self, app: &mut App) -> Next {
         let Some(entry) = self.entry(app, self.selected) else {
             return Next::Stay;

@@ -30,14 +30,12 @@ pub const PROBLEMS_MAX: usize = 100;
 const ABOUT_MAX: usize = 120;
 
 /// How long an agent may be busy with one activity before it counts as stalled, and how long a message may be unread
-/// before that is a problem.
+/// before it is listed as a problem.
 const STALLED_AFTER: Duration = Duration::from_secs(300);
 
-/// The page with the list of problems.
 #[derive(Debug)]
 pub struct ProblemsPage;
 
-/// Opens the list of problems.
 pub fn open(app: &mut App) {
     open_popup(app, Pager::new(ProblemsPage));
 }
@@ -113,7 +111,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
     out
 }
 
-/// Summarizes a request in one line; its card has the details.
+/// Summarizes a request in one line. Its card in "Needs you" has the details.
 fn asked_for(request: &Request) -> String {
     let who = one_line(&sentence::request(request));
     match sentence::about(request) {
@@ -122,8 +120,8 @@ fn asked_for(request: &Request) -> String {
     }
 }
 
-/// Returns the times whose age is part of a problem or will become one, so that the screen is redrawn when an age
-/// changes.
+/// Returns the times whose age is shown in a problem or makes something a problem later. The screen is redrawn when
+/// such an age changes.
 pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
     agents::ages(model)
         .into_iter()

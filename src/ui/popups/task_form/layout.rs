@@ -86,7 +86,7 @@ pub fn fields(screen: Rect, form: &TaskForm) -> FormLayout {
     }
 }
 
-/// Returns the text area of a field, to the right of its name.
+/// Returns the area of a field's text, to the right of the field's name.
 pub fn words(field: Rect) -> Rect {
     cut_left(field, NAME_WIDTH).1
 }

@@ -41,7 +41,7 @@ impl App {
         self.dirty = true;
     }
 
-    /// Returns whether the theme is the default one, so that another may be set without the user's choice.
+    /// Returns whether the theme is the default one. The theme that fits the terminal's background may then replace it.
     pub fn has_default_theme(&self) -> bool {
         self.prefs.theme == ThemeChoice::default()
     }
@@ -83,7 +83,7 @@ impl Choices for ThemeChoices {
     }
 
     fn area(&self, app: &App, screen: Rect) -> Rect {
-        // Low, so that the theme is visible.
+        // A low popup, so that the previewed theme is visible around it.
         let all = ThemeChoice::all(&app.prefs.own_themes);
         low_area(screen, all.len(), ROWS_MAX)
     }

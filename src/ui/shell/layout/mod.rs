@@ -1,5 +1,5 @@
-//! Computes the areas of all parts of the screen from its size, the state and the user's layout. Used for drawing, mouse
-//! input and page keys.
+//! Computes the areas of all parts of the screen from its size, the state and the user's layout. Used for drawing,
+//! mouse input and page keys.
 
 mod arrange;
 mod shares;

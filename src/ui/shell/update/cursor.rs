@@ -10,7 +10,7 @@ use crate::ui::widgets::area::inside;
 
 /// Places the cursor in the composer and focuses it.
 pub fn in_composer(state: &mut UiState, here: Position) {
-    // The area at the time of the click; focusing may move the composer.
+    // Uses the area at the time of the click, because focusing may move the composer.
     let area = layout::layout(state, state.size).composer;
     navigation::compose(state);
     if let (Some(area), Focus::Composer) = (area, state.focus) {

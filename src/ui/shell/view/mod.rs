@@ -1,4 +1,4 @@
-//! Pure: draws the state into terminal cells. Each file draws one part; none changes the state.
+//! Draws the state into terminal cells. Each file draws one part; none changes the state. Pure.
 
 mod hints;
 mod replay;

@@ -23,8 +23,7 @@ pub enum NestingLevel {
     },
 }
 
-/// The open nesting levels, from the outermost, each with the number of blocks that began in it. The root is always
-/// open.
+/// The open nesting levels, outermost first, each with the number of blocks that began in it. The root is always open.
 #[derive(Debug)]
 pub struct Blocks {
     open: Vec<(NestingLevel, usize)>,
@@ -40,7 +39,7 @@ pub struct Blocks {
 pub struct ListState {
     /// Number of the next item; `None` for a bulleted list.
     next: Option<u64>,
-    /// Whether an item had several paragraphs. If so, a blank row separates the items.
+    /// Whether any item so far had several paragraphs. If so, blank rows separate the items.
     is_spread: bool,
 }
 

@@ -17,7 +17,7 @@ pub struct Continuation {
 /// A piece of Markdown after rendering: its rows, and what the next piece needs.
 pub struct RenderedPiece {
     pub rows: Vec<Row>,
-    /// Number of visible characters before the end of the piece: those that the page began with and those of the piece.
+    /// Number of visible characters before the end of the piece, including those before the piece.
     pub end_offset: usize,
     /// The state from which the next piece continues.
     pub continuation: Continuation,

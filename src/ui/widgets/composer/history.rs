@@ -35,8 +35,8 @@ impl Composer {
         true
     }
 
-    /// Replaces the draft by a message of the history. Going to newer messages brings the draft back. Returns `false` if
-    /// there is no such message.
+    /// Replaces the draft by a message of the history. Going to newer messages brings the draft back. Returns `false`
+    /// if there is no such message.
     pub fn recall(&mut self, text: &str) -> bool {
         let Some(at) = self.history().position(|known| known == text) else {
             return false;
@@ -55,7 +55,8 @@ impl Composer {
         self.history.iter().rev()
     }
 
-    /// Adds the messages of earlier sessions, oldest first, before those of this one. Those of both are added once.
+    /// Adds the messages of earlier sessions, oldest first, before those of this session. A message in both is added
+    /// once.
     pub fn add_older(&mut self, saved: Vec<String>) {
         let room = HISTORY_MAX.saturating_sub(self.history.len());
         let known = std::mem::take(&mut self.history);

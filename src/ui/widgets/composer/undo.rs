@@ -17,9 +17,9 @@ pub struct TextSnapshot {
 /// The kind of an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditKind {
-    /// A typed character of a word, which joins the step of the previous one.
+    /// A typed character of a word, which joins the step of the previous character.
     Character,
-    /// A typed blank, which ends the step of its word.
+    /// A typed blank, which joins the step of the word before it and ends that step.
     Blank,
     /// Any other key, paste or deletion.
     Other,
@@ -40,7 +40,7 @@ impl UndoStack {
         self.is_typing && kind != EditKind::Other
     }
 
-    /// Records an edit. `before` is the text before it, if a new step begins.
+    /// Records an edit. `before` is the text before the edit if the edit begins a new step, else `None`.
     pub fn record(&mut self, kind: EditKind, before: Option<TextSnapshot>) {
         self.is_typing = kind == EditKind::Character;
         self.future.clear();

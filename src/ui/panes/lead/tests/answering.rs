@@ -197,7 +197,7 @@ fn message_to_shown_agent_does_not_answer_other_agent() {
         [message("alice", "hello")]
     );
     assert!(picture(&state).contains("Its question is still open"));
-    // In her conversation the text is the answer.
+    // In the conversation of the agent that asks, the text is the answer.
     press(&mut state, "esc 4 enter i");
     assert_eq!(state.shown, name("alice"));
     assert_eq!(
@@ -280,7 +280,7 @@ fn answer_in_popup_survives_closed_question() {
     assert!(state.popups.is_empty());
     assert_eq!(state.input.composer.text(), "SQLite");
     assert!(picture(&state).contains("What you wrote is back in the composer."));
-    // Also while the text was open in an editor.
+    // The same happens if the question is withdrawn while the text is open in an editor.
     let mut state = waiting(std::slice::from_ref(&asked));
     press(&mut state, "alt+w e");
     apply_events(&mut state, vec![withdrawn]);

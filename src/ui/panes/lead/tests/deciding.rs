@@ -186,7 +186,7 @@ fn card_is_above_the_composer_only_where_needs_you_does_not_show_the_request() {
         );
         assert!(text.contains("Alt+a or /approve"), "{text}");
     }
-    // Beside another request, which is older.
+    // The same while another, older request is open.
     let mut state = waiting(&request, (160, 45));
     let mut other = question("q0", &[]);
     other.created_at.0 -= 60.0;

@@ -94,7 +94,7 @@ pub struct DriverState {
     /// The approved shutdown request, if the agent has received one.
     pub approved_shutdown: Option<MailMessage>,
     pub(super) log_completeness: LogCompleteness,
-    /// The inbox position after the inbox messages that go into the next conversation message.
+    /// The position in the inbox behind the last message that goes into the next message of the conversation.
     pub(super) pending_inbox: Option<Cursor>,
     /// The inbox position after the inbox messages that are in the conversation, but not yet on disk or not yet
     /// acknowledged.

@@ -265,7 +265,7 @@ fn agent_progress(agent: &Name, event: &AgentEvent, at: Timestamp) -> Option<Str
         } => {
             let seconds = until.since(at).as_secs_f64();
             match attempt {
-                0 => format!("{cause}; paused with the team for {seconds:.1} s"),
+                0 => format!("{cause}; all agents wait {seconds:.1} s"),
                 _ => {
                     let next = attempt.saturating_add(1);
                     format!("{cause}; attempt {next} of {attempts_max} in {seconds:.1} s")

@@ -9,7 +9,8 @@ use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::store::{PromptQueue, QueuedPrompt, StoreError};
 
-/// The lead's queues of prompts and texts from the crew, and the number of unread news items.
+/// What waits for the lead: the user's prompts, texts from the crew, and the number of news items for which the lead must
+/// be woken.
 pub struct LeadInbox {
     registry: Arc<AgentRegistry>,
     prompts: Arc<PromptQueue>,

@@ -43,7 +43,7 @@ impl Fix {
             Fix::Withdraw { request } => format!("Withdraw request {request}?"),
             Fix::RemoveWorktree { name } => format!("Remove worktree {name}?"),
             Fix::ClearOrphan { name } => format!("Clean up .worktrees/{name}?"),
-            Fix::Repair => "Repair what killed git processes left in the repository?".into(),
+            Fix::Repair => "Clean up what killed git processes left in the repository?".into(),
             Fix::Sweep { files } => format!("Delete {} temporary file(s)?", files.len()),
         }
     }

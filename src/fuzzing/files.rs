@@ -115,7 +115,7 @@ pub fn messages(bytes: &[u8]) -> CheckResult {
     let owner = Name::lead();
     let whole = parse_inbox(bytes, 0, &owner);
     ensure(whole.used <= bytes.len(), || {
-        "more bytes used than there are".into()
+        "the count of used bytes exceeds the input".into()
     })?;
     ensure(whole.ends.len() == whole.messages.len(), || {
         "the number of ends differs from the number of messages".into()

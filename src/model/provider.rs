@@ -114,7 +114,7 @@ impl ServerConfig {
         }
     }
 
-    /// Returns the value of an option, if it is set.
+    /// Returns the value of an option of the provider's section in the settings, if it is set.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.get(name).map(String::as_str)
     }

@@ -35,7 +35,7 @@ impl FrameSchedule {
             .map(|cause| self.opened + self.limiter.due(cause, now))
     }
 
-    /// Records that a frame was drawn.
+    /// Records that a frame was drawn: nothing is stale any more, and the limiter counts the frame.
     pub fn drawn(&mut self) {
         self.stale = None;
         self.limiter.drawn(self.opened.elapsed());

@@ -17,7 +17,7 @@ use crate::store::git::{Git, GitError};
 const DIFF_MAX: usize = 256 * 1024;
 /// Maximum size of the diff's statistics, in bytes.
 const STAT_MAX: usize = 16 * 1024;
-/// Maximum number of merges in the base that are searched for the merge of a branch.
+/// Maximum number of merge commits of the base branch that are searched for the one that merged a branch.
 const MERGES_MAX: usize = 1000;
 /// Maximum number of untracked files whose content is shown.
 const NEW_MAX: usize = 200;

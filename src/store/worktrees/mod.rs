@@ -45,7 +45,7 @@ pub struct Worktrees {
     root: PathBuf,
 }
 
-/// The result of [`Worktrees::list`].
+/// The worktrees of a repository, and notices about registry files with errors.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WorktreeList {
     /// The worktrees that have not been removed.

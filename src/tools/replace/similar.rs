@@ -14,7 +14,7 @@ use super::lines::{self, FileLine, Pairs};
 
 /// Minimum share of characters that must be equal.
 pub const SIMILARITY_MIN: f64 = 0.9;
-/// Minimum difference between the similarity of the best and of the second best place.
+/// Minimum difference in similarity between the best and the second-best match. With less, the match is ambiguous.
 pub const LEAD_MIN: f64 = 0.1;
 const LINES_MIN: usize = 2;
 const LINES_MAX: usize = 200;

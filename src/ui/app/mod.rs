@@ -120,7 +120,7 @@ pub struct KeyState {
     pub explained_option: bool,
     /// Whether the explanation was shown that there are no permission modes.
     pub explained_modes: bool,
-    /// The focus before it moved to Needs you, for moving back when no request is open.
+    /// The focus before it moved to the "Needs you" pane. It returns there when no request is open any more.
     pub before_needs: Option<Focus>,
 }
 

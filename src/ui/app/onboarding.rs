@@ -62,7 +62,8 @@ impl OfferedAction {
     }
 }
 
-/// The current setup pages, and the lead's last prompt, which is restored if the model fails to answer it.
+/// The current setup pages, and the user's last prompt to the lead, which returns to the composer if the model fails to
+/// answer it.
 #[derive(Debug, Default)]
 pub struct Onboarding {
     /// The pages, at most one of each severity, most severe first.

@@ -77,8 +77,8 @@ impl SessionRole {
         let texts: Vec<String> = match self {
             SessionRole::Crew | SessionRole::Starting | SessionRole::Taking => return None,
             SessionRole::Viewer(_) => own(&[
-                "You can answer, write messages, change the board and merge here, but not stop agents or choose models. Takes over when that process ends",
-                "You can answer, write messages, change the board and merge, but not stop agents. Takes over when that process ends",
+                "You can answer, write messages, change the board and merge here, but not stop agents or choose models. The viewer takes over when the crew's process ends",
+                "You can answer, write messages, change the board and merge, but not stop agents. The viewer takes over when the crew's process ends",
                 "You can answer, write, merge. The viewer takes over if the crew's process ends",
                 "You can answer, write and merge, not stop agents",
                 "You can answer, write and merge",

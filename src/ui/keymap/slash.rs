@@ -70,7 +70,7 @@ pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/share"], "/export writes the conversation to a file: NAME.md or NAME.html."),
     (&["/status", "/statusline"], "The status line shows model and agents; /cost shows usage, /doctor checks the setup, /problems what is stuck."),
     (&["/stop"], "{everywhere.interrupt} stops the shown agent; /jobs lists the background jobs and stops them."),
-    (&["/terminal-setup"], "{composer.newline} inserts a line break in every terminal; where Option types symbols, /help names a key without Alt."),
+    (&["/terminal-setup"], "{composer.newline} inserts a line break in every terminal. If Option types symbols, /help names other keys than Alt."),
     (&["/timeline"], "{composer.focus_lead}, then {lead.prev_prompt} goes to your previous message."),
     (&["/todo", "/todos"], "{everywhere.todo} shows or hides the todo list."),
     (&["/vim"], "{composer.edit_in_editor} edits the draft in $EDITOR."),

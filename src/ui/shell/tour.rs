@@ -182,7 +182,7 @@ fn stage(app: &App) -> String {
                     Focus::Pane(_) => Context::Panes,
                 };
                 let help = app.prefs.keymap.key(context, Action::Help);
-                format!("The demo wrote (›), the lead plans; {help} shows the keys")
+                format!("The demo sent the prompt (›); {help} shows the keys")
             }
             Focus::Composer => {
                 let send = app.prefs.keymap.key(Context::Composer, Action::Send);

@@ -66,7 +66,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             vec![demo(), busy_lead()],
             "",
-            "The demo wrote (›), the lead plans; ? shows the keys",
+            "The demo sent the prompt (›); ? shows the keys",
         )
         .does("?", |state, _| top_popup(state) == "HelpPopup"),
         tip(

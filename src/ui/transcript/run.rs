@@ -87,7 +87,7 @@ impl ToolRun {
         }
     }
 
-    /// Creates a running command of the user. Its output is shown.
+    /// Creates the entry of a shell command that the user started, in the running state and unfolded.
     pub fn user_command(command: &str) -> ToolRun {
         ToolRun {
             fold: Fold::Open,

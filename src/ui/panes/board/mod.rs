@@ -82,7 +82,7 @@ impl Default for BoardPane {
 /// Why the board shows a list instead of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListReason {
-    /// The user selected the list, or there are no tasks.
+    /// The user chose the list instead of the graph, or the board has no tasks.
     Asked,
     /// A filter is active.
     Filtered,

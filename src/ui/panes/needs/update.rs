@@ -16,7 +16,6 @@ use crate::ui::panes::needs::{NeedsPane, answers, buttons, card};
 use crate::ui::popups::comment::CommentPopup;
 use crate::ui::popups::scopes::ScopeChoices;
 
-/// The key context of the "Needs you" pane.
 const NEEDS: Context = Context::In(Pane::Needs);
 
 impl NeedsPane {

@@ -46,8 +46,9 @@ fn file(model: &CrewModel, line: &LogLine) -> Option<Problem> {
         return (!is_over).then(|| problem("crewdeck doctor checks the files"));
     }
     let is_damaged = line.words.contains(DAMAGED);
-    is_damaged
-        .then(|| problem("crewdeck doctor --mend repairs what it can; @ shows when it happened"))
+    is_damaged.then(|| {
+        problem("crewdeck doctor --mend repairs what it can; @ shows when the damage was found")
+    })
 }
 
 fn conflict(model: &CrewModel, line: &LogLine) -> Option<Problem> {

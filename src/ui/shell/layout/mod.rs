@@ -14,7 +14,7 @@ use crate::ui::shell::layout::arrange::{
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::{peek, tour};
 
-/// Computes the layout of a screen of size `area`.
+/// Returns the areas of all parts of a screen of size `area`: status line, panes, composer, hints and preview.
 pub fn layout(state: &UiState, area: Rect) -> Layout {
     let mut out = lay_out(state, area);
     peek::make_room(state, &mut out);

@@ -44,7 +44,7 @@ pub use crate::ui::shell::update::replay::{begin as begin_replay, recall};
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // passed on once and never stored
 pub enum Msg {
-    /// A key press, with its time.
+    /// A key press. The time tells double presses and keys pressed just after a change of focus.
     Key(KeyEvent, Timestamp),
     /// Pasted text.
     Paste(String),

@@ -36,7 +36,7 @@ pub enum Joint {
     Paragraph,
 }
 
-/// A piece of a Markdown text.
+/// A part of a Markdown text that is laid out by itself, and how it continues the part before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     /// The byte range of the piece in the text.

@@ -1,3 +1,5 @@
+//! What kinds of requests exist, and what each is called on the screen.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

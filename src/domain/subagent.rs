@@ -1,3 +1,5 @@
+//! What kinds of subagents exist.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

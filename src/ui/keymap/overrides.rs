@@ -149,8 +149,7 @@ impl KeyMap {
             let works_elsewhere = rows.iter().any(|at| !map.bound[*at].context.is_writing());
             for at in rows {
                 let line = &mut map.bound[at];
-                // A key that types text is not bound where it must stay text, if the setting binds it in another
-                // context.
+                // A key that types text is not bound where it must stay text, if it is bound elsewhere.
                 let skips_text = works_elsewhere && line.context.is_writing();
                 let mut here = keys.clone();
                 here.retain(|key| !skips_text || !is_text(key));

@@ -120,8 +120,9 @@ impl PromptQueue {
     /// Removes the newest waiting prompt with this text from the queue and from the disk. Returns whether there was
     /// one.
     ///
-    /// # Errors When the file cannot be written. The prompt is then removed from memory only, and a resumed session
-    /// loads it again.
+    /// # Errors
+    /// When the file cannot be written. The prompt is then removed from memory only, and a resumed session loads it
+    /// again.
     pub fn recall(&self, text: &str) -> Result<bool, StoreError> {
         let _turn = lock(&self.write_turn);
         let mut entries = lock(&self.entries);

@@ -45,7 +45,8 @@ impl Worktrees {
     /// already has a worktree, the new name gets a number. If the folder of a worktree was lost and its branch exists,
     /// creates the folder again from the branch.
     ///
-    /// # Errors When the worktree cannot be created. The failed attempt then leaves nothing that prevents another one.
+    /// # Errors
+    /// When the worktree cannot be created. The failed attempt then leaves nothing that prevents another one.
     pub fn create(&self, new: &NewWorktree, now: Timestamp) -> Result<Created, StoreError> {
         let mut work = self.begin_change()?;
         let (base, commit) = work.start_point(new)?;

@@ -87,7 +87,11 @@ impl Repository {
             }
             std::fs::write(&file, content)?;
         }
-        git(&path, &["init", "--quiet", "--initial-branch=main"])?;
+        // Without the template's hooks, which would be copied for nothing.
+        git(
+            &path,
+            &["init", "--quiet", "--template=", "--initial-branch=main"],
+        )?;
         for (key, value) in SETTINGS {
             git(&path, &["config", key, value])?;
         }

@@ -44,10 +44,10 @@ fn is_supported() -> bool {
 fn fork_bomb_is_killed_with_an_explanation() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path();
-    // Doubles nine times: about a thousand processes at most.
+    // Doubles eight times: about 500 processes at most.
     let bomb = |start: &str, sleep: &Sleep| {
         let script = format!(
-            "if [ $1 -ge 9 ]; then exec {}; fi\n{start} sh b.sh $(($1+1)) &\n{start} sh b.sh $(($1+1)) &\nwait\n{}\n",
+            "if [ $1 -ge 8 ]; then exec {}; fi\n{start} sh b.sh $(($1+1)) &\n{start} sh b.sh $(($1+1)) &\nwait\n{}\n",
             sleep.command(),
             sleep.command()
         );

@@ -7,6 +7,7 @@ mod content;
 mod error;
 mod facts;
 mod first_commit;
+mod identity;
 mod incomplete_worktrees;
 pub mod locks;
 mod repo;
@@ -198,26 +199,6 @@ impl Git {
             hooks,
             ..self.clone()
         }
-    }
-
-    /// Returns a copy that can commit: as the user, or as crewdeck where the user has configured no name.
-    ///
-    /// # Errors
-    /// When git's settings cannot be read.
-    pub fn committer(&self) -> Result<Git, GitError> {
-        let mut identity = Vec::new();
-        for (key, fallback) in [
-            ("user.name", "crewdeck"),
-            ("user.email", "crewdeck@localhost"),
-        ] {
-            if self.run(&["config", "--get", key])?.out.trim().is_empty() {
-                identity.push(format!("{key}={fallback}"));
-            }
-        }
-        Ok(Git {
-            identity,
-            ..self.clone()
-        })
     }
 
     /// Runs `git ARGS` and returns its output whatever the exit code.

@@ -22,7 +22,7 @@ impl Project {
     pub fn git() -> Project {
         let project = Project::new();
         let status = Command::new("git")
-            .args(["init", "--quiet"])
+            .args(["init", "--quiet", "--template="])
             .current_dir(project.path())
             .status();
         assert!(status.unwrap().success());

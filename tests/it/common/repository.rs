@@ -46,7 +46,11 @@ impl Repository {
         let root = dir.path().canonicalize().unwrap().join(name);
         std::fs::create_dir(&root).unwrap();
         let repository = Repository { _dir: dir, root };
-        repository.git(&["init", "--quiet", "--initial-branch=main"]);
+        // Without the template's samples, which are a dozen files per test.
+        repository.git(&["init", "--quiet", "--template=", "--initial-branch=main"]);
+        for folder in ["hooks", "info"] {
+            std::fs::create_dir(repository.root().join(".git").join(folder)).unwrap();
+        }
         repository.git(&["config", "user.name", "Ada"]);
         repository.git(&["config", "user.email", "ada@example.org"]);
         repository.git(&["config", "commit.gpgsign", "false"]);

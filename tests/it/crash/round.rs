@@ -248,7 +248,7 @@ impl Workspace {
         std::fs::write(self.project.join("look.sh"), LOOK).unwrap();
         std::fs::write(self.project.join("shared.txt"), "word: none\n").unwrap();
         for args in [
-            &["init", "--quiet", "--initial-branch=main"][..],
+            &["init", "--quiet", "--template=", "--initial-branch=main"][..],
             &["config", "user.name", "Ada"],
             &["config", "user.email", "ada@example.org"],
             &["config", "commit.gpgsign", "false"],

@@ -175,7 +175,7 @@ fn only_branch_of_the_root_cannot_be_deleted() {
     }
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
-    repository::git(&root, &["init", "-q", "-b", "main"]);
+    repository::git(&root, &["init", "-q", "--template=", "-b", "main"]);
     for (name, value) in [("user.name", "A"), ("user.email", "a@b")] {
         repository::git(&root, &["config", name, value]);
     }

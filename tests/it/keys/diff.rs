@@ -26,7 +26,7 @@ rules:
 fn diff_view_moves_file_by_file() {
     let home = tempfile::tempdir().unwrap();
     let at = home.path();
-    git(at, &["init", "-q", "-b", "main"]);
+    git(at, &["init", "-q", "--template=", "-b", "main"]);
     git(at, &["config", "user.name", "t"]);
     git(at, &["config", "user.email", "t@t"]);
     std::fs::write(at.join("base.txt"), "one\ntwo\nthree\n").unwrap();

@@ -262,9 +262,12 @@ fn random_step(r: &Repository, what: u64, task: &str, fresh: &str) -> String {
     }
 }
 
+/// Seeds of the sequences of random steps. One sequence takes seconds, because it starts hundreds of git processes.
+const SEEDS: [u64; 1] = [1];
+
 #[test]
 fn board_worktree_list_and_git_agree_after_every_step() {
-    for seed in 1..=3_u64 {
+    for seed in SEEDS {
         let r = Repository::new();
         for task in 1..=3 {
             r.create(task, &[]);

@@ -29,7 +29,6 @@ pub enum SummaryForm {
     Digest,
 }
 
-/// A request for a summary, to be sent to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryRequest {
     /// The system prompt, sent without tools. `None`: the agent's own system prompt and tools.

@@ -61,7 +61,7 @@ pub enum TurnInput {
         /// The reason, in one line.
         why: String,
     },
-    /// The user interrupts the turn.
+    /// The turn was interrupted, for example by the user, or because its task was taken from the agent.
     Interrupt {
         /// The part of the model's answer that has arrived; empty if there is none.
         partial: String,
@@ -96,7 +96,7 @@ pub enum TurnEffect {
         attempt: u32,
         /// Maximum number of tries of the call, including the first.
         attempts_max: u32,
-        /// The reason, in one line.
+        /// Why the last try failed, in one line.
         cause: String,
     },
     /// Run these calls in parallel. The driver answers with one [`TurnInput::ToolDone`] for each.

@@ -74,11 +74,9 @@ enum TurnPhase {
     Idle,
     /// The driver checks the inbox for the next user message.
     Gathering,
-    /// A model call is running.
     Calling,
     /// The model call failed; the driver waits before it retries.
     Waiting(Retry),
-    /// The model writes a summary.
     Summarising(Summary),
     /// The whole conversation is being archived before the summary replaces it.
     Archiving {

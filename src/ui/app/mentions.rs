@@ -39,7 +39,7 @@ pub enum FileListState {
     Cut(usize),
 }
 
-/// What is known of the project's files.
+/// The last search result, and the paths that are known to exist.
 #[derive(Debug, Default)]
 pub struct Mentions {
     /// The answer to the last query.
@@ -50,7 +50,7 @@ pub struct Mentions {
 }
 
 impl Mentions {
-    /// Stores the answer to a query.
+    /// Stores the search result. If the query is the whole path of a found file, also remembers that path.
     pub fn answer(&mut self, found: FoundFiles) {
         if found.files.iter().any(|file| file.path == found.query) {
             self.remember(&found.query);
@@ -70,7 +70,7 @@ impl Mentions {
         self.known.contains(path)
     }
 
-    /// Returns the mentions in a message.
+    /// Returns the mentions in the message `text`. Those of known paths must still exist when the message is sent.
     pub fn of(&self, text: &str) -> Vec<Mention> {
         mention::mentions(text, |path| self.is_known(path))
     }

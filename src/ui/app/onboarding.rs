@@ -24,7 +24,7 @@ const PROMPT_MAX: usize = 256 * 1024;
 /// The content of a setup page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnboardingPage {
-    /// The severity. A page replaces an earlier one with the same severity.
+    /// A page replaces an earlier one with the same severity.
     pub severity: PageSeverity,
     /// The cause, in one sentence.
     pub cause: String,
@@ -36,7 +36,6 @@ pub struct OnboardingPage {
     pub offers: Vec<OfferedAction>,
 }
 
-/// The severity of a page's cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PageSeverity {
     /// No crew is running: prompts cannot be delivered.
@@ -49,7 +48,6 @@ pub enum PageSeverity {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferedAction {
-    /// The action. The page shows its key.
     pub action: Action,
     /// The label next to the key.
     pub words: String,
@@ -68,7 +66,7 @@ impl OfferedAction {
 pub struct Onboarding {
     /// The pages, at most one of each severity, most severe first.
     pages: Vec<OnboardingPage>,
-    /// The last prompt to the lead; empty once the lead has answered for the first time.
+    /// The prompt of the lead's current turn; empty once the lead has answered for the first time.
     pending_prompt: String,
     /// The address that the API key is sent to, if it is not the vendor's.
     key_address: Option<String>,
@@ -121,7 +119,7 @@ impl App {
         }
     }
 
-    /// Shows from now on that the API key is sent to `address` instead of the vendor's address.
+    /// Sets the address that is shown as the recipient of the API key, because it is not the vendor's.
     pub fn set_key_address(&mut self, address: &str) {
         self.onboarding.key_address = Some(clip(&one_line(address), WORDS_MAX));
         self.dirty = true;
@@ -149,15 +147,15 @@ impl App {
         self.input.composer.set(text);
     }
 
-    /// Returns the most severe page. It applies only while the lead's conversation is empty or no crew is running;
-    /// else, and always in a replay, returns `None`.
+    /// Returns the most severe page. Returns `None` in a replay, and if a crew is running and the lead's conversation
+    /// has an entry.
     pub fn onboarding_page(&self) -> Option<&OnboardingPage> {
         let page = self.onboarding.pages.first()?;
         let counts = page.severity == PageSeverity::Missing || !has_spoken(self);
         (counts && self.replay.is_none()).then_some(page)
     }
 
-    /// Returns the causes of all current pages that prevent an answer, without recommendations.
+    /// Returns the causes of all pages except recommendations; none if no page applies.
     pub(in crate::ui) fn onboarding_causes(&self) -> impl Iterator<Item = &str> {
         let pages = self
             .onboarding_page()
@@ -180,7 +178,8 @@ impl App {
         }
     }
 
-    /// Stores a prompt to the lead until the lead answers for the first time. See [`App::handle_turn_end`].
+    /// Stores a prompt to the lead until the end of the turn, unless the lead has answered before. See
+    /// [`App::handle_turn_end`].
     pub(in crate::ui) fn remember_prompt(&mut self, agent: &Name, text: &str) {
         if agent.is_lead() && !has_answered(self) && text.len() <= PROMPT_MAX {
             self.onboarding.pending_prompt = text.to_string();
@@ -271,7 +270,6 @@ pub fn has_keys(app: &App) -> bool {
     here && app.popups.is_empty() && !app.is_searching() && app.onboarding_page().is_some()
 }
 
-/// Returns whether the page offers `action`.
 pub fn offers(app: &App, action: Action) -> bool {
     let page = app.onboarding_page();
     page.is_some_and(|p| p.offers.iter().any(|o| o.action == action))

@@ -53,7 +53,7 @@ pub trait Popup: Any + Debug {
         self.select(app, row);
     }
 
-    /// Handles a click at `at` on a [`Hit::PopupPart`].
+    /// Handles a click at the screen position `at` on the [`Hit::PopupPart`] with the number `part`.
     fn press(&mut self, _app: &mut App, _part: usize, _at: Position) -> Next {
         Next::Stay
     }
@@ -171,7 +171,7 @@ pub trait Popup: Any + Debug {
 pub enum Next {
     /// There is no popup, or it does not handle the input.
     Pass,
-    /// The popup stays open.
+    /// The popup has handled the input and stays open.
     Stay,
     Close,
     CloseAll,
@@ -182,7 +182,7 @@ pub enum Next {
 }
 
 impl Next {
-    /// Returns the action to run.
+    /// Returns the action to run after the popup has handled the input, if any.
     pub fn action(self) -> Option<Action> {
         match self {
             Next::Run(action) | Next::CloseAndRun(action) => Some(action),
@@ -224,7 +224,6 @@ impl TextInput<'_> {
 pub enum Copied {
     /// A description and the text.
     Text(String, String),
-    /// There is nothing to copy.
     Nothing,
     /// The selection of the pane below.
     Below,
@@ -235,7 +234,7 @@ pub enum Copied {
 pub struct Targets {
     /// The popup with its frame.
     pub area: Rect,
-    /// Its buttons and rows.
+    /// The areas of the popup's buttons and rows, each with what a click on it hits.
     pub inside: Vec<PlacedPart<Hit>>,
     pub bar: Option<Scrollbar>,
     /// The target of a click outside the popup.

@@ -10,7 +10,7 @@ use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
 
-/// Maximum length of a notice, in characters.
+/// Maximum length of a notice in the status line, in characters.
 pub const NOTICE_MAX: usize = 2000;
 /// How long a status message stays.
 const MESSAGE_TIME: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ pub struct StatusMessage {
     pub level: NoticeLevel,
     /// The text, on one line.
     pub text: String,
-    /// When it expires.
+    /// When the message is removed, even if no key was pressed.
     pub until: Timestamp,
     /// The related request.
     pub request: Option<RequestId>,
@@ -62,7 +62,7 @@ impl App {
         self.show_message(NoticeLevel::Info, &text.into());
     }
 
-    /// Shows a warning about an event.
+    /// Shows a warning about an event. Key presses remove it later than a message of [`App::say`].
     pub fn warn(&mut self, text: impl Into<String>) {
         self.show_message(NoticeLevel::Warn, &text.into());
     }

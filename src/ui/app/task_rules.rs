@@ -9,14 +9,13 @@ use crate::ui::app::App;
 use crate::ui::model::CrewModel;
 use crate::ui::text::display_name;
 
-/// An action of the user on a task.
+/// An action that the user can do with a task and that the rules of the board can refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskAction {
     /// The user becomes the owner.
     Claim,
     /// The owner is removed; others can claim the task.
     Release,
-    /// The task is marked as completed.
     Complete,
 }
 

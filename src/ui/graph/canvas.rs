@@ -111,7 +111,7 @@ impl Columns {
         self.start[layer] + self.width[layer] + 2 + track * self.gap.step
     }
 
-    /// Returns the width of `node` in the drawing, in columns.
+    /// Returns the width of `node`, in columns: its preferred width, at most that of its layer.
     fn node_width(&self, wanted: &GraphInput, node: usize, layer: usize) -> usize {
         wanted.widths[node].max(1).min(self.width[layer])
     }

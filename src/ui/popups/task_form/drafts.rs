@@ -37,7 +37,7 @@ impl TaskForms {
         self.sent.len() >= FORMS_MAX
     }
 
-    /// Stores a form that was sent to the board.
+    /// Stores a form that was sent to the board with `command`, until the board accepts or rejects it.
     pub fn add_sent(&mut self, form: TaskForm, command: TaskCommand) {
         self.sent.push((form, command));
     }

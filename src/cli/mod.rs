@@ -20,7 +20,7 @@ pub use task::TaskVerb;
 pub use team::TeamVerb;
 pub use worktree::WorktreeVerb;
 
-/// The examples below the help page of `crewdeck`.
+/// Shown at the end of `crewdeck --help`.
 const EXAMPLES: &str = "Examples:
   crewdeck --demo                              watch a scripted team work: no key, no network
   crewdeck                                     the dashboard in this directory
@@ -33,7 +33,6 @@ const EXAMPLES: &str = "Examples:
 #[derive(Debug, Parser)]
 #[command(name = "crewdeck", version, about, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
-    /// The global options.
     #[command(flatten)]
     pub global: GlobalOptions,
     /// The subcommand; the dashboard opens if there is none.
@@ -91,7 +90,7 @@ fn add_hidden_options(verb: Command, hidden: &[Arg]) -> Command {
         .mut_subcommands(|child| add_hidden_options(child, hidden))
 }
 
-/// The line about global options on the help page of a subcommand.
+/// Shown on the help page of each subcommand instead of the global options.
 const GLOBAL_HINT: &str = "Global options: see crewdeck --help";
 
 /// Returns the index of `--resume` if a subcommand follows it directly. clap would take the name of the subcommand for
@@ -130,13 +129,12 @@ pub struct GlobalOptions {
     /// Work in this directory instead of the current one
     #[arg(long, global = true, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Model provider
     #[arg(long, global = true, value_name = "NAME", help = provider_help())]
     pub provider: Option<String>,
-    /// Name of the model
+    /// Model, by the name that its server uses, such as qwen3:8b
     #[arg(long, global = true, value_name = "NAME")]
     pub model: Option<String>,
-    /// Address of the model server
+    /// Address of the model server, such as http://127.0.0.1:11434/v1
     #[arg(long, global = true, value_name = "URL")]
     pub base_url: Option<String>,
     /// Continue an earlier session: the newest, or the one whose id starts with ID
@@ -191,7 +189,7 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 pub enum ApproverArg {
     /// You, in the dashboard's "Needs you" list
     Ask,
-    /// The lead agent
+    /// The lead agent, without asking you
     Lead,
     /// Always approve
     Auto,
@@ -210,7 +208,6 @@ impl From<ApproverArg> for Approver {
     }
 }
 
-/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Run the team without the dashboard; ends when the lead has answered and all agents are idle
@@ -223,7 +220,6 @@ pub enum Verb {
         /// What you want done (optional with --demo, or with --resume if work was in progress)
         prompt: Option<String>,
     },
-    /// A subcommand on the state files.
     #[command(flatten)]
     Files(FileVerb),
     /// Check settings, model, git, terminal, sandbox, and leftovers of earlier sessions
@@ -257,10 +253,10 @@ pub enum Verb {
   source <(crewdeck completions zsh)           permanent: in ~/.zshrc, after compinit
   crewdeck completions fish | source           permanent: in ~/.config/fish/config.fish")]
     Completions {
-        /// The shell to complete for
+        /// Shell that will load the script
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
+    /// Print the manual page in roff, the input format of man
     #[command(after_help = "Examples:
   crewdeck man | man -l -
   mkdir -p ~/.local/share/man/man1 && crewdeck man > ~/.local/share/man/man1/crewdeck.1")]
@@ -276,7 +272,7 @@ pub enum FileVerb {
     /// Send and read messages between agents
     #[command(subcommand, after_help = mail::EXAMPLES)]
     Mail(MailVerb),
-    /// Show the team
+    /// Show who is on the team, with role and status
     #[command(subcommand, after_help = team::EXAMPLES)]
     Team(TeamVerb),
     /// Show, merge and remove the git worktrees of tasks

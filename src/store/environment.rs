@@ -35,9 +35,9 @@ pub fn environment(root: &Path, date: String) -> Environment {
     }
 }
 
-/// Returns the branch and the last commits. Does not run `git status`, because it starts the clean filters that the
-/// repository's settings name, and nothing from the repository may run before the user has approved it. For the same
-/// reason, no signature is checked and no missing object is fetched.
+/// Returns the branch and the last commits. Does not run `git status`: that command starts clean filters from the
+/// repository's settings, and nothing from the repository may run before the user has approved it. For the same reason,
+/// no signature is checked and no missing object is fetched.
 fn git_state(root: &Path) -> Result<GitState, GitError> {
     let git = Git::at(root).without_fetching();
     let lines = |args: &[&str]| -> Result<Vec<String>, GitError> {
@@ -114,8 +114,8 @@ fn tree(root: &Path) -> FileTree {
     tree
 }
 
-/// Returns one line for the files of the root and one for each folder, each with the number of entries that the line
-/// names. A folder's line has at most `most` names.
+/// Returns one line for the files of the root, and one for each folder with at most `most` names. With each line,
+/// returns the number of entries that it shows.
 fn tree_lines(folders: &BTreeMap<String, Vec<String>>, most: usize) -> Vec<(String, usize)> {
     let line = |(folder, names): (&String, &Vec<String>)| {
         let (most, mut count) = if folder.is_empty() {

@@ -89,10 +89,8 @@ pub enum StoreError {
     /// The worktree registry rejects the change.
     #[error(transparent)]
     Worktree(#[from] WorktreeError),
-    /// A git command failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The request does not exist.
     #[error("there is no request {0}: it may have been decided and deleted")]
     NoRequest(RequestId),
     /// Another process holds the reader lock of the inbox.

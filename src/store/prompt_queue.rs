@@ -23,7 +23,6 @@ pub struct QueuedPrompt {
     /// Id by which the conversation refers to the prompt.
     pub id: PromptId,
     pub text: String,
-    /// The files that are attached to the prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
 }

@@ -15,9 +15,8 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
-/// Maximum age of the last full refresh when this process changes the board; if it is older, all tasks are refreshed
-/// first. This limits how long a change by a program that does not take the lock goes unnoticed if no file event
-/// reports it.
+/// When this process changes the board and the last full refresh is older than this, it refreshes all tasks first. So a
+/// change by a program that ignores the lock is noticed after this time even if no file event reports it.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(15);
 /// [`REFRESH_INTERVAL`] grows by one second per this number of tasks, so that full refreshes check at most this number of
 /// files per second.

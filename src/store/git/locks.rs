@@ -17,13 +17,13 @@ use crate::process::history::FOLDER;
 use crate::process::users::{GitUse, git_in, has_open};
 use crate::store::watch::is_shared_file_system;
 
-/// The minimum age of a lock. Programs other than git (libgit2, JGit) hold locks briefly without a git process.
+/// Minimum age at which a lock that no process uses is removed. Programs other than git (libgit2, JGit) hold locks
+/// briefly without a git process.
 const MIN_AGE: Duration = Duration::from_secs(2);
-/// The minimum age of a lock where processes that use the repository may not be visible.
+/// Minimum age at which a lock is removed although a process that this one cannot see might use it.
 const MIN_AGE_INVISIBLE: Duration = Duration::from_secs(600);
 /// Maximum wait for locks to reach the minimum age and for a running git to end.
 const WAIT_MAX: Duration = Duration::from_secs(4);
-/// The interval between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of folders to search for lock files.
 const FOLDERS_MAX: usize = 20_000;

@@ -106,7 +106,7 @@ pub struct Git {
     /// Set by [`Git::committer`]: `-c` settings with crewdeck's name or e-mail address where the user has configured
     /// none.
     identity: Vec<String>,
-    /// Stops git when it becomes true.
+    /// Git is stopped when this flag becomes true.
     stop: Option<Arc<AtomicBool>>,
 }
 
@@ -191,7 +191,6 @@ impl Git {
         git
     }
 
-    /// Returns a copy that runs or skips hooks.
     #[must_use]
     pub fn with_hooks(&self, hooks: Hooks) -> Git {
         Git {
@@ -356,7 +355,7 @@ impl Git {
 }
 
 impl<T> GitOutput<T> {
-    /// Returns the error for a command with this output that did not succeed.
+    /// Returns the [`GitError::Failed`] for `git ARGS` that ended with this output.
     pub fn failed(&self, args: &[&str]) -> GitError {
         let what: Vec<&str> = args.iter().copied().take(2).collect();
         let why = if self.error_message.is_empty() {

@@ -91,7 +91,7 @@ pub(super) struct RepoPaths {
     pub root: PathBuf,
     /// `.worktrees/`.
     pub dir: PathBuf,
-    /// The root's own git folder.
+    /// The git folder of the worktree at the root.
     pub own: PathBuf,
     /// The git folder that all worktrees share.
     pub common: PathBuf,
@@ -146,7 +146,7 @@ impl RepoPaths {
         path.strip_prefix(&self.root).unwrap_or(path).to_path_buf()
     }
 
-    /// Returns the start times of the interrupted operations.
+    /// Returns the start times of the operations whose end is not in the log of worktree operations.
     pub(super) fn interrupted_starts(&self) -> Result<Vec<Timestamp>, StoreError> {
         WorktreeLog::open(&self.dir).interrupted_starts()
     }

@@ -7,10 +7,10 @@ use crate::domain::mention::{self, Mention};
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Focus;
 
-/// Maximum number of paths that are known to be files.
+/// Maximum number of known paths. Beyond it, further paths are not remembered.
 const KNOWN_MAX: usize = 1000;
 
-/// The files that match a query.
+/// The result of a search for project files by the text after an `@`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFiles {
     /// The text after the `@`.
@@ -42,7 +42,7 @@ pub enum FileListState {
 /// The last search result, and the paths that are known to exist.
 #[derive(Debug, Default)]
 pub struct Mentions {
-    /// The answer to the last query.
+    /// The result of the last search; `None` before the first one.
     found: Option<FoundFiles>,
     /// Paths that the user chose or typed completely. If such a file is missing when the message is sent, the message
     /// is refused.

@@ -14,9 +14,9 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
 use crate::ui::text::width;
 
-/// Maximum number of steps on a page.
+/// Maximum number of steps on a setup page. Further steps are not shown.
 const STEPS_MAX: usize = 40;
-/// Maximum length of a text on a page, in characters.
+/// Maximum length of a text on a setup page, in characters. Longer texts are truncated.
 const WORDS_MAX: usize = 2000;
 /// Maximum size of a prompt that is restored after a failure, in bytes.
 const PROMPT_MAX: usize = 256 * 1024;
@@ -26,7 +26,7 @@ const PROMPT_MAX: usize = 256 * 1024;
 pub struct OnboardingPage {
     /// A page replaces an earlier one with the same severity.
     pub severity: PageSeverity,
-    /// The cause, in one sentence.
+    /// What is wrong or recommended, in one sentence.
     pub cause: String,
     /// The consequence for the user; may be empty.
     pub consequence: String,
@@ -258,13 +258,14 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
         .then(|| format!("No crew is running yet. {}", keys_line(app)))
 }
 
-/// Returns the page that is drawn in the conversation pane, if any.
+/// Returns the setup page that is drawn in place of the lead's empty conversation, if any.
 pub fn drawn(app: &App) -> Option<&OnboardingPage> {
     let page = app.onboarding_page().filter(|_| app.shown.is_lead());
     page.filter(|_| !has_spoken(app))
 }
 
-/// Returns whether the page has the keyboard focus.
+/// Returns whether keys that the setup page offers have an effect now: the lead's conversation has the focus, and no
+/// popup or search takes the keys.
 pub fn has_keys(app: &App) -> bool {
     let here = app.focus == Focus::Pane(Pane::Lead) && app.shown.is_lead();
     here && app.popups.is_empty() && !app.is_searching() && app.onboarding_page().is_some()

@@ -146,7 +146,7 @@ pub trait Popup: Any + Debug {
     /// Called on the topmost popup after an event: selects the remembered item.
     fn after_event(&mut self, _app: &App) {}
 
-    /// Returns the text input with the focus.
+    /// Returns the text input that receives typed characters; `None` if the popup has none with the focus.
     fn text_input(&mut self) -> Option<TextInput<'_>> {
         None
     }

@@ -11,7 +11,7 @@ use crate::ui::app::popup::{Popup, Targets, TextCursor};
 use crate::ui::keymap::Context;
 use crate::ui::theme::Theme;
 
-/// Maximum number of stacked popups.
+/// Maximum number of stacked popups. Beyond it, no popup is opened.
 pub const POPUPS_MAX: usize = 4;
 
 /// State that outlives a popup, such as a draft. The next popup of the same type finds it.

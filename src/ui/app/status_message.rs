@@ -12,7 +12,7 @@ use crate::ui::keymap::pane::Pane;
 
 /// Maximum length of a notice in the status line, in characters.
 pub const NOTICE_MAX: usize = 2000;
-/// How long a status message stays.
+/// How long a status message stays if no key press or other message removes it.
 const MESSAGE_TIME: Duration = Duration::from_secs(5);
 /// Minimum time for which an informational message stays, even if a key is pressed. Warnings and errors stay three
 /// times as long.
@@ -26,7 +26,7 @@ pub struct StatusMessage {
     pub text: String,
     /// When the message is removed, even if no key was pressed.
     pub until: Timestamp,
-    /// The related request.
+    /// The request that the message warns about, if any.
     pub request: Option<RequestId>,
     /// Set if the message says that this pane has nothing to preview. The message is removed once the pane has
     /// something.

@@ -23,7 +23,7 @@ use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum number of problems listed.
+/// Maximum number of listed problems. If there are more, the least severe are omitted.
 pub const PROBLEMS_MAX: usize = 100;
 
 /// Maximum width of a request's summary, in columns.

@@ -253,7 +253,6 @@ pub enum Activity {
     },
     /// Waits before the next model call, because a call of this or another agent has failed.
     Backoff {
-        /// A short description of the cause.
         cause: String,
         /// The time of the next attempt.
         until: Timestamp,

@@ -2,16 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of items.
+/// Maximum number of items in a todo list. A longer list is rejected.
 pub const TODO_MAX: usize = 20;
 
-/// The state of a todo item.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
-    /// Not started.
     #[default]
     Pending,
     /// Being worked on. At most one item may have this status.
@@ -25,7 +23,6 @@ pub enum TodoStatus {
 pub struct TodoItem {
     /// The id; the position in the list if the model gave none.
     pub id: String,
-    /// The description of the step.
     pub text: String,
     pub status: TodoStatus,
 }
@@ -39,7 +36,6 @@ pub enum TodoError {
     /// An item has no text.
     #[error("Item {0}: text required")]
     Empty(String),
-    /// More than one item is in progress.
     #[error("Only one task can be in_progress at a time")]
     TwoInProgress,
 }
@@ -52,7 +48,7 @@ pub struct TodoList {
 }
 
 impl TodoList {
-    /// Validates the items and returns the list.
+    /// Validates the items: at most [`TODO_MAX`], each with a text, and at most one in progress.
     pub fn new(items: Vec<TodoItem>) -> Result<TodoList, TodoError> {
         if items.len() > TODO_MAX {
             return Err(TodoError::TooMany);
@@ -88,7 +84,7 @@ impl TodoList {
         self.done() < self.items.len()
     }
 
-    /// Renders the list for the model.
+    /// Renders the list for the model, with a line such as `[>] #2: text` for each item.
     pub fn render(&self) -> String {
         if self.items.is_empty() {
             return "No todos.".into();

@@ -39,7 +39,6 @@ pub enum SkillSource {
 }
 
 impl SkillSource {
-    /// Returns the label of the source on the screen.
     pub fn label(self) -> &'static str {
         match self {
             SkillSource::Project | SkillSource::Claude => "project",

@@ -32,7 +32,7 @@ pub async fn edit(text: &str, stop: &CancellationToken) -> Result<String> {
     }
 }
 
-/// Opens a copy of `text` in the same editor and ignores all changes.
+/// Opens a copy of `text` in `$VISUAL`, `$EDITOR` or vi and ignores all changes.
 ///
 /// # Errors
 /// Fails if the editor is missing or fails.

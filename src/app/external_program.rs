@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::editor;
 
-/// The last line after the printed text.
+/// The line after a printed text, which says how to return to the dashboard.
 const GO_BACK: &str = "-- Press Enter to return to crewdeck --";
 
 /// A use of the terminal outside of the dashboard. Meanwhile the terminal is in the mode that the shell left it in.

@@ -26,7 +26,7 @@ pub struct ModelUnavailable {
     pub problem: ModelProblem,
     /// The reason, in a sentence.
     pub reason: String,
-    /// The steps to fix it, except trying the demo.
+    /// What the user can do about it, one sentence each. Does not include trying the demo.
     pub steps: Vec<String>,
 }
 
@@ -35,17 +35,14 @@ pub struct ModelUnavailable {
 pub enum ModelProblem {
     /// No setting, option or key selects a model.
     NotConfigured,
-    /// The key for the server is missing.
     NoKey,
-    /// The server rejects the key.
     KeyRejected,
     /// The server does not answer.
     Unreachable,
-    /// The server answers with an error.
     ServerError,
     /// The server does not have the named model.
     UnknownModel,
-    /// The server has no model.
+    /// No model name is configured, and the server lists no model.
     NoModels,
     Other,
 }
@@ -53,7 +50,7 @@ pub enum ModelProblem {
 const DEMO: &str = "Or try the demo, which needs no key and no network: crewdeck --demo.";
 
 impl ModelUnavailable {
-    /// Returns the steps to fix it. For users who may have no key, this includes trying the demo.
+    /// Returns what the user can do about it. If a key may be missing, this includes trying the demo.
     pub fn all_steps(&self) -> Vec<&str> {
         let demo = matches!(
             self.problem,
@@ -143,7 +140,7 @@ pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     }
 }
 
-/// Returns the text of the model script in `file`.
+/// Returns the text of the model script in `file`. The error names the file.
 pub fn script_text(file: &str) -> Result<String> {
     std::fs::read_to_string(file).map_err(|e| {
         anyhow!(

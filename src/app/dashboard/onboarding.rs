@@ -31,7 +31,7 @@ use crate::ui::Effect;
 use crate::ui::terminal::Screen;
 use crate::ui::{OnboardingPage, PageSeverity};
 
-/// The interval between checks of whether the problem that a page reports is solved.
+/// While a setup page is open, this process checks at this interval whether the reported problem is solved.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// The notice after the first commit and a restart of the dashboard.
@@ -162,7 +162,7 @@ impl PageCause {
 }
 
 impl Dashboard {
-    /// Starts the checks that are made once the crew runs.
+    /// Starts the checks of git and of the model in the background. Called once the crew runs.
     pub(super) fn start_checks(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
         let is_demo = blueprint.choice == Some(ProviderChoice::Demo);
         if !is_demo && blueprint.settings.worktrees != Some(false) {
@@ -223,7 +223,8 @@ impl Dashboard {
         }
     }
 
-    /// Shows the page for a crew that could not start, and starts to check whether the problem was solved.
+    /// Shows the page for a crew that could not start. If no model or no local server was found, also starts to check
+    /// whether one becomes available.
     pub(super) fn without_crew(&mut self, missing: &ModelUnavailable, blueprint: &Blueprint) {
         match missing.problem {
             ModelProblem::NotConfigured => self.checks.watch(PageCause::NoServer),

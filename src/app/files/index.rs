@@ -7,9 +7,9 @@ use ignore::{DirEntry, WalkBuilder};
 use crate::domain::folders::is_reserved;
 use crate::ui::FileListState;
 
-/// Maximum number of files and directories.
+/// Maximum number of files and directories in the list.
 const ENTRIES_MAX: usize = 200_000;
-/// Maximum size of all paths, in bytes.
+/// Maximum size of all paths in the list together, in bytes.
 const BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// The paths of a project, relative to its root.
@@ -37,7 +37,7 @@ pub struct FileReader {
     root: PathBuf,
     walk: ignore::Walk,
     paths: Vec<Box<str>>,
-    /// Size of all paths, in bytes.
+    /// Size of all paths read so far, in bytes.
     bytes: usize,
     state: FileListState,
 }

@@ -5,11 +5,13 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of items in a todo list. A longer list is rejected.
 pub const TODO_MAX: usize = 20;
 
+/// How far the work on a todo item has come.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
+    /// Not started.
     #[default]
     Pending,
     /// Being worked on. At most one item may have this status.

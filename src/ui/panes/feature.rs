@@ -58,7 +58,7 @@ pub trait PaneFeature {
     /// Scrolls the content, or moves the selection of a list.
     fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll);
 
-    /// Selects a row of the pane's list.
+    /// Selects row `_row` of the pane's list. Does nothing in a pane without a list.
     fn select(&mut self, _app: &App, _row: usize) {}
 
     /// Returns whether a click on the row opens its item if the pane already has the focus. `_is_second` says whether
@@ -152,7 +152,6 @@ pub trait PaneFeature {
         None
     }
 
-    /// Returns the filter of the pane's list for changes; `None` if the list cannot be filtered.
     fn filter_mut(&mut self) -> Option<&mut ListFilter> {
         None
     }
@@ -200,7 +199,6 @@ pub trait PaneFeature {
         false
     }
 
-    /// Returns whether there is something to copy.
     fn can_copy(&self, app: &App) -> bool {
         self.can_open(app)
     }
@@ -293,7 +291,7 @@ pub enum SelectedItem {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
     pub title: String,
-    /// The lines of the item.
+    /// The description of the item, wrapped to the width of the preview.
     pub lines: Vec<Line<'static>>,
     /// The index of the first line to show if not all lines fit.
     pub begin: usize,

@@ -1,6 +1,5 @@
 //! How the calls of each tool are displayed. Unlisted tools get the default: their JSON output is rendered as fields.
 
-/// How the calls of a tool are displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolDisplay {
     pub output: OutputKind,

@@ -36,7 +36,6 @@ pub enum FigureStyle {
     WithUnits,
     /// In columns below their headings.
     InColumns {
-        /// Whether there is a column for costs.
         has_cost: bool,
     },
 }

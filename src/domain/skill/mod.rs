@@ -101,7 +101,7 @@ impl SkillCatalog {
         self.skills.iter().find(|s| same(&s.name, name))
     }
 
-    /// Returns the files in `broken` that `before` does not list as broken, or lists with another problem.
+    /// Returns the broken files that `before` does not contain, or contains with another problem.
     pub fn newly_broken<'a>(
         &'a self,
         before: &'a SkillCatalog,

@@ -14,7 +14,6 @@ pub struct Conflict {
     pub files: Vec<String>,
 }
 
-/// The result of creating a worktree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Created {
     /// The new entry in `.worktrees/index.json`.

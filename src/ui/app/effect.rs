@@ -43,7 +43,7 @@ pub enum Effect {
     Copy(String),
     /// Whether the terminal reports mouse events to crewdeck from now on, instead of selecting text with them.
     CaptureMouse(bool),
-    /// Notifies the user with this one-line reason; the terminal may not have focus.
+    /// Calls for the user's attention, even while another window has the focus. Holds the reason in one line.
     Notify(String),
     SaveTheme(ThemeChoice),
     /// Saves the pane layout of the project.

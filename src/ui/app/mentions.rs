@@ -70,7 +70,8 @@ impl Mentions {
         self.known.contains(path)
     }
 
-    /// Returns the mentions in the message `text`. Those of known paths must still exist when the message is sent.
+    /// Returns the mentions in the message `text`. The message is refused if a file of a known path is missing when it
+    /// is sent.
     pub fn of(&self, text: &str) -> Vec<Mention> {
         mention::mentions(text, |path| self.is_known(path))
     }

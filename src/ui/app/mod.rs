@@ -252,7 +252,7 @@ impl CrewModel {
         std::iter::once(Name::lead()).chain(members).collect()
     }
 
-    /// Returns whether `name` can be interrupted.
+    /// Returns whether agent `name` is in a turn, runs a command or waits for the user, so that it can be interrupted.
     pub(in crate::ui) fn is_running(&self, name: &Name) -> bool {
         let in_turn = self.agents.get(name).is_some_and(|a| a.in_turn);
         let activity = self.activity(name);

@@ -276,8 +276,8 @@ pub fn offers(app: &App, action: Action) -> bool {
     page.is_some_and(|p| p.offers.iter().any(|o| o.action == action))
 }
 
-/// Returns the keys of a page's offers with their labels. If the page does not have the focus, the key that focuses it
-/// precedes each of them.
+/// Returns the keys of a page's offers with their labels. If the page does not have the focus, each key is preceded by
+/// the key that focuses the page.
 pub fn keys(app: &App, page: &OnboardingPage) -> Vec<(String, String)> {
     let before = if has_keys(app) {
         String::new()

@@ -118,7 +118,7 @@ pub trait Popup: Any + Debug {
         None
     }
 
-    /// Returns the text that the action `Copy` puts on the clipboard.
+    /// Returns what the action `Copy` puts on the clipboard while the popup is on top.
     fn copied(&self, _app: &App) -> Copied {
         Copied::Below
     }

@@ -70,14 +70,14 @@ pub fn outdated(app: &App, id: TaskId, action: TaskAction, from: Option<&Name>) 
     why_not(app, task, action).or_else(|| is_other.then(other))
 }
 
-/// Returns why the user cannot edit that task, or `None` if it can be edited.
+/// Returns why the user cannot edit task `id`, or `None` if it can be edited.
 pub fn why_no_edit(model: &CrewModel, id: TaskId) -> Option<String> {
     let task = model.board.get(id)?;
     let is_done = task.status == TaskStatus::Completed;
     is_done.then(|| format!("Cannot edit {id}: it is completed."))
 }
 
-/// Returns why the worktree of that task cannot be removed now, or `None` if it can, as far as this screen knows.
+/// Returns why the worktree of task `id` cannot be removed now, or `None` if it can, as far as this screen knows.
 pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
     let tree = &model.board.get(id)?.worktree;
     let mut tasks = model.board.tasks();

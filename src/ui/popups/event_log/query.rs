@@ -32,7 +32,7 @@ enum LogCondition {
 pub enum EventLogQueryError {
     /// A term with an unknown key. Holds the key.
     Key(String),
-    /// A term `kind:…` that names no topic.
+    /// A term `kind:…` that names no topic. Holds the word after the colon.
     Kind(String),
 }
 

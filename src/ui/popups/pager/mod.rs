@@ -302,7 +302,7 @@ impl<P: Page> Pager<P> {
         self.origin = self.scroll;
     }
 
-    /// Closes the search field and keeps the search active. Reports if there is no match.
+    /// Closes the search field and keeps the search active. Tells the user if there is no match.
     fn finish_search_input(&mut self, app: &mut App) {
         self.is_typing = false;
         if self.search.text().trim().is_empty() {

@@ -38,7 +38,7 @@ pub trait Choices: Debug + 'static {
     /// Returns all rows, before the search filters them.
     fn rows(&self, app: &App) -> Vec<PickerRow<Self::Item>>;
 
-    /// Called when the user has chosen `item`. Returns whether the picker stays open.
+    /// Called when the user has chosen `item`. Returns what happens to the picker then.
     fn choose(&mut self, app: &mut App, item: Self::Item, out: &mut Vec<Effect>) -> Next;
 
     /// Returns the item that the search text `typed` itself stands for, or `None` if it stands for none. Called only if

@@ -129,7 +129,7 @@ pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
         .collect()
 }
 
-/// Renders the list of problems, `width` columns wide.
+/// Renders the problems for the popup: the cause and the help of each, `width` columns wide.
 pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let all = problems(app);
     if all.is_empty() {

@@ -27,7 +27,7 @@ const LOST_MAX: usize = 8;
 /// Maximum length of a listed request's text, in characters.
 const LOST_TEXT_MAX: usize = 160;
 
-/// Cleans up after an ended crew and selects the members that continue, with these components.
+/// Cleans up after an earlier crew, and selects the members that continue.
 pub struct Recovery {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,

@@ -29,7 +29,7 @@ pub struct ActionStores {
     pub new_id: fn() -> String,
 }
 
-/// A completed action of the user.
+/// An action of the user on the board that was executed, with the changed task.
 pub struct CompletedAction {
     pub task: Task,
     pub act: UserAction,
@@ -56,7 +56,6 @@ impl CompletedAction {
         }
     }
 
-    /// Returns the event that reports the action.
     pub fn to_event(&self) -> EventKind {
         EventKind::Board(BoardEvent::UserActed {
             task: self.task.id,
@@ -86,7 +85,7 @@ impl ActionStores {
         Ok(())
     }
 
-    /// Executes an action on the board.
+    /// Executes an action on the board files. Publishes nothing: the caller does that.
     pub fn act(&self, command: TaskCommand) -> Result<CompletedAction, StoreError> {
         let (board, now) = (&self.board, self.now);
         let (task, act) = match command {

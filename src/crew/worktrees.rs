@@ -158,7 +158,7 @@ impl TaskWorktrees {
         found.await.ok().flatten().unwrap_or(task)
     }
 
-    /// Returns the names of the branches of a task's blockers.
+    /// Returns the branches of those blockers of a task that have a worktree.
     async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
         let (board, id) = (self.board.store().clone(), task.id);
         let branches = move |graph: &TaskGraph| {

@@ -37,7 +37,7 @@ struct Input {
     path: Option<String>,
     /// Search only files that match this glob pattern, such as *.rs.
     glob: Option<String>,
-    /// Ignore upper and lower case.
+    /// true: upper and lower case letters match each other; null for false.
     ignore_case: Option<bool>,
 }
 

@@ -79,7 +79,7 @@ pub trait Host: Send + Sync {
     /// Stops a background job on behalf of `by`. Fails with the reason if the job cannot be stopped.
     fn kill_job(&self, id: &JobId, by: &Name) -> Result<(), String>;
 
-    /// Starts a subagent and waits for its answer. Dropping the future interrupts it.
+    /// Starts a subagent and waits for its answer. Dropping the future interrupts the subagent.
     fn delegate(&self, order: SubagentSpec) -> BoxFuture<'_, Result<String, String>>;
 
     /// Requests a summary of the agent's conversation, to be made before its next model call. The summary should

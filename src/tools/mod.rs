@@ -142,7 +142,6 @@ pub enum Caller {
 }
 
 impl Tool {
-    /// Returns whether `caller` gets this tool.
     pub fn is_for(&self, caller: Caller) -> bool {
         match (self.audience, caller) {
             (Audience::Everyone, Caller::Subagent(SubagentKind::Explore)) => {
@@ -171,7 +170,6 @@ pub struct ToolOutput {
 }
 
 impl ToolOutput {
-    /// Creates the result of a call that succeeded.
     pub fn ok(text: impl Into<String>) -> ToolOutput {
         ToolOutput {
             outcome: Outcome::Ok,
@@ -190,7 +188,7 @@ impl ToolOutput {
     }
 }
 
-/// Everything a call has access to.
+/// What a tool call can use: the calling agent, its directories, and the services of the crew.
 #[derive(Clone)]
 pub struct ToolContext {
     /// The calling agent.
@@ -202,7 +200,6 @@ pub struct ToolContext {
     /// The agent's work directory; file tools stay inside it.
     pub workdir: PathBuf,
     pub skills: Skills,
-    /// Access to the crew's services.
     pub host: Arc<dyn Host>,
     /// Cancelled when the call has to stop.
     pub cancel: CancellationToken,
@@ -242,7 +239,7 @@ pub struct Tool {
     pub audience: Audience,
     /// Summarises a tool input in one line, for the screen.
     pub show: fn(&Value) -> String,
-    /// Executes a call.
+    /// Executes a call with the input that the model sent. Errors are part of the output.
     pub run: fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput>,
 }
 
@@ -283,7 +280,7 @@ fn without_nulls(value: Value) -> Value {
 /// error result.
 type ToolResult = Result<ToolOutput, ToolOutput>;
 
-/// Returns the result of a call that failed because of `why`.
+/// Returns an error result for the model: `Error: ` and the reason.
 fn failed(why: impl Display) -> ToolOutput {
     ToolOutput::error(format!("Error: {why}"))
 }
@@ -307,7 +304,7 @@ fn call<I: DeserializeOwned, F: Future<Output = ToolResult> + Send + 'static>(
     }
 }
 
-/// Parses the input of a call and runs the function of a tool that never blocks.
+/// Parses the input of a call and runs the tool's function at once, on the calling thread. The function must not block.
 fn call_now<I: DeserializeOwned>(
     context: ToolContext,
     input: Value,
@@ -317,7 +314,7 @@ fn call_now<I: DeserializeOwned>(
     Box::pin(std::future::ready(output(result)))
 }
 
-/// Parses the input of a call and runs the function of a tool that blocks, on a thread for blocking work.
+/// Parses the input of a call and runs the tool's function on a thread where it may block.
 fn call_blocking<I: DeserializeOwned + 'static>(
     context: ToolContext,
     input: Value,
@@ -326,7 +323,7 @@ fn call_blocking<I: DeserializeOwned + 'static>(
     Box::pin(async move { output(on_thread(move || run(&context, parse(input)?)).await) })
 }
 
-/// Runs a part of a call that blocks, on a thread for blocking work.
+/// Runs blocking work of a call on a thread for such work. A panic in it becomes an error result.
 async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolOutput> + Send + 'static,
 ) -> Result<T, ToolOutput> {
@@ -334,7 +331,7 @@ async fn on_thread<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(failed(format!("the tool failed: {error}"))))
 }
 
-/// Returns the text field `field` of the input as one line.
+/// Returns the text field `field` of the input as one line; empty if it is missing or no text.
 fn shown(input: &Value, field: &str) -> String {
     let text = input.get(field).and_then(Value::as_str);
     crate::domain::text::one_line(text.unwrap_or_default())

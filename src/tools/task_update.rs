@@ -50,9 +50,9 @@ struct Input {
     )]
     #[schemars(with = "Option<Vec<u64>>")]
     remove: Vec<LenientRef>,
-    /// New subject.
+    /// New subject, in one line of at most 200 characters.
     subject: Option<String>,
-    /// New description.
+    /// New description, which replaces the whole old one.
     description: Option<String>,
 }
 

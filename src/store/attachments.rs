@@ -15,11 +15,11 @@ use crate::domain::folders::TRANSCRIPTS;
 
 /// Name of the folder below the folder of the transcripts.
 const FOLDER: &str = "attachments";
-/// Maximum size of one file, in bytes.
+/// Maximum size of a stored file that is read, in bytes. [`AttachmentStore::read`] ignores larger ones.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum size of all files, in bytes. Beyond it, the files that were not attached for the longest time are removed.
 const TOTAL_MAX: u64 = 256 * 1024 * 1024;
-/// Number of bytes of the hash in a file name.
+/// Length of the hash in a file name, in bytes; each byte is two characters there.
 const HASH_BYTES: usize = 16;
 
 /// The folder with the content of attached files.

@@ -13,13 +13,14 @@ use crate::domain::text::{clip, escape_control_chars, one_line};
 const COMMITS_MAX: &str = "3";
 /// Maximum size of git's output, in bytes.
 const ANSWER_MAX: usize = 256 * 1024;
-/// Maximum number of files and folders to visit.
+/// Maximum number of files and folders to visit for the overview of the project's files.
 const ENTRIES_MAX: usize = 2000;
-/// Limits on the number of names per folder in the overview, tried in this order until the overview fits.
+/// Limits on the number of names per folder in the overview of the project's files. They are tried in this order until
+/// the overview fits into [`TREE_BYTES_MAX`].
 const FOLDER_NAMES_MAX: [usize; 4] = [8, 4, 2, 0];
-/// Maximum number of files of the root directory in the overview.
+/// Maximum number of files of the root directory in the overview of the project's files.
 const ROOT_NAMES_MAX: usize = 12;
-/// Maximum size of the overview, in bytes: it is part of every system prompt.
+/// Maximum size of the overview of the project's files, in bytes. It is part of every system prompt.
 const TREE_BYTES_MAX: usize = 800;
 /// Maximum length of a file name or of a line from git, in characters.
 const WIDTH_MAX: usize = 60;

@@ -18,8 +18,8 @@ use crate::domain::ids::Name;
 use crate::domain::mail::{DeliveryState, MAIL_MESSAGE_MAX, MailMessage};
 use crate::domain::timestamp::Timestamp;
 
-/// Maximum number of bytes that one read loads from an inbox: more than a read returns plus one message of maximum
-/// length. A line that fills all of it is longer than any message, and is skipped.
+/// Maximum number of bytes that one read loads from an inbox. If a single line fills all of them, it is longer than any
+/// message and is skipped.
 const READ_MAX: u64 = (BYTES_MAX + 4 * MAIL_MESSAGE_MAX) as u64;
 /// Number of bytes that [`Mailbox::recent`] reads from the end of each inbox.
 const RECENT_MAX: u64 = 256 * 1024;

@@ -12,7 +12,7 @@ use crate::domain::attachment::Attachment;
 use crate::domain::ids::PromptId;
 use crate::domain::redact::Redactor;
 
-/// Maximum number of prompts in the queue.
+/// Maximum number of waiting prompts. The caller of [`PromptQueue::push`] checks it.
 pub const PROMPTS_MAX: usize = 64;
 /// Maximum size of a queue file that is loaded, in bytes.
 const READ_MAX: u64 = 64 * 1024 * 1024;

@@ -239,7 +239,7 @@ impl TranscriptFile {
         records
     }
 
-    /// Returns the log's path with the suffix `what-N`, with the first number `N` for which no file exists.
+    /// Returns the log's path with the suffix `what-N`, where `N` is the first number for which no such file exists.
     fn unused_path(&self, what: &str) -> PathBuf {
         let name = |n: u32| self.path.with_extension(format!("{what}-{n}.jsonl"));
         (1..ARCHIVES_MAX)

@@ -54,7 +54,7 @@ struct FolderProblems {
     cycle: Option<String>,
 }
 
-/// State of one task file.
+/// What the cache knows about one task file, apart from the task itself.
 #[derive(Debug, Default)]
 struct CachedFile {
     /// The fingerprint of the file when it was read; with `None`, the next refresh reads the file again.
@@ -73,7 +73,7 @@ impl Cache {
         self.refreshed_at.is_some()
     }
 
-    /// Checks task files and reads the changed ones. The first call reads all of them.
+    /// Checks the files of the tasks in `which` and reads the changed ones. The first call reads all files.
     pub(super) fn refresh(&mut self, dir: &Path, which: &TaskSet) -> Result<(), StoreError> {
         match which {
             TaskSet::These(ids) if self.is_loaded() => {

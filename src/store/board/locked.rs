@@ -24,7 +24,8 @@ pub(super) struct LockedBoard<'a> {
     pub lock: Lock,
 }
 
-/// How to write the first task of a list of changed tasks: the one that the change is about. The others are updated.
+/// How to write the first task in a list of changed tasks: the task that the change is about. The other tasks already
+/// have a file, which is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstWrite {
     /// Create the file, which must not exist, and record the number as used.

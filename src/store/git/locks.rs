@@ -20,7 +20,7 @@ use crate::store::watch::is_shared_file_system;
 /// Minimum age at which a lock that no process uses is removed. Programs other than git (libgit2, JGit) hold locks
 /// briefly without a git process.
 const MIN_AGE: Duration = Duration::from_secs(2);
-/// Minimum age at which a lock is removed although a process that this one cannot see might use it.
+/// Minimum age at which a lock is removed if a process that this one cannot see might use it.
 const MIN_AGE_INVISIBLE: Duration = Duration::from_secs(600);
 /// Maximum wait for locks to reach the minimum age and for a running git to end.
 const WAIT_MAX: Duration = Duration::from_secs(4);
@@ -93,9 +93,9 @@ pub enum LockHolder {
     Git(u32),
     /// A process has the lock file open.
     Open,
-    /// No process uses it, but the file is younger than two seconds.
+    /// No process uses the lock, but its file is younger than two seconds.
     Young,
-    /// No visible process uses it, but a git process that is not visible to this process may hold it.
+    /// No visible process uses the lock, but a git process that is not visible to this process may hold it.
     Invisible,
 }
 

@@ -110,7 +110,6 @@ pub struct Git {
     stop: Option<Arc<AtomicBool>>,
 }
 
-/// The result of a git command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitOutput<T = String> {
     /// The exit code; 128 plus the number of the signal if one ended git.
@@ -147,9 +146,9 @@ impl Git {
         }
     }
 
-    /// Returns a copy that works in the worktree `dir` below `ceiling`, with its `own` and the `common` git folder. The
-    /// folders are passed explicitly, because agents can write the files in which git would search for them, and the
-    /// settings of another repository can start any program.
+    /// Returns a copy for the worktree `dir` with the git folders `own` (of this worktree) and `common` (of all
+    /// worktrees). The folders are passed to git, which otherwise would find them through files that agents can write:
+    /// the settings of another repository can start any program. Git searches no repository in `ceiling` or above it.
     #[must_use]
     pub fn in_worktree(&self, ceiling: &Path, dir: &Path, own: &Path, common: &Path) -> Git {
         Git {
@@ -219,7 +218,7 @@ impl Git {
         })
     }
 
-    /// Runs `git ARGS` and returns its output whatever the exit code.
+    /// Runs `git ARGS` and returns its output, whether it succeeds or fails.
     ///
     /// # Errors
     /// When git cannot be started or does not end within [`TIMEOUT`].

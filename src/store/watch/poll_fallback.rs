@@ -344,7 +344,6 @@ mod tests {
         assert_eq!(wait(&long, Full, 0, None), 5);
     }
 
-    /// Bounds the cost of an idle crew.
     #[test]
     fn idle_crew_polls_twice_a_minute() {
         let mut trust = EventTrust::default();

@@ -67,7 +67,7 @@ impl TaskFiles {
         }
     }
 
-    /// [`FULL_POLL_INTERVAL`] for a small board, more for a large one: see [`FILES_PER_SECOND`].
+    /// Returns [`FULL_POLL_INTERVAL`] for a small board, more for a large one: see [`FILES_PER_SECOND`].
     pub(super) fn full_poll_interval(&self) -> Duration {
         FULL_POLL_INTERVAL + Duration::from_secs(self.fingerprints.len() as u64 / FILES_PER_SECOND)
     }

@@ -17,7 +17,8 @@ use crate::store::git::{ANSWER_MAX, Git, GitError, commit_of, is_hash};
 
 /// Maximum number of paths in one git command.
 const PATHS_MAX: usize = 200;
-/// Maximum size of a file that is compared with the merge, in bytes. A larger file is not undone.
+/// Maximum size, in bytes, of a file for which [`is_prefix_of_blob`] can be true. A larger file counts as changed by
+/// the user.
 const FILE_MAX: usize = 64 * 1024 * 1024;
 /// In git's output, the hash of a missing file consists only of this digit.
 const NOTHING: char = '0';

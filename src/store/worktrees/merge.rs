@@ -154,8 +154,8 @@ impl OpenRegistry {
         check_clean(name, &git)
     }
 
-    /// Fails if the worktree has another commit checked out than its own branch, with commits that neither this branch
-    /// nor the base has. Other tasks build on the worktree's own branch, so they would miss these commits.
+    /// Fails if the worktree has something other than its own branch checked out, with commits that neither this branch
+    /// nor the base contains. Other tasks build on the worktree's own branch, so they would miss these commits.
     fn check_no_other_commits(&self, tree: &Worktree, git: &Git) -> Result<(), StoreError> {
         let own = tree.name.branch();
         let Some((head, tip)) = head(git)?.zip(self.repo.branch(&own)?) else {

@@ -268,8 +268,8 @@ impl OpenRegistry {
     }
 
     /// Returns whether the merge in progress in the main worktree has the message and the mode of a merge by crewdeck.
-    /// Git writes `MERGE_MODE` before `MERGE_MSG`. If git was killed while writing, the last file that it wrote may be
-    /// truncated or empty, and a later one missing; both then still count as crewdeck's.
+    /// Git writes `MERGE_MODE` before `MERGE_MSG`. If git was killed while writing one of them, that file is truncated
+    /// or empty, and what was not written yet is missing; such a merge is recognized too.
     fn is_own_merge(&self, tree: &Worktree) -> bool {
         let text = |file: &str| {
             regular_file::read_text(&self.repo.git_dir().join(file), STATE_MAX).unwrap_or_default()

@@ -102,7 +102,7 @@ fn extend(ranges: &mut Vec<Range<usize>>, range: Option<Range<usize>>, line: &st
     }
 }
 
-/// Returns the byte range from the first to the last of the words with indexes in `range`; `None` if there are none.
+/// Returns the byte range that spans the words with indexes in `range`; `None` if `range` is empty.
 fn bytes(words: &[Range<usize>], range: Range<usize>) -> Option<Range<usize>> {
     let some = words.get(range)?;
     Some(some.first()?.start..some.last()?.end)

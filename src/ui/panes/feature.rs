@@ -111,8 +111,9 @@ pub trait PaneFeature {
     /// Returns whether there is an item that [`PaneFeature::open`] can open.
     fn can_open(&self, app: &App) -> bool;
 
-    /// Runs an action that only this pane has, even if it does not have the focus. Returns `false` if the pane does not
-    /// have the action. `Action::Move` is such an action while a list of the pane covers other panes.
+    /// Runs an action that only this pane handles, even if the pane does not have the focus. Returns `false` if the
+    /// pane does not handle the action. While a list of the pane covers other panes, `Action::Move` is such an action:
+    /// it moves the selection in that list.
     fn act(
         &mut self,
         _app: &mut App,
@@ -123,8 +124,7 @@ pub trait PaneFeature {
         false
     }
 
-    /// Returns whether an action that only this pane has would have an effect now; `None` if the pane does not have the
-    /// action.
+    /// Returns whether an action would have an effect now; `None` if the action is not one that only this pane handles.
     fn offers(&self, _app: &App, _action: Action) -> Option<bool> {
         None
     }
@@ -211,7 +211,7 @@ pub trait PaneFeature {
         None
     }
 
-    /// Returns whether a preview can be opened.
+    /// Returns whether there is a selected item whose preview can be opened.
     fn can_peek(&self, app: &App) -> bool {
         self.selected_item(app).is_some()
     }
@@ -287,7 +287,6 @@ pub enum SelectedItem {
     Agent(Name),
 }
 
-/// The content of a preview.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
     pub title: String,

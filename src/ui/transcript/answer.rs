@@ -12,7 +12,7 @@ const LOOKS_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub struct Answer {
     pub text: HeadTailText,
-    /// The model's thinking before the answer.
+    /// What the model has thought before it wrote `text`; may be empty.
     pub thinking: HeadTailText,
     /// How long the model was thinking, in milliseconds; 0 if unknown.
     pub thought_ms: u64,

@@ -13,7 +13,6 @@ pub const GROUP_MIN: usize = 3;
 #[derive(Debug, Default, Clone)]
 pub struct CallGroup {
     pub tool: String,
-    /// Number of calls.
     pub len: usize,
     pub running: usize,
     pub failed: usize,

@@ -52,7 +52,6 @@ struct LayoutPart {
     /// The piece of the answer that the part shows; `None` for other text.
     piece: Option<PieceKey>,
     rows: Vec<Row>,
-    /// Number of visible characters in the part.
     visible_chars: usize,
     /// The state that the next part continues from, such as an open list.
     continuation: Continuation,

@@ -10,9 +10,7 @@ use crate::ui::widgets::scrollbar::ScrollPosition;
 /// Size of the visible part of a transcript, in terminal cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
-    /// Width in columns.
     pub width: u16,
-    /// Height in rows.
     pub height: u16,
 }
 

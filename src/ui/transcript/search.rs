@@ -53,7 +53,6 @@ impl Search {
 }
 
 impl Transcript {
-    /// Returns the active search; `None` if no search is active.
     pub fn search(&self) -> Option<&Search> {
         self.search.as_deref()
     }

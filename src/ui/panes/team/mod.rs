@@ -110,7 +110,6 @@ impl TeamPane {
 }
 
 impl TeamRow<'_> {
-    /// Returns the name of the teammate or subagent in the row.
     pub fn name(&self) -> &Name {
         match self {
             TeamRow::Member(member) => &member.name,

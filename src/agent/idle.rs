@@ -8,7 +8,7 @@ use crate::domain::ids::TaskId;
 /// Maximum number of reminders to an agent that ended its turn with its task open.
 pub const NUDGES_MAX: u32 = 2;
 
-/// What a teammate finds when it decides what to do between two turns.
+/// The facts that determine what a teammate does between two turns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Situation {
     /// Whether unread messages or results of background jobs wait for the teammate.
@@ -37,7 +37,7 @@ pub enum IdleAction {
     Read,
     /// Start a turn that continues the teammate's own task, which was still open at the end of the last turn.
     Resume(TaskId),
-    /// Try to claim this task.
+    /// Try to claim this task, which another agent may claim first.
     Claim(TaskId),
     /// Stay idle until something changes, or until this time since the crew started.
     StayIdle(Option<Duration>),

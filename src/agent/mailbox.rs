@@ -68,7 +68,6 @@ impl AgentMailbox {
         *lock(&self.todo) = Some(list);
     }
 
-    /// Takes the todo list that [`AgentMailbox::set_todo`] stored, if there is one.
     pub fn take_todo(&self) -> Option<TodoList> {
         lock(&self.todo).take()
     }
@@ -192,7 +191,6 @@ impl AgentMailbox {
         *lock(&self.shutdown_answer) = Some(answer);
     }
 
-    /// Takes the answer that [`AgentMailbox::set_shutdown_answer`] stored.
     pub fn take_shutdown_answer(&self) -> Option<ShutdownAnswer> {
         lock(&self.shutdown_answer).take()
     }
@@ -203,7 +201,6 @@ impl AgentMailbox {
         *lock(&self.revoked_task) = Some(task);
     }
 
-    /// Takes the task that [`AgentMailbox::set_revoked_task`] recorded.
     pub fn take_revoked_task(&self) -> Option<TaskId> {
         lock(&self.revoked_task).take()
     }
@@ -213,7 +210,6 @@ impl AgentMailbox {
         *lock(&self.workdir) = Some(workdir);
     }
 
-    /// Takes the work directory that [`AgentMailbox::set_workdir`] stored, if there is one.
     pub fn take_workdir(&self) -> Option<PathBuf> {
         lock(&self.workdir).take()
     }

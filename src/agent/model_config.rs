@@ -40,7 +40,7 @@ mod tests {
     use futures::{FutureExt, StreamExt, stream};
     use pretty_assertions::assert_eq;
 
-    /// A server that lists this window.
+    /// A model server that reports this context window for every model.
     struct Listing(Option<ContextWindow>);
 
     impl Model for Listing {

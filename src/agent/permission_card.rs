@@ -15,7 +15,7 @@ const SHORT_CHARS: usize = 240;
 const SHORT_LINES: usize = 4;
 /// Maximum number of parts of a long command that are quoted because they need approval.
 const PARTS_MAX: usize = 5;
-/// Maximum length of a quoted part, in characters.
+/// Maximum length, in characters, of a part of a long command that is quoted.
 const PART_MAX: usize = 400;
 
 /// Returns the body of the request: the tool, its input up to a limit, and why it needs approval.

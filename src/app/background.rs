@@ -97,7 +97,7 @@ impl BackgroundQuery {
         (out, theme)
     }
 
-    /// Returns whether `key` continues the answer, or begins one.
+    /// Returns whether `key` continues the answer, or begins one. A key that continues it is added to `text`.
     fn take(&mut self, key: KeyEvent, is_split: bool) -> bool {
         if self.held.is_empty() {
             return is_split

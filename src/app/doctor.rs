@@ -295,7 +295,8 @@ fn settings_facts(root: &Path) -> SettingsFacts {
     }
 }
 
-/// Returns which environment variables are withheld from commands of agents.
+/// Returns which environment variables with secrets are withheld from commands of agents, and which variables the
+/// settings pass on.
 fn environment_facts(passed: Vec<String>) -> EnvironmentFacts {
     let all = environment::secret_names();
     let names = all.into_iter().map(|(name, _)| name);

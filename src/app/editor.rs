@@ -22,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// SIGTERM, and SIGKILL two seconds later.
 ///
 /// # Errors
-/// Fails if the editor is missing or fails, or if the edited text is not UTF-8 or too long for the input field. The
-/// edited text stays in a file then, which the error names.
+/// Fails if the editor is missing or fails, or if the edited text is not UTF-8 or too long for the input field. If
+/// there is edited text, it stays in a file that the error names.
 pub async fn edit(text: &str, stop: &CancellationToken) -> Result<String> {
     let file = copy_of(text)?;
     match open(file.path(), stop).await {

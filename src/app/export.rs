@@ -46,7 +46,6 @@ pub fn written(path: &str) -> String {
     format!("Conversation exported to {path}.")
 }
 
-/// Returns the status message for an export that failed.
 pub fn not_written(why: &anyhow::Error) -> String {
     format!("Not exported: {}.", super::describe_error(why))
 }

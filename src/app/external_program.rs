@@ -50,8 +50,8 @@ impl ExternalProgram {
     }
 }
 
-/// Prints `text`, whose control characters are escaped already, and waits for Enter. The terminal stays in line mode,
-/// so there is no mode to restore.
+/// Prints `text` and waits for Enter. Control characters in `text` must be escaped already. The terminal stays in line
+/// mode, so there is no mode to restore.
 async fn print(text: &str) -> Result<()> {
     let all = format!("\n{}\n\n{GO_BACK}", text.trim_end());
     // A blocking write on a thread of its own: a stalled terminal must not prevent crewdeck from exiting.

@@ -62,7 +62,8 @@ pub fn make(root: &Path, stop: Arc<AtomicBool>) -> Result<(), GitError> {
     })
 }
 
-/// Returns what a first commit would contain.
+/// Returns what a first commit would contain; [`FirstCommit::NotAllowed`] in the home directory and the root of the
+/// file system.
 fn files(root: &Path) -> FirstCommit {
     let is_home = etcetera::home_dir().is_ok_and(|home| home == root);
     if is_home {

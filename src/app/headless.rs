@@ -27,7 +27,6 @@ use crate::ui::transcript;
 /// Maximum length of a progress line, in characters.
 const LINE_MAX: usize = 2000;
 
-/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunOutcome {
     /// The lead has answered, the crew is idle and no task is open.

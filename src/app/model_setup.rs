@@ -24,9 +24,9 @@ use crate::store::os_errors;
 #[error("{}. {}", reason.trim_end_matches('.'), self.all_steps().join(" "))]
 pub struct ModelUnavailable {
     pub problem: ModelProblem,
-    /// The reason, in a sentence.
+    /// What is wrong, in one sentence.
     pub reason: String,
-    /// What the user can do about it, one sentence each. Does not include trying the demo.
+    /// What the user can do to make a model available, one sentence per step. Trying the demo is not included.
     pub steps: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ pub enum ModelProblem {
 const DEMO: &str = "Or try the demo, which needs no key and no network: crewdeck --demo.";
 
 impl ModelUnavailable {
-    /// Returns what the user can do about it. If a key may be missing, this includes trying the demo.
+    /// Returns what the user can do to make a model available. If a key may be missing, this includes trying the demo.
     pub fn all_steps(&self) -> Vec<&str> {
         let demo = matches!(
             self.problem,
@@ -104,7 +104,7 @@ impl ModelUnavailable {
 /// A connection to the server of a provider, or to a scripted model.
 pub struct ModelConnection {
     pub model: Arc<dyn Model>,
-    /// The name of the provider, `script` or `demo`.
+    /// The provider's name; `script` or `demo` for a scripted model.
     pub provider: &'static str,
     pub scripted: bool,
     /// The model's name if a script defines it; otherwise `None`.
@@ -150,7 +150,8 @@ pub fn script_text(file: &str) -> Result<String> {
     })
 }
 
-/// Selects the provider of `settings` in this process's environment; `None` if nothing selects one.
+/// Returns the provider that `settings` name, else the one whose key or address is in the environment, else
+/// OpenAI-compatible if `settings` have an address. `None` if nothing selects one.
 ///
 /// # Errors
 /// Fails if the provider name is unknown.
@@ -215,8 +216,8 @@ pub fn base_url(blueprint: &Blueprint) -> Option<String> {
     Some(config.base_url)
 }
 
-/// Returns the name of the environment variable with a key that would be sent to a server other than the vendor's,
-/// and the address of that server. `None` if there is no key or it goes to its vendor.
+/// If a key from the environment would be sent to a server that does not belong to its vendor, returns the name of the
+/// environment variable and the address of the server.
 pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
     let spec = selected(blueprint.choice.as_ref())?;
     let url = base_url(blueprint)?;

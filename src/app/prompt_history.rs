@@ -9,7 +9,7 @@ use std::path::Path;
 use super::secrets;
 use crate::store::{os_errors, regular_file};
 
-/// The path of the file, relative to the project directory: one JSON string per line, oldest first.
+/// The path of the message history, relative to the project directory: one JSON string per line, oldest first.
 const FILE: &str = ".crewdeck/history.jsonl";
 /// Maximum number of messages that are loaded: the newest ones.
 const MESSAGES_MAX: usize = 200;

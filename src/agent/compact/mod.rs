@@ -68,7 +68,6 @@ fn share(of: u64, percent: u64) -> u64 {
 /// How to shorten the conversation before the next model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompactionPlan {
-    /// Leave the conversation as it is.
     Leave,
     /// Replace old tool results with placeholders.
     Prune(Prune),

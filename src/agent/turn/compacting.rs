@@ -241,7 +241,7 @@ impl Turn {
         vec![TurnEffect::Summarise(question)]
     }
 
-    /// Requests the same summary again, after a wait.
+    /// Requests a failed summary again, once the wait before the retry is over.
     pub(super) fn summarise_again(&mut self, summary: Summary) -> Vec<TurnEffect> {
         self.summarise(summary.form, summary.focus, summary.after)
     }

@@ -52,13 +52,13 @@ pub enum TurnInput {
     Archived(Box<KeptState>),
     /// Answers [`TurnEffect::Archive`]: the conversation could not be saved, so it must not be replaced.
     ArchiveFailed {
-        /// The reason, in one line.
+        /// Why the conversation could not be saved, in one line.
         why: String,
     },
     /// Answers [`TurnEffect::Call`] and [`TurnEffect::Summarise`]: the model was not called, because a budget is used
     /// up.
     Stop {
-        /// The reason, in one line.
+        /// Why the budget does not allow the call, in one line.
         why: String,
     },
     /// The turn was interrupted, for example by the user, or because its task was taken from the agent.
@@ -68,7 +68,7 @@ pub enum TurnInput {
     },
 }
 
-/// An effect that the driver executes.
+/// What [`super::Turn::step`] asks the driver to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEffect {
     /// Check the inbox. The driver answers with [`TurnInput::Mail`].
@@ -101,7 +101,6 @@ pub enum TurnEffect {
     },
     /// Run these calls in parallel. The driver answers with one [`TurnInput::ToolDone`] for each.
     Run(Vec<ToolCall>),
-    /// Show a notice to the user.
     Notice(NoticeLevel, String),
     End(TurnEnd),
 }

@@ -98,7 +98,7 @@ pub struct Turn {
     /// Texts that go into the next user message, after the results.
     pending_texts: Vec<Block>,
     rounds: u32,
-    /// Failed tries of the current call.
+    /// The failed tries of the current model call.
     tries: FailedTries,
     empty_answers: u32,
     pauses: u32,

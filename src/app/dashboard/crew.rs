@@ -17,7 +17,7 @@ use crate::protocol::{Event, EventReceiver, SentCommand};
 use crate::store::JournalStart;
 use crate::ui::{Msg, SessionRole, update};
 
-/// The state of the crew that the dashboard shows.
+/// Whether the crew on the screen is starting, runs here, runs in another process or is missing.
 pub(super) enum CrewState {
     /// The crew is starting. Commands and events are queued.
     Starting(StartQueue),

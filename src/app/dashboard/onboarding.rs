@@ -54,7 +54,7 @@ pub(super) struct RestartState {
     pub(super) notice: Option<&'static str>,
     /// Whether the user turned mouse capture on or off in this window.
     pub(super) mouse: Option<bool>,
-    /// The question for the terminal's background colour.
+    /// Kept so that the terminal is not asked for its background colour again.
     pub(super) background: BackgroundQuery,
     /// The digest of the project settings that the user chose to ignore for this session.
     pub(super) ignored_settings: Option<String>,
@@ -75,11 +75,11 @@ impl Drop for FirstCommitTask {
 pub(super) enum StartupCheckResult {
     /// A page to show, because a check found a problem.
     Page(OnboardingPage),
-    /// The model check failed: the server rejects the key or lacks the model.
+    /// The model check failed: the server rejects the key, lacks the model or does not work.
     Trouble(ModelUnavailable),
-    /// The cause of a page no longer exists.
+    /// The problem that a setup page reports is solved.
     CauseGone(PageCause),
-    /// The cause of a page still exists.
+    /// The problem that a setup page reports is not solved yet. It is checked again while the page is open.
     CausePersists(PageCause),
     /// Creating the first commit has ended.
     FirstCommit(Result<(), GitError>),

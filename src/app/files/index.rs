@@ -43,7 +43,7 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    /// Begins to read the files below `root`, down to `depth` if it is given.
+    /// Begins to read the files below `root`. `depth` limits how many levels of directories are read.
     pub fn new(root: &Path, depth: Option<usize>) -> FileReader {
         let walk = WalkBuilder::new(root)
             .hidden(false)

@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 use super::folder::Folder;
 use super::{FOLDER, git, refs};
 
-/// The folder of the copies, in the private folder.
+/// The subfolder of the private folder that holds the copies of the protected files.
 const COPIES: &str = "checkout";
 /// The name of a file that exists from the start of a command until [`Checkout::check`] has checked the protected
 /// files.
@@ -70,7 +70,7 @@ pub struct Checkout<'a> {
     own: Folder,
     copies: Folder,
     common: &'a Path,
-    /// The folder of the private objects.
+    /// The folder to which commands in the work directory write new git objects.
     objects: PathBuf,
 }
 

@@ -54,7 +54,7 @@ pub struct PlanInputs {
     pub hidden: Vec<PathBuf>,
     /// Whether the command can connect to abstract sockets of programs outside the sandbox.
     pub abstract_sockets: bool,
-    /// Names of the environment variables to remove.
+    /// Names of the environment variables to remove, because they name a hidden socket or service.
     pub unset: Vec<String>,
     /// The private history that the command writes to; `None` if it writes to the repository itself.
     pub history: Option<PrivateHistory>,
@@ -92,9 +92,8 @@ pub struct SandboxPlan {
     pub set_aside: Vec<PathBuf>,
     /// Whether the command can connect to abstract sockets of programs outside the sandbox.
     pub abstract_sockets: bool,
-    /// Names of the environment variables to remove.
+    /// Names of the environment variables to remove, because they name a hidden socket or service.
     pub unset: Vec<String>,
-    /// How the history of the repository is protected.
     #[serde(default)]
     pub keeps_history: HistoryProtection,
     /// Whether git must run no hooks, because the command writes to the repository itself and the hooks are in a folder
@@ -142,7 +141,7 @@ pub enum Mount {
     Terminals,
 }
 
-/// Computes the sandbox plan of a command.
+/// Computes what a command can write and what is hidden from it. Does not access the file system.
 pub fn plan(facts: &PlanInputs) -> SandboxPlan {
     let PlanInputs { root, workdir, .. } = facts;
     let mut plan = SandboxPlan::default();

@@ -32,7 +32,6 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
     },
-    /// An agent began a turn.
     TurnStarted,
     /// A piece of an answer, as it arrives. May be merged or dropped; [`AgentEvent::AnswerFinished`] has the full text.
     TextDelta { text: String },
@@ -46,7 +45,7 @@ pub enum AgentEvent {
     AnswerFinished {
         /// The text of the answer; may be empty.
         text: String,
-        /// The thinking; may be empty.
+        /// The model's thinking before the answer; may be empty.
         thinking: String,
         /// Duration of the thinking in milliseconds; 0 if unknown.
         #[serde(default)]
@@ -131,7 +130,6 @@ pub enum AgentEvent {
         call: CallId,
         /// What the subagent may do.
         kind: SubagentKind,
-        /// The prompt for the subagent.
         prompt: String,
     },
 }
@@ -145,7 +143,6 @@ impl AgentEvent {
         }
     }
 
-    /// Returns the event as an [`EventKind`] of `agent`.
     pub fn of(self, agent: Name) -> EventKind {
         EventKind::Agent { agent, event: self }
     }

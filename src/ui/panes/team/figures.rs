@@ -36,6 +36,7 @@ pub enum FigureStyle {
     WithUnits,
     /// In columns below their headings.
     InColumns {
+        /// Whether the cost of any agent is known, so that there is a column for it.
         has_cost: bool,
     },
 }

@@ -75,7 +75,6 @@ pub struct AgentSpec<'a> {
     pub system: &'a (dyn Fn(&PromptContext) -> String + Sync),
 }
 
-/// The settings that all agents share.
 pub struct AgentSettings {
     /// The names of the allowed tools; `None` allows all.
     pub tools: Option<Vec<String>>,
@@ -94,7 +93,6 @@ pub struct AgentSettings {
     pub jitter: fn() -> f64,
 }
 
-/// The stores that all agents share.
 pub struct AgentStores {
     pub board: Board,
     pub post: Mailbox,

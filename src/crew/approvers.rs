@@ -3,7 +3,7 @@
 use crate::domain::mail::MailKind;
 use crate::domain::request::{Approver, Request, RequestKind, Verdict};
 
-/// The approver of each kind of request.
+/// Which approver decides which kind of request, according to the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Approvers {
     pub plan: Approver,

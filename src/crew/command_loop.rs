@@ -135,7 +135,7 @@ mod tests {
     use crate::protocol::event::CrewEvent;
     use crate::protocol::{CommandIds, TaskCommand};
 
-    /// Refuses all commands; concurrent ones and prompts with attachments wait for a signal first.
+    /// A handler that refuses all commands. Concurrent commands and prompts with attachments first wait for a signal.
     struct Slow {
         events: mpsc::Sender<EventKind>,
         go: Notify,

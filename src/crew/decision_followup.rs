@@ -21,14 +21,14 @@ const ABOUT_MAX: usize = 300;
 /// Maximum time that a teammate may take to shut down before the user is warned.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(120);
 
-/// Carries out decisions on requests.
+/// Puts decisions on requests into effect, for example an approved plan or shutdown.
 pub struct DecisionFollowup {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     delivery: Arc<MessageDelivery>,
     requests: Requests,
-    /// Approved permission requests for which no agent waited any more. There are at most as many as one earlier run
-    /// had requests.
+    /// Approved permission requests for which no agent waited any more. Their number is limited by the number of
+    /// requests of one earlier run.
     granted: Mutex<Vec<Request>>,
 }
 

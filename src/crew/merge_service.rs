@@ -126,12 +126,12 @@ impl MergeService {
         Ok(())
     }
 
-    /// Merges the branch of a completed task for the lead, and returns the text of the tool result. Publishes only a
-    /// conflict.
+    /// Merges the branch of a completed task for the lead, and returns the text of the tool result. Publishes a
+    /// conflict, but not a success.
     ///
     /// # Errors
-    /// Returns why the branch was not merged. A conflict is an error too: a tool call that merged nothing must not
-    /// look successful.
+    /// Returns why the branch was not merged. A conflict is an error too: a tool call that merged nothing must not look
+    /// successful.
     pub async fn merge(&self, id: TaskId) -> Result<String, String> {
         let MergeResult { level, text, .. } = self.try_merge(id).await?;
         if level == NoticeLevel::Warn {
@@ -250,7 +250,7 @@ impl MergeService {
     }
 }
 
-/// Returns the event that shows the diff of a task's branch.
+/// Reads the diff of a task's branch, and returns it as an event for the screen.
 pub async fn diff_of(store: Worktrees, graph: &TaskGraph, id: TaskId) -> Result<EventKind, String> {
     let task = graph.require(id).map_err(|e| e.to_string())?;
     let name = WorktreeName::new(&task.worktree)

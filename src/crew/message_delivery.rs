@@ -23,7 +23,7 @@ const LOOK_WAIT: Duration = Duration::from_millis(50);
 /// The interval between checks whether another program still reads an inbox.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// How long another program that reads an inbox keeps the crew from counting as idle. After that a warning is shown,
-/// and `run` may end.
+/// and `crewdeck run` may end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends messages to agents, and determines which agents have messages that they can receive.

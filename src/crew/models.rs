@@ -8,7 +8,7 @@ use crate::agent::driver::{ModelConfig, SharedModelConfig};
 use crate::domain::usage::Price;
 use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 
-/// Holds the model configuration that agents without a model of their own share, and switches it.
+/// Holds the model configuration that is shared by all agents without a model of their own, and switches it.
 pub struct ModelSwitch {
     context: Arc<CrewContext>,
     model_config: SharedModelConfig,

@@ -41,12 +41,11 @@ pub struct CrewParts {
     /// The session information, which the crew publishes as its first event.
     pub setup: SessionInfo,
     pub models: ModelParts,
-    /// The approver of each kind of request.
     pub approvers: Approvers,
     pub limits: TeamLimits,
     /// The budgets. An agent that reaches a budget waits until the user raises it.
     pub budgets: UsageBudgets,
-    /// The permission rules for tool calls from the settings.
+    /// The permission rules that the settings define for tool calls.
     pub rules: PermissionRules,
     /// The names of the allowed tools; `None` allows all.
     pub tools: Option<Vec<String>>,

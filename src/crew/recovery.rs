@@ -53,8 +53,8 @@ impl Recovery {
         Ok((back, team))
     }
 
-    /// Records the end of this crew: marks its members as gone and puts their tasks back on the board. Exempt are
-    /// members with a request that the lead left undecided: they continue in the next run, as after a crash.
+    /// Records the end of this crew: marks its members as gone and puts their tasks back on the board. Members with a
+    /// request that the lead left undecided are exempt: they continue in the next run, as after a crash.
     pub async fn close(&self) -> Result<(), StoreError> {
         let back = self.broker.agents_given_up().await;
         let resumes = !back.is_empty();

@@ -75,7 +75,7 @@ impl AgentHandle {
     }
 }
 
-/// The running agents of a crew.
+/// The running agents and subagents of a crew, by name.
 pub struct AgentRegistry {
     signals: Arc<CrewSignals>,
     agents: Mutex<BTreeMap<Name, AgentHandle>>,
@@ -150,7 +150,6 @@ impl AgentRegistry {
         self.work_starts.load(Ordering::SeqCst)
     }
 
-    /// Returns the teammates that are in a turn.
     pub fn working_teammates(&self) -> Vec<Name> {
         let agents = lock(&self.agents);
         let works = |(name, handle): &(&Name, &AgentHandle)| !name.is_lead() && handle.is_working();

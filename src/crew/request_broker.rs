@@ -234,8 +234,9 @@ impl RequestBroker {
         self.parts.signals.files_changed();
     }
 
-    /// Carries out a decision, unless an earlier crew has done so. Then wakes the agent that waits for it, or sends a
-    /// message if no agent waits. `decided_now` is false for decisions made before this crew started.
+    /// Carries out a decision and wakes the agent that waits for it. If no agent waits, sends the decision as a
+    /// message. What an earlier crew has already done is not repeated. `decided_now` is false for decisions made before
+    /// this crew started.
     async fn follow(&self, request: Request, decided_now: bool) {
         let followup = &self.parts.followup;
         let is_news = decided_now || request.has_open_follow_up();
@@ -378,8 +379,8 @@ impl RequestBroker {
         waits > 0 && self.parts.registry.subagents_of(name) <= waits
     }
 
-    /// Returns the pending requests if none of them is for the user. Otherwise returns `None`, also if a request was
-    /// just decided and its agent is about to continue, or if the requests cannot be read.
+    /// Returns the pending requests. `None` if one of them is for the user, if a request was just decided and its agent
+    /// is about to continue, or if the requests cannot be read.
     pub async fn pending_without_user(&self) -> Option<Vec<Request>> {
         let waiting: Vec<RequestId> = lock(&self.waiting).keys().cloned().collect();
         if !self.has_pending() {

@@ -94,8 +94,8 @@ impl SessionPermissions {
         Ok(())
     }
 
-    /// Approves those pending requests that a session permission allows, although they were filed before it was
-    /// granted.
+    /// Approves the pending requests that the session permissions cover. This concerns requests that were filed before
+    /// the permission was granted.
     pub async fn approve_covered(&self) {
         if lock(&self.given).rules.is_empty() {
             return;

@@ -17,7 +17,7 @@ pub struct CrewSignals {
 }
 
 impl CrewSignals {
-    /// Wakes idle agents, so that they check for work, and the idle detector.
+    /// Wakes the idle agents, which then check for work, and the idle detector.
     pub fn files_changed(&self) {
         self.files.send_modify(|n| *n += 1);
         self.activity_changed();

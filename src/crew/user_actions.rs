@@ -17,7 +17,7 @@ use crate::protocol::TaskCommand;
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel, UserAction};
 use crate::store::{Board, Mailbox, Roster, StoreError, TaskSet, Worktrees, take_task};
 
-/// The stores that the user's actions change.
+/// The stores that the user's actions change, with the clock and ids for the changes. Used with and without a crew.
 pub struct ActionStores {
     pub root: PathBuf,
     pub board: Board,
@@ -36,8 +36,8 @@ pub struct CompletedAction {
 }
 
 impl CompletedAction {
-    /// Returns the message that tells the user where to work on a claimed task. `None` for other actions. Also `None`
-    /// if the crew still has to create the worktree (`crew_creates`), because it is announced later.
+    /// Returns the message that says where to work on a claimed task. `None` for other actions. Also `None` if the crew
+    /// still has to create the worktree (`crew_creates`), since it announces the worktree later.
     pub fn workspace_text(&self, root: &Path, crew_creates: bool) -> Option<String> {
         let (UserAction::Claimed, id) = (&self.act, self.task.id) else {
             return None;

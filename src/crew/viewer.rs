@@ -312,7 +312,7 @@ impl ViewerStores {
         self.publisher.publish(event).await;
     }
 
-    /// Publishes the merge status of all branches, and which tasks' worktrees no longer exist. Does nothing outside
+    /// Publishes the merge status of all branches, and the tasks whose worktrees no longer exist. Does nothing outside
     /// of a git repository.
     async fn publish_branches(&self) {
         let mut known = Some(BranchSnapshot::default());

@@ -50,8 +50,8 @@ pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Even
     }))
 }
 
-/// Removes the worktree of a task, but only if exactly that would be lost which the user `confirmed`. Returns the
-/// message for the user.
+/// Removes the worktree of a task, and returns the message for the user. Fails if the losses are not exactly those that
+/// the user `confirmed`.
 pub fn remove(
     board: &Board,
     trees: &Worktrees,
@@ -102,7 +102,8 @@ impl WorktreeRemoval {
         Ok(())
     }
 
-    /// Removes the worktree of a task for the user and publishes the result.
+    /// Removes the worktree of a task, if the losses are exactly those that the user `confirmed`, and publishes the
+    /// result. Waits for the user's running merges.
     pub async fn remove(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
         let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
         // Removals and merges run one at a time.

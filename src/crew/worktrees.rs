@@ -44,7 +44,6 @@ impl TaskWorktrees {
         }
     }
 
-    /// Returns whether tasks get a worktree.
     pub fn are_used(&self) -> bool {
         self.store.is_some()
     }

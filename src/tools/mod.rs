@@ -111,7 +111,7 @@ pub enum Access {
     Read,
     /// Changes files in the work directory.
     Write,
-    /// Runs programs.
+    /// Runs a shell command. Only such calls can need approval.
     Run,
     /// Changes only the crew's own state: todo lists, board, messages, team.
     Crew,
@@ -124,11 +124,11 @@ pub enum Access {
 pub enum Audience {
     /// The lead, every teammate, and their subagents; subagents of kind `explore` only if the tool only reads.
     Everyone,
-    /// The lead and every teammate.
+    /// The lead and every teammate, but no subagents.
     Members,
-    /// Only the lead.
+    /// The lead, but not its subagents.
     Lead,
-    /// Only teammates.
+    /// Every teammate, but no subagents.
     Teammates,
 }
 
@@ -137,7 +137,6 @@ pub enum Audience {
 pub enum Caller {
     Lead,
     Teammate,
-    /// A subagent of the lead or of a teammate.
     Subagent(SubagentKind),
 }
 
@@ -191,7 +190,6 @@ impl ToolOutput {
 /// What a tool call can use: the calling agent, its directories, and the services of the crew.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// The calling agent.
     pub agent: Name,
     pub call: CallId,
     /// The project's root directory, which holds the state directories.
@@ -233,9 +231,7 @@ pub struct Tool {
     pub text: &'static str,
     /// Returns the JSON schema of the input.
     pub schema: fn() -> Value,
-    /// What the tool can affect.
     pub access: Access,
-    /// The agents that can call the tool.
     pub audience: Audience,
     /// Summarises a tool input in one line, for the screen.
     pub show: fn(&Value) -> String,

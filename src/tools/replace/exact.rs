@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::lines::{self, FileLine};
 use super::{Occurrences, Patch, block};
 
-/// The exact matches of a text.
+/// The places where a text matches exactly, or exactly apart from line ends.
 pub struct Exact {
     /// The replacements, in the order of the file.
     pub patches: Vec<Patch>,

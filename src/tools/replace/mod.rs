@@ -81,7 +81,7 @@ impl Refusal {
 /// A byte range of the file, and the text that replaces it.
 type Patch = (Range<usize>, String);
 
-/// Minimum size of a new text, in bytes, for its presence in the file to suggest that the edit was already made.
+/// If the file already contains a new text of at least this many bytes, the edit was probably made before.
 const REPEATED_MIN: usize = 8;
 /// Maximum number of line numbers that a refusal lists.
 const LISTED_MAX: usize = 10;

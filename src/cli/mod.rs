@@ -93,8 +93,8 @@ fn add_hidden_options(verb: Command, hidden: &[Arg]) -> Command {
 /// Shown on the help page of each subcommand instead of the global options.
 const GLOBAL_HINT: &str = "Global options: see crewdeck --help";
 
-/// Returns the index of `--resume` if a subcommand follows it directly. clap would take the name of the subcommand for
-/// the session id.
+/// Returns the index of `--resume` if a subcommand follows it directly, because clap would take the subcommand's name
+/// for the session id.
 fn resume_without_id(args: &[OsString]) -> Option<usize> {
     let command = command();
     let is_verb = |arg: &OsString| command.get_subcommands().any(|c| arg == c.get_name());
@@ -122,7 +122,7 @@ fn resume_without_id(args: &[OsString]) -> Option<usize> {
 /// The help heading of the options that every command takes.
 pub const GLOBAL_HEADING: &str = "Global options";
 
-/// Options of every command.
+/// Options that every subcommand accepts.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = GLOBAL_HEADING)]
 pub struct GlobalOptions {
@@ -140,7 +140,7 @@ pub struct GlobalOptions {
     /// Continue an earlier session: the newest, or the one whose id starts with ID
     #[arg(long, global = true, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     pub resume: Option<String>,
-    /// Give agents only these tools: bash,read_file,…
+    /// Give agents only these tools, such as bash,read_file
     #[arg(long, global = true, value_name = "LIST", value_delimiter = ',')]
     pub tools: Option<Vec<String>>,
     /// Who approves plans
@@ -184,16 +184,16 @@ fn parse_speed(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Who approves a kind of request.
+/// Who approves requests of one kind, such as plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ApproverArg {
     /// You, in the dashboard's "Needs you" list
     Ask,
     /// The lead agent, without asking you
     Lead,
-    /// Always approve
+    /// Always approve, without asking you
     Auto,
-    /// Always deny
+    /// Always deny, without asking you
     Deny,
 }
 
@@ -238,7 +238,7 @@ pub enum Verb {
     /// Show the settings of this project that need your approval, and approve them
     #[command(after_help = trust::EXAMPLES)]
     Trust(trust::Trust),
-    /// Replay a recorded session: pause, step, seek; --speed sets the speed
+    /// Replay a recorded session in the dashboard, where you can pause, step and seek; --speed sets the speed
     #[command(after_help = "Examples:
   crewdeck replay                              the newest session
   crewdeck replay --speed 8

@@ -25,7 +25,7 @@ pub enum TaskVerb {
         /// Details for the agent that works on the task
         #[arg(long, default_value = "", hide_default_value = true)]
         description: String,
-        /// Tasks that must be completed first: 1,2
+        /// Tasks that must be completed first, such as 1,2
         #[arg(long, alias = "block-on", value_delimiter = ',', value_name = "IDS")]
         blocked_by: Vec<TaskRef>,
         /// Tag a teammate must have to claim the task (repeatable)
@@ -40,7 +40,7 @@ pub enum TaskVerb {
     },
     /// Show a task with its description, owner, blockers and the tasks it blocks
     Show {
-        /// Number of the task
+        /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
     },
     /// Claim a task; without ID, the first ready task (exit status 3 if none is ready)
@@ -53,7 +53,7 @@ pub enum TaskVerb {
     },
     /// Set a task that you own to in progress; claims it if it has no owner
     Start {
-        /// Number of the task
+        /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
         /// Owner: user, lead, or the name of a teammate
         #[arg(long = "as", value_name = "NAME")]
@@ -61,7 +61,7 @@ pub enum TaskVerb {
     },
     /// Complete a task, so that the tasks it blocks can be claimed
     Done {
-        /// Number of the task
+        /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
         /// Owner: user, lead, or the name of a teammate; becomes the owner if the task has none
         #[arg(long = "as", value_name = "NAME")]
@@ -69,7 +69,7 @@ pub enum TaskVerb {
     },
     /// Release a claimed task so that others can claim it
     Release {
-        /// Number of the task
+        /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
         /// Current owner, or user with --force
         #[arg(long = "as", value_name = "NAME")]
@@ -80,7 +80,7 @@ pub enum TaskVerb {
     },
     /// Change subject, description, tags or blockers of a task
     Edit {
-        /// Number of the task
+        /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
         /// New subject; default: unchanged
         #[arg(long)]
@@ -91,16 +91,16 @@ pub enum TaskVerb {
         /// New tag, replaces all old tags (repeatable); "" removes all tags
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
-        /// More tasks that must be completed first: 1,2
+        /// More tasks that must be completed first, such as 1,2
         #[arg(long, alias = "block-on", value_delimiter = ',', value_name = "IDS")]
         blocked_by: Vec<TaskRef>,
-        /// Tasks that no longer block it: 1,2
+        /// Tasks that no longer block this task, such as 1,2
         #[arg(long, value_delimiter = ',', value_name = "IDS")]
         unblock: Vec<TaskRef>,
     },
     /// Remove a task from the board; refused if it has an owner and is not completed
     Rm {
-        /// Number of the task
+        /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
     },
 }

@@ -18,7 +18,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Returns the symbol of the level, so that its meaning does not depend on colour.
+    /// Returns a symbol by which the level can be recognised without colours.
     pub fn symbol(self) -> &'static str {
         match self {
             Level::Ok => "✓",

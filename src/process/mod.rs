@@ -83,13 +83,13 @@ pub fn shell(command: String) -> Vec<String> {
 /// How the program of a job or command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobExit {
-    /// The program exited with this code.
+    /// The program exited by itself, with this exit code.
     Code(i32),
     /// A signal killed the program: sent by another process, or because the job exceeded a limit.
     Signal(i32),
     /// The job was killed because it ran longer than its timeout.
     TimedOut,
-    /// The job was killed because it was cancelled.
+    /// The job was killed because the caller cancelled it.
     Cancelled,
 }
 
@@ -242,8 +242,8 @@ impl JobHandle {
         }
     }
 
-    /// Returns the sandbox plan, or `None` if the job is not sandboxed, and takes the pending transfer of the job's git
-    /// changes.
+    /// Returns the sandbox plan (`None` if the job is not sandboxed), and takes the pending transfer of the job's git
+    /// changes out of the handle.
     fn plan(
         &mut self,
     ) -> (

@@ -107,7 +107,7 @@ pub enum Command {
     /// `Notice` with the result.
     RemoveWorktree {
         task: TaskId,
-        /// The losses that the user has confirmed.
+        /// What the user has agreed to lose.
         #[serde(rename = "told")]
         confirmed: Losses,
     },

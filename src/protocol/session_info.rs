@@ -11,7 +11,7 @@ pub struct SessionInfo {
     /// `anthropic`, `openai`, `script` or `demo`.
     pub provider: String,
     pub model: String,
-    /// Whether a script supplies the answers instead of a model. The screen must then show that.
+    /// Whether a script supplies the answers instead of a model. If so, the screen must say it.
     pub scripted: bool,
     /// Whether [`Self::root`] is the top level of a git repository.
     pub git: bool,

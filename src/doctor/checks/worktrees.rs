@@ -95,7 +95,7 @@ fn need(tree: &Worktree, board: &TaskGraph) -> TaskNeed {
     }
 }
 
-/// Returns `None` if the worktree is needed by an open task or is marked to be kept.
+/// Returns a warning about the worktree, or `None` if an open task needs it or it is marked to be kept.
 fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &CrewPresence) -> Option<Finding> {
     let InspectedTree {
         worktree, state, ..

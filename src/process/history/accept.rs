@@ -90,8 +90,8 @@ fn short(hash: &str) -> String {
 }
 
 impl PrivateHistory {
-    /// Applies the accepted changes to the repository. Returns the refused changes. If `has_all_objects` is false, a
-    /// change also requires that the repository has all objects that the new value reaches.
+    /// Applies those changes that [`refs::verdict`] accepts to the repository, and returns the others. If
+    /// `has_all_objects` is false, a change is also refused if the repository lacks objects that the new value reaches.
     pub(super) fn accept(
         &self,
         dir: &Folder,
@@ -177,8 +177,8 @@ impl PrivateHistory {
         )
     }
 
-    /// Creates a ref below [`KEPT_COMMITS`] for the commit `value`, if no other ref reaches it. Returns the name of the
-    /// ref.
+    /// Creates a ref below [`KEPT_COMMITS`] for the commit `value`, if no other ref reaches it. Returns the name of
+    /// that ref; `None` if none is needed.
     fn keep_unreferenced(&self, value: Option<&str>) -> io::Result<Option<String>> {
         let Some(new) = value.filter(|new| refs::is_object(new)) else {
             return Ok(None);

@@ -64,7 +64,7 @@ impl CheckoutFile {
     }
 }
 
-/// The protected files of one work directory.
+/// The files of one work directory's git folder that are restored if a command damages them.
 pub struct Checkout<'a> {
     /// The git folder of the work directory.
     own: Folder,
@@ -184,7 +184,8 @@ impl<'a> Checkout<'a> {
         })
     }
 
-    /// Restores `HEAD` if git does not accept its content. Returns a note for the model about the restored file.
+    /// Restores `HEAD` if git does not accept its content. Returns a note for the model, or `None` if nothing was
+    /// restored.
     pub fn check_head(&self) -> io::Result<Option<String>> {
         let now = match self.read(CheckoutFile::Head) {
             Ok(now) => now.unwrap_or_default(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::refs::RefChange;
 use crate::process::environment;
 
-/// Timeout of one git command.
+/// A git command that takes longer is killed.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// The option before arguments that an agent's command may have written, so that git does not read them as options.
 const END_OF_OPTIONS: &str = "--end-of-options";

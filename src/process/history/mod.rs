@@ -85,7 +85,7 @@ pub struct PrivateHistory {
     pub branch: WritableBranch,
 }
 
-/// When a transfer runs.
+/// When the git changes of commands are transferred between a private history and the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferPhase {
     /// Before a command that writes to the private history.

@@ -63,7 +63,7 @@ pub struct PlanInputs {
     pub is_history_exposed: bool,
     /// The folder in `core.hooksPath`; `None` unless the command writes to the repository itself.
     pub hooks: Option<PathBuf>,
-    /// The worktrees of tasks in `.worktrees` that the command can write. Only for commands in the root.
+    /// The worktrees in `.worktrees` that the command can write; empty unless the command runs in the root.
     pub trees: Vec<PathBuf>,
     /// Folders for temporary files.
     pub temp: Vec<PathBuf>,
@@ -96,8 +96,8 @@ pub struct SandboxPlan {
     pub unset: Vec<String>,
     #[serde(default)]
     pub keeps_history: HistoryProtection,
-    /// Whether git must run no hooks, because the command writes to the repository itself and the hooks are in a folder
-    /// that commands can write.
+    /// Whether git hooks are disabled, because the command writes to the repository itself and the hooks are in a
+    /// folder that commands can write.
     #[serde(default)]
     pub is_without_hooks: bool,
 }

@@ -47,7 +47,7 @@ pub struct SupervisorClient {
 /// How a job ended, with or without a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobOutcome {
-    /// The limit that the job exceeded, as a line for the model; `None` if it was not killed for that.
+    /// The limit for which the job was killed, as a line for the model; `None` if it exceeded no limit.
     pub limit: Option<String>,
     pub ended: JobExit,
     pub had_leftovers: bool,

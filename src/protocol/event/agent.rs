@@ -62,7 +62,7 @@ pub enum AgentEvent {
     },
     /// Output of a running tool, as it arrives. May be merged or dropped.
     ToolOutput { call: CallId, chunk: String },
-    /// A tool call has ended with a result.
+    /// A tool call has ended, successfully or not.
     ToolFinished {
         call: CallId,
         tool: String,
@@ -109,7 +109,7 @@ pub enum AgentEvent {
         #[serde(default)]
         calls: u64,
     },
-    /// An agent's conversation was shortened. Answers [`crate::protocol::Command::Compact`].
+    /// An agent's conversation was shortened, automatically or to answer [`crate::protocol::Command::Compact`].
     Compacted {
         #[serde(flatten)]
         compaction: Compaction,

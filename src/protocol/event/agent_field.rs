@@ -9,7 +9,7 @@ use crate::domain::ids::Name;
 /// event's tag.
 pub struct AgentAfterTag<'a, M> {
     pub fields: M,
-    /// The value of the field; `None` once it is written.
+    /// The value of the field `agent`; `None` once it is written.
     pub agent: Option<&'a Name>,
 }
 

@@ -44,6 +44,7 @@ pub enum ModelListing {
     Models(Vec<String>),
     /// The server responded but offers no list of models, so the name of the configured model cannot be verified.
     NoList,
+    /// Reported as a failed check with this reason and remedy.
     Failed { why: String, remedy: String },
 }
 

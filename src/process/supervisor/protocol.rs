@@ -43,6 +43,7 @@ pub enum SupervisorEvent {
         #[serde(default)]
         git_is_read_only: Option<Vec<PathBuf>>,
     },
+    /// The program could not be started, for the reason `why`. No other event follows.
     NotStarted { why: String },
     /// The program and everything it started have ended.
     Ended {

@@ -32,6 +32,7 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
     },
+    /// An agent began a turn, which lasts until its next `TurnEnded`.
     TurnStarted,
     /// A piece of an answer, as it arrives. May be merged or dropped; [`AgentEvent::AnswerFinished`] has the full text.
     TextDelta { text: String },

@@ -70,6 +70,7 @@ pub struct Compaction {
 pub enum CompactionMethod {
     /// Old tool results were replaced by placeholders.
     Results {
+        /// How many results this compaction has replaced.
         count: usize,
     },
     /// The whole conversation was replaced by a summary.
@@ -118,6 +119,7 @@ pub enum NoticeLevel {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // as large as a request; the bus passes it on by value
 pub enum EventKind {
+    /// An event of one agent or subagent.
     Agent { agent: Name, event: AgentEvent },
     /// An event about tasks, worktrees or branches.
     Board(BoardEvent),

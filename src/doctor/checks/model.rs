@@ -41,6 +41,7 @@ pub struct ModelServer {
 /// The result of asking a server for its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelListing {
+    /// The names of the models in the server's order; the first is used if none is configured.
     Models(Vec<String>),
     /// The server responded but offers no list of models, so the name of the configured model cannot be verified.
     NoList,

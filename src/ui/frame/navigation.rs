@@ -36,7 +36,7 @@ pub fn compose(app: &mut App) {
     app.focus = Focus::Composer;
 }
 
-/// Shows and focuses an open request.
+/// Shows the request `id` in the pane "Needs you" and focuses the pane.
 pub fn show_request(app: &mut App, id: RequestId) {
     app.ask_panes(PaneRequest::ShowRequest(id));
     focus(app, Pane::Needs);

@@ -15,7 +15,6 @@ pub enum Scroll {
     Bottom,
 }
 
-/// A direction in which to pan the task graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PanDirection {
     Left,

@@ -37,7 +37,6 @@ impl BoardStatus {
     }
 }
 
-/// Returns the status of `task` on `board`.
 pub fn standing(board: &TaskGraph, task: &Task) -> BoardStatus {
     match task.status {
         TaskStatus::Completed => BoardStatus::Done,
@@ -131,7 +130,6 @@ impl Index {
         self.ids.get(place).copied()
     }
 
-    /// Returns the status of the task at a position.
     pub fn standing(&self, place: usize) -> BoardStatus {
         self.standing
             .get(place)
@@ -197,7 +195,6 @@ impl Index {
         from.flat_map(|(from, to)| to.iter().map(move |to| (from, *to)))
     }
 
-    /// Returns the number of tasks with that status.
     pub fn count(&self, standing: BoardStatus) -> usize {
         self.counts.get(&standing).copied().unwrap_or(0)
     }

@@ -99,7 +99,6 @@ impl UiState {
         self.dirty = true;
     }
 
-    /// Sets the kinds of events that notify the user.
     pub fn set_notify_kinds(&mut self, kinds: &[NotifyKind]) {
         self.notifier.set_kinds(kinds);
     }

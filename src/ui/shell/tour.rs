@@ -79,7 +79,7 @@ fn is_demo(model: &CrewModel) -> bool {
     setup.is_some_and(|setup| setup.provider == DEMO)
 }
 
-/// Returns whether the line says which request waits for the user, and how to decide it.
+/// Returns whether the tour line says which request waits for the user, and how to decide it.
 pub fn is_about_request(state: &UiState) -> bool {
     is_demo(state)
         && !state.is_tour_dismissed

@@ -20,7 +20,6 @@ const GAP_COST_MAX: i32 = 12;
 /// Maximum number of characters of a text that are searched; the rest is ignored.
 const TEXT_MAX: usize = 200;
 
-/// The score and the positions of a match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FuzzyMatch {
     /// The quality of the match; a higher score is better.

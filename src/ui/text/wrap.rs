@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::domain::text::CLUSTER_MAX;
 
-/// One row on the screen.
+/// A row on the screen, with its position in the text from which it was wrapped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Row {
     pub spans: Vec<Span<'static>>,

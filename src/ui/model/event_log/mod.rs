@@ -199,7 +199,7 @@ impl EventLog {
         self.is_cut
     }
 
-    /// Records that older lines are missing because only the end of a long journal was read.
+    /// Records that older lines are missing, for example because only the end of a long journal was read.
     pub(in crate::ui) fn begins_late(&mut self) {
         self.is_cut = true;
     }

@@ -6,7 +6,8 @@ use crate::ui::app::popup::{Next, Popup};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::shell::state::UiState;
 
-/// Lets the panes and the topmost popup remember their selected items. Deltas of answers and outputs change no list.
+/// Lets the panes and the topmost popup remember their selected items. Ignores deltas of answers and outputs, because
+/// they change no list.
 pub fn before(state: &mut UiState, event: &EventKind) {
     if event.is_delta() {
         return;

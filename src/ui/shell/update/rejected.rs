@@ -69,8 +69,8 @@ fn drop_oldest(model: &mut CrewModel, to: &Name) {
     }
 }
 
-/// Removes a rejected message from the queue, restores its text for editing, and shows a status message that says
-/// where. Does nothing if the message is no longer queued.
+/// Removes a rejected message from the queue, restores its text for editing, and shows a status message that says where
+/// the text is. Does nothing if the message is no longer queued.
 fn restore_rejected_text(app: &mut App, to: &Name, text: &str, why: &str) {
     if take_exactly(&mut app.model, to, text) {
         answers::restore(app, to, text, "Your message", why);

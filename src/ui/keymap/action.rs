@@ -110,9 +110,7 @@ pub enum Action {
     RejectShown,
     /// Decide with a comment, or answer a question in free text.
     Comment,
-    /// Claim the selected task.
     Claim,
-    /// Release the selected task.
     Release,
     CompleteTask,
     AddTask,
@@ -184,9 +182,7 @@ pub enum Action {
     ApproveSettings,
     /// Start crewdeck without the project settings that need approval.
     SkipSettings,
-    /// Hide or show the tips.
     ToggleTips,
-    /// Play or pause the recording.
     PauseOrPlay,
     /// Go one event forward in the recording.
     Step,

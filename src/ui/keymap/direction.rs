@@ -9,7 +9,6 @@ pub enum Scroll {
     PageDown,
     HalfUp,
     HalfDown,
-    /// To the first row.
     Top,
     /// To the last row. In a list that grows, the view then follows new rows and the selection is cleared.
     Bottom,

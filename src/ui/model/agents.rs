@@ -64,7 +64,6 @@ pub struct AgentView {
     /// The recent activity, for the activity bars.
     pub pulse: Pulse,
     pub has_entries: bool,
-    /// Whether a turn is running.
     pub in_turn: bool,
     /// The user's shell command that is running in the conversation, if any.
     pub user_command: Option<CallId>,

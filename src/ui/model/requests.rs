@@ -85,7 +85,6 @@ impl RequestBook {
         self.cards().filter(|r| !is_for_lead(r)).count()
     }
 
-    /// Returns whether no request is pending.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

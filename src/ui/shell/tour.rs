@@ -27,7 +27,6 @@ const SOME_DONE: usize = 2;
 /// The number of completed tasks after which the tour points to the event log.
 const MOST_DONE: usize = 6;
 
-/// The mark before the line.
 pub const MARK: &str = " ▸ ";
 
 /// Returns the tour line: a short form of the setup page, what a viewer can do, or the next step of the demo. `None` if

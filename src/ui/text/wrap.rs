@@ -387,7 +387,6 @@ impl<'a> RowWriter<'a> {
     }
 }
 
-/// Returns whether a line may break between two adjacent clusters.
 pub(in crate::ui) fn can_break_between(last: BreakClass, next: BreakClass) -> bool {
     match (last, next) {
         (BreakClass::Opening, _)

@@ -147,7 +147,7 @@ impl Index {
         self.frees.get(place).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the layer of the task at a position: the number of edges on the longest path to it.
+    /// Returns the layer of the task at a position: the number of edges on the longest chain of blockers before it.
     pub fn layer(&self, place: usize) -> usize {
         self.steps.get(place).copied().unwrap_or(0)
     }

@@ -25,7 +25,8 @@ pub const LINES_MAX: usize = 2000;
 pub const WORDS_MAX: usize = 400;
 /// Maximum number of names per line that the filter `who:` searches.
 const WHO_MAX: usize = 8;
-/// Number of the latest lines that are searched for a line that the next, more detailed line replaces.
+/// Number of the latest lines that are searched for a less detailed line about the same event, which a new line then
+/// replaces.
 const RECENT: usize = 16;
 
 /// The topic of a line, which the filter `kind:` selects.

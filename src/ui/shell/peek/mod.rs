@@ -127,7 +127,6 @@ fn beside(body: Rect, list: Rect) -> Option<Rect> {
     })
 }
 
-/// Returns the previewed item.
 fn selected_item(state: &UiState) -> Option<SelectedItem> {
     state.panes.get(previewed_pane(state)?).selected_item(state)
 }
@@ -143,7 +142,6 @@ pub struct PreviewScroll {
     place: ScrollAnchor,
 }
 
-/// Returns the scroll position of the current preview.
 pub fn scroll_position(state: &UiState) -> PreviewScroll {
     let of = selected_item(state);
     if let Some(peek) = state.popups.top::<Peek>()

@@ -18,8 +18,8 @@ pub fn before(state: &mut UiState, event: &EventKind) {
     of_popup(state, Popup::before_event);
 }
 
-/// Lets the panes and the topmost popup select the remembered items after the event. A removed item is replaced by the
-/// one now in its row.
+/// Lets the panes and the topmost popup select the remembered items after the event. If an item was removed, the item
+/// that is now in its row is selected.
 pub fn after(state: &mut UiState, event: &EventKind) {
     if event.is_delta() {
         return;

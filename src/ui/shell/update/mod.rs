@@ -54,7 +54,6 @@ pub enum Msg {
     Tick {
         now: Timestamp,
     },
-    /// The terminal window gained or lost focus.
     Window(WindowFocus),
     /// The messages that earlier sessions have saved, oldest first. Answers [`Effect::LoadHistory`].
     History(Vec<String>),

@@ -89,8 +89,8 @@ fn takes_text(action: Action) -> bool {
     )
 }
 
-/// Runs a command from the composer that has text after it. For a command without text, and for one whose comment is
-/// the draft, returns the action for the caller to run.
+/// Runs a command from the composer with `argument`, the text after it. If the argument is empty, or if the command
+/// takes the draft as its comment, returns the action for the caller to run instead.
 pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) -> Option<Action> {
     if matches!(action, Action::ApproveShown | Action::RejectShown) {
         // The draft is the comment: it stays until it is sent.
